@@ -1,0 +1,182 @@
+// Redlock, the algorithm of the page "Distributed Locks with Redis", step by step.
+//
+// To acquire the lock, a client
+//   1. reads the time;
+//   2. tries to set the key with one random value on all N nodes in turn, none of which may cost it more
+//      than a short budget;
+//   3. holds the lock if, and only if, a majority granted it and less than the validity has elapsed;
+//   4. may then work for ttl − elapsed − drift;
+//   5. otherwise deletes the key on all nodes again, also where it does not believe it was set, and tries
+//      once more after a random pause.
+// To extend, it does steps 1 to 4 with a script that lengthens the expiry where the key is still its own.
+//
+// These functions decide; they do not know sockets, real clocks or real randomness. What they are given can
+// be a simulation. Lock (lock.hpp) is their face to the user.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/result.hpp>
+#include <redlock/retry.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+
+namespace redlock::algorithm {
+
+/// What is claimed, and for how long.
+struct Claim {
+    std::string_view resource;
+    std::chrono::milliseconds ttl;
+    double drift_factor;
+};
+
+/// When an acquire gives up.
+struct Patience {
+    int attempts = std::numeric_limits<int>::max();
+    Clock::time_point deadline = Clock::never();
+    std::stop_token stop{};
+    bool outlasts_holders =
+        false;  ///< attempts refused by a holder do not count, as std::mutex::lock() waits
+};
+
+/// The votes on one command, and the instant until which a majority of grants may be counted on.
+struct Ballot {
+    Tally tally;
+    Clock::time_point valid_until;
+    Clock::time_point ended;
+};
+
+/// Steps 1, 2 and 4, shared by acquire and extend.
+inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Command& command,
+                     const Terms& terms) {
+    // Step 1: the time, before the first byte is sent.
+    const auto start = clock.now();
+    // Step 2: the command to all N nodes.
+    auto tally = nodes.ask(command, terms);
+    // Step 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, kept as the absolute instant it ends at.
+    return {std::move(tally), start + claim.ttl - drift(claim.ttl, claim.drift_factor), clock.now()};
+}
+
+/// Step 3: a majority of the nodes configured, and time left; else the reason why not.
+inline std::error_code verdict(const Ballot& ballot, const Terms& terms) {
+    const auto nodes = ballot.tally.size();
+    if (ballot.tally.granted() >= quorum(nodes))
+        return ballot.ended < ballot.valid_until ? std::error_code{} : Errc::validity_exhausted;
+    if (nodes - ballot.tally.refused() < quorum(nodes)) return Errc::held_by_other;
+    if (terms.stop.stop_requested()) return Errc::cancelled;
+    return ballot.ended < terms.deadline ? Errc::no_quorum : Errc::deadline;
+}
+
+inline Result result_of(std::error_code error, Ballot&& ballot) {
+    const auto validity = error ? Clock::duration::zero() : ballot.valid_until - ballot.ended;
+    return Result{error, std::move(ballot.tally), 1, validity};
+}
+
+/// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
+/// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6).
+inline Ballot give_back(Nodes& nodes, Clock& clock, std::string_view resource, const Lease& lease) {
+    auto tally = nodes.ask(CompareAndDelete{resource, lease.owner.view()}, Terms{.to = lease.marked});
+    return {std::move(tally), lease.valid_until, clock.now()};
+}
+
+/// One attempt, steps 1 to 5. On success `lease` is the new one; else it is untouched and nothing is left
+/// of the attempt on any node that can be reached (rule A2).
+inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim, const Terms& terms,
+                      Lease& lease) {
+    Lease bid;
+    if (auto error = bid.owner.draw(entropy)) return Result{error};
+    auto round = ballot(nodes, clock, claim, SetIfAbsent{claim.resource, bid.owner.view(), claim.ttl}, terms);
+    bid.valid_until = round.valid_until;
+    bid.marked = round.tally.sent();
+    const auto error = verdict(round, terms);
+    if (!error)
+        lease = bid;
+    else if (bid.marked.any())
+        give_back(nodes, clock, claim.resource, bid);  // Step 5.
+    return result_of(error, std::move(round));
+}
+
+/// Whether another attempt could end differently: somebody lets go, or enough nodes recover by themselves.
+inline bool worth_retrying(const Result& result) {
+    if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
+    if (result.error() != Errc::no_quorum) return false;
+    const auto hopeless = std::ranges::count_if(result.nodes(), [](const NodeReport& node) {
+        return node.vote == Vote::unknown && !is_transient(node.cause);
+    });
+    return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
+}
+
+/// Pauses for a random time that fits before the deadline (S20, rule A8). False: no attempt would fit after
+/// it.
+inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const Patience& patience,
+                  Clock::duration last_attempt_took) {
+    const auto now = clock.now();
+    const auto left = patience.deadline - now;
+    if (left <= last_attempt_took) return false;
+    const auto longest = std::min<Clock::duration>(retry.delay, left - last_attempt_took);
+    clock.sleep_until(now + random_pause(longest, entropy), patience.stop);
+    return true;
+}
+
+/// Attempts until one succeeds, none can, or the patience is at its end. Each has an owner of its own (rule
+/// A5).
+inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim, const Retry& retry,
+                      const Patience& patience, Lease& lease) {
+    const Terms terms{.deadline = patience.deadline, .stop = patience.stop};
+    Result last{Errc::deadline};
+    int counted = 0;
+    for (int attempts = 1;; ++attempts) {
+        const auto start = clock.now();
+        if (patience.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
+        if (start >= patience.deadline) return last;
+
+        auto result = attempt(nodes, clock, entropy, claim, terms, lease);
+        result.conclude(result.error(), attempts);
+        if (result.error() == Errc::deadline && attempts > 1) return last;  // it was cut short: no news
+        last = std::move(result);
+
+        counted += patience.outlasts_holders && last.error() == Errc::held_by_other ? 0 : 1;
+        if (last || counted >= patience.attempts || !worth_retrying(last)) return last;
+        if (!pause(clock, entropy, retry, patience, clock.now() - start)) return last;
+    }
+}
+
+/// Lengthens the lease by another ttl (S31, S32). The confirmation counts only if it came within the old
+/// validity, for in between another may have held it; on failure the old instant stands (rule C2).
+inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
+    const Terms terms{.deadline = lease.valid_until, .to = lease.marked};
+    auto round =
+        ballot(nodes, clock, claim, CompareAndExpire{claim.resource, lease.owner.view(), claim.ttl}, terms);
+    auto error = verdict(round, terms);
+    if (!lease.valid_at(round.ended) || error == Errc::held_by_other)
+        error = Errc::lost;
+    else if (!error)
+        lease.valid_until = std::max(lease.valid_until, round.valid_until);
+    return result_of(error, std::move(round));
+}
+
+/// Lets go on every node (S26). Success: a majority deleted our key within its validity. The lease is kept
+/// only if a majority gave no answer, so that the release can be repeated (rule B4).
+inline Result release(Nodes& nodes, Clock& clock, std::string_view resource, Lease& lease) {
+    const bool in_time = lease.valid_at(clock.now()) || lease.released;
+    lease.released = true;
+    auto round = give_back(nodes, clock, resource, lease);
+    const auto need = quorum(round.tally.size());
+    const auto answers = round.tally.granted() + round.tally.refused();
+    std::error_code error;
+    if (answers < need)
+        error = Errc::no_quorum;
+    else if (!in_time || round.tally.granted() < need)
+        error = Errc::lost;
+    if (error != Errc::no_quorum || round.ended >= lease.valid_until) lease = {};
+    return Result{error, std::move(round.tally), 1, {}};
+}
+
+}  // namespace redlock::algorithm

@@ -1,0 +1,132 @@
+// What can go wrong, as one enum in the std::error_code machinery.
+//
+//     if (auto result = lock.acquire(); !result) {
+//         if (result.error() == redlock::Errc::held_by_other) return busy();
+//         ...
+//     }
+//
+// Circumstances (nodes down, lock taken, time used up) are returned; wrong use (a ttl of zero, a
+// malformed address) throws std::invalid_argument once, where the object is made.
+#pragma once
+
+#include <string>
+#include <system_error>
+
+namespace redlock {
+
+/// Outcomes of a verb (first group) and causes at one node (second group).
+enum class Errc {
+    // The outcome of acquire, extend or release.
+    held_by_other = 1,   ///< refusals alone rule out a majority: somebody else holds the resource
+    no_quorum,           ///< too many nodes gave no usable answer; see the causes node by node
+    validity_exhausted,  ///< a majority granted, but too late to be of use (S18)
+    deadline,            ///< the caller's deadline came before any attempt was complete
+    cancelled,           ///< the caller's std::stop_token was stopped
+    not_held,            ///< there is nothing to extend or release
+    lost,                ///< it was held once; its validity is over and cannot come back (rule C3)
+    already_held,        ///< acquire on a Lock that holds: nothing was sent (rule A11)
+    hold_limit,          ///< the longest hold was reached, extension has stopped
+
+    // The cause why one node's vote is unknown.
+    timed_out = 100,        ///< no complete answer within the node's budget
+    connection_failed,      ///< refused, reset, closed, unreachable, or the name does not resolve
+    authentication_failed,  ///< NOAUTH, WRONGPASS: password or user name are wrong or missing
+    permission_denied,      ///< NOPERM: the ACL of the user lacks a command or the key
+    read_only,              ///< READONLY: this is a replica, not a master
+    loading,                ///< LOADING: the server is still reading its data set
+    out_of_memory,          ///< OOM: maxmemory is reached
+    quarantined,            ///< restarted or flushed too recently to have a vote
+    backing_off,            ///< failed a moment ago and is left alone for a while; nothing was sent
+    wrong_type,             ///< WRONGTYPE: the key holds something that is not a lock
+    unexpected_reply,       ///< not an answer to what was asked; the connection was destroyed
+    server_busy,            ///< another error that passes by itself: BUSY, TRYAGAIN, MASTERDOWN, MISCONF ...
+    server_error,           ///< another error that does not: MOVED, unknown command ...
+    not_asked,              ///< nothing was sent: the others' votes had already decided
+    not_awaited,            ///< sent, but the others' votes decided before it answered
+};
+
+}  // namespace redlock
+
+template <>
+struct std::is_error_code_enum<redlock::Errc> : std::true_type {};
+
+namespace redlock {
+
+namespace detail {
+
+class Category final : public std::error_category {
+public:
+    const char* name() const noexcept override { return "redlock"; }
+
+    std::string message(int value) const override {
+        switch (static_cast<Errc>(value)) {
+            case Errc::held_by_other: return "held by another";
+            case Errc::no_quorum: return "no quorum";
+            case Errc::validity_exhausted: return "validity exhausted";
+            case Errc::deadline: return "deadline reached";
+            case Errc::cancelled: return "cancelled";
+            case Errc::not_held: return "not held";
+            case Errc::lost: return "lost";
+            case Errc::already_held: return "already held";
+            case Errc::hold_limit: return "hold limit reached";
+            case Errc::timed_out: return "timed out";
+            case Errc::connection_failed: return "connection failed";
+            case Errc::authentication_failed: return "authentication failed";
+            case Errc::permission_denied: return "permission denied";
+            case Errc::read_only: return "read-only replica";
+            case Errc::loading: return "still loading its data";
+            case Errc::out_of_memory: return "out of memory";
+            case Errc::quarantined: return "quarantined after a restart";
+            case Errc::backing_off: return "backing off";
+            case Errc::wrong_type: return "wrong type of key";
+            case Errc::unexpected_reply: return "unexpected reply";
+            case Errc::server_busy: return "server busy";
+            case Errc::server_error: return "server error";
+            case Errc::not_asked: return "not asked";
+            case Errc::not_awaited: return "not awaited";
+        }
+        return "redlock error " + std::to_string(value);
+    }
+
+    /// The generic equivalents, so that code that knows only <system_error> can react.
+    std::error_condition default_error_condition(int value) const noexcept override {
+        switch (static_cast<Errc>(value)) {
+            case Errc::held_by_other: return std::errc::device_or_resource_busy;
+            case Errc::already_held: return std::errc::resource_deadlock_would_occur;
+            case Errc::not_held: return std::errc::operation_not_permitted;
+            case Errc::deadline:
+            case Errc::timed_out: return std::errc::timed_out;
+            case Errc::cancelled: return std::errc::operation_canceled;
+            case Errc::out_of_memory: return std::errc::not_enough_memory;
+            default: return {value, *this};
+        }
+    }
+};
+
+}  // namespace detail
+
+/// The one category of this library; its name is "redlock".
+inline const std::error_category& category() noexcept {
+    static const detail::Category instance;
+    return instance;
+}
+
+inline std::error_code make_error_code(Errc e) noexcept {
+    return {static_cast<int>(e), category()};
+}
+
+/// Whether waiting can cure this cause at a node (rule D7). A wrong password, a missing permission, a
+/// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
+inline bool is_transient(const std::error_code& cause) noexcept {
+    return !(cause == Errc::authentication_failed || cause == Errc::permission_denied ||
+             cause == Errc::read_only || cause == Errc::wrong_type || cause == Errc::server_error);
+}
+
+/// Thrown by Lock::lock() alone, whose std signature has no other way to say that it failed. Every other
+/// verb returns a Result.
+class Error : public std::system_error {
+public:
+    using std::system_error::system_error;
+};
+
+}  // namespace redlock

@@ -1,0 +1,20 @@
+// One acquisition: who signed it, until when it may be counted on, and where it has left its mark.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/nodes.hpp>
+
+namespace redlock {
+
+struct Lease {
+    Owner owner{};                    ///< empty: there is no lease
+    Clock::time_point valid_until{};  ///< start + ttl − drift of the round that was won last (S15, S16)
+    NodeSet marked{};                 ///< nodes that a byte of its SET may have reached (rule B1)
+    bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
+
+    bool empty() const noexcept { return owner.empty(); }
+    bool valid_at(Clock::time_point now) const noexcept { return !empty() && !released && now < valid_until; }
+};
+
+}  // namespace redlock

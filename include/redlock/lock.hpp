@@ -1,0 +1,246 @@
+// A distributed lock on one resource over N independent Redis masters.
+//
+//     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
+//     redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
+//
+//     if (auto result = lock.acquire()) {
+//         charge(order);            // lock.remaining() says how long is left
+//         (void)lock.release();     // also done by the destructor
+//     } else {
+//         log(result.message());
+//     }
+//
+// What it promises, and what it cannot: while `valid()` is true no other client that plays by the same
+// rules holds the resource, provided that clocks run at the same rate within the drift factor and that no
+// node forgets the key before its expiry (a restart without persistence, a FLUSHALL). The lock is a lease:
+// it ends at `valid_until` by itself, whether the work is done or not. A process that pauses after it has
+// looked at valid() can wake up after that, so what must never be done twice needs a check where it is done.
+//
+// A Lock belongs to one thread at a time; different Locks, also on the same resource, may be used by any
+// threads at once and may share one Nodes. After fork() the parent's lock stays the parent's: in the child
+// it is not held, and destroying it there sends nothing.
+//
+// What each verb does in each state; "lapsed" is held once, but past its validity:
+//
+//              | free                   | held                    | lapsed
+//   acquire*   | rounds, then held/free | already_held, no I/O    | releases the rest, then as free
+//   extend     | not_held, no I/O       | a round, then held      | lost, no I/O
+//   release    | not_held, no I/O       | a round, then free      | a round, then free; reports lost
+//   valid      | false                  | true                    | false
+//   owner      | empty                  | 40 hex digits           | 40 hex digits
+//   destructor | nothing                | releases                | releases
+#pragma once
+
+#include <redlock/algorithm.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/process.hpp>
+#include <redlock/result.hpp>
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock {
+
+class Lock {
+public:
+    /// A claim on `resource`, which is used as the Redis key as it is (any bytes, 1 to 512 MiB). No I/O.
+    /// Throws std::invalid_argument naming the field that cannot work. `nodes`, `clock` and `entropy` must
+    /// outlive it.
+    Lock(Nodes& nodes, std::string resource, LockOptions options = {}, Clock& clock = boot_clock(),
+         Entropy& entropy = os_entropy())
+        : nodes_(&nodes),
+          clock_(&clock),
+          entropy_(&entropy),
+          resource_(std::move(resource)),
+          options_(options) {
+        if (resource_.empty()) throw std::invalid_argument("redlock: resource is empty; name what is locked");
+        if (resource_.size() > longest_resource)
+            throw std::invalid_argument("redlock: resource has " + std::to_string(resource_.size()) +
+                                        " bytes; Redis takes keys up to 512 MiB");
+        check(options_, nodes.node_timeout());
+    }
+
+    /// Releases what is held, and swallows whatever happens meanwhile (rule B2). Blocks as release() does.
+    ~Lock() { let_go(); }
+
+    Lock(Lock&& other) noexcept
+        : nodes_(other.nodes_),
+          clock_(other.clock_),
+          entropy_(other.entropy_),
+          resource_(std::move(other.resource_)),
+          options_(other.options_),
+          lease_(std::exchange(other.lease_, {})),
+          process_(other.process_) {}
+
+    /// Releases what is held first.
+    Lock& operator=(Lock&& other) noexcept {
+        if (this == &other) return *this;
+        let_go();
+        nodes_ = other.nodes_;
+        clock_ = other.clock_;
+        entropy_ = other.entropy_;
+        resource_ = std::move(other.resource_);
+        options_ = other.options_;
+        lease_ = std::exchange(other.lease_, {});
+        process_ = other.process_;
+        return *this;
+    }
+
+    // ---- Questions. No I/O; never wrong in the lock's favour.
+
+    /// Whether the lock may be counted on now. Once false it stays false for this acquisition (rule C4).
+    bool valid() const noexcept { return lease_.valid_at(clock_->now()) && here(); }
+
+    /// How long it may still be counted on; zero when it may not.
+    std::chrono::nanoseconds remaining() const noexcept {
+        const auto now = clock_->now();
+        return lease_.valid_at(now) && here() ? lease_.valid_until - now : std::chrono::nanoseconds::zero();
+    }
+
+    const std::string& resource() const noexcept { return resource_; }
+
+    /// The 40 hex digits that sign this acquisition on the nodes; empty when there is none. Fresh each time.
+    std::string_view owner() const noexcept { return here() ? lease_.owner.view() : std::string_view{}; }
+
+    // ---- Verbs. They return what happened and never throw for circumstances.
+
+    /// Tries up to retry.attempts times, with a random pause in between (S20, S22). Blocks at most attempts ×
+    /// (round + release + retry.delay), where a round is at most N × node_timeout and a release one
+    /// node_timeout. Errors: held_by_other, no_quorum, validity_exhausted; already_held; cancelled; no
+    /// entropy (system's code). After a failure nothing of it is left on any node that can be reached (rule
+    /// A2).
+    Result acquire() { return acquire(std::stop_token{}); }
+
+    /// The same, given up when `stop` is stopped: at once during a pause, within one node_timeout during a
+    /// round.
+    Result acquire(std::stop_token stop) {
+        return acquire(algorithm::Patience{.attempts = options_.retry.attempts, .stop = std::move(stop)});
+    }
+
+    /// One attempt (S12-S17).
+    Result try_acquire() { return acquire(algorithm::Patience{.attempts = 1}); }
+
+    /// Tries until `span` is over, whatever retry.attempts says; at least once if it is positive. Returns
+    /// within `span` and one node_timeout. Reports what the last complete attempt ran into, `deadline` if
+    /// none was.
+    template <class Rep, class Period>
+    Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
+        const auto deadline = deadline_after(clock_->now(), span);
+        return acquire(algorithm::Patience{.deadline = deadline, .stop = std::move(stop)});
+    }
+
+    /// The same, until an instant of any clock; one that has passed is `deadline` without I/O.
+    template <class TheirClock, class Duration>
+    Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
+        return acquire_for(until - now_of<TheirClock>(), std::move(stop));
+    }
+
+    /// Puts the time that is left back to the whole ttl, in one round (S31). Blocks at most a round.
+    /// On failure the time that was left stands (rule C2): no_quorum may be tried again, until remaining() is
+    /// zero; `lost` says that a majority no longer has our key, or that the validity is over for good.
+    Result extend() { return extend(options_.ttl); }
+
+    /// The same with another ttl. Shorter than what is left changes nothing. A ttl that cannot work throws
+    /// std::invalid_argument, as in the constructor.
+    Result extend(std::chrono::milliseconds ttl) {
+        detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout());
+        if (!holds()) return Result{Errc::not_held};
+        if (!valid()) return Result{Errc::lost};
+        return algorithm::extend(*nodes_, *clock_, claim(ttl), lease_);
+    }
+
+    /// Lets go on all nodes (S26). Blocks one node_timeout at most. Success: a majority confirmed. `lost`:
+    /// the lock had ended before; keys of others are left alone (rule B3). `no_quorum`: too few nodes
+    /// answered; call it again, or let the keys expire after the ttl. In every case valid() is false from now
+    /// on.
+    Result release() noexcept {
+        try {
+            if (!here() || lease_.empty()) return Result{Errc::not_held};
+            if (lease_.released && clock_->now() >= lease_.valid_until) lease_ = {};
+            if (lease_.empty()) return Result{Errc::not_held};
+            return algorithm::release(*nodes_, *clock_, resource_, lease_);
+        } catch (const std::bad_alloc&) {
+            return Result{std::make_error_code(std::errc::not_enough_memory)};
+        } catch (...) {  // a Nodes of the user's own that breaks its contract
+            return Result{Errc::no_quorum};
+        }
+    }
+
+    // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.
+
+    /// Waits while others hold it, without bound. Throws Error when it cannot be had: the nodes form no
+    /// quorum in retry.attempts attempts, or this Lock holds it already (resource_deadlock_would_occur).
+    void lock() {
+        const auto result =
+            acquire(algorithm::Patience{.attempts = options_.retry.attempts, .outlasts_holders = true});
+        if (!result) throw Error(result.error(), result.message());
+    }
+
+    bool try_lock() { return static_cast<bool>(try_acquire()); }
+
+    /// As acquire_for; a span that is not positive is try_lock().
+    template <class Rep, class Period>
+    bool try_lock_for(std::chrono::duration<Rep, Period> span) {
+        return static_cast<bool>(span > span.zero() ? acquire_for(span) : try_acquire());
+    }
+
+    template <class TheirClock, class Duration>
+    bool try_lock_until(std::chrono::time_point<TheirClock, Duration> until) {
+        return try_lock_for(until - now_of<TheirClock>());
+    }
+
+    void unlock() noexcept { let_go(); }
+
+private:
+    static constexpr std::size_t longest_resource = 512U * 1024U * 1024U;
+
+    template <class TheirClock>
+    auto now_of() const {
+        if constexpr (std::is_same_v<TheirClock, Clock>)
+            return clock_->now();
+        else
+            return TheirClock::now();
+    }
+
+    bool here() const noexcept { return process_ == this_process(); }
+    bool holds() const noexcept { return !lease_.empty() && !lease_.released && here(); }
+    algorithm::Claim claim(std::chrono::milliseconds ttl) const {
+        return {resource_, ttl, options_.drift_factor};
+    }
+
+    Result acquire(const algorithm::Patience& patience) {
+        if (!here()) lease_ = {};
+        if (valid()) return Result{Errc::already_held};
+        let_go();
+        lease_ = {};
+        process_ = this_process();
+        return algorithm::acquire(*nodes_, *clock_, *entropy_, claim(options_.ttl), options_.retry, patience,
+                                  lease_);
+    }
+
+    void let_go() noexcept {
+        if (!lease_.empty()) (void)release();
+    }
+
+    // Constant after construction.
+    Nodes* nodes_;
+    Clock* clock_;
+    Entropy* entropy_;
+    std::string resource_;
+    LockOptions options_;
+
+    // What is held, and by which process.
+    Lease lease_{};
+    std::int64_t process_ = this_process();
+};
+
+}  // namespace redlock

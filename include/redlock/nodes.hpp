@@ -1,0 +1,173 @@
+// The N independent Redis masters as the algorithm sees them: one round, a command to every node in, a
+// tally of their votes out. The algorithm knows nothing else of the network.
+//
+// RedisNodes is the implementation over hiredis. To test code of your own without servers, derive a fake:
+//
+//     class ThreeWillingNodes : public redlock::Nodes {
+//     public:
+//         ThreeWillingNodes() : Nodes({"a", "b", "c"}) {}
+//         redlock::Tally ask(const redlock::Command&, const redlock::Terms& terms) override {
+//             auto tally = blank_tally();
+//             for (std::size_t node = 0; node < size(); ++node)
+//                 if (terms.to[node]) tally.grant(node);
+//             return tally;
+//         }
+//     };
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/error.hpp>
+
+#include <array>
+#include <bitset>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace redlock {
+
+/// More masters than anybody runs: 5 is reasonable (S11), and each costs every round a message.
+inline constexpr std::size_t max_nodes = 15;
+
+/// A choice of nodes, by their index in the order configured.
+using NodeSet = std::bitset<max_nodes>;
+
+/// N/2 + 1 of the nodes *configured*, whether they are up or not (S14, rule A4).
+constexpr std::size_t quorum(std::size_t nodes) noexcept {
+    return nodes / 2 + 1;
+}
+
+// ---- What can be asked in a round. The views must outlive the call of ask(), no longer.
+
+/// `SET resource owner NX PX ttl` (S5): granted where the resource was free.
+struct SetIfAbsent {
+    std::string_view resource, owner;
+    std::chrono::milliseconds ttl;
+};
+
+/// Raise the expiry to `ttl` where the resource still holds `owner` (S31): granted there, refused elsewhere.
+struct CompareAndExpire {
+    std::string_view resource, owner;
+    std::chrono::milliseconds ttl;
+};
+
+/// Delete the resource where it still holds `owner` (S8): granted there, refused elsewhere.
+struct CompareAndDelete {
+    std::string_view resource, owner;
+};
+
+using Command = std::variant<SetIfAbsent, CompareAndExpire, CompareAndDelete>;
+
+/// How long a round may take, and whom it goes to.
+struct Terms {
+    Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
+    std::stop_token stop{};                       ///< no further node is asked once this is stopped
+    NodeSet to = NodeSet{}.set();                 ///< the nodes to ask
+};
+
+// ---- What comes back.
+
+/// A node that gave no usable answer has neither granted nor refused (rule A7).
+enum class Vote : std::uint8_t { unknown, granted, refused };
+
+/// What happened on one node in one round.
+struct NodeReport {
+    std::string_view name;                    ///< as configured, without secrets; lives as long as the Result
+    Vote vote = Vote::unknown;                ///< its answer
+    std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
+    std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
+    bool sent = false;                        ///< a byte of the command may have reached the node
+    std::string detail{};                     ///< the server's or the system's own words; mostly empty
+};
+
+/// One report a node, in the order configured.
+class Tally {
+public:
+    using Names = std::shared_ptr<const std::vector<std::string>>;
+
+    Tally() = default;
+    explicit Tally(Names names) : names_(std::move(names)) {
+        for (std::size_t node = 0; node < size(); ++node) reports_[node].name = (*names_)[node];
+    }
+
+    std::size_t size() const noexcept { return names_ ? names_->size() : 0; }
+    NodeReport& operator[](std::size_t node) noexcept { return reports_[node]; }
+    const NodeReport& operator[](std::size_t node) const noexcept { return reports_[node]; }
+    std::span<const NodeReport> reports() const noexcept { return {reports_.data(), size()}; }
+
+    void grant(std::size_t node) noexcept { vote(node, Vote::granted); }
+    void refuse(std::size_t node) noexcept { vote(node, Vote::refused); }
+    /// No usable answer, though a byte of the command may have reached the node.
+    void doubt(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
+
+    std::size_t granted() const noexcept { return count(Vote::granted); }
+    std::size_t refused() const noexcept { return count(Vote::refused); }
+
+    /// The nodes to which a byte may have gone: those a release has to reach (rule B1).
+    NodeSet sent() const noexcept {
+        NodeSet result;
+        for (std::size_t node = 0; node < size(); ++node) result[node] = reports_[node].sent;
+        return result;
+    }
+
+private:
+    void vote(std::size_t node, Vote vote, std::error_code cause = {}) noexcept {
+        reports_[node].vote = vote;
+        reports_[node].cause = cause;
+        reports_[node].sent = true;
+    }
+
+    std::size_t count(Vote vote) const noexcept {
+        std::size_t result = 0;
+        for (const auto& report : reports()) result += report.vote == vote ? 1 : 0;
+        return result;
+    }
+
+    Names names_;
+    std::array<NodeReport, max_nodes> reports_{};
+};
+
+/// N independent masters. Implementations say in their own documentation who may share them.
+class Nodes {
+public:
+    virtual ~Nodes() = default;
+    Nodes(const Nodes&) = delete;
+    Nodes& operator=(const Nodes&) = delete;
+
+    std::size_t size() const noexcept { return names_->size(); }
+    std::string_view name(std::size_t node) const { return names_->at(node); }
+    /// The budget of one node in one round; a ttl must exceed it. Zero where there is no such thing.
+    std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
+
+    /// One round: `command` to every node of `terms.to`. A fault of a node is its unknown vote, never an
+    /// exception (rule A3). Nodes that nothing was sent to keep their blank report. May stop asking, or
+    /// stop waiting, once the votes decide; returns by `terms.deadline`.
+    virtual Tally ask(const Command& command, const Terms& terms) = 0;
+
+protected:
+    explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {})
+        : node_timeout_(node_timeout) {
+        if (names.empty()) throw std::invalid_argument("redlock: the list of nodes is empty");
+        if (names.size() > max_nodes)
+            throw std::invalid_argument("redlock: the list of nodes has " + std::to_string(names.size()) +
+                                        " entries; at most " + std::to_string(max_nodes) + " make sense");
+        names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+    }
+
+    Tally blank_tally() const { return Tally{names_}; }
+
+private:
+    Tally::Names names_;
+    std::chrono::milliseconds node_timeout_;
+};
+
+}  // namespace redlock

@@ -1,0 +1,73 @@
+// The options of a Lock: meaning, unit, default, and what each must exceed.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/retry.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+namespace redlock {
+
+struct LockOptions {
+    /// The auto-release time and the time the holder has (S9). More than the drift and one node's budget;
+    /// should exceed the normal work plus the time to acquire (S34). At most 100 years.
+    std::chrono::milliseconds ttl{10'000};
+
+    /// How often acquire() tries, and the pause between two attempts. The verbs with a deadline try until
+    /// the deadline, and use the pause alone.
+    Retry retry{};
+
+    /// The share of the ttl by which clocks may drift apart in a ttl: at least twice the worst rate error
+    /// of any clock involved (S16, S19). In [0, 1).
+    double drift_factor = 0.01;
+};
+
+/// What is taken off the validity because clocks differ: ttl × drift_factor + 2 ms (S16). The 2 ms stand for
+/// the granularity of Redis' expiry, as in the page's own implementations.
+inline Clock::duration drift(std::chrono::milliseconds ttl, double drift_factor) {
+    const std::chrono::duration<double, std::milli> share = ttl * drift_factor;
+    return std::chrono::ceil<Clock::duration>(share) + std::chrono::milliseconds{2};
+}
+
+namespace detail {
+
+inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
+
+[[noreturn]] inline void refuse(const std::string& field, const std::string& has, const std::string& must) {
+    throw std::invalid_argument("redlock: " + field + " is " + has + "; it must " + must);
+}
+
+inline std::string text(std::chrono::milliseconds span) {
+    return std::to_string(span.count()) + " ms";
+}
+
+/// A ttl that leaves no validity after drift and one node's budget could never be won (rule A10).
+inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
+                      std::chrono::milliseconds node_timeout) {
+    if (ttl <= std::chrono::milliseconds::zero()) refuse(field, text(ttl), "be positive");
+    if (ttl > longest_ttl) refuse(field, text(ttl), "be at most " + text(longest_ttl) + " (100 years)");
+    const auto least = drift(ttl, drift_factor) + node_timeout;
+    if (ttl <= least)
+        refuse(field, text(ttl),
+               "exceed " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
+                   " (the drift and NodesOptions::node_timeout), or no validity is left");
+}
+
+}  // namespace detail
+
+/// Throws std::invalid_argument naming the first field that cannot work.
+inline void check(const LockOptions& options, std::chrono::milliseconds node_timeout) {
+    using namespace std::chrono_literals;
+    if (!(options.drift_factor >= 0 && options.drift_factor < 1))
+        detail::refuse("LockOptions::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
+    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout);
+    if (options.retry.attempts < 1)
+        detail::refuse("LockOptions::retry.attempts", std::to_string(options.retry.attempts),
+                       "be at least 1");
+    if (options.retry.delay < 1ms || options.retry.delay > 24h)
+        detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+}
+
+}  // namespace redlock

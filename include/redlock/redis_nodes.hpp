@@ -1,0 +1,57 @@
+// N independent Redis masters, spoken to through hiredis over synchronous sockets.
+#pragma once
+
+#include <redlock/endpoint.hpp>
+#include <redlock/nodes.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock {
+
+/// How an acquire goes round the nodes. Extension and release always go to all at once.
+enum class Round : std::uint8_t {
+    sequential,   ///< one node after the other, in the order configured, as the page's step 2 (S13)
+    all_at_once,  ///< writes to all nodes, then reads them all: the page's multiplexing (S23)
+};
+
+struct NodesOptions {
+    /// The whole budget of one node in one round: connecting, authentication, command and reply (S13, rule
+    /// A9). Small against the ttl, large against the round-trip time. From 1 ms to 1 h.
+    std::chrono::milliseconds node_timeout{50};
+
+    /// How acquiring goes round the nodes.
+    Round round = Round::sequential;
+};
+
+/// Connections are made when they are first needed and kept for the next round. A node that failed is left
+/// alone for a while (10 ms at first, up to 1 s), so that it costs its budget once and not in every round;
+/// it is asked earlier if there is no quorum without it. A late reply is read when its connection is next
+/// used and never taken for another command's.
+///
+/// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
+/// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
+/// bounded otherwise; addresses need none. Never throws after construction.
+class RedisNodes final : public Nodes {
+public:
+    /// No I/O: works with every node down (rule A4). Throws std::invalid_argument for an empty list, a
+    /// malformed URI, a node that stands in the list twice (rule D8), an option out of its range, or
+    /// `rediss://` in a build without TLS.
+    RedisNodes(std::initializer_list<std::string_view> uris, NodesOptions options = {});
+    explicit RedisNodes(const std::vector<std::string>& uris, NodesOptions options = {});
+    explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
+    ~RedisNodes() override;
+
+    Tally ask(const Command& command, const Terms& terms) override;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace redlock

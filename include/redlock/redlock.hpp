@@ -1,0 +1,42 @@
+// redlock: distributed locks with Redis (Redlock) for C++20. This header includes all of it.
+//
+// Redlock is the algorithm of the page "Distributed Locks with Redis": a client asks N independent masters
+// to set a key, if absent, to a random value of its own, and holds the lock for as long as a majority of
+// those keys is certain to live. No node is special; a minority may be down, frozen or lying.
+//
+//     #include <redlock/redlock.hpp>
+//     using namespace std::chrono_literals;
+//
+//     int main() {
+//         redlock::RedisNodes nodes{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"};
+//         redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
+//         if (auto result = lock.acquire_for(2s)) {
+//             charge_the_order();                 // lock.remaining() tells how long is left
+//         } else {
+//             std::cerr << result.message() << '\n';
+//         }
+//     }                                           // released here, on all nodes
+//
+// Where to read on:
+//     lock.hpp         the lock: its verbs, its questions, its states
+//     algorithm.hpp    the page, step by step
+//     nodes.hpp        the seam to the network: commands, votes, tallies
+//     redis_nodes.hpp  the network: N hiredis connections
+//     options.hpp      ttl, retries, drift
+//     result.hpp, error.hpp    what a verb answers, and why
+#pragma once
+
+#include <redlock/algorithm.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/endpoint.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/error.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/lock.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/process.hpp>
+#include <redlock/redis_nodes.hpp>
+#include <redlock/result.hpp>
+#include <redlock/retry.hpp>
+#include <redlock/version.hpp>

@@ -1,0 +1,89 @@
+// The full answer of a verb: whether, why not, and what happened on each node (rule A12).
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace redlock {
+
+class [[nodiscard]] Result {
+public:
+    /// No round took place (already_held, not_held, no entropy ...).
+    explicit Result(std::error_code error) noexcept : error_(error) {}
+
+    /// The outcome of the round tallied, the last of `attempts`.
+    Result(std::error_code error, Tally tally, int attempts, std::chrono::nanoseconds validity)
+        : error_(error), tally_(std::move(tally)), attempts_(attempts), validity_(validity) {}
+
+    /// True when the verb did what it is called.
+    explicit operator bool() const noexcept { return !error_; }
+
+    /// No error on success; else an Errc of the first group, or the system's own code (no entropy, no
+    /// memory).
+    std::error_code error() const noexcept { return error_; }
+
+    /// What each node said in the last round, in the order configured; empty if there was no round.
+    std::span<const NodeReport> nodes() const noexcept { return tally_.reports(); }
+
+    /// How many attempts were made; 0 if there was no round.
+    int attempts() const noexcept { return attempts_; }
+
+    /// What was left of the validity when the verb succeeded (S15, S16); zero otherwise.
+    std::chrono::nanoseconds validity() const noexcept { return validity_; }
+
+    /// One line for a log, with the nodes that mattered and without secrets:
+    /// "held by another on 3 of 5 nodes; 10.0.0.4:6379 timed out after 50 ms".
+    std::string message() const;
+
+    /// The same round, as the conclusion of so many attempts.
+    Result& conclude(std::error_code error, int attempts) noexcept {
+        error_ = error;
+        attempts_ = attempts;
+        return *this;
+    }
+
+private:
+    std::error_code error_;
+    Tally tally_;
+    int attempts_ = 0;
+    std::chrono::nanoseconds validity_{};
+};
+
+namespace detail {
+
+inline std::string describe(const NodeReport& node) {
+    auto text = std::string{node.name} + " " + node.cause.message();
+    if (node.cause == Errc::timed_out)
+        text += " after " + std::to_string(std::chrono::round<std::chrono::milliseconds>(node.took).count()) +
+                " ms";
+    if (!node.detail.empty()) text += " (" + node.detail + ")";
+    return text;
+}
+
+/// Worth a word in a log: its vote is unknown for a reason of its own.
+inline bool mattered(const NodeReport& node) {
+    return node.vote == Vote::unknown && node.cause != Errc::not_asked && node.cause != Errc::not_awaited;
+}
+
+}  // namespace detail
+
+inline std::string Result::message() const {
+    auto text = error_ ? error_.message() : std::string{"ok"};
+    if (tally_.size() > 0) {
+        const bool refused = error_ == Errc::held_by_other || error_ == Errc::lost;
+        text += refused ? " on " : ": granted by ";
+        text += std::to_string(refused ? tally_.refused() : tally_.granted());
+        text += " of " + std::to_string(tally_.size()) + " nodes";
+    }
+    if (attempts_ > 1) text += ", " + std::to_string(attempts_) + " attempts";
+    for (const auto& node : nodes())
+        if (detail::mattered(node)) text += "; " + detail::describe(node);
+    return text;
+}
+
+}  // namespace redlock
