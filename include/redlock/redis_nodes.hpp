@@ -4,10 +4,10 @@
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +51,9 @@ public:
 
 private:
     class Impl;
-    std::unique_ptr<Impl> impl_;
+    Impl& here();
+
+    std::atomic<Impl*> impl_;  // owned; another one after fork()
 };
 
 }  // namespace redlock

@@ -1,0 +1,58 @@
+// The clock that goes on while the machine sleeps (rule C5). Beside the poll loop, the only file that knows
+// real time.
+#include <redlock/clock.hpp>
+
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__linux__)
+#include <ctime>
+#elif defined(__APPLE__)
+#include <mach/mach_time.h>
+#endif
+
+namespace redlock {
+namespace {
+
+std::chrono::nanoseconds since_boot() noexcept {
+#if defined(__linux__)
+    timespec time{};
+    ::clock_gettime(CLOCK_BOOTTIME, &time);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+#elif defined(__APPLE__)
+    static const mach_timebase_info_data_t base = [] {
+        mach_timebase_info_data_t info{};
+        ::mach_timebase_info(&info);
+        return info;
+    }();
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(
+        static_cast<__uint128_t>(::mach_continuous_time()) * base.numer / base.denom)};
+#else
+    return std::chrono::steady_clock::now().time_since_epoch();
+#endif
+}
+
+class BootClock final : public Clock {
+public:
+    time_point now() noexcept override { return time_point{since_boot()}; }
+
+    void sleep_until(time_point until, std::stop_token stop) override {
+        std::mutex mutex;
+        std::condition_variable_any nobody_notifies;
+        std::unique_lock guard{mutex};
+        // One hour at a time: a deadline of `never` would overflow the wait.
+        while (!stop.stop_requested() && now() < until) {
+            const auto nap = std::min<duration>(until - now(), std::chrono::hours{1});
+            nobody_notifies.wait_for(guard, stop, nap, [] { return false; });
+        }
+    }
+};
+
+}  // namespace
+
+Clock& boot_clock() noexcept {
+    static BootClock clock;
+    return clock;
+}
+
+}  // namespace redlock

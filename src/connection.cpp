@@ -1,0 +1,327 @@
+// The one file that knows hiredis. It gets a connected socket, parses replies and says what broke; sockets
+// are made and written here, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(),
+// and connects to a name without a bound in time.
+#include "connection.hpp"
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+using wire::Reply;
+
+#if !defined(MSG_NOSIGNAL)
+constexpr int MSG_NOSIGNAL = 0;  // macOS: SO_NOSIGPIPE on the socket does it
+#endif
+
+// ---- Callbacks: hiredis parses into the one Reply of the connection, and nothing is allocated for it.
+
+Reply* target(const redisReadTask* task) {
+    return static_cast<Reply*>(task->privdata);
+}
+
+void* parse_string(const redisReadTask* task, char* text, size_t length) {
+    auto* const reply = target(task);
+    reply->text.assign(text, length);
+    reply->kind = task->type == REDIS_REPLY_STATUS  ? Reply::Kind::status
+                  : task->type == REDIS_REPLY_ERROR ? Reply::Kind::error
+                                                    : Reply::Kind::text;
+    return reply;
+}
+
+void* parse_integer(const redisReadTask* task, long long value) {
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::integer;
+    reply->integer = value;
+    return reply;
+}
+
+void* parse_nil(const redisReadTask* task) {
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::nil;
+    return reply;
+}
+
+/// No command of ours is answered by an array: a server that announces a milliard elements gets none.
+template <class Count>
+void* refuse_array(const redisReadTask*, Count) {
+    return nullptr;
+}
+
+void keep_object(void*) {}
+
+redisReplyObjectFunctions* parser() {
+    static redisReplyObjectFunctions functions = [] {
+        redisReplyObjectFunctions f{};
+        f.createString = parse_string;
+        f.createArray = refuse_array;
+        f.createInteger = parse_integer;
+        f.createNil = parse_nil;
+        f.freeObject = keep_object;
+        return f;
+    }();
+    return &functions;
+}
+
+int socket_error(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+    return error;
+}
+
+std::string words_of(int error) {
+    return std::error_code{error, std::generic_category()}.message();
+}
+
+/// A socket that is non-blocking, closed on exec and raises no SIGPIPE; -1 if there is none to be had.
+int open_socket(int family) {
+#if defined(SOCK_CLOEXEC)
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return fd;
+#else
+    const int fd = ::socket(family, SOCK_STREAM, 0);
+    if (fd < 0) return fd;
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+#endif
+    const int on = 1;
+    if (family != AF_UNIX) {
+        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+#if defined(SO_NOSIGPIPE)
+    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    return fd;
+}
+
+}  // namespace
+
+void Connection::FreeContext::operator()(redisContext* context) const noexcept {
+    redisFree(context);
+}
+
+Connection::Connection(const Endpoint& endpoint, std::shared_ptr<Resolution> resolution)
+    : endpoint_(endpoint), resolution_(std::move(resolution)) {
+    if (resolution_->done()) connect();
+}
+
+Connection::~Connection() = default;
+
+int Connection::fd() const noexcept {
+    if (state_ == State::resolving) return resolution_->fd();
+    return context_ ? context_->fd : -1;
+}
+
+short Connection::events() const noexcept {
+    if (state_ == State::resolving) return POLLIN;
+    if (state_ == State::connecting) return POLLOUT;
+    return static_cast<short>(POLLIN | (written_ < out_.size() ? POLLOUT : 0));
+}
+
+void Connection::advance() {
+    if (state_ == State::resolving && resolution_->done()) connect();
+    if (state_ == State::connecting) finish_connecting();
+    if (state_ != State::greeting && state_ != State::ready) return;
+    flush();
+    read();
+}
+
+// ---- Connecting
+
+/// Tries the addresses that are left until one takes the connection, or may yet take it.
+void Connection::connect() {
+    if (resolution_->addresses().empty()) return break_off(Errc::connection_failed, resolution_->error());
+    while (next_address_ < resolution_->addresses().size())
+        if (connect_to(resolution_->addresses()[next_address_++])) return;
+    if (detail_.empty()) detail_ = "no address left to try";
+    break_off(Errc::connection_failed, std::move(detail_));
+}
+
+bool Connection::connect_to(const Address& address) {
+    const int fd = open_socket(address.storage.ss_family);
+    if (fd < 0) {
+        detail_ = words_of(errno);
+        return false;
+    }
+    context_.reset(redisConnectFd(fd));
+    if (!context_) {
+        ::close(fd);
+        throw std::bad_alloc{};
+    }
+    context_->flags &= ~REDIS_BLOCK;  // hiredis 1.x takes a descriptor for a blocking one
+    context_->reader->fn = parser();
+    context_->reader->privdata = &incoming_;
+    state_ = State::connecting;
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) {
+        greet();
+        return true;
+    }
+    if (errno == EINPROGRESS || errno == EINTR) return true;
+    detail_ = words_of(errno);
+    return false;
+}
+
+void Connection::finish_connecting() {
+    pollfd writable{context_->fd, POLLOUT, 0};
+    if (::poll(&writable, 1, 0) <= 0) return;
+    if (const int error = socket_error(context_->fd); error != 0) {
+        detail_ = words_of(error);
+        return connect();
+    }
+    greet();
+}
+
+// ---- Greeting: AUTH and SELECT where the endpoint asks for them, and a PING, so that a connection which is
+// ready has a server behind it that answers. All are written at once and answered in order.
+
+Connection::Step Connection::step_after(Step step) const noexcept {
+    if (step == Step::auth && endpoint_.database != 0) return Step::select;
+    return step == Step::ping ? Step::done : Step::ping;
+}
+
+void Connection::greet() {
+    state_ = State::greeting;
+    step_ = endpoint_.password.empty() ? step_after(Step::auth) : Step::auth;
+    for (auto step = step_; step != Step::done; step = step_after(step)) {
+        ++owed_;
+        if (step == Step::select)
+            wire::append(out_, {"SELECT", std::to_string(endpoint_.database)});
+        else if (step == Step::ping)
+            wire::append(out_, {"PING"});
+        else if (endpoint_.username.empty())
+            wire::append(out_, {"AUTH", endpoint_.password});
+        else
+            wire::append(out_, {"AUTH", endpoint_.username, endpoint_.password});
+    }
+    flush();
+}
+
+void Connection::take_greeting(const Reply& reply) {
+    // A user that may not PING is let in all the same: the refusal, too, shows that the server answers.
+    const bool welcome =
+        reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
+    if (!welcome) {
+        const bool error = reply.kind == Reply::Kind::error;
+        auto cause = error ? wire::cause_of(reply.first_word()) : Errc::unexpected_reply;
+        // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.
+        if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
+        // The server may repeat what it was sent: after AUTH, only its first word is safe to show (rule D11).
+        auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
+        return break_off(cause, wire::printable(words));
+    }
+    step_ = step_after(step_);
+    if (step_ == Step::done) state_ = State::ready;
+}
+
+// ---- Commands
+
+void Connection::send(const Command& command) {
+    // By its digest only where the server is known to have the script and nothing is in the way: what is
+    // written behind late replies may never be looked at again, so it must work without a second try.
+    const auto* const script = wire::script_of(command);
+    const bool known = script == &wire::compare_and_delete ? knows_delete_ : knows_expire_;
+    send(command, known && owed_ == 0 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
+}
+
+void Connection::send_whole(const Command& command) {
+    send(command, wire::ScriptForm::whole);
+}
+
+void Connection::send(const Command& command, wire::ScriptForm form) {
+    if (std::holds_alternative<SetIfAbsent>(command)) set_owner_ = wire::owner_of(command);
+    last_script_ = wire::script_of(command);
+    if (written_ == out_.size()) {
+        out_.clear();
+        written_ = 0;
+    }
+    wire::append(out_, command, form);
+    ++owed_;
+    answered_ = false;
+    flush();
+}
+
+void Connection::flush() {
+    while (written_ < out_.size()) {
+        const auto sent = ::send(context_->fd, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (sent < 0) {
+            const int error = errno;
+            read();  // what the server said before it hung up tells more
+            if (!broken()) break_off(Errc::connection_failed, words_of(error));
+            return;
+        }
+        written_ += static_cast<std::size_t>(sent);
+    }
+}
+
+void Connection::read() {
+    if (broken()) return;
+    if (redisBufferRead(context_.get()) != REDIS_OK) {
+        const bool closed = context_->err == REDIS_ERR_EOF;
+        return break_off(Errc::connection_failed, closed ? "closed by the server" : context_->errstr);
+    }
+    while (!broken() && parse_reply()) take_reply();
+    // More than any reply of ours needs: a server that streams without an end must not fill our memory.
+    constexpr std::size_t most_unparsed = 65'536;
+    if (!broken() && context_->reader->len - context_->reader->pos > most_unparsed)
+        break_off(Errc::unexpected_reply, "a reply without an end");
+}
+
+/// Parses one more reply out of what was read; false while it is not complete.
+bool Connection::parse_reply() {
+    incoming_.kind = Reply::Kind::none;
+    void* parsed = nullptr;
+    if (redisGetReplyFromReader(context_.get(), &parsed) != REDIS_OK) {
+        break_off(Errc::unexpected_reply, "not an answer in the Redis protocol");
+        return false;
+    }
+    return parsed != nullptr;
+}
+
+void Connection::take_reply() {
+    if (owed_ == 0) return break_off(Errc::unexpected_reply, "a reply that nobody asked for");
+    --owed_;
+    if (state_ == State::greeting) return take_greeting(incoming_);
+    if (owed_ > 0) return;  // late, to a command before the last
+    std::swap(answer_, incoming_);
+    answered_ = true;
+    const bool ran = answer_.kind != Reply::Kind::error;
+    if (last_script_ == &wire::compare_and_delete) knows_delete_ = ran;
+    if (last_script_ == &wire::compare_and_expire) knows_expire_ = ran;
+}
+
+bool Connection::gone_stale() const noexcept {
+    char byte = 0;
+    const auto seen = ::recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+void Connection::close_at_once() noexcept {
+    const linger none{.l_onoff = 1, .l_linger = 0};
+    if (context_) ::setsockopt(context_->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    context_.reset();
+}
+
+void Connection::break_off(Errc cause, std::string detail) {
+    state_ = State::broken;
+    cause_ = cause;
+    detail_ = std::move(detail);
+    close_at_once();
+}
+
+}  // namespace redlock

@@ -1,0 +1,123 @@
+// One connection to one node: hiredis on a non-blocking socket of our own.
+//
+// A connection owes a counted number of replies and gives them back in the order of the commands, so that no
+// reply is ever taken for another command's (rule D1): only the reply to the last command can become an
+// answer, those before it are dropped. One whose replies are late is kept and read on later. At any doubt it
+// is broken, for good; a broken one is thrown away, never revived (rule D4).
+//
+//     resolving → connecting → greeting → ready         each of them → broken
+//
+// None of its functions blocks.
+#pragma once
+
+#include <redlock/endpoint.hpp>
+#include <redlock/nodes.hpp>
+
+#include "reply.hpp"
+#include "request.hpp"
+#include "resolution.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+struct redisContext;
+
+namespace redlock {
+
+class Connection {
+public:
+    enum class State : std::uint8_t { resolving, connecting, greeting, ready, broken };
+
+    /// Starts connecting; `endpoint` must outlive it.
+    Connection(const Endpoint& endpoint, std::shared_ptr<Resolution> resolution);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // ---- For poll().
+    int fd() const noexcept;
+    short events() const noexcept;
+
+    /// Goes on as far as the socket allows: connects, greets, writes, reads.
+    void advance();
+
+    State state() const noexcept { return state_; }
+    bool ready() const noexcept { return state_ == State::ready; }
+    bool broken() const noexcept { return state_ == State::broken; }
+
+    /// Replies that are still to come.
+    std::size_t owed() const noexcept { return owed_; }
+
+    // ---- When ready.
+
+    /// Sends `command` behind whatever is still under way; from then on a byte of it may reach the server.
+    /// Its reply becomes the answer.
+    void send(const Command& command);
+
+    /// Sends the script of `command` whole: the server has answered NOSCRIPT (rule D6).
+    void send_whole(const Command& command);
+
+    /// The reply to the last command sent, once it is there.
+    const wire::Reply* answer() const noexcept { return answered_ ? &answer_ : nullptr; }
+
+    /// Whether the last SET sent here was signed by `owner`: its release belongs here, behind it (rule B5).
+    bool carries(std::string_view owner) const noexcept { return !owner.empty() && set_owner_ == owner; }
+
+    /// Whether the server has closed it, or said something nobody asked for, since it was last used.
+    bool gone_stale() const noexcept;
+
+    /// Drops what the kernel has not sent yet when it is closed, where a plain close would go on sending it.
+    void close_at_once() noexcept;
+
+    // ---- When broken.
+    std::error_code cause() const noexcept { return cause_; }
+    const std::string& detail() const noexcept { return detail_; }
+
+private:
+    enum class Step : std::uint8_t { auth, select, ping, done };
+    struct FreeContext {
+        void operator()(redisContext* context) const noexcept;
+    };
+
+    void connect();
+    bool connect_to(const Address& address);
+    void finish_connecting();
+    void greet();
+    void take_greeting(const wire::Reply& reply);
+    Step step_after(Step step) const noexcept;
+    void send(const Command& command, wire::ScriptForm form);
+    void flush();
+    void read();
+    bool parse_reply();
+    void take_reply();
+    void break_off(Errc cause, std::string detail);
+
+    const Endpoint& endpoint_;
+    std::shared_ptr<Resolution> resolution_;
+    std::size_t next_address_ = 0;
+    std::unique_ptr<redisContext, FreeContext> context_;
+    State state_ = State::resolving;
+    Step step_ = Step::auth;
+
+    std::string out_{};  // bytes to write, from written_ on
+    std::size_t written_ = 0;
+
+    wire::Reply incoming_{};  // what hiredis parses into
+    wire::Reply answer_{};
+    bool answered_ = false;
+    std::size_t owed_ = 0;
+
+    std::string set_owner_{};
+    const wire::Script* last_script_ = nullptr;
+    bool knows_delete_ = false;  // the server has run the script on this connection
+    bool knows_expire_ = false;
+
+    std::error_code cause_{};
+    std::string detail_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,209 @@
+// Addresses of nodes, read part by part; every error names its part and shows no secret.
+#include <redlock/endpoint.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+/// Reads one address. Holds it whole to know what may be quoted in an error.
+class Parser {
+public:
+    explicit Parser(std::string_view uri) : uri_(uri) {}
+
+    Endpoint parse() {
+        if (uri_.empty()) fail("address", "is empty");
+        const auto plain = [](unsigned char c) { return c > 0x20 && c != 0x7F; };
+        if (!std::ranges::all_of(uri_, plain)) fail("address", "has white space or a control character");
+        if (uri_.find('#') != uri_.npos) fail("address", "has a fragment ('#'); write %23 inside a password");
+
+        auto rest = uri_;
+        const auto scheme = cut_before(rest, "://");
+        if (!scheme) {
+            if (rest.find_first_of("@/?") != rest.npos)
+                fail("scheme", "is missing; write redis://, rediss:// or unix:// before all else");
+            read_host_and_port(rest);
+        } else if (*scheme == "unix") {
+            read_unix(rest);
+        } else if (*scheme == "redis" || *scheme == "rediss") {
+            endpoint_.tls.enabled = *scheme == "rediss";
+            read_redis(rest);
+        } else {
+            fail("scheme", "must be redis, rediss or unix", *scheme);
+        }
+        return std::move(endpoint_);
+    }
+
+private:
+    [[noreturn]] void fail(std::string_view part, std::string_view problem,
+                           std::string_view value = {}) const {
+        auto text = "redlock: node address: " + std::string{part} + " ";
+        // Only a scheme or the name of a field is ever quoted: of a mistyped address, a piece of the password
+        // may have ended up as host, port or path. With an '@' about, even those are not safe.
+        if (!value.empty() && uri_.find('@') == uri_.npos) text += "\"" + std::string{value} + "\" ";
+        throw std::invalid_argument(text + std::string{problem});
+    }
+
+    /// Takes what stands before the first `separator` off `rest`, and the separator with it.
+    static std::optional<std::string_view> cut_before(std::string_view& rest, std::string_view separator) {
+        const auto at = rest.find(separator);
+        if (at == rest.npos) return std::nullopt;
+        const auto before = rest.substr(0, at);
+        rest.remove_prefix(at + separator.size());
+        return before;
+    }
+
+    void read_redis(std::string_view rest) {
+        const auto query = cut_query(rest);
+        const auto slash = rest.find('/');
+        const auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+        auto authority = rest.substr(0, slash);
+        read_user(authority);
+        read_host_and_port(authority);
+        if (!path.empty()) read_database(path);
+        read_query(query, endpoint_.tls.enabled ? "ca_file, certificate, key and server_name" : "none",
+                   [this](std::string_view field) -> std::string* {
+                       if (!endpoint_.tls.enabled) return nullptr;
+                       if (field == "ca_file") return &endpoint_.tls.ca_file;
+                       if (field == "certificate") return &endpoint_.tls.certificate;
+                       if (field == "key") return &endpoint_.tls.key;
+                       return field == "server_name" ? &endpoint_.tls.server_name : nullptr;
+                   });
+    }
+
+    void read_unix(std::string_view rest) {
+        const auto query = cut_query(rest);
+        const auto slash = rest.find('/');
+        if (slash == rest.npos || slash + 1 == rest.size())
+            fail("socket path", "must be absolute, as in unix:///run/redis.sock");
+        auto user = rest.substr(0, slash);
+        read_user(user);
+        if (!user.empty()) fail("host", "has no place with a unix socket; write unix:///path");
+        endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
+        constexpr std::size_t longest = 107;  // sun_path less its NUL
+        if (endpoint_.unix_socket.find('\0') != std::string::npos) fail("socket path", "has a NUL byte");
+        if (endpoint_.unix_socket.size() > longest) fail("socket path", "is longer than 107 bytes");
+        std::optional<std::string> database;
+        read_query(query, "db", [&](auto field) { return field == "db" ? &database.emplace() : nullptr; });
+        if (database) read_database(*database);
+    }
+
+    static std::string_view cut_query(std::string_view& rest) {
+        const auto mark = rest.find('?');
+        if (mark == rest.npos) return {};
+        const auto query = rest.substr(mark + 1);
+        rest = rest.substr(0, mark);
+        return query;
+    }
+
+    template <class FieldOf>
+    void read_query(std::string_view query, std::string_view known, FieldOf field_of) {
+        while (!query.empty()) {
+            auto pair = query.substr(0, query.find('&'));
+            query.remove_prefix(std::min(query.size(), pair.size() + 1));
+            const auto name = cut_before(pair, "=");
+            auto* const field = name ? field_of(*name) : nullptr;
+            if (!field)
+                fail("query", "has an unknown field; known: " + std::string{known}, name.value_or(pair));
+            *field = decoded(*name, pair);
+        }
+    }
+
+    /// Takes `user:password@` off the front.
+    void read_user(std::string_view& authority) {
+        const auto at = authority.rfind('@');
+        if (at == authority.npos) return;
+        auto user = authority.substr(0, at);
+        authority.remove_prefix(at + 1);
+        const auto name = cut_before(user, ":");
+        if (!name)
+            fail("password", "is missing: a user comes as user:password@, a password alone as :password@");
+        endpoint_.username = decoded("user", *name);
+        endpoint_.password = decoded("password", user);
+        if (endpoint_.password.empty()) fail("password", "is empty");
+    }
+
+    void read_host_and_port(std::string_view text) {
+        if (text.starts_with('[')) return read_ipv6_and_port(text);
+        const auto colon = text.find(':');
+        if (colon != text.rfind(':'))
+            fail("host", "has several colons; write an IPv6 address in brackets, as in [::1]:6379");
+        read_host(text.substr(0, colon), "._-");
+        if (colon != text.npos) read_port(text.substr(colon + 1));
+    }
+
+    void read_ipv6_and_port(std::string_view text) {
+        const auto end = text.find(']');
+        if (end == text.npos) fail("host", "has no closing ']'");
+        const auto host = text.substr(1, end - 1);
+        const auto after = text.substr(end + 1);
+        if (host.find(':') == host.npos) fail("host", "in brackets must be an IPv6 address");
+        if (!after.empty() && after.front() != ':') fail("port", "must follow ']' after a colon");
+        read_host(host, ".:%_-");
+        if (!after.empty()) read_port(after.substr(1));
+    }
+
+    void read_host(std::string_view host, std::string_view punctuation) {
+        if (host.empty()) fail("host", "is empty");
+        const auto allowed = [punctuation](unsigned char c) {
+            return std::isalnum(c) != 0 || c >= 0x80 ||
+                   punctuation.find(static_cast<char>(c)) != punctuation.npos;
+        };
+        if (!std::ranges::all_of(host, allowed)) fail("host", "has a character that no host name has");
+        endpoint_.host = host;
+    }
+
+    void read_port(std::string_view text) {
+        endpoint_.port = static_cast<std::uint16_t>(number("port", text, 1, 65'535));
+    }
+
+    void read_database(std::string_view text) { endpoint_.database = number("database", text, 0, 1'000'000); }
+
+    int number(std::string_view part, std::string_view text, int least, int most) const {
+        int value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+            fail(part, "must be a number from " + std::to_string(least) + " to " + std::to_string(most));
+        return value;
+    }
+
+    std::string decoded(std::string_view part, std::string_view text) const {
+        std::string result;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if (text[i] != '%') {
+                result += text[i];
+                continue;
+            }
+            unsigned byte = 0;
+            const auto digits = text.substr(i + 1, 2);
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+            if (error != std::errc{} || end != digits.data() + 2 || digits.size() != 2)
+                fail(part, "has a '%' without two hex digits; write %25 for the sign itself");
+            result += static_cast<char>(byte);
+            i += 2;
+        }
+        return result;
+    }
+
+    std::string_view uri_;
+    Endpoint endpoint_{};
+};
+
+}  // namespace
+
+Endpoint Endpoint::parse(std::string_view uri) {
+    return Parser{uri}.parse();
+}
+
+std::string Endpoint::name() const {
+    if (!unix_socket.empty()) return unix_socket;
+    const bool ipv6 = host.find(':') != std::string::npos;
+    return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+}  // namespace redlock

@@ -1,0 +1,181 @@
+#include "node.hpp"
+
+#include <redlock/retry.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Clock::duration shortest_back_off = 10ms;
+constexpr Clock::duration longest_back_off = 1s;
+constexpr Clock::duration trusted_idle_time = 10ms;  // a connection used more recently is not looked at again
+constexpr std::size_t most_idle = 64;
+constexpr std::size_t most_owing = 64;
+constexpr std::size_t most_owed = 32;  // replies on one connection
+
+Clock::duration back_off(int failures) {
+    const auto steps = std::min(failures - 1, 10);
+    return random_pause(std::min(shortest_back_off * (1 << steps), longest_back_off), os_entropy());
+}
+
+/// How long a key that `command` may create or lengthen can live on.
+Clock::duration reach_of(const Command& command) {
+    if (const auto* set = std::get_if<SetIfAbsent>(&command)) return set->ttl;
+    if (const auto* expire = std::get_if<CompareAndExpire>(&command)) return expire->ttl;
+    return 0s;
+}
+
+}  // namespace
+
+Node::Node(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+
+bool Node::look(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    if (!owing_.empty()) collect(now);
+    if (probe_) look_at_probe(now);
+    if (now >= next_probe_) forgive();
+    return !suspected_;
+}
+
+/// Reads the late replies. Any reply shows that the node is alive; a connection without debts is idle again.
+void Node::collect(Clock::time_point now) {
+    std::erase_if(owing_, [&](Owing& it) {
+        auto& connection = *it.connection;
+        const auto owed = connection.owed();
+        connection.advance();
+        if (connection.broken()) return true;
+        alive_ = alive_ || connection.owed() < owed;
+        if (connection.owed() > 0 && now < it.until) return false;
+        if (connection.owed() > 0)
+            connection.close_at_once();
+        else
+            keep_idle(std::move(it.connection), now);
+        return true;
+    });
+}
+
+void Node::look_at_probe(Clock::time_point now) {
+    probe_->advance();
+    if (probe_->ready()) {
+        alive_ = true;
+        keep_idle(std::move(probe_), now);
+    } else if (probe_->broken()) {
+        suspect({probe_->cause(), probe_->detail()}, now);
+        probe_.reset();
+    }
+}
+
+std::unique_ptr<Connection> Node::lend(const Command& command, Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    if (const auto carrier = carrier_of(wire::owner_of(command)); carrier != owing_.end())
+        return carrier->connection->owed() < most_owed ? take(carrier) : nullptr;
+    const bool due = needed || now >= next_probe_;
+    if (due) forgive();
+    if (!suspected_) {
+        auto idle = take_idle(now);
+        return idle ? std::move(idle) : connect();
+    }
+    if (std::holds_alternative<CompareAndDelete>(command)) {
+        // It costs nothing to let it go behind something else, and it arrives when the node wakes up.
+        if (auto idle = take_idle(now)) return idle;
+        if (const auto any = any_owing(); any != owing_.end()) return take(any);
+    }
+    if (!due) return nullptr;
+    next_probe_ = now + back_off(failures_);
+    // A probe that hangs for too long is itself given up for a new one.
+    if (probe_ && now - probe_since_ < longest_back_off) return std::move(probe_);
+    probe_since_ = now;
+    return connect();
+}
+
+auto Node::carrier_of(std::string_view owner) -> std::vector<Owing>::iterator {
+    return std::ranges::find_if(owing_, [&](const Owing& it) { return it.connection->carries(owner); });
+}
+
+auto Node::any_owing() -> std::vector<Owing>::iterator {
+    return std::ranges::find_if(owing_, [](const Owing& it) { return it.connection->owed() < most_owed; });
+}
+
+std::unique_ptr<Connection> Node::take(std::vector<Owing>::iterator it) {
+    auto connection = std::move(it->connection);
+    owing_.erase(it);
+    return connection;
+}
+
+/// The connection used last; those that the server has closed in the meantime are thrown away.
+std::unique_ptr<Connection> Node::take_idle(Clock::time_point now) {
+    while (!idle_.empty()) {
+        auto idle = std::move(idle_.back());
+        idle_.pop_back();
+        if (now - idle.since < trusted_idle_time || !idle.connection->gone_stale())
+            return std::move(idle.connection);
+    }
+    return nullptr;
+}
+
+std::unique_ptr<Connection> Node::connect() {
+    if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
+        resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
+                                                    : Resolution::of_unix_socket(endpoint_.unix_socket);
+    return std::make_unique<Connection>(endpoint_, resolution_);
+}
+
+void Node::give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    if (connection->broken()) return;
+    if (!connection->ready()) {
+        if (!probe_)
+            probe_ = std::move(connection);  // nothing was sent on it: its greeting goes on as a probe
+    } else if (connection->owed() == 0) {
+        keep_idle(std::move(connection), now);
+    } else {
+        if (owing_.size() >= most_owing) {
+            owing_.front().connection->close_at_once();
+            owing_.erase(owing_.begin());
+        }
+        owing_.push_back({std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min)});
+    }
+}
+
+void Node::keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (idle_.size() < most_idle) idle_.push_back({std::move(connection), now});
+}
+
+void Node::succeeded() {
+    const std::lock_guard guard{mutex_};
+    suspected_ = false;
+    failures_ = 0;
+}
+
+void Node::failed(Failure failure, Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    suspect(std::move(failure), now);
+}
+
+Failure Node::last_failure() {
+    const std::lock_guard guard{mutex_};
+    return last_failure_;
+}
+
+/// Trusts a node again that has given a sign of life, but not before its time: one that is always late would
+/// cost every round its budget. Its failures are forgotten only when it has answered in time.
+void Node::forgive() noexcept {
+    if (!alive_) return;
+    suspected_ = false;
+    alive_ = false;
+}
+
+void Node::suspect(Failure failure, Clock::time_point now) {
+    suspected_ = true;
+    alive_ = false;
+    ++failures_;
+    next_probe_ = now + back_off(failures_);
+    if (failure.cause == Errc::connection_failed) resolution_.reset();  // the name may point elsewhere by now
+    last_failure_ = std::move(failure);
+}
+
+}  // namespace redlock

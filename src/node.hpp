@@ -1,0 +1,91 @@
+// One node as all threads share it: its connections between the rounds, and whether it is trusted to answer.
+//
+// A connection that owes nothing is idle and serves whoever comes next. One that owes replies is kept until
+// they have come: the release of a SET must go behind it on the same connection (rule B5), and its replies
+// are read whenever the node is looked at. A node that failed is suspected: no round waits for it unless the
+// vote hangs on it, and it gets no new command until a probe, one connection at a time, was greeted, or until
+// an old connection has paid what it owed.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/endpoint.hpp>
+#include <redlock/nodes.hpp>
+
+#include "connection.hpp"
+#include "resolution.hpp"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace redlock {
+
+/// Why a node was given up the last time.
+struct Failure {
+    std::error_code cause{};
+    std::string detail{};
+};
+
+class Node {
+public:
+    /// No I/O.
+    explicit Node(Endpoint endpoint);
+
+    /// Reads what has come in since, and says whether the node is trusted to answer.
+    bool look(Clock::time_point now);
+
+    /// A connection for `command`, or null: the node is left alone for now (`last_failure()` says why).
+    /// A node that is suspected gives one only when its next probe is due, or `needed`.
+    std::unique_ptr<Connection> lend(const Command& command, Clock::time_point now, bool needed);
+
+    /// Takes it back, in whatever state.
+    void give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now);
+
+    /// The node answered; the node did not.
+    void succeeded();
+    void failed(Failure failure, Clock::time_point now);
+
+    Failure last_failure();
+
+private:
+    struct Idle {
+        std::unique_ptr<Connection> connection;
+        Clock::time_point since;
+    };
+    struct Owing {
+        std::unique_ptr<Connection> connection;
+        Clock::time_point until;  // nothing it has sent matters any more after this
+    };
+
+    void collect(Clock::time_point now);
+    void look_at_probe(Clock::time_point now);
+    std::vector<Owing>::iterator carrier_of(std::string_view owner);
+    std::vector<Owing>::iterator any_owing();
+    std::unique_ptr<Connection> take(std::vector<Owing>::iterator it);
+    std::unique_ptr<Connection> take_idle(Clock::time_point now);
+    std::unique_ptr<Connection> connect();
+    void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void forgive() noexcept;
+    void suspect(Failure failure, Clock::time_point now);
+
+    // Constant after construction.
+    const Endpoint endpoint_;
+
+    // Guarded by mutex_, which is never held across a wait.
+    std::mutex mutex_;
+    std::shared_ptr<Resolution> resolution_{};
+    std::vector<Idle> idle_{};
+    std::vector<Owing> owing_{};
+    std::unique_ptr<Connection> probe_{};
+    Clock::time_point probe_since_{};
+    bool suspected_ = false;
+    bool alive_ = false;  // has given a sign of life since it was suspected
+    int failures_ = 0;    // in a row
+    Clock::time_point next_probe_{};
+    Failure last_failure_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,126 @@
+#include <redlock/options.hpp>
+#include <redlock/process.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include "node.hpp"
+#include "round_trip.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+template <class Uris>
+std::vector<Endpoint> parsed(const Uris& uris) {
+    std::vector<Endpoint> endpoints;
+    for (const auto& uri : uris) endpoints.push_back(Endpoint::parse(uri));
+    return endpoints;
+}
+
+/// What tells whether two endpoints are one server, as far as that can be told without asking.
+std::string identity(const Endpoint& endpoint) {
+    auto name = endpoint.name();
+    if (endpoint.unix_socket.empty())
+        std::ranges::transform(name, name.begin(),
+                               [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+    return name;
+}
+
+void check(const Endpoint& endpoint) {
+    const auto refuse = [&](const std::string& problem) {
+        throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
+    };
+    if (endpoint.host.empty() && endpoint.unix_socket.empty()) refuse("host is empty");
+    if (endpoint.port == 0 && endpoint.unix_socket.empty()) refuse("port is 0; it must be from 1 to 65535");
+    if (endpoint.database < 0) refuse("database is negative");
+    if (endpoint.password.empty() && !endpoint.username.empty()) refuse("a username comes with a password");
+    if (endpoint.tls.enabled) refuse("TLS (rediss://) is not supported by this build of redlock");
+}
+
+/// The names of the endpoints, all of them usable and none twice (rule D8).
+std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
+    std::vector<std::string> names;
+    std::vector<std::string> seen;
+    for (const auto& endpoint : endpoints) {
+        check(endpoint);
+        names.push_back(endpoint.name());
+        seen.push_back(identity(endpoint));
+    }
+    std::ranges::sort(seen);
+    if (const auto twice = std::ranges::adjacent_find(seen); twice != seen.end())
+        throw std::invalid_argument("redlock: node " + *twice +
+                                    " is in the list twice; N nodes must be N independent masters");
+    return names;
+}
+
+std::chrono::milliseconds checked(const NodesOptions& options) {
+    using namespace std::chrono_literals;
+    if (options.node_timeout < 1ms || options.node_timeout > 1h)
+        detail::refuse("NodesOptions::node_timeout", detail::text(options.node_timeout),
+                       "be from 1 ms to 1 h");
+    return options.node_timeout;
+}
+
+}  // namespace
+
+/// The nodes as this process knows them.
+class RedisNodes::Impl {
+public:
+    Impl(std::vector<Endpoint> endpoints, NodesOptions options)
+        : endpoints_(std::move(endpoints)), options_(options), process_(this_process()) {
+        for (const auto& endpoint : endpoints_) nodes_.push_back(std::make_unique<Node>(endpoint));
+    }
+
+    bool here() const noexcept { return process_ == this_process(); }
+    std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(endpoints_, options_); }
+
+    void run(const Command& command, const Terms& terms, Tally& tally) {
+        RoundTrip trip{nodes_, command, terms, options_.node_timeout, tally};
+        if (std::holds_alternative<CompareAndDelete>(command))
+            trip.all_at_once_to_the_end();
+        else if (std::holds_alternative<CompareAndExpire>(command) || options_.round == Round::all_at_once)
+            trip.all_at_once();
+        else
+            trip.one_after_the_other();
+    }
+
+private:
+    std::vector<Endpoint> endpoints_;
+    NodesOptions options_;
+    std::int64_t process_;
+    std::vector<std::unique_ptr<Node>> nodes_{};
+};
+
+RedisNodes::RedisNodes(std::initializer_list<std::string_view> uris, NodesOptions options)
+    : RedisNodes(parsed(uris), options) {}
+
+RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions options)
+    : RedisNodes(parsed(uris), options) {}
+
+RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
+    : Nodes(names_of(endpoints), checked(options)), impl_(new Impl(std::move(endpoints), options)) {}
+
+RedisNodes::~RedisNodes() {
+    if (auto* const impl = impl_.load(); impl->here()) delete impl;
+}
+
+Tally RedisNodes::ask(const Command& command, const Terms& terms) {
+    auto tally = blank_tally();
+    here().run(command, terms, tally);
+    return tally;
+}
+
+/// In a child of fork() the connections are the parent's, and another thread of the parent may have been about
+/// to change them: the child leaves them as they are and starts anew (rule D10).
+RedisNodes::Impl& RedisNodes::here() {
+    auto* impl = impl_.load();
+    if (impl->here()) return *impl;
+    auto mine = impl->remade();
+    if (impl_.compare_exchange_strong(impl, mine.get())) return *mine.release();
+    return *impl;  // another thread of the child was faster
+}
+
+}  // namespace redlock

@@ -1,0 +1,52 @@
+#include "reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace redlock::wire {
+
+Errc cause_of(std::string_view first_word) noexcept {
+    using Row = std::pair<std::string_view, Errc>;
+    static constexpr std::array table{
+        Row{"NOAUTH", Errc::authentication_failed},
+        Row{"WRONGPASS", Errc::authentication_failed},
+        Row{"NOPERM", Errc::permission_denied},
+        Row{"READONLY", Errc::read_only},
+        Row{"LOADING", Errc::loading},
+        Row{"OOM", Errc::out_of_memory},
+        Row{"WRONGTYPE", Errc::wrong_type},
+        Row{"BUSY", Errc::server_busy},
+        Row{"TRYAGAIN", Errc::server_busy},
+        Row{"MASTERDOWN", Errc::server_busy},
+        Row{"CLUSTERDOWN", Errc::server_busy},
+        Row{"MISCONF", Errc::server_busy},
+        Row{"NOREPLICAS", Errc::server_busy},
+    };
+    const auto row = std::ranges::find(table, first_word, &Row::first);
+    return row == table.end() ? Errc::server_error : row->second;
+}
+
+Judgement judge(const Command& command, const Reply& reply) noexcept {
+    using Kind = Reply::Kind;
+    if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply.first_word())};
+    if (std::holds_alternative<SetIfAbsent>(command)) {
+        if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
+        if (reply.kind == Kind::nil) return {Vote::refused};
+    } else if (reply.kind == Kind::integer) {
+        if (reply.integer == 1) return {Vote::granted};
+        if (reply.integer == 0) return {Vote::refused};
+    }
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
+std::string printable(std::string_view words) {
+    constexpr std::size_t longest = 120;
+    std::string result{words.substr(0, longest)};
+    std::ranges::replace_if(
+        result, [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+    if (words.size() > longest) result += "...";
+    return result;
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,42 @@
+// What comes back over the wire, and what it means as a vote.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace redlock::wire {
+
+/// One reply of a server. Reused for the next, so that its text needs no memory of its own each time.
+struct Reply {
+    enum class Kind : std::uint8_t { none, status, error, nil, integer, text };
+    Kind kind = Kind::none;
+    long long integer = 0;
+    std::string text{};
+
+    /// The first word alone tells errors apart: the rest differs between servers (rule D6).
+    std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
+    bool is_error(std::string_view word) const noexcept {
+        return kind == Kind::error && first_word() == word;
+    }
+};
+
+/// The meaning of an error reply, by its first word (rule D7).
+Errc cause_of(std::string_view first_word) noexcept;
+
+struct Judgement {
+    Vote vote = Vote::unknown;
+    std::error_code cause{};
+};
+
+/// The vote that `reply` is on `command`. Only the status OK grants a SET, only nil refuses it; only 1 and 0
+/// answer a script; all else is unknown (rule A7).
+Judgement judge(const Command& command, const Reply& reply) noexcept;
+
+/// A server's words for a report: one line, printable, not too long.
+std::string printable(std::string_view words);
+
+}  // namespace redlock::wire

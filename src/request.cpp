@@ -1,0 +1,61 @@
+#include "request.hpp"
+
+#include <array>
+#include <charconv>
+#include <initializer_list>
+
+namespace redlock::wire {
+namespace {
+
+/// A number as text, without the heap.
+class Digits {
+public:
+    explicit Digits(long long value) noexcept
+        : length_(std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data()) {}
+    std::string_view view() const noexcept { return {text_.data(), static_cast<std::size_t>(length_)}; }
+
+private:
+    std::array<char, 20> text_{};
+    std::ptrdiff_t length_;
+};
+
+void append_length(std::string& out, char kind, std::size_t length) {
+    out += kind;
+    out += Digits{static_cast<long long>(length)}.view();
+    out += "\r\n";
+}
+
+}  // namespace
+
+void append(std::string& out, std::initializer_list<std::string_view> words) {
+    append_length(out, '*', words.size());
+    for (const auto word : words) {
+        append_length(out, '$', word.size());
+        out += word;
+        out += "\r\n";
+    }
+}
+
+const Script* script_of(const Command& command) noexcept {
+    if (std::holds_alternative<CompareAndDelete>(command)) return &compare_and_delete;
+    if (std::holds_alternative<CompareAndExpire>(command)) return &compare_and_expire;
+    return nullptr;
+}
+
+std::string_view owner_of(const Command& command) noexcept {
+    return std::visit([](const auto& it) { return it.owner; }, command);
+}
+
+void append(std::string& out, const Command& command, ScriptForm form) {
+    const auto script = script_of(command);
+    const auto verb = form == ScriptForm::whole ? "EVAL" : "EVALSHA";
+    const auto body = !script ? std::string_view{} : form == ScriptForm::whole ? script->text : script->sha1;
+    if (const auto* set = std::get_if<SetIfAbsent>(&command))
+        append(out, {"SET", set->resource, set->owner, "NX", "PX", Digits{set->ttl.count()}.view()});
+    else if (const auto* expire = std::get_if<CompareAndExpire>(&command))
+        append(out, {verb, body, "1", expire->resource, expire->owner, Digits{expire->ttl.count()}.view()});
+    else if (const auto* erase = std::get_if<CompareAndDelete>(&command))
+        append(out, {verb, body, "1", erase->resource, erase->owner});
+}
+
+}  // namespace redlock::wire

@@ -1,0 +1,106 @@
+#include "resolution.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+namespace redlock {
+namespace {
+
+/// Blocks all signals while a thread is started, so that the new one takes none that are meant for others.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
+std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
+    std::shared_ptr<Resolution> resolution{new Resolution};
+    resolution->look_up(host, port, AI_NUMERICHOST);
+    if (!resolution->addresses_.empty()) {
+        resolution->finish();
+        return resolution;
+    }
+    resolution->error_.clear();
+    int ends[2];
+    if (::pipe(ends) != 0) {
+        resolution->error_ = "no descriptor left to resolve the name";
+        resolution->finish();
+        return resolution;
+    }
+    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    resolution->read_end_ = ends[0];
+    resolution->write_end_ = ends[1];
+    try {
+        const SignalsBlocked blocked;
+        // Detached: it may outlive everybody who waits for it, and keeps alive all that it touches.
+        std::thread{[resolution, host, port] {
+            resolution->look_up(host, port, AI_ADDRCONFIG);
+            resolution->finish();
+        }}.detach();
+    } catch (const std::system_error&) {
+        resolution->error_ = "no thread to resolve the name";
+        resolution->finish();
+    }
+    return resolution;
+}
+
+std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) {
+    std::shared_ptr<Resolution> resolution{new Resolution};
+    Address address;
+    auto* const local = reinterpret_cast<sockaddr_un*>(&address.storage);
+    local->sun_family = AF_UNIX;
+    std::memcpy(local->sun_path, path.data(), std::min(path.size(), sizeof local->sun_path - 1));
+    address.length = sizeof *local;
+    resolution->addresses_.push_back(address);
+    resolution->finish();
+    return resolution;
+}
+
+Resolution::~Resolution() {
+    if (read_end_ >= 0) ::close(read_end_);
+    if (write_end_ >= 0) ::close(write_end_);
+}
+
+void Resolution::look_up(const std::string& host, std::uint16_t port, int flags) {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags | AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+    if (status != 0) {
+        error_ = ::gai_strerror(status);
+        return;
+    }
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, &::freeaddrinfo};
+    for (const auto* it = found; it; it = it->ai_next) {
+        Address address;
+        std::memcpy(&address.storage, it->ai_addr, it->ai_addrlen);
+        address.length = it->ai_addrlen;
+        addresses_.push_back(address);
+    }
+}
+
+void Resolution::finish() noexcept {
+    done_.store(true, std::memory_order_release);
+    if (write_end_ >= 0) (void)!::write(write_end_, "", 1);
+}
+
+}  // namespace redlock

@@ -1,0 +1,200 @@
+#include "round_trip.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock {
+
+RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command& command, const Terms& terms,
+                     std::chrono::milliseconds node_timeout, Tally& tally)
+    : nodes_(nodes), command_(command), terms_(terms), node_timeout_(node_timeout), tally_(tally) {
+    const auto now = boot_clock().now();
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (!terms_.to[node]) continue;
+        exchanges_[node].stage = Exchange::Stage::unasked;
+        exchanges_[node].trusted = nodes_[node]->look(now);
+    }
+}
+
+/// What is still open was not waited for: it will be read when the node is next looked at.
+RoundTrip::~RoundTrip() {
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (exchanges_[node].open()) end(node, Vote::unknown, Errc::not_awaited);
+}
+
+void RoundTrip::one_after_the_other() {
+    for (std::size_t node = 0; node < nodes_.size() && !over(); ++node) {
+        if (!exchanges_[node].trusted) continue;
+        begin(node);
+        await(Awaited::trusted_nodes);
+    }
+    begin_suspected();
+    await(Awaited::while_undecided);
+}
+
+void RoundTrip::all_at_once() {
+    begin_trusted();
+    begin_suspected();
+    await(Awaited::while_undecided);
+}
+
+void RoundTrip::all_at_once_to_the_end() {
+    begin_trusted();
+    begin_suspected();
+    await(Awaited::trusted_nodes);
+}
+
+// ---- Asking
+
+void RoundTrip::begin_trusted() {
+    for (std::size_t node = 0; node < nodes_.size() && !over(); ++node)
+        if (exchanges_[node].trusted) begin(node);
+}
+
+void RoundTrip::begin_suspected() {
+    for (std::size_t node = 0; node < nodes_.size() && !over(); ++node)
+        if (!exchanges_[node].trusted) begin(node);
+}
+
+void RoundTrip::begin(std::size_t node) {
+    auto& exchange = exchanges_[node];
+    if (exchange.stage != Exchange::Stage::unasked) return;
+    exchange.start = boot_clock().now();
+    exchange.deadline = std::min(exchange.start + node_timeout_, terms_.deadline);
+    // Without this node, would there be enough that may still grant?
+    const bool needed = tally_.granted() + open() < quorum(nodes_.size());
+    exchange.connection = nodes_[node]->lend(command_, exchange.start, needed);
+    if (!exchange.connection) {
+        auto failure = nodes_[node]->last_failure();
+        auto detail = "after: " + failure.cause.message();
+        if (!failure.detail.empty()) detail += ", " + failure.detail;
+        return end(node, Vote::unknown, Errc::backing_off, std::move(detail));
+    }
+    exchange.stage = Exchange::Stage::preparing;
+    proceed(node);
+}
+
+void RoundTrip::proceed(std::size_t node) {
+    using Stage = Exchange::Stage;
+    auto& exchange = exchanges_[node];
+    auto& connection = *exchange.connection;
+    if (exchange.stage == Stage::sent || !connection.ready()) connection.advance();
+    if (exchange.stage == Stage::preparing && connection.ready()) {
+        exchange.stage = Stage::sent;
+        tally_[node].sent = true;
+        connection.send(command_);
+    }
+    if (exchange.stage == Stage::sent && connection.answer()) return take_answer(node);
+    if (connection.broken()) fail(node, connection.cause(), connection.detail());
+}
+
+void RoundTrip::take_answer(std::size_t node) {
+    auto& connection = *exchanges_[node].connection;
+    const auto& reply = *connection.answer();
+    if (reply.is_error("NOSCRIPT")) return connection.send_whole(command_);
+    const auto [vote, cause] = wire::judge(command_, reply);
+    if (cause == Errc::unexpected_reply) return fail(node, cause, wire::printable(reply.text));
+    nodes_[node]->succeeded();
+    end(node, vote, cause, vote == Vote::unknown ? wire::printable(reply.text) : std::string{});
+}
+
+void RoundTrip::fail(std::size_t node, std::error_code cause, std::string detail) {
+    auto& exchange = exchanges_[node];
+    if (cause == Errc::unexpected_reply) exchange.connection->close_at_once();
+    nodes_[node]->failed({cause, detail}, boot_clock().now());
+    end(node, Vote::unknown, cause, std::move(detail));
+}
+
+void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::string detail) {
+    auto& exchange = exchanges_[node];
+    auto& report = tally_[node];
+    const auto now = boot_clock().now();
+    report.vote = vote;
+    report.cause = cause;
+    report.took = now - exchange.start;
+    report.detail = std::move(detail);
+    exchange.stage = Exchange::Stage::over;
+    if (exchange.connection) nodes_[node]->give_back(std::move(exchange.connection), command_, now);
+}
+
+// ---- Waiting
+
+void RoundTrip::await(Awaited awaited) {
+    for (;;) {
+        const auto now = boot_clock().now();
+        const auto until = give_up_the_late(awaited, now);
+        if (until == Clock::time_point::min()) return;
+        poll_until(until, now);
+    }
+}
+
+bool RoundTrip::awaits(const Exchange& exchange, Awaited awaited) const {
+    return exchange.open() && ((awaited == Awaited::trusted_nodes && exchange.trusted) || !decided());
+}
+
+/// The instant the next of those awaited runs out of time; the beginning of time if nobody is awaited any
+/// more.
+Clock::time_point RoundTrip::give_up_the_late(Awaited awaited, Clock::time_point now) {
+    auto next = Clock::never();
+    bool anybody = false;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        auto& exchange = exchanges_[node];
+        if (!awaits(exchange, awaited)) continue;
+        if (now < exchange.deadline) {
+            anybody = true;
+            next = std::min(next, exchange.deadline);
+        } else if (exchange.deadline == terms_.deadline) {
+            end(node, Vote::unknown, Errc::deadline);  // the caller's time is up, the node's was not
+        } else {
+            const bool sent = exchange.stage == Exchange::Stage::sent;
+            fail(node, Errc::timed_out, sent ? std::string{} : std::string{"while connecting"});
+        }
+    }
+    return anybody ? next : Clock::time_point::min();
+}
+
+void RoundTrip::poll_until(Clock::time_point until, Clock::time_point now) {
+    std::array<pollfd, max_nodes> fds{};
+    std::array<std::size_t, max_nodes> node_of{};
+    nfds_t count = 0;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        const auto& exchange = exchanges_[node];
+        if (!exchange.open()) continue;
+        fds[count] = {exchange.connection->fd(), exchange.connection->events(), 0};
+        node_of[count++] = node;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+    const auto most = std::chrono::milliseconds{std::chrono::hours{1}}.count();
+    if (::poll(fds.data(), count, static_cast<int>(std::min(left, most))) <= 0) return;
+    for (nfds_t i = 0; i < count; ++i)
+        if (fds[i].revents != 0) proceed(node_of[i]);
+}
+
+// ---- Counting
+
+std::size_t RoundTrip::open() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(exchanges_, &Exchange::open));
+}
+
+std::size_t RoundTrip::unasked() const noexcept {
+    return static_cast<std::size_t>(
+        std::ranges::count(exchanges_, Exchange::Stage::unasked, &Exchange::stage));
+}
+
+bool RoundTrip::impossible() const noexcept {
+    return tally_.granted() + open() + unasked() < quorum(nodes_.size());
+}
+
+bool RoundTrip::decided() const noexcept {
+    return tally_.granted() >= quorum(nodes_.size()) || impossible();
+}
+
+/// No further node is to be asked. A release goes to every node, whatever the others have answered.
+bool RoundTrip::over() const {
+    if (std::holds_alternative<CompareAndDelete>(command_)) return false;
+    return impossible() || terms_.stop.stop_requested() || boot_clock().now() >= terms_.deadline;
+}
+
+}  // namespace redlock

@@ -1,0 +1,80 @@
+// One round: a command to the nodes, one after the other or all at once, against the clock.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/nodes.hpp>
+
+#include "connection.hpp"
+#include "node.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace redlock {
+
+class RoundTrip {
+public:
+    RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command& command, const Terms& terms,
+              std::chrono::milliseconds node_timeout, Tally& tally);
+    ~RoundTrip();
+    RoundTrip(const RoundTrip&) = delete;
+    RoundTrip& operator=(const RoundTrip&) = delete;
+
+    /// The page's step 2: in turn, each for its budget at most. Suspected nodes come last. Stops as soon as a
+    /// majority has become impossible; goes on to every node when it is reached.
+    void one_after_the_other();
+
+    /// To all nodes, then from all nodes. Stops waiting as soon as the votes decide.
+    void all_at_once();
+
+    /// The same, but waits for every trusted node to answer.
+    void all_at_once_to_the_end();
+
+private:
+    /// The part of one node.
+    struct Exchange {
+        enum class Stage : std::uint8_t { uninvolved, unasked, preparing, sent, over };
+        Stage stage = Stage::uninvolved;
+        bool trusted = true;
+        std::unique_ptr<Connection> connection{};
+        Clock::time_point start{};
+        Clock::time_point deadline{};
+
+        bool open() const noexcept { return stage == Stage::preparing || stage == Stage::sent; }
+    };
+
+    enum class Awaited : std::uint8_t {
+        while_undecided,  ///< whoever can still change the outcome
+        trusted_nodes     ///< the trusted nodes in any case, the suspected while the votes are undecided
+    };
+
+    void begin(std::size_t node);
+    void begin_trusted();
+    void begin_suspected();
+    void await(Awaited awaited);
+    bool awaits(const Exchange& exchange, Awaited awaited) const;
+    Clock::time_point give_up_the_late(Awaited awaited, Clock::time_point now);
+    void poll_until(Clock::time_point until, Clock::time_point now);
+    void proceed(std::size_t node);
+    void take_answer(std::size_t node);
+    void fail(std::size_t node, std::error_code cause, std::string detail);
+    void end(std::size_t node, Vote vote, std::error_code cause, std::string detail = {});
+    std::size_t open() const noexcept;
+    std::size_t unasked() const noexcept;
+    bool over() const;
+    bool impossible() const noexcept;
+    bool decided() const noexcept;
+
+    std::span<const std::unique_ptr<Node>> nodes_;
+    const Command& command_;
+    const Terms& terms_;
+    Clock::duration node_timeout_;
+    Tally& tally_;
+    std::array<Exchange, max_nodes> exchanges_{};
+};
+
+}  // namespace redlock
