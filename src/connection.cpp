@@ -114,8 +114,9 @@ void Connection::FreeContext::operator()(redisContext* context) const noexcept {
     redisFree(context);
 }
 
-Connection::Connection(const Endpoint& endpoint, std::shared_ptr<Resolution> resolution)
-    : endpoint_(endpoint), resolution_(std::move(resolution)) {
+Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
+                       std::shared_ptr<Resolution> resolution)
+    : endpoint_(endpoint), tls_context_(tls), resolution_(std::move(resolution)) {
     if (resolution_->done()) connect();
 }
 
@@ -135,9 +136,10 @@ short Connection::events() const noexcept {
 void Connection::advance() {
     if (state_ == State::resolving && resolution_->done()) connect();
     if (state_ == State::connecting) finish_connecting();
-    if (state_ != State::greeting && state_ != State::ready) return;
+    if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
     flush();
     read();
+    flush();  // what reading has given to say: the greeting after a handshake
 }
 
 // ---- Connecting
@@ -167,7 +169,7 @@ bool Connection::connect_to(const Address& address) {
     context_->reader->privdata = &incoming_;
     state_ = State::connecting;
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) {
-        greet();
+        connected();
         return true;
     }
     if (errno == EINPROGRESS || errno == EINTR) return true;
@@ -182,7 +184,15 @@ void Connection::finish_connecting() {
         detail_ = words_of(error);
         return connect();
     }
-    greet();
+    connected();
+}
+
+void Connection::connected() {
+    if (!tls_context_) return greet();
+    state_ = State::securing;
+    tls_ = std::make_unique<TlsSession>(*tls_context_);
+    if (!tls_->start(out_)) return break_off(Errc::connection_failed, tls_->error());
+    flush();
 }
 
 // ---- Greeting: AUTH and SELECT where the endpoint asks for them, and a PING, so that a connection which is
@@ -199,13 +209,13 @@ void Connection::greet() {
     for (auto step = step_; step != Step::done; step = step_after(step)) {
         ++owed_;
         if (step == Step::select)
-            wire::append(out_, {"SELECT", std::to_string(endpoint_.database)});
+            wire::append(outgoing(), {"SELECT", std::to_string(endpoint_.database)});
         else if (step == Step::ping)
-            wire::append(out_, {"PING"});
+            wire::append(outgoing(), {"PING"});
         else if (endpoint_.username.empty())
-            wire::append(out_, {"AUTH", endpoint_.password});
+            wire::append(outgoing(), {"AUTH", endpoint_.password});
         else
-            wire::append(out_, {"AUTH", endpoint_.username, endpoint_.password});
+            wire::append(outgoing(), {"AUTH", endpoint_.username, endpoint_.password});
     }
     flush();
 }
@@ -244,17 +254,18 @@ void Connection::send_whole(const Command& command) {
 void Connection::send(const Command& command, wire::ScriptForm form) {
     if (std::holds_alternative<SetIfAbsent>(command)) set_owner_ = wire::owner_of(command);
     last_script_ = wire::script_of(command);
-    if (written_ == out_.size()) {
-        out_.clear();
-        written_ = 0;
-    }
-    wire::append(out_, command, form);
+    wire::append(outgoing(), command, form);
     ++owed_;
     answered_ = false;
     flush();
 }
 
 void Connection::flush() {
+    if (broken()) return;
+    if (!plain_out_.empty()) {
+        if (!tls_->send(plain_out_, out_)) return break_off(Errc::connection_failed, tls_->error());
+        plain_out_.clear();
+    }
     while (written_ < out_.size()) {
         const auto sent = ::send(context_->fd, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
@@ -267,11 +278,13 @@ void Connection::flush() {
         }
         written_ += static_cast<std::size_t>(sent);
     }
+    out_.clear();
+    written_ = 0;
 }
 
 void Connection::read() {
-    if (broken()) return;
-    if (redisBufferRead(context_.get()) != REDIS_OK) {
+    if (broken() || (tls_ && !read_secured())) return;
+    if (!tls_ && redisBufferRead(context_.get()) != REDIS_OK) {
         const bool closed = context_->err == REDIS_ERR_EOF;
         return break_off(Errc::connection_failed, closed ? "closed by the server" : context_->errstr);
     }
@@ -280,6 +293,29 @@ void Connection::read() {
     constexpr std::size_t most_unparsed = 65'536;
     if (!broken() && context_->reader->len - context_->reader->pos > most_unparsed)
         break_off(Errc::unexpected_reply, "a reply without an end");
+}
+
+/// Lets TLS take what has come in and hiredis what that says; false when there is nothing to parse.
+bool Connection::read_secured() {
+    std::array<char, 16'384> cipher;
+    const auto length = ::recv(context_->fd, cipher.data(), cipher.size(), 0);
+    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+    if (length <= 0) {
+        break_off(Errc::connection_failed, length == 0 ? "closed by the server" : words_of(errno));
+        return false;
+    }
+    plain_in_.clear();
+    if (!tls_->receive({cipher.data(), static_cast<std::size_t>(length)}, plain_in_, out_)) {
+        const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
+        auto reason = tls_->error();
+        flush();
+        if (!broken()) break_off(cause, std::move(reason));
+        return false;
+    }
+    if (state_ == State::securing && tls_->established()) greet();
+    if (!broken() && !plain_in_.empty())
+        redisReaderFeed(context_->reader, plain_in_.data(), plain_in_.size());
+    return !broken() && !plain_in_.empty();
 }
 
 /// Parses one more reply out of what was read; false while it is not complete.

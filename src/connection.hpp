@@ -5,7 +5,7 @@
 // answer, those before it are dropped. One whose replies are late is kept and read on later. At any doubt it
 // is broken, for good; a broken one is thrown away, never revived (rule D4).
 //
-//     resolving → connecting → greeting → ready         each of them → broken
+//     resolving → connecting → [securing →] greeting → ready         each of them → broken
 //
 // None of its functions blocks.
 #pragma once
@@ -16,6 +16,7 @@
 #include "reply.hpp"
 #include "request.hpp"
 #include "resolution.hpp"
+#include "tls.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +31,10 @@ namespace redlock {
 
 class Connection {
 public:
-    enum class State : std::uint8_t { resolving, connecting, greeting, ready, broken };
+    enum class State : std::uint8_t { resolving, connecting, securing, greeting, ready, broken };
 
-    /// Starts connecting; `endpoint` must outlive it.
-    Connection(const Endpoint& endpoint, std::shared_ptr<Resolution> resolution);
+    /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection.
+    Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -86,17 +87,21 @@ private:
     void connect();
     bool connect_to(const Address& address);
     void finish_connecting();
+    void connected();
     void greet();
     void take_greeting(const wire::Reply& reply);
     Step step_after(Step step) const noexcept;
     void send(const Command& command, wire::ScriptForm form);
+    std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     void flush();
     void read();
+    bool read_secured();
     bool parse_reply();
     void take_reply();
     void break_off(Errc cause, std::string detail);
 
     const Endpoint& endpoint_;
+    const TlsContext* tls_context_;
     std::shared_ptr<Resolution> resolution_;
     std::size_t next_address_ = 0;
     std::unique_ptr<redisContext, FreeContext> context_;
@@ -105,6 +110,9 @@ private:
 
     std::string out_{};  // bytes to write, from written_ on
     std::size_t written_ = 0;
+    std::unique_ptr<TlsSession> tls_{};
+    std::string plain_out_{};  // with TLS: what is not yet in out_
+    std::string plain_in_{};
 
     wire::Reply incoming_{};  // what hiredis parses into
     wire::Reply answer_{};

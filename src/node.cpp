@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 constexpr Clock::duration shortest_back_off = 10ms;
 constexpr Clock::duration longest_back_off = 1s;
 constexpr Clock::duration trusted_idle_time = 10ms;  // a connection used more recently is not looked at again
-constexpr std::size_t most_idle = 64;
 constexpr std::size_t most_owing = 64;
 constexpr std::size_t most_owed = 32;  // replies on one connection
 
@@ -31,7 +30,11 @@ Clock::duration reach_of(const Command& command) {
 
 }  // namespace
 
-Node::Node(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+Node::Node(Endpoint endpoint, std::size_t max_idle, bool observed)
+    : endpoint_(std::move(endpoint)),
+      tls_(endpoint_.tls.enabled ? std::make_unique<const TlsContext>(endpoint_) : nullptr),
+      max_idle_(max_idle),
+      observed_(observed) {}
 
 bool Node::look(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
@@ -47,13 +50,13 @@ void Node::collect(Clock::time_point now) {
         auto& connection = *it.connection;
         const auto owed = connection.owed();
         connection.advance();
-        if (connection.broken()) return true;
         alive_ = alive_ || connection.owed() < owed;
-        if (connection.owed() > 0 && now < it.until) return false;
-        if (connection.owed() > 0)
-            connection.close_at_once();
-        else
+        if (!connection.broken() && connection.owed() == 0)
             keep_idle(std::move(it.connection), now);
+        else if (connection.broken() || now >= it.until)
+            drop(std::move(it.connection), {Errc::timed_out, "owed replies for too long"});
+        else
+            return false;
         return true;
     });
 }
@@ -65,7 +68,7 @@ void Node::look_at_probe(Clock::time_point now) {
         keep_idle(std::move(probe_), now);
     } else if (probe_->broken()) {
         suspect({probe_->cause(), probe_->detail()}, now);
-        probe_.reset();
+        drop(std::move(probe_));
     }
 }
 
@@ -88,6 +91,7 @@ std::unique_ptr<Connection> Node::lend(const Command& command, Clock::time_point
     next_probe_ = now + back_off(failures_);
     // A probe that hangs for too long is itself given up for a new one.
     if (probe_ && now - probe_since_ < longest_back_off) return std::move(probe_);
+    if (probe_) drop(std::move(probe_), {Errc::timed_out, "while connecting"});
     probe_since_ = now;
     return connect();
 }
@@ -113,6 +117,7 @@ std::unique_ptr<Connection> Node::take_idle(Clock::time_point now) {
         idle_.pop_back();
         if (now - idle.since < trusted_idle_time || !idle.connection->gone_stale())
             return std::move(idle.connection);
+        drop(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
     }
     return nullptr;
 }
@@ -121,28 +126,54 @@ std::unique_ptr<Connection> Node::connect() {
     if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
         resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
                                                     : Resolution::of_unix_socket(endpoint_.unix_socket);
-    return std::make_unique<Connection>(endpoint_, resolution_);
+    auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_);
+    note({.kind = NodeEvent::Kind::connecting});
+    return connection;
 }
 
 void Node::give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
-    if (connection->broken()) return;
-    if (!connection->ready()) {
-        if (!probe_)
-            probe_ = std::move(connection);  // nothing was sent on it: its greeting goes on as a probe
-    } else if (connection->owed() == 0) {
+    if (connection->broken()) {
+        drop(std::move(connection));
+    } else if (connection->ready() && connection->owed() == 0) {
         keep_idle(std::move(connection), now);
+    } else if (connection->ready()) {
+        keep_owing(std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min));
+    } else if (!probe_) {
+        probe_ = std::move(connection);  // nothing was sent on it: its greeting goes on as a probe
     } else {
-        if (owing_.size() >= most_owing) {
-            owing_.front().connection->close_at_once();
-            owing_.erase(owing_.begin());
-        }
-        owing_.push_back({std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min)});
+        drop(std::move(connection));
     }
 }
 
 void Node::keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now) {
-    if (idle_.size() < most_idle) idle_.push_back({std::move(connection), now});
+    if (idle_.size() >= max_idle_) return drop(std::move(connection));
+    idle_.push_back({std::move(connection), now});
+}
+
+void Node::keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until) {
+    if (owing_.size() >= most_owing) {
+        drop(std::move(owing_.front().connection), {Errc::timed_out, "too many connections owe replies"});
+        owing_.erase(owing_.begin());
+    }
+    owing_.push_back({std::move(connection), until});
+}
+
+/// Ends a connection; `why` where it does not know that itself. What the kernel still has of it is not sent
+/// on.
+void Node::drop(std::unique_ptr<Connection> connection, Failure why) {
+    if (connection->broken()) why = {connection->cause(), connection->detail()};
+    connection->close_at_once();
+    note({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
+}
+
+void Node::note(NodeEvent event) {
+    if (observed_) events_.push_back(std::move(event));
+}
+
+std::vector<NodeEvent> Node::take_events() {
+    const std::lock_guard guard{mutex_};
+    return std::exchange(events_, {});
 }
 
 void Node::succeeded() {
@@ -173,7 +204,9 @@ void Node::suspect(Failure failure, Clock::time_point now) {
     suspected_ = true;
     alive_ = false;
     ++failures_;
-    next_probe_ = now + back_off(failures_);
+    const auto pause = back_off(failures_);
+    next_probe_ = now + pause;
+    note({.kind = NodeEvent::Kind::backing_off, .failure = failure, .pause = pause});
     if (failure.cause == Errc::connection_failed) resolution_.reset();  // the name may point elsewhere by now
     last_failure_ = std::move(failure);
 }

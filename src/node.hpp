@@ -13,8 +13,11 @@
 
 #include "connection.hpp"
 #include "resolution.hpp"
+#include "tls.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,10 +32,19 @@ struct Failure {
     std::string detail{};
 };
 
+/// What an observer hears of a node: kept here until the round is over and no mutex is held.
+struct NodeEvent {
+    enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
+    Kind kind = Kind::connecting;
+    Failure failure{};
+    Clock::duration pause{};
+};
+
 class Node {
 public:
-    /// No I/O.
-    explicit Node(Endpoint endpoint);
+    /// No network I/O; reads the files of TLS. Keeps `max_idle` connections at most between the rounds.
+    /// Remembers what happens for take_events() if it is `observed`.
+    Node(Endpoint endpoint, std::size_t max_idle, bool observed);
 
     /// Reads what has come in since, and says whether the node is trusted to answer.
     bool look(Clock::time_point now);
@@ -49,6 +61,9 @@ public:
     void failed(Failure failure, Clock::time_point now);
 
     Failure last_failure();
+
+    /// What has happened since the last call.
+    std::vector<NodeEvent> take_events();
 
 private:
     struct Idle {
@@ -68,11 +83,17 @@ private:
     std::unique_ptr<Connection> take_idle(Clock::time_point now);
     std::unique_ptr<Connection> connect();
     void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until);
     void forgive() noexcept;
+    void drop(std::unique_ptr<Connection> connection, Failure why = {});
+    void note(NodeEvent event);
     void suspect(Failure failure, Clock::time_point now);
 
     // Constant after construction.
     const Endpoint endpoint_;
+    const std::unique_ptr<const TlsContext> tls_;
+    const std::size_t max_idle_;
+    const bool observed_;
 
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;
@@ -86,6 +107,7 @@ private:
     int failures_ = 0;    // in a row
     Clock::time_point next_probe_{};
     Failure last_failure_{};
+    std::vector<NodeEvent> events_{};
 };
 
 }  // namespace redlock

@@ -37,7 +37,8 @@ void check(const Endpoint& endpoint) {
     if (endpoint.port == 0 && endpoint.unix_socket.empty()) refuse("port is 0; it must be from 1 to 65535");
     if (endpoint.database < 0) refuse("database is negative");
     if (endpoint.password.empty() && !endpoint.username.empty()) refuse("a username comes with a password");
-    if (endpoint.tls.enabled) refuse("TLS (rediss://) is not supported by this build of redlock");
+    if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
+        refuse("TLS is for host and port, not a unix socket");
 }
 
 /// The names of the endpoints, all of them usable and none twice (rule D8).
@@ -61,6 +62,8 @@ std::chrono::milliseconds checked(const NodesOptions& options) {
     if (options.node_timeout < 1ms || options.node_timeout > 1h)
         detail::refuse("NodesOptions::node_timeout", detail::text(options.node_timeout),
                        "be from 1 ms to 1 h");
+    if (options.max_idle < 1 || options.max_idle > 10'000)
+        detail::refuse("NodesOptions::max_idle", std::to_string(options.max_idle), "be from 1 to 10000");
     return options.node_timeout;
 }
 
@@ -71,23 +74,47 @@ class RedisNodes::Impl {
 public:
     Impl(std::vector<Endpoint> endpoints, NodesOptions options)
         : endpoints_(std::move(endpoints)), options_(options), process_(this_process()) {
-        for (const auto& endpoint : endpoints_) nodes_.push_back(std::make_unique<Node>(endpoint));
+        for (const auto& endpoint : endpoints_)
+            nodes_.push_back(
+                std::make_unique<Node>(endpoint, options_.max_idle, options_.observer != nullptr));
     }
 
     bool here() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(endpoints_, options_); }
 
     void run(const Command& command, const Terms& terms, Tally& tally) {
-        RoundTrip trip{nodes_, command, terms, options_.node_timeout, tally};
-        if (std::holds_alternative<CompareAndDelete>(command))
-            trip.all_at_once_to_the_end();
-        else if (std::holds_alternative<CompareAndExpire>(command) || options_.round == Round::all_at_once)
-            trip.all_at_once();
-        else
-            trip.one_after_the_other();
+        const auto start = boot_clock().now();
+        {
+            RoundTrip trip{nodes_, command, terms, options_.node_timeout, tally};
+            if (std::holds_alternative<CompareAndDelete>(command))
+                trip.all_at_once_to_the_end();
+            else if (std::holds_alternative<CompareAndExpire>(command) ||
+                     options_.round == Round::all_at_once)
+                trip.all_at_once();
+            else
+                trip.one_after_the_other();
+        }
+        if (options_.observer) tell(command, tally, boot_clock().now() - start);
     }
 
 private:
+    void tell(const Command& command, const Tally& tally, Clock::duration took) {
+        auto& observer = *options_.observer;
+        for (std::size_t node = 0; node < nodes_.size(); ++node)
+            for (const auto& event : nodes_[node]->take_events()) tell(tally[node].name, event);
+        observer.round_ended(command, tally, took);
+    }
+
+    void tell(std::string_view node, const NodeEvent& event) {
+        auto& observer = *options_.observer;
+        const auto& [cause, detail] = event.failure;
+        switch (event.kind) {
+            case NodeEvent::Kind::connecting: return observer.connecting(node);
+            case NodeEvent::Kind::disconnected: return observer.disconnected(node, cause, detail);
+            case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.pause);
+        }
+    }
+
     std::vector<Endpoint> endpoints_;
     NodesOptions options_;
     std::int64_t process_;
@@ -113,8 +140,8 @@ Tally RedisNodes::ask(const Command& command, const Terms& terms) {
     return tally;
 }
 
-/// In a child of fork() the connections are the parent's, and another thread of the parent may have been about
-/// to change them: the child leaves them as they are and starts anew (rule D10).
+/// In a child of fork() the connections are the parent's, and another thread of the parent may have been
+/// about to change them: the child leaves them as they are and starts anew (rule D10).
 RedisNodes::Impl& RedisNodes::here() {
     auto* impl = impl_.load();
     if (impl->here()) return *impl;

@@ -3,9 +3,11 @@
 
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
+#include <redlock/observer.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -27,6 +29,12 @@ struct NodesOptions {
 
     /// How acquiring goes round the nodes.
     Round round = Round::sequential;
+
+    /// How many connections a node keeps between the rounds: as many threads find one ready. From 1 to 10000.
+    std::size_t max_idle = 64;
+
+    /// Hears of every round and connection; none if null. Must outlive the nodes.
+    Observer* observer = nullptr;
 };
 
 /// Connections are made when they are first needed and kept for the next round. A node that failed is left

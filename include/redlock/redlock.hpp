@@ -34,6 +34,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
+#include <redlock/observer.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>

@@ -1,0 +1,32 @@
+// In place of tls.cpp in a build without OpenSSL.
+#include "tls.hpp"
+
+#include <stdexcept>
+
+namespace redlock {
+
+bool TlsContext::supported() noexcept {
+    return false;
+}
+void TlsContext::Free::operator()(ssl_ctx_st*) const noexcept {}
+TlsContext::TlsContext(const Endpoint& endpoint) {
+    throw std::invalid_argument("redlock: node " + endpoint.name() +
+                                ": TLS (rediss://) is not supported by this build of redlock, which was made "
+                                "without OpenSSL");
+}
+TlsContext::~TlsContext() = default;
+
+void TlsSession::Free::operator()(ssl_st*) const noexcept {}
+TlsSession::TlsSession(const TlsContext&) {}
+TlsSession::~TlsSession() = default;
+bool TlsSession::start(std::string&) {
+    return false;
+}
+bool TlsSession::receive(std::string_view, std::string&, std::string&) {
+    return false;
+}
+bool TlsSession::send(std::string_view, std::string&) {
+    return false;
+}
+
+}  // namespace redlock

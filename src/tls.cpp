@@ -1,0 +1,173 @@
+#include "tls.hpp"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+namespace redlock {
+namespace {
+
+/// The first reason OpenSSL gives on this thread, which is nearest to the cause, and a clean slate for the
+/// next.
+std::string first_reason() {
+    const auto error = ERR_peek_error();
+    ERR_clear_error();
+    if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
+    const char* const reason = error != 0 ? ERR_reason_error_string(error) : nullptr;
+    return reason ? reason : "unknown reason";
+}
+
+[[noreturn]] void refuse(const Endpoint& endpoint, const std::string& field, const std::string& problem) {
+    throw std::invalid_argument("redlock: node " + endpoint.name() + ": tls." + field + " " + problem);
+}
+
+bool is_address(const std::string& name) {
+    std::array<unsigned char, 16> bytes{};
+    return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
+           ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+}
+
+bool is_rejection(int reason) {
+    switch (reason) {
+        case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+// ---- Context
+
+bool TlsContext::supported() noexcept {
+    return true;
+}
+
+void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
+    SSL_CTX_free(context);
+}
+
+TlsContext::TlsContext(const Endpoint& endpoint)
+    : context_(SSL_CTX_new(TLS_client_method())),
+      server_name_(endpoint.tls.server_name.empty() ? endpoint.host : endpoint.tls.server_name) {
+    if (!context_) throw std::bad_alloc{};
+    auto* const context = context_.get();
+    const auto& tls = endpoint.tls;
+    ERR_clear_error();
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    const bool trust = tls.ca_file.empty()
+                           ? SSL_CTX_set_default_verify_paths(context) == 1
+                           : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
+    if (!trust) refuse(endpoint, "ca_file", "cannot be read: " + first_reason());
+    if (tls.certificate.empty() != tls.key.empty()) refuse(endpoint, "certificate and key", "come together");
+    if (tls.certificate.empty()) return;
+    if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
+        refuse(endpoint, "certificate", "cannot be read: " + first_reason());
+    if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
+        refuse(endpoint, "key", "cannot be used with the certificate: " + first_reason());
+}
+
+TlsContext::~TlsContext() = default;
+
+// ---- Session
+
+void TlsSession::Free::operator()(ssl_st* session) const noexcept {
+    SSL_free(session);
+}
+
+TlsSession::TlsSession(const TlsContext& context) : session_(SSL_new(context.context_.get())) {
+    auto* const received = BIO_new(BIO_s_mem());
+    auto* const to_send = BIO_new(BIO_s_mem());
+    if (!session_ || !received || !to_send) {
+        BIO_free(received);
+        BIO_free(to_send);
+        throw std::bad_alloc{};
+    }
+    auto* const session = session_.get();
+    SSL_set_bio(session, received, to_send);
+    SSL_set_connect_state(session);
+    const auto& name = context.server_name_;
+    if (is_address(name)) {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str());
+    } else {
+        SSL_set1_host(session, name.c_str());
+        SSL_set_tlsext_host_name(session, name.c_str());
+    }
+}
+
+TlsSession::~TlsSession() = default;
+
+bool TlsSession::start(std::string& out) {
+    const bool fine = shake_hands();
+    drain(out);
+    return fine;
+}
+
+bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {
+    auto* const session = session_.get();
+    BIO_write(SSL_get_rbio(session), cipher.data(), static_cast<int>(cipher.size()));
+    bool fine = established_ || shake_hands();
+    while (fine && established_) {
+        std::array<char, 4096> part;
+        ERR_clear_error();
+        const int length = SSL_read(session, part.data(), static_cast<int>(part.size()));
+        if (length <= 0) {
+            fine = fail(length);
+            break;
+        }
+        plain.append(part.data(), static_cast<std::size_t>(length));
+    }
+    drain(out);  // the alert that tells the server why, too
+    return fine;
+}
+
+bool TlsSession::send(std::string_view plain, std::string& out) {
+    ERR_clear_error();
+    const int length = SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size()));
+    const bool fine = length > 0 || fail(length);
+    drain(out);
+    return fine;
+}
+
+bool TlsSession::shake_hands() {
+    ERR_clear_error();
+    const int status = SSL_do_handshake(session_.get());
+    established_ = status == 1;
+    return established_ || fail(status);
+}
+
+/// Whether `status` means no more than "not yet"; otherwise keeps the reason.
+bool TlsSession::fail(int status) {
+    auto* const session = session_.get();
+    const int kind = SSL_get_error(session, status);
+    if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
+    rejected_ = is_rejection(ERR_GET_REASON(ERR_peek_error()));
+    const long verification = SSL_get_verify_result(session);
+    error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : first_reason());
+    if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);
+    return false;
+}
+
+void TlsSession::drain(std::string& out) {
+    char* bytes = nullptr;
+    auto* const to_send = SSL_get_wbio(session_.get());
+    const long length = BIO_get_mem_data(to_send, &bytes);
+    if (length > 0) out.append(bytes, static_cast<std::size_t>(length));
+    (void)BIO_reset(to_send);
+}
+
+}  // namespace redlock

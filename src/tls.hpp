@@ -1,0 +1,77 @@
+// TLS without sockets: plain text in, cipher text out, and back. The connection carries the bytes as it
+// carries all others, so that deadlines, SIGPIPE and late replies need no second thought under TLS.
+//
+// The certificate's chain and its *name* are verified (rule D12). hiredis' own TLS checks no name, and Debian
+// 12's hiredis has none at all; this needs OpenSSL alone. A build without it has no_tls.cpp in place of
+// tls.cpp.
+#pragma once
+
+#include <redlock/endpoint.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace redlock {
+
+/// What all TLS connections to one node share. Immutable; may be shared by threads.
+class TlsContext {
+public:
+    static bool supported() noexcept;
+
+    /// Reads the files of `endpoint.tls`; throws std::invalid_argument naming the field that cannot be used.
+    explicit TlsContext(const Endpoint& endpoint);
+    ~TlsContext();
+    TlsContext(const TlsContext&) = delete;
+    TlsContext& operator=(const TlsContext&) = delete;
+
+private:
+    friend class TlsSession;
+    struct Free {
+        void operator()(ssl_ctx_st* context) const noexcept;
+    };
+    std::unique_ptr<ssl_ctx_st, Free> context_;
+    std::string server_name_;
+};
+
+/// One connection's TLS.
+class TlsSession {
+public:
+    explicit TlsSession(const TlsContext& context);
+    ~TlsSession();
+    TlsSession(const TlsSession&) = delete;
+    TlsSession& operator=(const TlsSession&) = delete;
+
+    /// Begins: appends the first bytes to send to `out`.
+    bool start(std::string& out);
+
+    /// Takes bytes off the wire; appends what they say to `plain`, and what must be answered to `out`.
+    /// False: the session is over, error() says why. So with send().
+    bool receive(std::string_view cipher, std::string& plain, std::string& out);
+
+    /// Appends to `out` what says `plain` on the wire.
+    bool send(std::string_view plain, std::string& out);
+
+    bool established() const noexcept { return established_; }
+    const std::string& error() const noexcept { return error_; }
+    /// The error is that one side does not accept the other's certificate: waiting cannot cure it.
+    bool rejected() const noexcept { return rejected_; }
+
+private:
+    struct Free {
+        void operator()(ssl_st* session) const noexcept;
+    };
+    bool shake_hands();
+    bool fail(int status);
+    void drain(std::string& out);
+
+    std::unique_ptr<ssl_st, Free> session_;
+    bool established_ = false;
+    bool rejected_ = false;
+    std::string error_{};
+};
+
+}  // namespace redlock
