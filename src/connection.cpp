@@ -347,17 +347,13 @@ bool Connection::gone_stale() const noexcept {
     return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-void Connection::close_at_once() noexcept {
-    const linger none{.l_onoff = 1, .l_linger = 0};
-    if (context_) ::setsockopt(context_->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    context_.reset();
-}
-
 void Connection::break_off(Errc cause, std::string detail) {
     state_ = State::broken;
     cause_ = cause;
     detail_ = std::move(detail);
-    close_at_once();
+    const linger none{.l_onoff = 1, .l_linger = 0};
+    if (context_) ::setsockopt(context_->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    context_.reset();
 }
 
 }  // namespace redlock

@@ -71,8 +71,9 @@ public:
     /// Whether the server has closed it, or said something nobody asked for, since it was last used.
     bool gone_stale() const noexcept;
 
-    /// Drops what the kernel has not sent yet when it is closed, where a plain close would go on sending it.
-    void close_at_once() noexcept;
+    /// Breaks it: its replies are not to be trusted, or not wanted any more. What the kernel has not sent yet
+    /// is dropped, where a plain close would go on sending it for a long time.
+    void break_off(Errc cause, std::string detail);
 
     // ---- When broken.
     std::error_code cause() const noexcept { return cause_; }
@@ -98,7 +99,6 @@ private:
     bool read_secured();
     bool parse_reply();
     void take_reply();
-    void break_off(Errc cause, std::string detail);
 
     const Endpoint& endpoint_;
     const TlsContext* tls_context_;

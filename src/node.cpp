@@ -12,7 +12,6 @@ using namespace std::chrono_literals;
 
 constexpr Clock::duration shortest_back_off = 10ms;
 constexpr Clock::duration longest_back_off = 1s;
-constexpr Clock::duration trusted_idle_time = 10ms;  // a connection used more recently is not looked at again
 constexpr std::size_t most_owing = 64;
 constexpr std::size_t most_owed = 32;  // replies on one connection
 
@@ -30,11 +29,8 @@ Clock::duration reach_of(const Command& command) {
 
 }  // namespace
 
-Node::Node(Endpoint endpoint, std::size_t max_idle, bool observed)
-    : endpoint_(std::move(endpoint)),
-      tls_(endpoint_.tls.enabled ? std::make_unique<const TlsContext>(endpoint_) : nullptr),
-      max_idle_(max_idle),
-      observed_(observed) {}
+Node::Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, std::size_t max_idle, bool observed)
+    : endpoint_(std::move(endpoint)), tls_(std::move(tls)), max_idle_(max_idle), observed_(observed) {}
 
 bool Node::look(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
@@ -52,7 +48,7 @@ void Node::collect(Clock::time_point now) {
         connection.advance();
         alive_ = alive_ || connection.owed() < owed;
         if (!connection.broken() && connection.owed() == 0)
-            keep_idle(std::move(it.connection), now);
+            keep_idle(std::move(it.connection));
         else if (connection.broken() || now >= it.until)
             drop(std::move(it.connection), {Errc::timed_out, "owed replies for too long"});
         else
@@ -64,8 +60,8 @@ void Node::collect(Clock::time_point now) {
 void Node::look_at_probe(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
-        alive_ = true;
-        keep_idle(std::move(probe_), now);
+        suspected_ = false;
+        keep_idle(std::move(probe_));
     } else if (probe_->broken()) {
         suspect({probe_->cause(), probe_->detail()}, now);
         drop(std::move(probe_));
@@ -74,17 +70,18 @@ void Node::look_at_probe(Clock::time_point now) {
 
 std::unique_ptr<Connection> Node::lend(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
+    const bool release = std::holds_alternative<CompareAndDelete>(command);
     if (const auto carrier = carrier_of(wire::owner_of(command)); carrier != owing_.end())
-        return carrier->connection->owed() < most_owed ? take(carrier) : nullptr;
+        return release || carrier->connection->owed() < most_owed ? take(carrier) : nullptr;
     const bool due = needed || now >= next_probe_;
     if (due) forgive();
     if (!suspected_) {
-        auto idle = take_idle(now);
+        auto idle = take_idle();
         return idle ? std::move(idle) : connect();
     }
-    if (std::holds_alternative<CompareAndDelete>(command)) {
+    if (release) {
         // It costs nothing to let it go behind something else, and it arrives when the node wakes up.
-        if (auto idle = take_idle(now)) return idle;
+        if (auto idle = take_idle()) return idle;
         if (const auto any = any_owing(); any != owing_.end()) return take(any);
     }
     if (!due) return nullptr;
@@ -111,13 +108,12 @@ std::unique_ptr<Connection> Node::take(std::vector<Owing>::iterator it) {
 }
 
 /// The connection used last; those that the server has closed in the meantime are thrown away.
-std::unique_ptr<Connection> Node::take_idle(Clock::time_point now) {
+std::unique_ptr<Connection> Node::take_idle() {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        if (now - idle.since < trusted_idle_time || !idle.connection->gone_stale())
-            return std::move(idle.connection);
-        drop(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
+        if (!idle->gone_stale()) return idle;
+        drop(std::move(idle), {Errc::connection_failed, "closed by the server while idle"});
     }
     return nullptr;
 }
@@ -136,7 +132,7 @@ void Node::give_back(std::unique_ptr<Connection> connection, const Command& comm
     if (connection->broken()) {
         drop(std::move(connection));
     } else if (connection->ready() && connection->owed() == 0) {
-        keep_idle(std::move(connection), now);
+        keep_idle(std::move(connection));
     } else if (connection->ready()) {
         keep_owing(std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min));
     } else if (!probe_) {
@@ -146,9 +142,9 @@ void Node::give_back(std::unique_ptr<Connection> connection, const Command& comm
     }
 }
 
-void Node::keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now) {
+void Node::keep_idle(std::unique_ptr<Connection> connection) {
     if (idle_.size() >= max_idle_) return drop(std::move(connection));
-    idle_.push_back({std::move(connection), now});
+    idle_.push_back(std::move(connection));
 }
 
 void Node::keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until) {
@@ -163,8 +159,8 @@ void Node::keep_owing(std::unique_ptr<Connection> connection, Clock::time_point 
 /// on.
 void Node::drop(std::unique_ptr<Connection> connection, Failure why) {
     if (connection->broken()) why = {connection->cause(), connection->detail()};
-    connection->close_at_once();
     note({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
+    connection->break_off({}, {});
 }
 
 void Node::note(NodeEvent event) {
@@ -192,7 +188,7 @@ Failure Node::last_failure() {
     return last_failure_;
 }
 
-/// Trusts a node again that has given a sign of life, but not before its time: one that is always late would
+/// Trusts a node again whose late replies have come, but not before its time: one that is always late would
 /// cost every round its budget. Its failures are forgotten only when it has answered in time.
 void Node::forgive() noexcept {
     if (!alive_) return;

@@ -42,9 +42,9 @@ struct NodeEvent {
 
 class Node {
 public:
-    /// No network I/O; reads the files of TLS. Keeps `max_idle` connections at most between the rounds.
-    /// Remembers what happens for take_events() if it is `observed`.
-    Node(Endpoint endpoint, std::size_t max_idle, bool observed);
+    /// No I/O. `tls` is null for plain connections. Keeps `max_idle` connections at most between the rounds,
+    /// and remembers what happens for take_events() if it is `observed`.
+    Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, std::size_t max_idle, bool observed);
 
     /// Reads what has come in since, and says whether the node is trusted to answer.
     bool look(Clock::time_point now);
@@ -66,10 +66,6 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
-    struct Idle {
-        std::unique_ptr<Connection> connection;
-        Clock::time_point since;
-    };
     struct Owing {
         std::unique_ptr<Connection> connection;
         Clock::time_point until;  // nothing it has sent matters any more after this
@@ -80,9 +76,9 @@ private:
     std::vector<Owing>::iterator carrier_of(std::string_view owner);
     std::vector<Owing>::iterator any_owing();
     std::unique_ptr<Connection> take(std::vector<Owing>::iterator it);
-    std::unique_ptr<Connection> take_idle(Clock::time_point now);
+    std::unique_ptr<Connection> take_idle();
     std::unique_ptr<Connection> connect();
-    void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void keep_idle(std::unique_ptr<Connection> connection);
     void keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until);
     void forgive() noexcept;
     void drop(std::unique_ptr<Connection> connection, Failure why = {});
@@ -91,19 +87,19 @@ private:
 
     // Constant after construction.
     const Endpoint endpoint_;
-    const std::unique_ptr<const TlsContext> tls_;
+    const std::shared_ptr<const TlsContext> tls_;
     const std::size_t max_idle_;
     const bool observed_;
 
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;
     std::shared_ptr<Resolution> resolution_{};
-    std::vector<Idle> idle_{};
+    std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Owing> owing_{};
     std::unique_ptr<Connection> probe_{};
     Clock::time_point probe_since_{};
     bool suspected_ = false;
-    bool alive_ = false;  // has given a sign of life since it was suspected
+    bool alive_ = false;  // has replied, late, since it was suspected
     int failures_ = 0;    // in a row
     Clock::time_point next_probe_{};
     Failure last_failure_{};

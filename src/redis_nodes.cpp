@@ -67,20 +67,35 @@ std::chrono::milliseconds checked(const NodesOptions& options) {
     return options.node_timeout;
 }
 
+/// An endpoint, and what its TLS connections share; null without TLS.
+struct Site {
+    Endpoint endpoint;
+    std::shared_ptr<const TlsContext> tls;
+};
+
+std::vector<Site> sites_of(std::vector<Endpoint> endpoints) {
+    std::vector<Site> sites;
+    for (auto& endpoint : endpoints) {
+        auto tls = endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr;
+        sites.push_back({std::move(endpoint), std::move(tls)});
+    }
+    return sites;
+}
+
 }  // namespace
 
 /// The nodes as this process knows them.
 class RedisNodes::Impl {
 public:
-    Impl(std::vector<Endpoint> endpoints, NodesOptions options)
-        : endpoints_(std::move(endpoints)), options_(options), process_(this_process()) {
-        for (const auto& endpoint : endpoints_)
-            nodes_.push_back(
-                std::make_unique<Node>(endpoint, options_.max_idle, options_.observer != nullptr));
+    Impl(std::vector<Site> sites, NodesOptions options)
+        : sites_(std::move(sites)), options_(options), process_(this_process()) {
+        const bool observed = options_.observer != nullptr;
+        for (const auto& [endpoint, tls] : sites_)
+            nodes_.push_back(std::make_unique<Node>(endpoint, tls, options_.max_idle, observed));
     }
 
     bool here() const noexcept { return process_ == this_process(); }
-    std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(endpoints_, options_); }
+    std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(sites_, options_); }
 
     void run(const Command& command, const Terms& terms, Tally& tally) {
         const auto start = boot_clock().now();
@@ -115,7 +130,7 @@ private:
         }
     }
 
-    std::vector<Endpoint> endpoints_;
+    std::vector<Site> sites_;
     NodesOptions options_;
     std::int64_t process_;
     std::vector<std::unique_ptr<Node>> nodes_{};
@@ -128,7 +143,8 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
     : RedisNodes(parsed(uris), options) {}
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
-    : Nodes(names_of(endpoints), checked(options)), impl_(new Impl(std::move(endpoints), options)) {}
+    : Nodes(names_of(endpoints), checked(options)),
+      impl_(new Impl(sites_of(std::move(endpoints)), options)) {}
 
 RedisNodes::~RedisNodes() {
     if (auto* const impl = impl_.load(); impl->here()) delete impl;

@@ -86,8 +86,9 @@ void RoundTrip::proceed(std::size_t node) {
         tally_[node].sent = true;
         connection.send(command_);
     }
-    if (exchange.stage == Stage::sent && connection.answer()) return take_answer(node);
-    if (connection.broken()) fail(node, connection.cause(), connection.detail());
+    // A connection that broke in the same read is not to be trusted in its answer either.
+    if (connection.broken()) return fail(node, connection.cause(), connection.detail());
+    if (exchange.stage == Stage::sent && connection.answer()) take_answer(node);
 }
 
 void RoundTrip::take_answer(std::size_t node) {
@@ -95,14 +96,15 @@ void RoundTrip::take_answer(std::size_t node) {
     const auto& reply = *connection.answer();
     if (reply.is_error("NOSCRIPT")) return connection.send_whole(command_);
     const auto [vote, cause] = wire::judge(command_, reply);
-    if (cause == Errc::unexpected_reply) return fail(node, cause, wire::printable(reply.text));
+    if (cause == Errc::unexpected_reply) {
+        connection.break_off(Errc::unexpected_reply, wire::printable(reply.text));
+        return fail(node, cause, connection.detail());
+    }
     nodes_[node]->succeeded();
     end(node, vote, cause, vote == Vote::unknown ? wire::printable(reply.text) : std::string{});
 }
 
 void RoundTrip::fail(std::size_t node, std::error_code cause, std::string detail) {
-    auto& exchange = exchanges_[node];
-    if (cause == Errc::unexpected_reply) exchange.connection->close_at_once();
     nodes_[node]->failed({cause, detail}, boot_clock().now());
     end(node, Vote::unknown, cause, std::move(detail));
 }

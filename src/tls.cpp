@@ -69,6 +69,8 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    // An encrypted key would make OpenSSL ask for its password on the terminal.
+    SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return -1; });
     const bool trust = tls.ca_file.empty()
                            ? SSL_CTX_set_default_verify_paths(context) == 1
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
