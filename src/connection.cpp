@@ -115,8 +115,11 @@ void Connection::FreeContext::operator()(redisContext* context) const noexcept {
 }
 
 Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
-                       std::shared_ptr<Resolution> resolution)
-    : endpoint_(endpoint), tls_context_(tls), resolution_(std::move(resolution)) {
+                       std::shared_ptr<Resolution> resolution, std::chrono::milliseconds longest_wait)
+    : endpoint_(endpoint),
+      tls_context_(tls),
+      resolution_(std::move(resolution)),
+      longest_wait_(longest_wait) {
     if (resolution_->done()) connect();
 }
 
@@ -138,8 +141,12 @@ void Connection::advance() {
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
     flush();
-    read();
+    read(MSG_DONTWAIT);
     flush();  // what reading has given to say: the greeting after a handshake
+}
+
+void Connection::wait_for_more() {
+    if (ready()) read(0);
 }
 
 // ---- Connecting
@@ -164,7 +171,6 @@ bool Connection::connect_to(const Address& address) {
         ::close(fd);
         throw std::bad_alloc{};
     }
-    context_->flags &= ~REDIS_BLOCK;  // hiredis 1.x takes a descriptor for a blocking one
     context_->reader->fn = parser();
     context_->reader->privdata = &incoming_;
     state_ = State::connecting;
@@ -188,6 +194,12 @@ void Connection::finish_connecting() {
 }
 
 void Connection::connected() {
+    const int fd = context_->fd;
+    // From here on the socket blocks, for wait_for_more(); all else says MSG_DONTWAIT.
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    const auto wait = std::chrono::microseconds{longest_wait_}.count();
+    const timeval longest{.tv_sec = wait / 1'000'000, .tv_usec = wait % 1'000'000};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
     if (!tls_context_) return greet();
     state_ = State::securing;
     tls_ = std::make_unique<TlsSession>(*tls_context_);
@@ -267,12 +279,13 @@ void Connection::flush() {
         plain_out_.clear();
     }
     while (written_ < out_.size()) {
-        const auto sent = ::send(context_->fd, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL);
+        const auto sent =
+            ::send(context_->fd, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (sent < 0) {
             const int error = errno;
-            read();  // what the server said before it hung up tells more
+            read(MSG_DONTWAIT);  // what the server said before it hung up tells more
             if (!broken()) break_off(Errc::connection_failed, words_of(error));
             return;
         }
@@ -282,12 +295,8 @@ void Connection::flush() {
     written_ = 0;
 }
 
-void Connection::read() {
-    if (broken() || (tls_ && !read_secured())) return;
-    if (!tls_ && redisBufferRead(context_.get()) != REDIS_OK) {
-        const bool closed = context_->err == REDIS_ERR_EOF;
-        return break_off(Errc::connection_failed, closed ? "closed by the server" : context_->errstr);
-    }
+void Connection::read(int flags) {
+    if (broken() || !receive(flags)) return;
     while (!broken() && parse_reply()) take_reply();
     // More than any reply of ours needs: a server that streams without an end must not fill our memory.
     constexpr std::size_t most_unparsed = 65'536;
@@ -295,27 +304,34 @@ void Connection::read() {
         break_off(Errc::unexpected_reply, "a reply without an end");
 }
 
-/// Lets TLS take what has come in and hiredis what that says; false when there is nothing to parse.
-bool Connection::read_secured() {
-    std::array<char, 16'384> cipher;
-    const auto length = ::recv(context_->fd, cipher.data(), cipher.size(), 0);
+/// Hands hiredis what has come in; false when there is nothing new to parse.
+bool Connection::receive(int flags) {
+    std::array<char, 16'384> bytes;
+    const auto length = ::recv(context_->fd, bytes.data(), bytes.size(), flags);
     if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
     if (length <= 0) {
         break_off(Errc::connection_failed, length == 0 ? "closed by the server" : words_of(errno));
         return false;
     }
+    const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};
+    return tls_ ? decrypt(received) : feed(received);
+}
+
+bool Connection::decrypt(std::string_view cipher) {
     plain_in_.clear();
-    if (!tls_->receive({cipher.data(), static_cast<std::size_t>(length)}, plain_in_, out_)) {
+    if (!tls_->receive(cipher, plain_in_, out_)) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();
-        flush();
+        flush();  // the alert that tells the server why
         if (!broken()) break_off(cause, std::move(reason));
         return false;
     }
     if (state_ == State::securing && tls_->established()) greet();
-    if (!broken() && !plain_in_.empty())
-        redisReaderFeed(context_->reader, plain_in_.data(), plain_in_.size());
-    return !broken() && !plain_in_.empty();
+    return !broken() && !plain_in_.empty() && feed(plain_in_);
+}
+
+bool Connection::feed(std::string_view plain) {
+    return redisReaderFeed(context_->reader, plain.data(), plain.size()) == REDIS_OK;
 }
 
 /// Parses one more reply out of what was read; false while it is not complete.

@@ -7,7 +7,7 @@
 //
 //     resolving → connecting → [securing →] greeting → ready         each of them → broken
 //
-// None of its functions blocks.
+// None of its functions blocks, but for wait_for_more().
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -18,6 +18,7 @@
 #include "resolution.hpp"
 #include "tls.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,7 +35,8 @@ public:
     enum class State : std::uint8_t { resolving, connecting, securing, greeting, ready, broken };
 
     /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection.
-    Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution);
+    Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution,
+               std::chrono::milliseconds longest_wait);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -45,6 +47,10 @@ public:
 
     /// Goes on as far as the socket allows: connects, greets, writes, reads.
     void advance();
+
+    /// When ready: reads what comes next, for which it waits `longest_wait` at most; a signal ends the wait.
+    /// One system call in place of the two of poll() and read, for who waits for nobody else meanwhile.
+    void wait_for_more();
 
     State state() const noexcept { return state_; }
     bool ready() const noexcept { return state_ == State::ready; }
@@ -95,14 +101,17 @@ private:
     void send(const Command& command, wire::ScriptForm form);
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     void flush();
-    void read();
-    bool read_secured();
+    void read(int flags);
+    bool receive(int flags);
+    bool decrypt(std::string_view cipher);
+    bool feed(std::string_view plain);
     bool parse_reply();
     void take_reply();
 
     const Endpoint& endpoint_;
     const TlsContext* tls_context_;
     std::shared_ptr<Resolution> resolution_;
+    std::chrono::milliseconds longest_wait_;
     std::size_t next_address_ = 0;
     std::unique_ptr<redisContext, FreeContext> context_;
     State state_ = State::resolving;

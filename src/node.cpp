@@ -29,8 +29,8 @@ Clock::duration reach_of(const Command& command) {
 
 }  // namespace
 
-Node::Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, std::size_t max_idle, bool observed)
-    : endpoint_(std::move(endpoint)), tls_(std::move(tls)), max_idle_(max_idle), observed_(observed) {}
+Node::Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, const NodesOptions& options)
+    : endpoint_(std::move(endpoint)), tls_(std::move(tls)), options_(options) {}
 
 bool Node::look(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
@@ -122,7 +122,7 @@ std::unique_ptr<Connection> Node::connect() {
     if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
         resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
                                                     : Resolution::of_unix_socket(endpoint_.unix_socket);
-    auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_);
+    auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_, options_.node_timeout);
     note({.kind = NodeEvent::Kind::connecting});
     return connection;
 }
@@ -143,7 +143,7 @@ void Node::give_back(std::unique_ptr<Connection> connection, const Command& comm
 }
 
 void Node::keep_idle(std::unique_ptr<Connection> connection) {
-    if (idle_.size() >= max_idle_) return drop(std::move(connection));
+    if (idle_.size() >= options_.max_idle) return drop(std::move(connection));
     idle_.push_back(std::move(connection));
 }
 
@@ -164,7 +164,7 @@ void Node::drop(std::unique_ptr<Connection> connection, Failure why) {
 }
 
 void Node::note(NodeEvent event) {
-    if (observed_) events_.push_back(std::move(event));
+    if (options_.observer) events_.push_back(std::move(event));
 }
 
 std::vector<NodeEvent> Node::take_events() {

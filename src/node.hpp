@@ -10,13 +10,13 @@
 #include <redlock/clock.hpp>
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
+#include <redlock/redis_nodes.hpp>
 
 #include "connection.hpp"
 #include "resolution.hpp"
 #include "tls.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -42,9 +42,8 @@ struct NodeEvent {
 
 class Node {
 public:
-    /// No I/O. `tls` is null for plain connections. Keeps `max_idle` connections at most between the rounds,
-    /// and remembers what happens for take_events() if it is `observed`.
-    Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, std::size_t max_idle, bool observed);
+    /// No I/O. `tls` is null for plain connections.
+    Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, const NodesOptions& options);
 
     /// Reads what has come in since, and says whether the node is trusted to answer.
     bool look(Clock::time_point now);
@@ -88,8 +87,7 @@ private:
     // Constant after construction.
     const Endpoint endpoint_;
     const std::shared_ptr<const TlsContext> tls_;
-    const std::size_t max_idle_;
-    const bool observed_;
+    const NodesOptions options_;
 
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;

@@ -89,9 +89,8 @@ class RedisNodes::Impl {
 public:
     Impl(std::vector<Site> sites, NodesOptions options)
         : sites_(std::move(sites)), options_(options), process_(this_process()) {
-        const bool observed = options_.observer != nullptr;
         for (const auto& [endpoint, tls] : sites_)
-            nodes_.push_back(std::make_unique<Node>(endpoint, tls, options_.max_idle, observed));
+            nodes_.push_back(std::make_unique<Node>(endpoint, tls, options_));
     }
 
     bool here() const noexcept { return process_ == this_process(); }

@@ -28,6 +28,7 @@ void RoundTrip::one_after_the_other() {
     for (std::size_t node = 0; node < nodes_.size() && !over(); ++node) {
         if (!exchanges_[node].trusted) continue;
         begin(node);
+        wait_for(node);
         await(Awaited::trusted_nodes);
     }
     begin_suspected();
@@ -43,6 +44,8 @@ void RoundTrip::all_at_once() {
 void RoundTrip::all_at_once_to_the_end() {
     begin_trusted();
     begin_suspected();
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (exchanges_[node].trusted) wait_for(node);
     await(Awaited::trusted_nodes);
 }
 
@@ -86,9 +89,15 @@ void RoundTrip::proceed(std::size_t node) {
         tally_[node].sent = true;
         connection.send(command_);
     }
+    look_for_answer(node);
+}
+
+void RoundTrip::look_for_answer(std::size_t node) {
+    auto& exchange = exchanges_[node];
+    const auto& connection = *exchange.connection;
     // A connection that broke in the same read is not to be trusted in its answer either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
-    if (exchange.stage == Stage::sent && connection.answer()) take_answer(node);
+    if (exchange.stage == Exchange::Stage::sent && connection.answer()) take_answer(node);
 }
 
 void RoundTrip::take_answer(std::size_t node) {
@@ -123,12 +132,25 @@ void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::str
 
 // ---- Waiting
 
+/// The short way to an answer that comes at once, as it mostly does: what is read is this node's, and nobody
+/// else's reply is missed meanwhile. Where it does not come, await() goes on by the clock.
+void RoundTrip::wait_for(std::size_t node) {
+    auto& exchange = exchanges_[node];
+    if (exchange.stage != Exchange::Stage::sent) return;
+    // The connection waits for a whole budget: only right after the start is that not too long.
+    const auto whole_budget = exchange.deadline - node_timeout_ + node_timeout_ / 50;
+    if (boot_clock().now() >= whole_budget) return;
+    exchange.connection->wait_for_more();
+    look_for_answer(node);
+}
+
 void RoundTrip::await(Awaited awaited) {
     for (;;) {
-        const auto now = boot_clock().now();
-        const auto until = give_up_the_late(awaited, now);
+        const auto until = next_deadline(awaited);
         if (until == Clock::time_point::min()) return;
+        const auto now = boot_clock().now();
         poll_until(until, now);
+        give_up_the_late(awaited, now);
     }
 }
 
@@ -136,25 +158,27 @@ bool RoundTrip::awaits(const Exchange& exchange, Awaited awaited) const {
     return exchange.open() && ((awaited == Awaited::trusted_nodes && exchange.trusted) || !decided());
 }
 
-/// The instant the next of those awaited runs out of time; the beginning of time if nobody is awaited any
-/// more.
-Clock::time_point RoundTrip::give_up_the_late(Awaited awaited, Clock::time_point now) {
-    auto next = Clock::never();
-    bool anybody = false;
+/// When the next of those awaited runs out of time; the beginning of time if nobody is awaited any more.
+Clock::time_point RoundTrip::next_deadline(Awaited awaited) const {
+    auto next = Clock::time_point::min();
+    for (const auto& exchange : exchanges_)
+        if (awaits(exchange, awaited))
+            next = next == Clock::time_point::min() ? exchange.deadline : std::min(next, exchange.deadline);
+    return next;
+}
+
+/// `now` was read before the last look at the sockets: who was late by then has had a last chance since.
+void RoundTrip::give_up_the_late(Awaited awaited, Clock::time_point now) {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        auto& exchange = exchanges_[node];
-        if (!awaits(exchange, awaited)) continue;
-        if (now < exchange.deadline) {
-            anybody = true;
-            next = std::min(next, exchange.deadline);
-        } else if (exchange.deadline == terms_.deadline) {
+        const auto& exchange = exchanges_[node];
+        if (now < exchange.deadline || !awaits(exchange, awaited)) continue;
+        if (exchange.deadline == terms_.deadline) {
             end(node, Vote::unknown, Errc::deadline);  // the caller's time is up, the node's was not
         } else {
             const bool sent = exchange.stage == Exchange::Stage::sent;
             fail(node, Errc::timed_out, sent ? std::string{} : std::string{"while connecting"});
         }
     }
-    return anybody ? next : Clock::time_point::min();
 }
 
 void RoundTrip::poll_until(Clock::time_point until, Clock::time_point now) {
@@ -167,9 +191,9 @@ void RoundTrip::poll_until(Clock::time_point until, Clock::time_point now) {
         fds[count] = {exchange.connection->fd(), exchange.connection->events(), 0};
         node_of[count++] = node;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
-    const auto most = std::chrono::milliseconds{std::chrono::hours{1}}.count();
-    if (::poll(fds.data(), count, static_cast<int>(std::min(left, most))) <= 0) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+    const auto wait = std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours{1});
+    if (::poll(fds.data(), count, static_cast<int>(wait.count())) <= 0) return;
     for (nfds_t i = 0; i < count; ++i)
         if (fds[i].revents != 0) proceed(node_of[i]);
 }

@@ -55,11 +55,14 @@ private:
     void begin(std::size_t node);
     void begin_trusted();
     void begin_suspected();
+    void wait_for(std::size_t node);
     void await(Awaited awaited);
     bool awaits(const Exchange& exchange, Awaited awaited) const;
-    Clock::time_point give_up_the_late(Awaited awaited, Clock::time_point now);
+    Clock::time_point next_deadline(Awaited awaited) const;
+    void give_up_the_late(Awaited awaited, Clock::time_point now);
     void poll_until(Clock::time_point until, Clock::time_point now);
     void proceed(std::size_t node);
+    void look_for_answer(std::size_t node);
     void take_answer(std::size_t node);
     void fail(std::size_t node, std::error_code cause, std::string detail);
     void end(std::size_t node, Vote vote, std::error_code cause, std::string detail = {});

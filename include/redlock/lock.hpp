@@ -218,11 +218,13 @@ private:
     }
 
     Result acquire(const algorithm::Patience& patience) {
-        if (!here()) lease_ = {};
-        if (valid()) return Result{Errc::already_held};
+        if (!here()) {  // what the parent of fork() holds is not ours
+            lease_ = {};
+            process_ = this_process();
+        }
+        if (lease_.valid_at(clock_->now())) return Result{Errc::already_held};
         let_go();
         lease_ = {};
-        process_ = this_process();
         return algorithm::acquire(*nodes_, *clock_, *entropy_, claim(options_.ttl), options_.retry, patience,
                                   lease_);
     }
