@@ -68,29 +68,40 @@ void Node::look_at_probe(Clock::time_point now) {
     }
 }
 
-std::unique_ptr<Connection> Node::lend(const Command& command, Clock::time_point now, bool needed) {
+Loan Node::lend(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const bool release = std::holds_alternative<CompareAndDelete>(command);
-    if (const auto carrier = carrier_of(wire::owner_of(command)); carrier != owing_.end())
-        return release || carrier->connection->owed() < most_owed ? take(carrier) : nullptr;
+    if (const auto carrier = carrier_of(wire::owner_of(command)); carrier != owing_.end()) {
+        if (!release && carrier->connection->owed() >= most_owed) return {};
+        return {take(carrier), !suspected_};
+    }
     const bool due = needed || now >= next_probe_;
     if (due) forgive();
-    if (!suspected_) {
-        auto idle = take_idle();
-        return idle ? std::move(idle) : connect();
-    }
+    if (suspected_) return lend_suspected(release, now, due);
+    return {take_idle_or_new(), true};
+}
+
+Loan Node::lend_suspected(bool release, Clock::time_point now, bool due) {
     if (release) {
-        // It costs nothing to let it go behind something else, and it arrives when the node wakes up.
-        if (auto idle = take_idle()) return idle;
-        if (const auto any = any_owing(); any != owing_.end()) return take(any);
+        // It costs nothing to let it go behind something else, and it arrives when the node wakes up. Where
+        // there is nothing, and no connection hangs already, the trouble may have been with the connection
+        // alone.
+        if (auto idle = take_idle()) return {std::move(idle)};
+        if (const auto any = any_owing(); any != owing_.end()) return {take(any)};
+        if (!probe_) return {connect(), true};
     }
-    if (!due) return nullptr;
+    if (!due) return {};
     next_probe_ = now + back_off(failures_);
     // A probe that hangs for too long is itself given up for a new one.
-    if (probe_ && now - probe_since_ < longest_back_off) return std::move(probe_);
+    if (probe_ && now - probe_since_ < longest_back_off) return {std::move(probe_)};
     if (probe_) drop(std::move(probe_), {Errc::timed_out, "while connecting"});
     probe_since_ = now;
-    return connect();
+    return {connect()};
+}
+
+std::unique_ptr<Connection> Node::take_idle_or_new() {
+    if (auto idle = take_idle()) return idle;
+    return probe_ ? std::move(probe_) : connect();
 }
 
 auto Node::carrier_of(std::string_view owner) -> std::vector<Owing>::iterator {

@@ -40,6 +40,12 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
+/// A connection for one exchange, and whether it is worth waiting for whatever the votes are.
+struct Loan {
+    std::unique_ptr<Connection> connection{};
+    bool trusted = false;
+};
+
 class Node {
 public:
     /// No I/O. `tls` is null for plain connections.
@@ -48,9 +54,9 @@ public:
     /// Reads what has come in since, and says whether the node is trusted to answer.
     bool look(Clock::time_point now);
 
-    /// A connection for `command`, or null: the node is left alone for now (`last_failure()` says why).
-    /// A node that is suspected gives one only when its next probe is due, or `needed`.
-    std::unique_ptr<Connection> lend(const Command& command, Clock::time_point now, bool needed);
+    /// A connection for `command`; none if the node is left alone for now (`last_failure()` says why). A node
+    /// that is suspected gives one only when its next probe is due, or `needed`, or to a release.
+    Loan lend(const Command& command, Clock::time_point now, bool needed);
 
     /// Takes it back, in whatever state.
     void give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now);
@@ -76,7 +82,9 @@ private:
     std::vector<Owing>::iterator any_owing();
     std::unique_ptr<Connection> take(std::vector<Owing>::iterator it);
     std::unique_ptr<Connection> take_idle();
+    std::unique_ptr<Connection> take_idle_or_new();
     std::unique_ptr<Connection> connect();
+    Loan lend_suspected(bool release, Clock::time_point now, bool due);
     void keep_idle(std::unique_ptr<Connection> connection);
     void keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until);
     void forgive() noexcept;

@@ -20,8 +20,10 @@ RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command
 
 /// What is still open was not waited for: it will be read when the node is next looked at.
 RoundTrip::~RoundTrip() {
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (exchanges_[node].open()) end(node, Vote::unknown, Errc::not_awaited);
+        if (exchanges_[node].stage == Exchange::Stage::left_alone) leave_alone(node);
+    }
 }
 
 void RoundTrip::one_after_the_other() {
@@ -32,13 +34,13 @@ void RoundTrip::one_after_the_other() {
         await(Awaited::trusted_nodes);
     }
     begin_suspected();
-    await(Awaited::while_undecided);
+    await_twice(Awaited::while_undecided);
 }
 
 void RoundTrip::all_at_once() {
     begin_trusted();
     begin_suspected();
-    await(Awaited::while_undecided);
+    await_twice(Awaited::while_undecided);
 }
 
 void RoundTrip::all_at_once_to_the_end() {
@@ -46,7 +48,7 @@ void RoundTrip::all_at_once_to_the_end() {
     begin_suspected();
     for (std::size_t node = 0; node < nodes_.size(); ++node)
         if (exchanges_[node].trusted) wait_for(node);
-    await(Awaited::trusted_nodes);
+    await_twice(Awaited::trusted_nodes);
 }
 
 // ---- Asking
@@ -63,20 +65,25 @@ void RoundTrip::begin_suspected() {
 
 void RoundTrip::begin(std::size_t node) {
     auto& exchange = exchanges_[node];
-    if (exchange.stage != Exchange::Stage::unasked) return;
+    if (!exchange.unasked()) return;
     exchange.start = boot_clock().now();
     exchange.deadline = std::min(exchange.start + node_timeout_, terms_.deadline);
     // Without this node, would there be enough that may still grant?
     const bool needed = tally_.granted() + open() < quorum(nodes_.size());
-    exchange.connection = nodes_[node]->lend(command_, exchange.start, needed);
-    if (!exchange.connection) {
-        auto failure = nodes_[node]->last_failure();
-        auto detail = "after: " + failure.cause.message();
-        if (!failure.detail.empty()) detail += ", " + failure.detail;
-        return end(node, Vote::unknown, Errc::backing_off, std::move(detail));
-    }
-    exchange.stage = Exchange::Stage::preparing;
+    auto loan = nodes_[node]->lend(command_, exchange.start, needed);
+    exchange.stage = loan.connection ? Exchange::Stage::preparing : Exchange::Stage::left_alone;
+    exchange.trusted = loan.trusted;
+    if (!loan.connection) return;
+    exchange.connection = std::move(loan.connection);
     proceed(node);
+}
+
+void RoundTrip::leave_alone(std::size_t node) {
+    const auto failure = nodes_[node]->last_failure();
+    auto detail = "after: " + failure.cause.message();
+    if (!failure.detail.empty()) detail += ", " + failure.detail;
+    exchanges_[node].start = boot_clock().now();  // it took no time
+    end(node, Vote::unknown, Errc::backing_off, std::move(detail));
 }
 
 void RoundTrip::proceed(std::size_t node) {
@@ -144,6 +151,13 @@ void RoundTrip::wait_for(std::size_t node) {
     look_for_answer(node);
 }
 
+/// A node that was left alone at first is asked after all when the votes have come to hang on it.
+void RoundTrip::await_twice(Awaited awaited) {
+    await(awaited);
+    begin_suspected();
+    await(awaited);
+}
+
 void RoundTrip::await(Awaited awaited) {
     for (;;) {
         const auto until = next_deadline(awaited);
@@ -205,8 +219,7 @@ std::size_t RoundTrip::open() const noexcept {
 }
 
 std::size_t RoundTrip::unasked() const noexcept {
-    return static_cast<std::size_t>(
-        std::ranges::count(exchanges_, Exchange::Stage::unasked, &Exchange::stage));
+    return static_cast<std::size_t>(std::ranges::count_if(exchanges_, &Exchange::unasked));
 }
 
 bool RoundTrip::impossible() const noexcept {

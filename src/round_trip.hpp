@@ -37,13 +37,14 @@ public:
 private:
     /// The part of one node.
     struct Exchange {
-        enum class Stage : std::uint8_t { uninvolved, unasked, preparing, sent, over };
+        enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, preparing, sent, over };
         Stage stage = Stage::uninvolved;
         bool trusted = true;
         std::unique_ptr<Connection> connection{};
         Clock::time_point start{};
         Clock::time_point deadline{};
 
+        bool unasked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
         bool open() const noexcept { return stage == Stage::preparing || stage == Stage::sent; }
     };
 
@@ -56,6 +57,7 @@ private:
     void begin_trusted();
     void begin_suspected();
     void wait_for(std::size_t node);
+    void await_twice(Awaited awaited);
     void await(Awaited awaited);
     bool awaits(const Exchange& exchange, Awaited awaited) const;
     Clock::time_point next_deadline(Awaited awaited) const;
@@ -64,6 +66,7 @@ private:
     void proceed(std::size_t node);
     void look_for_answer(std::size_t node);
     void take_answer(std::size_t node);
+    void leave_alone(std::size_t node);
     void fail(std::size_t node, std::error_code cause, std::string detail);
     void end(std::size_t node, Vote vote, std::error_code cause, std::string detail = {});
     std::size_t open() const noexcept;
