@@ -1,0 +1,46 @@
+# Finds hiredis and makes the target hiredis::hiredis, to be used as #include <hiredis/hiredis.h>.
+#
+# hiredis installs a CMake config from 1.0 on, Debian 12 ships 0.14.1 without one, and the configs of some
+# releases look for things of their own: header and library are looked for here, the same way for all of
+# them. Sets hiredis_FOUND and hiredis_VERSION. This file is installed with redlock, whose config uses it.
+
+if(TARGET hiredis::hiredis)  # from an earlier call, or the project around us builds its own
+    set(hiredis_FOUND TRUE)
+    return()
+endif()
+
+# A hint for unusual prefixes; hiredis.pc says .../include/hiredis, the directory that holds the header.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+    pkg_check_modules(PC_hiredis QUIET hiredis)
+    set(hiredis_include_hints ${PC_hiredis_INCLUDE_DIRS})
+    list(TRANSFORM hiredis_include_hints APPEND "/..")
+endif()
+
+find_path(hiredis_INCLUDE_DIR hiredis/hiredis.h HINTS ${hiredis_include_hints})
+find_library(hiredis_LIBRARY hiredis HINTS ${PC_hiredis_LIBRARY_DIRS})
+mark_as_advanced(hiredis_INCLUDE_DIR hiredis_LIBRARY)
+unset(hiredis_include_hints)
+
+if(hiredis_INCLUDE_DIR)
+    file(STRINGS "${hiredis_INCLUDE_DIR}/hiredis/hiredis.h" hiredis_VERSION
+         REGEX "^#define HIREDIS_(MAJOR|MINOR|PATCH) [0-9]+$"
+    )
+    list(TRANSFORM hiredis_VERSION REPLACE "^.* ([0-9]+)$" "\\1")
+    list(JOIN hiredis_VERSION "." hiredis_VERSION)
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(
+    hiredis
+    REQUIRED_VARS hiredis_LIBRARY hiredis_INCLUDE_DIR
+    VERSION_VAR hiredis_VERSION
+)
+
+if(hiredis_FOUND)
+    add_library(hiredis::hiredis UNKNOWN IMPORTED)
+    set_target_properties(
+        hiredis::hiredis
+        PROPERTIES IMPORTED_LOCATION "${hiredis_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${hiredis_INCLUDE_DIR}"
+    )
+endif()

@@ -1,0 +1,74 @@
+#!/bin/sh
+# sh cmake/install-packages.sh GROUP...: installs what is missing of the groups named in cmake/packages.txt.
+# Does nothing where nothing is missing; uses sudo only if it must install and is not root.
+set -eu
+unset CDPATH
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+list=$here/packages.txt
+
+fail() {
+    echo "install-packages: $*" >&2
+    exit 1
+}
+
+[ $# -gt 0 ] || fail "which groups? $(sed -n 's/^\([a-z]*\):.*/\1/p' "$list" | tr '\n' ' ')"
+wanted=
+for group; do
+    packages=$(sed -n "s/^$group:[[:space:]]*//p" "$list")
+    [ -n "$packages" ] || fail "no group '$group' in $list"
+    wanted="$wanted $packages"
+done
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    fail "this is no Debian; please install what corresponds to its packages:$wanted"
+fi
+
+missing=
+for package in $wanted; do
+    status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=
+    [ "$status" = installed ] || missing="$missing $package"
+done
+if [ -z "$missing" ]; then
+    echo "packages: all installed ($*)"
+    exit 0
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "neither root nor sudo; please have these installed:$missing"
+    exec sudo sh "$here/install-packages.sh" "$@"
+fi
+
+# redis-server would at once become a service on port 6379 that nobody asked for. A policy-rc.d that says 101
+# forbids packages to start services; it is ours, and taken away again, only where there was none.
+policy=/usr/sbin/policy-rc.d
+work=$(mktemp -d)
+ours=
+clean_up() {
+    [ -z "$ours" ] || rm -f "$policy"
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+case " $missing " in
+*" redis-server "*)
+    if [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
+        ours=yes
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    ;;
+esac
+
+export DEBIAN_FRONTEND=noninteractive
+apt() {
+    apt-get -q -o DPkg::Lock::Timeout=300 "$@" >"$work/log" 2>&1 </dev/null
+}
+echo "packages: apt-get update"
+apt update || echo "packages: apt-get update failed; going on with the lists there are" >&2
+echo "packages: apt-get install$missing"
+# shellcheck disable=SC2086  # one word a package
+apt install --yes --no-install-recommends $missing || {
+    cat "$work/log" >&2
+    fail "apt-get could not install:$missing"
+}
