@@ -265,6 +265,8 @@ void Connection::send_whole(const Command& command) {
 
 void Connection::send(const Command& command, wire::ScriptForm form) {
     if (std::holds_alternative<SetIfAbsent>(command)) set_owner_ = wire::owner_of(command);
+    if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
+        set_owner_.clear();
     last_script_ = wire::script_of(command);
     wire::append(outgoing(), command, form);
     ++owed_;
@@ -350,6 +352,7 @@ void Connection::take_reply() {
     --owed_;
     if (state_ == State::greeting) return take_greeting(incoming_);
     if (owed_ > 0) return;  // late, to a command before the last
+    set_owner_.clear();
     std::swap(answer_, incoming_);
     answered_ = true;
     const bool ran = answer_.kind != Reply::Kind::error;

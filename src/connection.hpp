@@ -71,8 +71,10 @@ public:
     /// The reply to the last command sent, once it is there.
     const wire::Reply* answer() const noexcept { return answered_ ? &answer_ : nullptr; }
 
-    /// Whether the last SET sent here was signed by `owner`: its release belongs here, behind it (rule B5).
-    bool carries(std::string_view owner) const noexcept { return !owner.empty() && set_owner_ == owner; }
+    /// Whether a SET signed by `owner` is under way here that was not released yet: its release belongs here,
+    /// behind it (rule B5).
+    bool carries(std::string_view owner) const noexcept { return has_unreleased() && set_owner_ == owner; }
+    bool has_unreleased() const noexcept { return !set_owner_.empty(); }
 
     /// Whether the server has closed it, or said something nobody asked for, since it was last used.
     bool gone_stale() const noexcept;
@@ -128,7 +130,7 @@ private:
     bool answered_ = false;
     std::size_t owed_ = 0;
 
-    std::string set_owner_{};
+    std::string set_owner_{};  // of the SET that is neither answered nor released; empty if there is none
     const wire::Script* last_script_ = nullptr;
     bool knows_delete_ = false;  // the server has run the script on this connection
     bool knows_expire_ = false;

@@ -48,7 +48,7 @@ void Node::collect(Clock::time_point now) {
         connection.advance();
         alive_ = alive_ || connection.owed() < owed;
         if (!connection.broken() && connection.owed() == 0)
-            keep_idle(std::move(it.connection));
+            keep_idle(std::move(it.connection), now);
         else if (connection.broken() || now >= it.until)
             drop(std::move(it.connection), {Errc::timed_out, "owed replies for too long"});
         else
@@ -61,7 +61,7 @@ void Node::look_at_probe(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
         suspected_ = false;
-        keep_idle(std::move(probe_));
+        keep_idle(std::move(probe_), now);
     } else if (probe_->broken()) {
         suspect({probe_->cause(), probe_->detail()}, now);
         drop(std::move(probe_));
@@ -78,7 +78,7 @@ Loan Node::lend(const Command& command, Clock::time_point now, bool needed) {
     const bool due = needed || now >= next_probe_;
     if (due) forgive();
     if (suspected_) return lend_suspected(release, now, due);
-    return {take_idle_or_new(), true};
+    return {take_idle_or_new(now, release), true};
 }
 
 Loan Node::lend_suspected(bool release, Clock::time_point now, bool due) {
@@ -86,7 +86,7 @@ Loan Node::lend_suspected(bool release, Clock::time_point now, bool due) {
         // It costs nothing to let it go behind something else, and it arrives when the node wakes up. Where
         // there is nothing, and no connection hangs already, the trouble may have been with the connection
         // alone.
-        if (auto idle = take_idle()) return {std::move(idle)};
+        if (auto idle = take_idle(now, release)) return {std::move(idle)};
         if (const auto any = any_owing(); any != owing_.end()) return {take(any)};
         if (!probe_) return {connect(), true};
     }
@@ -99,8 +99,8 @@ Loan Node::lend_suspected(bool release, Clock::time_point now, bool due) {
     return {connect()};
 }
 
-std::unique_ptr<Connection> Node::take_idle_or_new() {
-    if (auto idle = take_idle()) return idle;
+std::unique_ptr<Connection> Node::take_idle_or_new(Clock::time_point now, bool release) {
+    if (auto idle = take_idle(now, release)) return idle;
     return probe_ ? std::move(probe_) : connect();
 }
 
@@ -108,8 +108,11 @@ auto Node::carrier_of(std::string_view owner) -> std::vector<Owing>::iterator {
     return std::ranges::find_if(owing_, [&](const Owing& it) { return it.connection->carries(owner); });
 }
 
+/// One that is not reserved for the release of its own SET.
 auto Node::any_owing() -> std::vector<Owing>::iterator {
-    return std::ranges::find_if(owing_, [](const Owing& it) { return it.connection->owed() < most_owed; });
+    return std::ranges::find_if(owing_, [](const Owing& it) {
+        return !it.connection->has_unreleased() && it.connection->owed() < most_owed;
+    });
 }
 
 std::unique_ptr<Connection> Node::take(std::vector<Owing>::iterator it) {
@@ -118,13 +121,15 @@ std::unique_ptr<Connection> Node::take(std::vector<Owing>::iterator it) {
     return connection;
 }
 
-/// The connection used last; those that the server has closed in the meantime are thrown away.
-std::unique_ptr<Connection> Node::take_idle() {
+/// The connection used last; those on which something has come in, if only their end, are thrown away. A
+/// release right after its acquire saves the look: what it is answered wrongly costs nobody's exclusion.
+std::unique_ptr<Connection> Node::take_idle(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        if (!idle->gone_stale()) return idle;
-        drop(std::move(idle), {Errc::connection_failed, "closed by the server while idle"});
+        const bool just_used = release && now - idle.since < 10ms;
+        if (just_used || !idle.connection->gone_stale()) return std::move(idle.connection);
+        drop(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
     }
     return nullptr;
 }
@@ -143,7 +148,7 @@ void Node::give_back(std::unique_ptr<Connection> connection, const Command& comm
     if (connection->broken()) {
         drop(std::move(connection));
     } else if (connection->ready() && connection->owed() == 0) {
-        keep_idle(std::move(connection));
+        keep_idle(std::move(connection), now);
     } else if (connection->ready()) {
         keep_owing(std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min));
     } else if (!probe_) {
@@ -153,9 +158,9 @@ void Node::give_back(std::unique_ptr<Connection> connection, const Command& comm
     }
 }
 
-void Node::keep_idle(std::unique_ptr<Connection> connection) {
+void Node::keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (idle_.size() >= options_.max_idle) return drop(std::move(connection));
-    idle_.push_back(std::move(connection));
+    idle_.push_back({std::move(connection), now});
 }
 
 void Node::keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until) {

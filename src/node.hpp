@@ -71,6 +71,10 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
+    struct Idle {
+        std::unique_ptr<Connection> connection;
+        Clock::time_point since;
+    };
     struct Owing {
         std::unique_ptr<Connection> connection;
         Clock::time_point until;  // nothing it has sent matters any more after this
@@ -81,11 +85,11 @@ private:
     std::vector<Owing>::iterator carrier_of(std::string_view owner);
     std::vector<Owing>::iterator any_owing();
     std::unique_ptr<Connection> take(std::vector<Owing>::iterator it);
-    std::unique_ptr<Connection> take_idle();
-    std::unique_ptr<Connection> take_idle_or_new();
+    std::unique_ptr<Connection> take_idle(Clock::time_point now, bool release);
+    std::unique_ptr<Connection> take_idle_or_new(Clock::time_point now, bool release);
     std::unique_ptr<Connection> connect();
     Loan lend_suspected(bool release, Clock::time_point now, bool due);
-    void keep_idle(std::unique_ptr<Connection> connection);
+    void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until);
     void forgive() noexcept;
     void drop(std::unique_ptr<Connection> connection, Failure why = {});
@@ -100,7 +104,7 @@ private:
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;
     std::shared_ptr<Resolution> resolution_{};
-    std::vector<std::unique_ptr<Connection>> idle_{};
+    std::vector<Idle> idle_{};
     std::vector<Owing> owing_{};
     std::unique_ptr<Connection> probe_{};
     Clock::time_point probe_since_{};

@@ -1,5 +1,6 @@
 #include "request.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <initializer_list>
@@ -19,21 +20,34 @@ private:
     std::ptrdiff_t length_;
 };
 
-void append_length(std::string& out, char kind, std::size_t length) {
-    out += kind;
-    out += Digits{static_cast<long long>(length)}.view();
-    out += "\r\n";
+/// "*6\r\n", "$3\r\n": at most a kind, 20 digits and the end of the line.
+constexpr std::size_t longest_header = 1 + 20 + 2;
+
+char* write_header(char* to, char kind, std::size_t length) noexcept {
+    *to++ = kind;
+    to = std::to_chars(to, to + 20, length).ptr;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
 }
 
 }  // namespace
 
 void append(std::string& out, std::initializer_list<std::string_view> words) {
-    append_length(out, '*', words.size());
+    // Room for the longest there can be, written in one go, the rest cut off: this runs for every node of
+    // every round.
+    auto room = longest_header;
+    for (const auto word : words) room += longest_header + word.size() + 2;
+    const auto before = out.size();
+    out.resize(before + room);
+    char* to = write_header(out.data() + before, '*', words.size());
     for (const auto word : words) {
-        append_length(out, '$', word.size());
-        out += word;
-        out += "\r\n";
+        to = write_header(to, '$', word.size());
+        to = std::copy(word.begin(), word.end(), to);
+        *to++ = '\r';
+        *to++ = '\n';
     }
+    out.resize(static_cast<std::size_t>(to - out.data()));
 }
 
 const Script* script_of(const Command& command) noexcept {

@@ -175,7 +175,7 @@ bool RoundTrip::awaits(const Exchange& exchange, Awaited awaited) const {
 /// When the next of those awaited runs out of time; the beginning of time if nobody is awaited any more.
 Clock::time_point RoundTrip::next_deadline(Awaited awaited) const {
     auto next = Clock::time_point::min();
-    for (const auto& exchange : exchanges_)
+    for (const auto& exchange : exchanges())
         if (awaits(exchange, awaited))
             next = next == Clock::time_point::min() ? exchange.deadline : std::min(next, exchange.deadline);
     return next;
@@ -215,11 +215,11 @@ void RoundTrip::poll_until(Clock::time_point until, Clock::time_point now) {
 // ---- Counting
 
 std::size_t RoundTrip::open() const noexcept {
-    return static_cast<std::size_t>(std::ranges::count_if(exchanges_, &Exchange::open));
+    return static_cast<std::size_t>(std::ranges::count_if(exchanges(), &Exchange::open));
 }
 
 std::size_t RoundTrip::unasked() const noexcept {
-    return static_cast<std::size_t>(std::ranges::count_if(exchanges_, &Exchange::unasked));
+    return static_cast<std::size_t>(std::ranges::count_if(exchanges(), &Exchange::unasked));
 }
 
 bool RoundTrip::impossible() const noexcept {

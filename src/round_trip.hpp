@@ -69,6 +69,7 @@ private:
     void leave_alone(std::size_t node);
     void fail(std::size_t node, std::error_code cause, std::string detail);
     void end(std::size_t node, Vote vote, std::error_code cause, std::string detail = {});
+    std::span<const Exchange> exchanges() const noexcept { return {exchanges_.data(), nodes_.size()}; }
     std::size_t open() const noexcept;
     std::size_t unasked() const noexcept;
     bool over() const;

@@ -64,12 +64,22 @@ inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Comma
     return {std::move(tally), start + claim.ttl - drift(claim.ttl, claim.drift_factor), clock.now()};
 }
 
+/// Whether it was others who stood in the way, and not the nodes: somebody refused, and the nodes that
+/// answered, or would have been asked had it still mattered, form a quorum. Clients that collide split the
+/// votes like this, too.
+inline bool refused_by_holders(const Tally& tally) {
+    const auto sound = std::ranges::count_if(tally.reports(), [](const NodeReport& node) {
+        return node.vote != Vote::unknown || node.cause == Errc::not_asked || node.cause == Errc::not_awaited;
+    });
+    return tally.refused() > 0 && static_cast<std::size_t>(sound) >= quorum(tally.size());
+}
+
 /// Step 3: a majority of the nodes configured, and time left; else the reason why not.
 inline std::error_code verdict(const Ballot& ballot, const Terms& terms) {
     const auto nodes = ballot.tally.size();
     if (ballot.tally.granted() >= quorum(nodes))
         return ballot.ended < ballot.valid_until ? std::error_code{} : Errc::validity_exhausted;
-    if (nodes - ballot.tally.refused() < quorum(nodes)) return Errc::held_by_other;
+    if (refused_by_holders(ballot.tally)) return Errc::held_by_other;
     if (terms.stop.stop_requested()) return Errc::cancelled;
     return ballot.ended < terms.deadline ? Errc::no_quorum : Errc::deadline;
 }
@@ -155,8 +165,12 @@ inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& leas
     auto round =
         ballot(nodes, clock, claim, CompareAndExpire{claim.resource, lease.owner.view(), claim.ttl}, terms);
     auto error = verdict(round, terms);
-    if (!lease.valid_at(round.ended) || error == Errc::held_by_other)
+    const auto nodes = round.tally.size();
+    const bool gone = nodes - round.tally.refused() < quorum(nodes);
+    if (!lease.valid_at(round.ended) || gone)
         error = Errc::lost;
+    else if (error == Errc::held_by_other)
+        error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
     else if (!error)
         lease.valid_until = std::max(lease.valid_until, round.valid_until);
     return result_of(error, std::move(round));

@@ -201,7 +201,7 @@ public:
     void unlock() noexcept { let_go(); }
 
 private:
-    static constexpr std::size_t longest_resource = 512U * 1024U * 1024U;
+    static constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
 
     template <class TheirClock>
     auto now_of() const {
