@@ -1,0 +1,58 @@
+// How do I test my own code that takes a lock, without any server?
+//
+// Let it take redlock::Nodes&, and hand it a fake: three nodes that grant, refuse or keep silent as told.
+#include <redlock/redlock.hpp>
+
+#include <exception>
+#include <iostream>
+#include <string>
+
+class FakeNodes : public redlock::Nodes {
+public:
+    enum class Mood { grant, refuse, silent };
+
+    explicit FakeNodes(Mood mood) : Nodes({"a", "b", "c"}), mood_(mood) {}
+
+    redlock::Tally ask(const redlock::Command&, const redlock::Terms& terms) override {
+        ++rounds;
+        auto tally = blank_tally();
+        for (std::size_t node = 0; node < size(); ++node) {
+            if (!terms.to[node]) continue;
+            if (mood_ == Mood::grant) tally.grant(node);
+            if (mood_ == Mood::refuse) tally.refuse(node);
+            if (mood_ == Mood::silent) tally.doubt(node, redlock::Errc::timed_out);
+        }
+        return tally;
+    }
+
+    int rounds = 0;
+
+private:
+    Mood mood_;
+};
+
+/// The code under test.
+std::string nightly_job(redlock::Nodes& nodes) {
+    redlock::Lock lock{nodes, "job:nightly", {.retry = {.attempts = 1}}};
+    const auto acquired = lock.acquire();
+    if (acquired) return "done";
+    return acquired.error() == redlock::Errc::held_by_other ? "somebody else does it" : "put off";
+}
+
+/// 0 when the job does what it should, and goes round the nodes twice: to acquire, and to let go.
+int check(FakeNodes::Mood mood, const std::string& expected) {
+    FakeNodes nodes{mood};
+    const auto outcome = nightly_job(nodes);
+    if (outcome == expected && nodes.rounds == 2) return 0;
+    std::cerr << "expected '" << expected << "', not '" << outcome << "' in " << nodes.rounds << " rounds\n";
+    return 1;
+}
+
+int main() try {
+    using Mood = FakeNodes::Mood;
+    return check(Mood::grant, "done") + check(Mood::refuse, "somebody else does it") +
+           check(Mood::silent, "put off");
+} catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+}

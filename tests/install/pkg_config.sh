@@ -1,0 +1,14 @@
+#!/bin/sh
+# Builds and runs the stranger with what pkg-config says.
+# Arguments: the installed library directory, a directory to build in, the compiler, its flags.
+set -eu
+libdir=$1 build=$2 compiler=$3 flags=$4
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+PKG_CONFIG_PATH=$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+told=$(pkg-config --cflags --libs redlock)
+echo "pkg-config --cflags --libs redlock: $told"
+# pkg-config escapes blanks for the shell, hence eval.
+eval "set -- $flags $told"
+"$compiler" -std=c++20 "$here/stranger.cpp" -o "$build/stranger_pc" "$@"
+LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$build/stranger_pc"

@@ -1,0 +1,13 @@
+// The shortest program that needs all of redlock: headers, library, hiredis behind it. It asks three nodes
+// that are not there, and must be told so.
+#include <iostream>
+#include <redlock/redlock.hpp>
+
+int main() {
+    using namespace std::chrono_literals;
+    redlock::RedisNodes nodes{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"};  // nobody listens there
+    redlock::Lock lock{nodes, "stranger", {.ttl = 5s}};
+    const auto result = lock.try_acquire();
+    std::cout << "redlock " REDLOCK_VERSION_STRING ": " << result.message() << '\n';
+    return result.error() == redlock::Errc::no_quorum ? 0 : 1;
+}

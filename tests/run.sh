@@ -1,0 +1,45 @@
+#!/bin/sh
+# sh tests/run.sh [PRESET [CTEST-ARGUMENT...]]: installs what is missing, builds, and runs the tests.
+#
+#     sh tests/run.sh                     all tests, release build
+#     sh tests/run.sh asan -LE install    the preset asan, without the tests labelled install
+#
+# Presets: see CMakePresets.json. Fails if a test fails, and if there was none to run.
+set -eu
+unset CDPATH
+cd -- "$(dirname -- "$0")/.."
+preset=release
+if [ $# -gt 0 ]; then
+    preset=$1
+    shift
+fi
+cores=$(getconf _NPROCESSORS_ONLN)
+log=build/$preset.log
+mkdir -p build
+
+case $preset in
+clang) sh cmake/install-packages.sh build run test lint ;;
+*) sh cmake/install-packages.sh build run test ;;
+esac
+
+echo "configure: build/$preset"
+cmake --preset "$preset" >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+}
+
+echo "build: build/$preset, $cores jobs"
+cmake --build --preset "$preset" --parallel "$cores" >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+}
+# Not an error, and not to be hidden either.
+! grep -n 'warning:' "$log" >&2 || echo "build: warnings, see $log"
+
+# Twice as many tests as cores: those against servers mostly wait.
+jobs=$((2 * cores))
+echo "test: build/$preset, $jobs at a time"
+# Kernels may place mappings more randomly than the ThreadSanitizer of g++ 12 can bear.
+quiet_layout=
+if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi
+exec $quiet_layout ctest --preset "$preset" --no-tests=error --output-on-failure --progress --parallel "$jobs" "$@"

@@ -1,0 +1,42 @@
+// N independent redis-servers, five unless told otherwise: what a lock is spread over.
+#pragma once
+
+#include "support/redis_config.hpp"
+#include "support/redis_server.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace redlock::support {
+
+class Cluster {
+public:
+    explicit Cluster(std::size_t nodes = 5, const RedisConfig& config = {}) {
+        while (servers_.size() < nodes) servers_.emplace_back(config);
+    }
+
+    std::size_t size() const noexcept { return servers_.size(); }
+    RedisServer& operator[](std::size_t node) { return servers_.at(node); }
+    auto begin() noexcept { return servers_.begin(); }
+    auto end() noexcept { return servers_.end(); }
+
+    std::vector<std::string> uris() const {
+        std::vector<std::string> result;
+        for (const auto& server : servers_) result.push_back(server.uri());
+        return result;
+    }
+
+    /// As the environment variable REDLOCK_NODES has them: separated by commas.
+    std::string uri_list() const {
+        std::string result;
+        for (const auto& server : servers_) result += (result.empty() ? "" : ",") + server.uri();
+        return result;
+    }
+
+private:
+    std::deque<RedisServer> servers_;
+};
+
+}  // namespace redlock::support

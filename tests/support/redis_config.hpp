@@ -1,0 +1,75 @@
+// What kind of server a test wants, said in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace redlock::support {
+
+///     RedisServer server{RedisConfig{}.password("s3cret").keeps_data()};
+///
+/// Without a word: TCP on a free port, no password, nothing kept on disk.
+class RedisConfig {
+public:
+    /// The default user has to give it.
+    RedisConfig& password(std::string password) {
+        password_ = std::move(password);
+        return line("requirepass " + quoted(password_));
+    }
+
+    /// An ACL user: user("worker on >s3cret ~* +set +get").
+    RedisConfig& user(const std::string& rules) { return line("user " + rules); }
+
+    /// Nobody gets in without a user name and password.
+    RedisConfig& no_default_user() { return user("default off"); }
+
+    /// Every write is on disk before it is answered: a restart brings all keys back.
+    RedisConfig& keeps_data() {
+        return line("appendonly yes").line("appendfsync always").line("auto-aof-rewrite-percentage 0");
+    }
+
+    /// max_memory("1"): out of memory from the start.
+    RedisConfig& max_memory(const std::string& bytes) { return line("maxmemory " + bytes); }
+
+    /// A read-only replica of the server on that port.
+    RedisConfig& replica_of(std::uint16_t port) {
+        return line("replicaof 127.0.0.1 " + std::to_string(port));
+    }
+
+    /// Reached through a unix socket in a private directory, and not by TCP.
+    RedisConfig& on_unix_socket() {
+        unix_socket_ = true;
+        return *this;
+    }
+
+    /// A line of redis.conf as it is.
+    RedisConfig& line(const std::string& line) {
+        lines_ += line + '\n';
+        return *this;
+    }
+
+    const std::string& lines() const noexcept { return lines_; }
+    const std::string& password() const noexcept { return password_; }
+    bool is_on_unix_socket() const noexcept { return unix_socket_; }
+
+    /// A word of redis.conf with any bytes in it.
+    static std::string quoted(const std::string& word) {
+        constexpr auto* digits = "0123456789abcdef";
+        std::string result = "\"";
+        for (const char character : word) {
+            const auto byte = static_cast<unsigned char>(character);
+            result += "\\x";
+            result += digits[byte >> 4U];
+            result += digits[byte & 0xFU];
+        }
+        return result + '"';
+    }
+
+private:
+    std::string lines_{};
+    std::string password_{};
+    bool unix_socket_ = false;
+};
+
+}  // namespace redlock::support

@@ -1,0 +1,52 @@
+// A connection to a Redis server that owes nothing to the library under test, nor to hiredis.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::support {
+
+/// Replies come as text, much as redis-cli shows them: "OK", "42", the bytes of a string, "(nil)",
+/// "(error) NOAUTH Authentication required.", the elements of an array one a line.
+/// Every verb throws std::runtime_error when the server does not answer in time or the connection breaks.
+class RespConnection {
+public:
+    using Patience = std::chrono::nanoseconds;
+
+    /// To a port of 127.0.0.1.
+    explicit RespConnection(std::uint16_t port, Patience patience = std::chrono::seconds{5});
+    /// To a unix socket.
+    explicit RespConnection(const std::filesystem::path& socket, Patience patience = std::chrono::seconds{5});
+    ~RespConnection();
+    RespConnection(RespConnection&& other) noexcept;
+    RespConnection(const RespConnection&) = delete;
+    RespConnection& operator=(const RespConnection&) = delete;
+
+    /// Sends a command and waits for its reply.
+    std::string ask(const std::vector<std::string>& words);
+
+    /// The two halves: for pipelines, and for what comes unasked (MONITOR, SUBSCRIBE).
+    void send(const std::vector<std::string>& words);
+    std::string read();
+
+private:
+    void write_all(std::string_view bytes);
+    void wait_for(short event, std::chrono::steady_clock::time_point deadline) const;
+    void receive(std::chrono::steady_clock::time_point deadline);
+    std::string take(std::size_t length, std::chrono::steady_clock::time_point deadline);
+    std::string take_line(std::chrono::steady_clock::time_point deadline);
+    std::string read_until(std::chrono::steady_clock::time_point deadline);
+    std::string read_string(long length, std::chrono::steady_clock::time_point deadline);
+    std::string read_array(long length, std::chrono::steady_clock::time_point deadline);
+
+    int socket_;
+    Patience patience_;
+    std::string received_{};
+};
+
+}  // namespace redlock::support

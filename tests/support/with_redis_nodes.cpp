@@ -1,0 +1,27 @@
+// Runs a program against five independent redis-servers, which REDLOCK_NODES names to it:
+//
+//     with_redis_nodes PROGRAM [ARGUMENT]...
+//
+// Its exit status is the program's; 2 when the servers do not start.
+#include "support/child_process.hpp"
+#include "support/cluster.hpp"
+
+#include <exception>
+#include <iostream>
+
+int main(int argc, char** argv) {
+    using namespace redlock::support;
+    if (argc < 2) {
+        std::cerr << "usage: with_redis_nodes PROGRAM [ARGUMENT]...\n";
+        return 2;
+    }
+    try {
+        const Cluster cluster;
+        ChildProcess program{
+            {.words = {argv + 1, argv + argc}, .environment = {"REDLOCK_NODES=" + cluster.uri_list()}}};
+        return program.wait();
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+        return 2;
+    }
+}
