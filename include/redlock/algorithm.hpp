@@ -64,9 +64,8 @@ inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Comma
     return {std::move(tally), start + claim.ttl - drift(claim.ttl, claim.drift_factor), clock.now()};
 }
 
-/// Whether it was others who stood in the way, and not the nodes: somebody refused, and the nodes that
-/// answered, or would have been asked had it still mattered, form a quorum. Clients that collide split the
-/// votes like this, too.
+/// Whether others stood in the way, and not the nodes: somebody refused, and those that answered, or would
+/// have been asked had it still mattered, form a quorum. Clients that collide split the votes like this, too.
 inline bool refused_by_holders(const Tally& tally) {
     const auto sound = std::ranges::count_if(tally.reports(), [](const NodeReport& node) {
         return node.vote != Vote::unknown || node.cause == Errc::not_asked || node.cause == Errc::not_awaited;
@@ -74,14 +73,20 @@ inline bool refused_by_holders(const Tally& tally) {
     return tally.refused() > 0 && static_cast<std::size_t>(sound) >= quorum(tally.size());
 }
 
+/// Whether refusals alone rule out a majority.
+inline bool ruled_out(const Tally& tally) {
+    return tally.size() - tally.refused() < quorum(tally.size());
+}
+
 /// Step 3: a majority of the nodes configured, and time left; else the reason why not.
 inline std::error_code verdict(const Ballot& ballot, const Terms& terms) {
-    const auto nodes = ballot.tally.size();
-    if (ballot.tally.granted() >= quorum(nodes))
+    const auto& tally = ballot.tally;
+    if (tally.granted() >= quorum(tally.size()))
         return ballot.ended < ballot.valid_until ? std::error_code{} : Errc::validity_exhausted;
-    if (refused_by_holders(ballot.tally)) return Errc::held_by_other;
+    if (ruled_out(tally)) return Errc::held_by_other;
     if (terms.stop.stop_requested()) return Errc::cancelled;
-    return ballot.ended < terms.deadline ? Errc::no_quorum : Errc::deadline;
+    if (ballot.ended >= terms.deadline) return Errc::deadline;
+    return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
 inline Result result_of(std::error_code error, Ballot&& ballot) {
@@ -102,7 +107,8 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
                       Lease& lease) {
     Lease bid;
     if (auto error = bid.owner.draw(entropy)) return Result{error};
-    auto round = ballot(nodes, clock, claim, SetIfAbsent{claim.resource, bid.owner.view(), claim.ttl}, terms);
+    const SetIfAbsent command{claim.resource, bid.owner.view(), claim.ttl};
+    auto round = ballot(nodes, clock, claim, command, terms);
     bid.valid_until = round.valid_until;
     bid.marked = round.tally.sent();
     const auto error = verdict(round, terms);
@@ -123,15 +129,14 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Pauses for a random time that fits before the deadline (S20, rule A8). False: no attempt would fit after
-/// it.
+/// Pauses for a random time (S20), or for what leaves room for one more attempt before the deadline (rule
+/// A8). False: there is no such room, and nothing was waited for.
 inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const Patience& patience,
                   Clock::duration last_attempt_took) {
     const auto now = clock.now();
-    const auto left = patience.deadline - now;
-    if (left <= last_attempt_took) return false;
-    const auto longest = std::min<Clock::duration>(retry.delay, left - last_attempt_took);
-    clock.sleep_until(now + random_pause(longest, entropy), patience.stop);
+    const auto room = patience.deadline - now - 2 * last_attempt_took;
+    if (room <= Clock::duration::zero()) return false;
+    clock.sleep_until(now + std::min(room, random_pause(retry.delay, entropy)), patience.stop);
     return true;
 }
 
@@ -148,7 +153,7 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
         if (start >= patience.deadline) return last;
 
         auto result = attempt(nodes, clock, entropy, claim, terms, lease);
-        result.conclude(result.error(), attempts);
+        if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         if (result.error() == Errc::deadline && attempts > 1) return last;  // it was cut short: no news
         last = std::move(result);
 
@@ -165,30 +170,29 @@ inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& leas
     auto round =
         ballot(nodes, clock, claim, CompareAndExpire{claim.resource, lease.owner.view(), claim.ttl}, terms);
     auto error = verdict(round, terms);
-    const auto nodes = round.tally.size();
-    const bool gone = nodes - round.tally.refused() < quorum(nodes);
-    if (!lease.valid_at(round.ended) || gone)
+    if (!lease.valid_at(round.ended) || ruled_out(round.tally))
         error = Errc::lost;
     else if (error == Errc::held_by_other)
         error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
     else if (!error)
-        lease.valid_until = std::max(lease.valid_until, round.valid_until);
+        lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
     return result_of(error, std::move(round));
 }
 
-/// Lets go on every node (S26). Success: a majority deleted our key within its validity. The lease is kept
-/// only if a majority gave no answer, so that the release can be repeated (rule B4).
+/// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
+/// without the key counts as well: it may have deleted it the first time, unheard. The lease is kept only
+/// while a majority has given no answer, so that the release can be repeated (rule B4).
 inline Result release(Nodes& nodes, Clock& clock, std::string_view resource, Lease& lease) {
-    const bool in_time = lease.valid_at(clock.now()) || lease.released;
+    const bool again = lease.released;
+    const bool in_time = clock.now() < lease.valid_until;
     lease.released = true;
     auto round = give_back(nodes, clock, resource, lease);
-    const auto need = quorum(round.tally.size());
-    const auto answers = round.tally.granted() + round.tally.refused();
+    const auto gone = round.tally.granted() + (again ? round.tally.refused() : 0);
     std::error_code error;
-    if (answers < need)
-        error = Errc::no_quorum;
-    else if (!in_time || round.tally.granted() < need)
+    if (!in_time || (!again && ruled_out(round.tally)))
         error = Errc::lost;
+    else if (gone < quorum(round.tally.size()))
+        error = Errc::no_quorum;
     if (error != Errc::no_quorum || round.ended >= lease.valid_until) lease = {};
     return Result{error, std::move(round.tally), 1, {}};
 }

@@ -9,8 +9,10 @@
 // malformed address) throws std::invalid_argument once, where the object is made.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace redlock {
 
@@ -126,7 +128,14 @@ inline bool is_transient(const std::error_code& cause) noexcept {
 /// verb returns a Result.
 class Error : public std::system_error {
 public:
-    using std::system_error::system_error;
+    Error(std::error_code code, std::string message)
+        : std::system_error(code), message_(std::make_shared<const std::string>(std::move(message))) {}
+
+    /// Result::message() of the acquisition that failed.
+    const char* what() const noexcept override { return message_->c_str(); }
+
+private:
+    std::shared_ptr<const std::string> message_;  // shared, so that copying cannot throw
 };
 
 }  // namespace redlock

@@ -141,7 +141,7 @@ public:
     /// The same, until an instant of any clock; one that has passed is `deadline` without I/O.
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
-        return acquire_for(until - now_of<TheirClock>(), std::move(stop));
+        return acquire_for(time_left(until), std::move(stop));
     }
 
     /// Puts the time that is left back to the whole ttl, in one round (S31). Blocks at most a round.
@@ -195,7 +195,7 @@ public:
 
     template <class TheirClock, class Duration>
     bool try_lock_until(std::chrono::time_point<TheirClock, Duration> until) {
-        return try_lock_for(until - now_of<TheirClock>());
+        return try_lock_for(time_left(until));
     }
 
     void unlock() noexcept { let_go(); }
@@ -203,12 +203,17 @@ public:
 private:
     static constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
 
-    template <class TheirClock>
-    auto now_of() const {
-        if constexpr (std::is_same_v<TheirClock, Clock>)
-            return clock_->now();
-        else
-            return TheirClock::now();
+    /// How long until an instant of any clock; zero if it has passed, however long ago.
+    template <class TheirClock, class Duration>
+    auto time_left(std::chrono::time_point<TheirClock, Duration> until) const {
+        auto now = [this] {
+            if constexpr (std::is_same_v<TheirClock, Clock>)
+                return clock_->now();
+            else
+                return TheirClock::now();
+        }();
+        using Left = decltype(until - now);
+        return until > now ? until - now : Left::zero();
     }
 
     bool here() const noexcept { return process_ == this_process(); }
@@ -218,6 +223,8 @@ private:
     }
 
     Result acquire(const algorithm::Patience& patience) {
+        if (resource_.empty())
+            return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
         if (!here()) {  // what the parent of fork() holds is not ours
             lease_ = {};
             process_ = this_process();

@@ -75,7 +75,7 @@ inline bool mattered(const NodeReport& node) {
 inline std::string Result::message() const {
     auto text = error_ ? error_.message() : std::string{"ok"};
     if (tally_.size() > 0) {
-        const bool refused = error_ == Errc::held_by_other || error_ == Errc::lost;
+        const bool refused = error_ == Errc::held_by_other || (error_ == Errc::lost && tally_.refused() > 0);
         text += refused ? " on " : ": granted by ";
         text += std::to_string(refused ? tally_.refused() : tally_.granted());
         text += " of " + std::to_string(tally_.size()) + " nodes";
