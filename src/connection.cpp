@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -44,6 +45,7 @@ void* parse_string(const redisReadTask* task, char* text, size_t length) {
 void* parse_integer(const redisReadTask* task, long long value) {
     auto* const reply = target(task);
     reply->kind = Reply::Kind::integer;
+    reply->text.clear();
     reply->integer = value;
     return reply;
 }
@@ -51,6 +53,7 @@ void* parse_integer(const redisReadTask* task, long long value) {
 void* parse_nil(const redisReadTask* task) {
     auto* const reply = target(task);
     reply->kind = Reply::Kind::nil;
+    reply->text.clear();
     return reply;
 }
 
@@ -115,11 +118,13 @@ void Connection::FreeContext::operator()(redisContext* context) const noexcept {
 }
 
 Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
-                       std::shared_ptr<Resolution> resolution, std::chrono::milliseconds longest_wait)
+                       std::shared_ptr<Resolution> resolution, std::size_t first_address,
+                       std::chrono::milliseconds longest_wait)
     : endpoint_(endpoint),
       tls_context_(tls),
       resolution_(std::move(resolution)),
-      longest_wait_(longest_wait) {
+      longest_wait_(longest_wait),
+      first_address_(first_address) {
     if (resolution_->done()) connect();
 }
 
@@ -154,8 +159,9 @@ void Connection::wait_for_more() {
 /// Tries the addresses that are left until one takes the connection, or may yet take it.
 void Connection::connect() {
     if (resolution_->addresses().empty()) return break_off(Errc::connection_failed, resolution_->error());
-    while (next_address_ < resolution_->addresses().size())
-        if (connect_to(resolution_->addresses()[next_address_++])) return;
+    const auto& addresses = resolution_->addresses();
+    while (tried_addresses_ < addresses.size())
+        if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()])) return;
     if (detail_.empty()) detail_ = "no address left to try";
     break_off(Errc::connection_failed, std::move(detail_));
 }
@@ -217,7 +223,8 @@ Connection::Step Connection::step_after(Step step) const noexcept {
 
 void Connection::greet() {
     state_ = State::greeting;
-    step_ = endpoint_.password.empty() ? step_after(Step::auth) : Step::auth;
+    const bool anonymous = endpoint_.username.empty() && endpoint_.password.empty();
+    step_ = anonymous ? step_after(Step::auth) : Step::auth;
     for (auto step = step_; step != Step::done; step = step_after(step)) {
         ++owed_;
         if (step == Step::select)
@@ -268,6 +275,8 @@ void Connection::send(const Command& command, wire::ScriptForm form) {
     if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
         set_owner_.clear();
     last_script_ = wire::script_of(command);
+    answer_by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
+    reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, wire::ttl_of(command));
     wire::append(outgoing(), command, form);
     ++owed_;
     answered_ = false;

@@ -34,9 +34,10 @@ class Connection {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, greeting, ready, broken };
 
-    /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection.
+    /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection. Of
+    /// several addresses it tries the one numbered `first_address` first.
     Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution,
-               std::chrono::milliseconds longest_wait);
+               std::size_t first_address, std::chrono::milliseconds longest_wait);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -55,6 +56,8 @@ public:
     State state() const noexcept { return state_; }
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
+    /// Whether it is ready or was before it broke.
+    bool was_ready() const noexcept { return step_ == Step::done; }
 
     /// Replies that are still to come.
     std::size_t owed() const noexcept { return owed_; }
@@ -65,7 +68,9 @@ public:
     /// Its reply becomes the answer.
     void send(const Command& command);
 
-    /// Sends the script of `command` whole: the server has answered NOSCRIPT (rule D6).
+    /// Whether the answer is that the server does not know the script by its digest (rule D6); then
+    /// send_whole() sends it whole.
+    bool script_is_unknown() const noexcept { return answer_by_sha1_ && answer_.is_error("NOSCRIPT"); }
     void send_whole(const Command& command);
 
     /// The reply to the last command sent, once it is there.
@@ -75,6 +80,12 @@ public:
     /// behind it (rule B5).
     bool carries(std::string_view owner) const noexcept { return has_unreleased() && set_owner_ == owner; }
     bool has_unreleased() const noexcept { return !set_owner_.empty(); }
+
+    /// The address to try next, should this one turn out to be dead.
+    std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
+
+    /// How long a key can live on that a command still owed may have made or lengthened.
+    std::chrono::milliseconds reach() const noexcept { return reach_; }
 
     /// Whether the server has closed it, or said something nobody asked for, since it was last used.
     bool gone_stale() const noexcept;
@@ -114,7 +125,8 @@ private:
     const TlsContext* tls_context_;
     std::shared_ptr<Resolution> resolution_;
     std::chrono::milliseconds longest_wait_;
-    std::size_t next_address_ = 0;
+    std::size_t first_address_;
+    std::size_t tried_addresses_ = 0;
     std::unique_ptr<redisContext, FreeContext> context_;
     State state_ = State::resolving;
     Step step_ = Step::auth;
@@ -128,6 +140,8 @@ private:
     wire::Reply incoming_{};  // what hiredis parses into
     wire::Reply answer_{};
     bool answered_ = false;
+    bool answer_by_sha1_ = false;  // the last command named its script by the digest
+    std::chrono::milliseconds reach_{};
     std::size_t owed_ = 0;
 
     std::string set_owner_{};  // of the SET that is neither answered nor released; empty if there is none

@@ -120,12 +120,10 @@ private:
         if (at == authority.npos) return;
         auto user = authority.substr(0, at);
         authority.remove_prefix(at + 1);
-        const auto name = cut_before(user, ":");
-        if (!name)
-            fail("password", "is missing: a user comes as user:password@, a password alone as :password@");
-        endpoint_.username = decoded("user", *name);
-        endpoint_.password = decoded("password", user);
-        if (endpoint_.password.empty()) fail("password", "is empty");
+        const auto name = user.substr(0, user.find(':'));
+        endpoint_.username = decoded("user", name);
+        if (name.size() < user.size()) endpoint_.password = decoded("password", user.substr(name.size() + 1));
+        if (endpoint_.username.empty() && endpoint_.password.empty()) fail("user and password", "are empty");
     }
 
     void read_host_and_port(std::string_view text) {

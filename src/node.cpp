@@ -20,13 +20,6 @@ Clock::duration back_off(int failures) {
     return random_pause(std::min(shortest_back_off * (1 << steps), longest_back_off), os_entropy());
 }
 
-/// How long a key that `command` may create or lengthen can live on.
-Clock::duration reach_of(const Command& command) {
-    if (const auto* set = std::get_if<SetIfAbsent>(&command)) return set->ttl;
-    if (const auto* expire = std::get_if<CompareAndExpire>(&command)) return expire->ttl;
-    return 0s;
-}
-
 }  // namespace
 
 Node::Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, const NodesOptions& options)
@@ -138,21 +131,24 @@ std::unique_ptr<Connection> Node::connect() {
     if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
         resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
                                                     : Resolution::of_unix_socket(endpoint_.unix_socket);
-    auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_, options_.node_timeout);
+    auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_, first_address_,
+                                                   options_.node_timeout);
     note({.kind = NodeEvent::Kind::connecting});
     return connection;
 }
 
-void Node::give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now) {
+void Node::give_back(std::unique_ptr<Connection> connection, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     if (connection->broken()) {
         drop(std::move(connection));
     } else if (connection->ready() && connection->owed() == 0) {
         keep_idle(std::move(connection), now);
     } else if (connection->ready()) {
-        keep_owing(std::move(connection), now + std::max<Clock::duration>(reach_of(command), 1min));
+        const auto until = now + std::max<Clock::duration>(connection->reach(), 1min);
+        keep_owing(std::move(connection), until);
     } else if (!probe_) {
         probe_ = std::move(connection);  // nothing was sent on it: its greeting goes on as a probe
+        probe_since_ = now;
     } else {
         drop(std::move(connection));
     }
@@ -172,9 +168,14 @@ void Node::keep_owing(std::unique_ptr<Connection> connection, Clock::time_point 
 }
 
 /// Ends a connection; `why` where it does not know that itself. What the kernel still has of it is not sent
-/// on.
+/// on. One that never got ready may have had a dead address: the next one starts with another, and looks the
+/// name up anew.
 void Node::drop(std::unique_ptr<Connection> connection, Failure why) {
     if (connection->broken()) why = {connection->cause(), connection->detail()};
+    if (!connection->was_ready()) {
+        first_address_ = connection->next_address();
+        if (resolution_ && resolution_->done()) resolution_.reset();
+    }
     note({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
     connection->break_off({}, {});
 }
@@ -213,14 +214,15 @@ void Node::forgive() noexcept {
 }
 
 void Node::suspect(Failure failure, Clock::time_point now) {
+    last_failure_ = std::move(failure);
+    // Of many threads that meet the same trouble, one makes the pause longer.
+    if (suspected_ && now < next_probe_) return;
     suspected_ = true;
     alive_ = false;
     ++failures_;
     const auto pause = back_off(failures_);
     next_probe_ = now + pause;
-    note({.kind = NodeEvent::Kind::backing_off, .failure = failure, .pause = pause});
-    if (failure.cause == Errc::connection_failed) resolution_.reset();  // the name may point elsewhere by now
-    last_failure_ = std::move(failure);
+    note({.kind = NodeEvent::Kind::backing_off, .failure = last_failure_, .pause = pause});
 }
 
 }  // namespace redlock

@@ -17,6 +17,7 @@
 #include "tls.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -59,7 +60,7 @@ public:
     Loan lend(const Command& command, Clock::time_point now, bool needed);
 
     /// Takes it back, in whatever state.
-    void give_back(std::unique_ptr<Connection> connection, const Command& command, Clock::time_point now);
+    void give_back(std::unique_ptr<Connection> connection, Clock::time_point now);
 
     /// The node answered; the node did not.
     void succeeded();
@@ -104,6 +105,7 @@ private:
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;
     std::shared_ptr<Resolution> resolution_{};
+    std::size_t first_address_ = 0;
     std::vector<Idle> idle_{};
     std::vector<Owing> owing_{};
     std::unique_ptr<Connection> probe_{};

@@ -36,7 +36,8 @@ void check(const Endpoint& endpoint) {
     if (endpoint.host.empty() && endpoint.unix_socket.empty()) refuse("host is empty");
     if (endpoint.port == 0 && endpoint.unix_socket.empty()) refuse("port is 0; it must be from 1 to 65535");
     if (endpoint.database < 0) refuse("database is negative");
-    if (endpoint.password.empty() && !endpoint.username.empty()) refuse("a username comes with a password");
+    constexpr std::size_t longest_path = 107;  // sun_path less its NUL
+    if (endpoint.unix_socket.size() > longest_path) refuse("the socket path is longer than 107 bytes");
     if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
         refuse("TLS is for host and port, not a unix socket");
 }

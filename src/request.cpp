@@ -56,6 +56,12 @@ const Script* script_of(const Command& command) noexcept {
     return nullptr;
 }
 
+std::chrono::milliseconds ttl_of(const Command& command) noexcept {
+    if (const auto* set = std::get_if<SetIfAbsent>(&command)) return set->ttl;
+    if (const auto* expire = std::get_if<CompareAndExpire>(&command)) return expire->ttl;
+    return {};
+}
+
 std::string_view owner_of(const Command& command) noexcept {
     return std::visit([](const auto& it) { return it.owner; }, command);
 }

@@ -3,6 +3,8 @@
 
 #include <redlock/nodes.hpp>
 
+#include <chrono>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,9 @@ inline constexpr Script compare_and_expire{
 
 /// The script that carries out `command`; none for a plain SET.
 const Script* script_of(const Command& command) noexcept;
+
+/// The ttl that `command` gives to a key; zero if it gives none.
+std::chrono::milliseconds ttl_of(const Command& command) noexcept;
 
 /// The value that signs `command`.
 std::string_view owner_of(const Command& command) noexcept;

@@ -39,12 +39,18 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
     }
     resolution->error_.clear();
     int ends[2];
-    if (::pipe(ends) != 0) {
+#if defined(__linux__)
+    const int made = ::pipe2(ends, O_CLOEXEC);
+#else
+    const int made = ::pipe(ends);
+    if (made == 0)
+        for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+#endif
+    if (made != 0) {
         resolution->error_ = "no descriptor left to resolve the name";
         resolution->finish();
         return resolution;
     }
-    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
     resolution->read_end_ = ends[0];
     resolution->write_end_ = ends[1];
     try {

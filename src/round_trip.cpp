@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace redlock {
@@ -20,16 +21,19 @@ RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command
 
 /// What is still open was not waited for: it will be read when the node is next looked at.
 RoundTrip::~RoundTrip() {
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (exchanges_[node].open()) end(node, Vote::unknown, Errc::not_awaited);
-        if (exchanges_[node].stage == Exchange::Stage::left_alone) leave_alone(node);
+    try {
+        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+            if (exchanges_[node].open()) end(node, Vote::unknown, Errc::not_awaited);
+            if (exchanges_[node].stage == Exchange::Stage::left_alone) leave_alone(node);
+        }
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a report less, a connection less
     }
 }
 
 void RoundTrip::one_after_the_other() {
     for (std::size_t node = 0; node < nodes_.size() && !over(); ++node) {
         if (!exchanges_[node].trusted) continue;
-        begin(node);
+        begin(node, fair_share());
         wait_for(node);
         await(Awaited::trusted_nodes);
     }
@@ -46,8 +50,6 @@ void RoundTrip::all_at_once() {
 void RoundTrip::all_at_once_to_the_end() {
     begin_trusted();
     begin_suspected();
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (exchanges_[node].trusted) wait_for(node);
     await_twice(Awaited::trusted_nodes);
 }
 
@@ -55,22 +57,35 @@ void RoundTrip::all_at_once_to_the_end() {
 
 void RoundTrip::begin_trusted() {
     for (std::size_t node = 0; node < nodes_.size() && !over(); ++node)
-        if (exchanges_[node].trusted) begin(node);
+        if (exchanges_[node].trusted) begin(node, node_timeout_);
 }
 
 void RoundTrip::begin_suspected() {
     for (std::size_t node = 0; node < nodes_.size() && !over(); ++node)
-        if (!exchanges_[node].trusted) begin(node);
+        if (!exchanges_[node].trusted) begin(node, node_timeout_);
 }
 
-void RoundTrip::begin(std::size_t node) {
+/// Where the caller's time does not suffice for every node's whole budget, each gets as much as the others:
+/// one that hangs must not keep the rest from being asked.
+Clock::duration RoundTrip::fair_share() const {
+    const auto left = std::max(terms_.deadline - boot_clock().now(), Clock::duration::zero());
+    return std::min<Clock::duration>(node_timeout_,
+                                     left / static_cast<Clock::rep>(std::max<std::size_t>(unasked(), 1)));
+}
+
+void RoundTrip::begin(std::size_t node, Clock::duration budget) {
     auto& exchange = exchanges_[node];
     if (!exchange.unasked()) return;
     exchange.start = boot_clock().now();
-    exchange.deadline = std::min(exchange.start + node_timeout_, terms_.deadline);
+    exchange.deadline = std::min(exchange.start + budget, terms_.deadline);
+    lend_to(node);
+}
+
+void RoundTrip::lend_to(std::size_t node) {
+    auto& exchange = exchanges_[node];
     // Without this node, would there be enough that may still grant?
     const bool needed = tally_.granted() + open() < quorum(nodes_.size());
-    auto loan = nodes_[node]->lend(command_, exchange.start, needed);
+    auto loan = nodes_[node]->lend(command_, boot_clock().now(), needed);
     exchange.stage = loan.connection ? Exchange::Stage::preparing : Exchange::Stage::left_alone;
     exchange.trusted = loan.trusted;
     if (!loan.connection) return;
@@ -83,7 +98,9 @@ void RoundTrip::leave_alone(std::size_t node) {
     auto detail = "after: " + failure.cause.message();
     if (!failure.detail.empty()) detail += ", " + failure.detail;
     exchanges_[node].start = boot_clock().now();  // it took no time
-    end(node, Vote::unknown, Errc::backing_off, std::move(detail));
+    // What waiting does not cure is worth more in a report than that it is being waited for.
+    const auto cause = is_transient(failure.cause) ? make_error_code(Errc::backing_off) : failure.cause;
+    end(node, Vote::unknown, cause, std::move(detail));
 }
 
 void RoundTrip::proceed(std::size_t node) {
@@ -110,7 +127,10 @@ void RoundTrip::look_for_answer(std::size_t node) {
 void RoundTrip::take_answer(std::size_t node) {
     auto& connection = *exchanges_[node].connection;
     const auto& reply = *connection.answer();
-    if (reply.is_error("NOSCRIPT")) return connection.send_whole(command_);
+    if (connection.script_is_unknown()) {
+        connection.send_whole(command_);
+        return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
+    }
     const auto [vote, cause] = wire::judge(command_, reply);
     if (cause == Errc::unexpected_reply) {
         connection.break_off(Errc::unexpected_reply, wire::printable(reply.text));
@@ -121,8 +141,17 @@ void RoundTrip::take_answer(std::size_t node) {
 }
 
 void RoundTrip::fail(std::size_t node, std::error_code cause, std::string detail) {
-    nodes_[node]->failed({cause, detail}, boot_clock().now());
-    end(node, Vote::unknown, cause, std::move(detail));
+    auto& exchange = exchanges_[node];
+    const auto now = boot_clock().now();
+    nodes_[node]->failed({cause, detail}, now);
+    const bool again = std::holds_alternative<CompareAndDelete>(command_) && !exchange.repeated &&
+                       exchange.connection->broken() && now < exchange.deadline;
+    if (!again) return end(node, Vote::unknown, cause, std::move(detail));
+    // To delete twice does no harm: the trouble may have been with that one connection.
+    exchange.repeated = true;
+    nodes_[node]->give_back(std::move(exchange.connection), now);
+    lend_to(node);
+    if (exchange.stage == Exchange::Stage::left_alone) end(node, Vote::unknown, cause, std::move(detail));
 }
 
 void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::string detail) {
@@ -134,7 +163,7 @@ void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::str
     report.took = now - exchange.start;
     report.detail = std::move(detail);
     exchange.stage = Exchange::Stage::over;
-    if (exchange.connection) nodes_[node]->give_back(std::move(exchange.connection), command_, now);
+    if (exchange.connection) nodes_[node]->give_back(std::move(exchange.connection), now);
 }
 
 // ---- Waiting
@@ -146,7 +175,7 @@ void RoundTrip::wait_for(std::size_t node) {
     if (exchange.stage != Exchange::Stage::sent) return;
     // The connection waits for a whole budget: only right after the start is that not too long.
     const auto whole_budget = exchange.deadline - node_timeout_ + node_timeout_ / 50;
-    if (boot_clock().now() >= whole_budget) return;
+    if (open() > 1 || boot_clock().now() >= whole_budget) return;
     exchange.connection->wait_for_more();
     look_for_answer(node);
 }

@@ -40,6 +40,7 @@ private:
         enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, preparing, sent, over };
         Stage stage = Stage::uninvolved;
         bool trusted = true;
+        bool repeated = false;  // a release that was sent anew on another connection
         std::unique_ptr<Connection> connection{};
         Clock::time_point start{};
         Clock::time_point deadline{};
@@ -53,7 +54,9 @@ private:
         trusted_nodes     ///< the trusted nodes in any case, the suspected while the votes are undecided
     };
 
-    void begin(std::size_t node);
+    Clock::duration fair_share() const;
+    void begin(std::size_t node, Clock::duration budget);
+    void lend_to(std::size_t node);
     void begin_trusted();
     void begin_suspected();
     void wait_for(std::size_t node);

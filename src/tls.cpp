@@ -103,12 +103,12 @@ TlsSession::TlsSession(const TlsContext& context) : session_(SSL_new(context.con
     SSL_set_bio(session, received, to_send);
     SSL_set_connect_state(session);
     const auto& name = context.server_name_;
-    if (is_address(name)) {
-        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str());
-    } else {
-        SSL_set1_host(session, name.c_str());
-        SSL_set_tlsext_host_name(session, name.c_str());
-    }
+    // A name that could not be set would not be checked: no session then.
+    const bool named = is_address(name)
+                           ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str()) == 1
+                           : SSL_set1_host(session, name.c_str()) == 1 &&
+                                 SSL_set_tlsext_host_name(session, name.c_str()) == 1;
+    if (!named) throw std::bad_alloc{};
 }
 
 TlsSession::~TlsSession() = default;

@@ -21,7 +21,7 @@ struct Endpoint {
     std::uint16_t port = 6379;
     std::string unix_socket{};  ///< the path of a socket, in place of host and port
     std::string username{};     ///< the ACL user; empty: the default user
-    std::string password{};     ///< empty: no AUTH is sent
+    std::string password{};     ///< empty, and no user name: no AUTH is sent
     int database = 0;           ///< selected where it is not 0
     Tls tls{};
 
