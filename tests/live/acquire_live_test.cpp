@@ -1,0 +1,297 @@
+// Rules A1 to A7, A11 and A12 against real servers: what acquire writes, when it succeeds, and what it leaves
+// behind when it does not.
+#include "forked_child.hpp"
+#include "live_world.hpp"
+#include "monitor.hpp"
+
+namespace redlock::test {
+namespace {
+
+/// 1, 3 and 5 servers, asked in turn or all at once.
+struct OnEachNumberOfNodes : testing::TestWithParam<Formation> {
+    LiveWorld world{GetParam().size, {.node_timeout = 2s, .round = GetParam().round}};
+    std::size_t size = GetParam().size;
+    std::size_t majority = quorum(size);
+};
+INSTANTIATE_TEST_SUITE_P(Acquire, OnEachNumberOfNodes, testing::ValuesIn(formations({1, 3, 5})),
+                         by_formation);
+
+// S5, S11, A12. The same key and owner on each, with the ttl as its expiry, and nothing else.
+TEST_P(OnEachNumberOfNodes, WritesTheOwnerUnderTheResourceAndLetsItExpire) {
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock({.ttl = 30s});
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(result.attempts(), 1);
+    EXPECT_GE(count(result, Vote::granted), majority);
+    EXPECT_EQ(lock.owner().size(), 40U);
+    ASSERT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == size; }));
+    for (auto& server : world) {
+        EXPECT_THAT(expiry(server), LastsAtMost(30s));
+        EXPECT_THAT(expiry(server), LastsAtLeast(lock.remaining()));
+        EXPECT_EQ(server.command({"DBSIZE"}), "1");
+    }
+}
+
+// S5, A10. One atomic command, word for word.
+TEST_P(OnEachNumberOfNodes, SendsExactlyOneSetNxPx) {
+    ASSERT_TRUE(world.warm_up());
+    std::deque<Monitor> monitors;
+    for (auto& server : world) monitors.emplace_back(server);
+    auto lock = world.lock({.ttl = 12'345ms});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto owner = std::string{lock.owner()};
+    for (auto& monitor : monitors) {
+        ASSERT_TRUE(wait_until([&] { return !monitor.commands("SET").empty(); }));
+        ASSERT_THAT(monitor.commands(), SizeIs(1));
+        EXPECT_THAT(monitor.commands()[0].words,
+                    ElementsAre("SET", the_resource, owner, "NX", "PX", "12345"));
+    }
+}
+
+// A1, S16. The validity is what is left of the ttl after the drift.
+TEST_P(OnEachNumberOfNodes, IsValidForTheTtlLessTheDrift) {
+    auto lock = world.lock({.ttl = 30s, .drift_factor = 0.1});
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_THAT(result.validity(), LastsAtMost(30s - 3s - 2ms));
+    EXPECT_THAT(result.validity(), LastsAtLeast(20s));
+    EXPECT_LE(lock.remaining(), result.validity());
+    EXPECT_TRUE(lock.valid());
+}
+
+// A2, A7, S8, S17. A refused attempt leaves no key of ours and all keys of theirs.
+TEST_P(OnEachNumberOfNodes, IsRefusedByAForeignMajorityAndLeavesNothingBehind) {
+    for (auto node = size - majority; node < size; ++node) ASSERT_EQ(occupy(world[node]), "OK");
+    auto lock = world.lock({.retry = {.attempts = 3, .delay = 10ms}});
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.attempts(), 3);
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_TRUE(wait_until([&] { return world.keys_of("(nil)") == size - majority; }));
+    EXPECT_EQ(world.keys_of("another"), majority);
+}
+
+// S3, A7. A foreign minority is not enough to keep it from us; their keys are left alone.
+TEST_P(OnEachNumberOfNodes, SucceedsAgainstAForeignMinority) {
+    for (std::size_t node = 0; node < size - majority; ++node) ASSERT_EQ(occupy(world[node]), "OK");
+    auto lock = world.lock();
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == majority; }));
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(world.keys_of("another"), size - majority);
+    EXPECT_EQ(world.keys_of("(nil)"), majority);
+}
+
+// A3. A minority of nodes that were killed costs next to nothing, and is reported.
+TEST_P(OnEachNumberOfNodes, SucceedsWithAMinorityKilled) {
+    for (std::size_t node = 0; node < size - majority; ++node) world[node].kill();
+    auto lock = world.lock();
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    for (std::size_t node = 0; node < size - majority; ++node)
+        EXPECT_THAT(result, Reports(node, Errc::connection_failed));
+    EXPECT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == majority; }));
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// A2, A3, A12. Without a majority it fails, says why for each node, and cleans up where it can.
+TEST_P(OnEachNumberOfNodes, FailsWithoutAMajorityAndCleansUp) {
+    for (std::size_t node = size - majority; node < size; ++node) world[node].kill();
+    auto lock = world.lock(no_retry());
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result.message(), HasSubstr(world[size - 1].name() + " connection failed"));
+    EXPECT_THAT(result, Reports(size - 1, Errc::connection_failed));
+    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
+    EXPECT_FALSE(lock.valid());
+}
+
+// A11. Acquiring what one holds is refused without a word to any node.
+TEST_P(OnEachNumberOfNodes, RefusesToAcquireTwiceWithoutAskingAnybody) {
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == size; }));
+    std::deque<Monitor> monitors;
+    for (auto& server : world) monitors.emplace_back(server);
+    const auto owner = std::string{lock.owner()};
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::already_held));
+    EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::already_held));
+    EXPECT_EQ(lock.owner(), owner);
+    for (auto& monitor : monitors) EXPECT_THAT(monitor.commands(), IsEmpty());
+}
+
+struct WithAMinorityAtAStandstill : testing::TestWithParam<std::tuple<Formation, Standstill>> {};
+INSTANTIATE_TEST_SUITE_P(Acquire, WithAMinorityAtAStandstill,
+                         testing::Combine(testing::ValuesIn(formations({3, 5})),
+                                          testing::ValuesIn(standstills())),
+                         by_formation_and_standstill);
+
+// A3, S3. The others are enough, in bounded time, be the connections to the dead ones new or old.
+TEST_P(WithAMinorityAtAStandstill, AcquiresAndReleasesInBoundedTime) {
+    const auto [formation, standstill] = GetParam();
+    constexpr auto budget = 500ms;
+    LiveWorld world{formation.size, {.node_timeout = budget, .round = formation.round}};
+    for (const bool warm : {false, true}) {
+        const auto dead = formation.size - quorum(formation.size);
+        auto lock = world.lock();
+        ASSERT_TRUE(!warm || world.warm_up());
+        for (std::size_t node = 0; node < dead; ++node) standstill.begin(world[node]);
+        EXPECT_THAT(time_taken([&] { EXPECT_THAT(lock.acquire(), Succeeds()); }),
+                    LastsAtMost((dead + 1) * budget));
+        EXPECT_THAT(time_taken([&] { EXPECT_THAT(lock.release(), Succeeds()); }), LastsAtMost(2 * budget));
+        for (std::size_t node = 0; node < dead; ++node) standstill.end(world[node]);
+        EXPECT_TRUE(wait_until([&] { return world.clean(); })) << "also on those that were late (B5)";
+    }
+}
+
+// ---- Any resource.
+
+struct Resource {
+    std::string name;
+    std::string bytes;
+};
+void PrintTo(const Resource& resource, std::ostream* out) {
+    *out << resource.name;
+}
+
+struct AnyResource : testing::TestWithParam<Resource> {};
+INSTANTIATE_TEST_SUITE_P(Acquire, AnyResource,
+                         testing::Values(Resource{"WithNul", {"a\0b", 3}},
+                                         Resource{"WithNewlines", "a\r\nb\n"},
+                                         Resource{"NotUtf8", "\xFF\xFE\x80 \xC3"},
+                                         Resource{"LikeTheProtocol", "*1\r\n$4\r\nQUIT\r\n"},
+                                         Resource{"WithSpacesAndQuotes", " \"'{}[]\\ "},
+                                         Resource{"OfOneByte", "x"},
+                                         Resource{"OfOneMebibyte", std::string(1'048'576, '\xAB')}),
+                         by_name);
+
+// S5. The resource is the key, byte for byte; acquired, refused to another, extended and released.
+TEST_P(AnyResource, IsTheKeyAsItIs) {
+    const auto& resource = GetParam().bytes;
+    LiveWorld world;
+    auto lock = world.lock(resource);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (auto& server : world) EXPECT_EQ(holder(server, resource), lock.owner());
+    EXPECT_THAT(world.lock(resource).try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(lock.extend(1min), Succeeds());
+    EXPECT_TRUE(wait_until([&] {
+        return std::ranges::all_of(world, [&](auto& server) { return expiry(server, resource) > 30s; });
+    }));
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- Others.
+
+// A5. A fresh owner for every attempt.
+TEST(Acquire, SignsEveryAttemptAnew) {
+    LiveWorld world{1};
+    Monitor monitor{world[0]};
+    ASSERT_EQ(occupy(world[0]), "OK");
+    (void)world.lock({.retry = {.attempts = 4, .delay = 5ms}}).acquire();
+    std::vector<std::string> owners;
+    for (const auto& heard : monitor.commands("SET")) owners.push_back(heard.words.at(2));
+    EXPECT_THAT(owners, SizeIs(4));
+    std::ranges::sort(owners);
+    EXPECT_EQ(std::ranges::adjacent_find(owners), owners.end());
+}
+
+// A1, A2, S18. A majority that came too late is no lock, and is given back.
+TEST(Acquire, GivesBackAMajorityThatCameTooLate) {
+    LiveWorld world{5, {.node_timeout = 300ms}};
+    world[0].freeze();
+    world[1].freeze();
+    auto lock = world.lock(no_retry(500ms));
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::validity_exhausted));
+    EXPECT_GE(count(result, Vote::granted), 3U);
+    EXPECT_THAT(result, Reports(0, Errc::timed_out));
+    EXPECT_EQ(result.validity(), 0ns);
+    for (const std::size_t node : {2U, 3U, 4U}) EXPECT_EQ(holder(world[node]), "(nil)");
+}
+
+// A4. Two of five are not a majority because three have never been up.
+TEST(Acquire, CountsNodesThatWereDownAtTheStart) {
+    Cluster servers{5};
+    for (const std::size_t node : {1U, 2U, 4U}) servers[node].kill();
+    RedisNodes nodes{servers.uris(), {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, no_retry()};
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_EQ(holder(servers[0]), "(nil)");
+    EXPECT_EQ(holder(servers[3]), "(nil)");
+    servers[2].restart();
+    EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); }));
+}
+
+// A4. Constructing needs nobody; when the nodes come up, the same objects work.
+TEST_P(OnEachNumberOfNodes, WorksWithTheSameObjectsOnceTheNodesComeUp) {
+    for (auto& server : world) server.kill();
+    RedisNodes nodes{world.uris(), {.node_timeout = 2s, .round = GetParam().round}};
+    Lock lock{nodes, the_resource, no_retry()};
+    for (int i = 0; i < 3; ++i) {
+        const auto result = lock.acquire();
+        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+        EXPECT_EQ(result.attempts(), 1);
+    }
+    for (auto& server : world) server.restart();
+    EXPECT_THAT(lock.acquire(), Succeeds()) << "at once: without them there is no quorum";
+}
+
+// S36. Other languages' clients, which SET NX PX and compare-and-delete, and this one exclude one another.
+TEST(Acquire, ExcludesAndIsExcludedByOtherClients) {
+    LiveWorld world;
+    auto lock = world.lock(no_retry());
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (auto& server : world) EXPECT_EQ(occupy(server), "(nil)");
+    ASSERT_THAT(lock.release(), Succeeds());
+
+    for (auto& server : world) ASSERT_EQ(occupy(server), "OK");
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other));
+    const std::string release =
+        R"(if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end)";
+    for (auto& server : world)
+        EXPECT_EQ(server.command({"EVAL", release, "1", the_resource, "another"}), "1");
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// S54, D4. Nodes on unix sockets, in other databases.
+TEST(Acquire, WorksOverUnixSocketsInAnyDatabase) {
+    Cluster servers{3, RedisConfig{}.on_unix_socket()};
+    std::vector<std::string> uris;
+    for (auto& server : servers) uris.push_back(server.uri() + "?db=7");
+    RedisNodes nodes{uris, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (auto& server : servers) {
+        EXPECT_EQ(holder(server), "(nil)");
+        auto connection = server.connect();
+        ASSERT_EQ(connection.ask({"SELECT", "7"}), "OK");
+        EXPECT_EQ(connection.ask({"GET", the_resource}), lock.owner());
+    }
+}
+
+// S2, S9. A holder that was killed holds until its ttl is over; then the next gets it, without delay.
+TEST(Acquire, SucceedsSoonAfterTheTtlOfAHolderThatWasKilled) {
+    constexpr auto ttl = 1s;
+    LiveWorld world{3, {.node_timeout = 500ms}};
+    Clock::time_point held_from;
+    ForkedChild holder{[&](auto say) {
+        auto lock = world.lock({.ttl = ttl});
+        say(lock.acquire() ? "held" : "not held");
+        ::pause();
+    }};
+    ASSERT_EQ(holder.hear(), "held");
+    held_from = boot_clock().now();
+    holder.kill();
+    auto lock = world.lock({.retry = {.delay = 20ms}});
+    EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::held_by_other)) << "nobody releases for the dead";
+    ASSERT_THAT(lock.acquire_for(10s), Succeeds());
+    EXPECT_THAT(boot_clock().now() - held_from, LastsAtMost(ttl + 100ms));
+}
+
+}  // namespace
+}  // namespace redlock::test

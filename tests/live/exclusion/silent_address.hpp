@@ -1,0 +1,55 @@
+// An address that swallows: who connects to it is neither accepted nor refused, as behind a firewall or where
+// a machine has gone.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace redlock::exclusion {
+
+/// Listens, never accepts, and keeps its queue full: the kernel then drops what would open a connection.
+class SilentAddress {
+public:
+    /// Any of 127.0.0.0/8 but 127.0.0.1, with a port that a server of ours has there.
+    SilentAddress(const std::string& address, std::uint16_t port) {
+        sockaddr_in name{};
+        name.sin_family = AF_INET;
+        name.sin_port = htons(port);
+        ::inet_pton(AF_INET, address.c_str(), &name.sin_addr);
+        const auto* const generic = reinterpret_cast<const sockaddr*>(&name);
+        const int listener = open_socket();
+        if (::bind(listener, generic, sizeof name) != 0 || ::listen(listener, 0) != 0) fail(address);
+        for (int guest = 0; guest < 4; ++guest)
+            if (::connect(open_socket(), generic, sizeof name) != 0 && errno != EINPROGRESS) fail(address);
+    }
+    ~SilentAddress() {
+        for (const int socket : sockets_) ::close(socket);
+    }
+    SilentAddress(const SilentAddress&) = delete;
+    SilentAddress& operator=(const SilentAddress&) = delete;
+
+private:
+    [[noreturn]] static void fail(const std::string& what) {
+        throw std::system_error(errno, std::generic_category(), what);
+    }
+
+    int open_socket() {
+        const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (socket < 0) fail("socket");
+        sockets_.push_back(socket);
+        return socket;
+    }
+
+    std::vector<int> sockets_{};
+};
+
+}  // namespace redlock::exclusion

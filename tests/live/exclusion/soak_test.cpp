@@ -1,0 +1,190 @@
+// Rule E: tens of thousands of attempts leave memory, descriptors and threads as they were, and nothing is
+// printed.
+#include <redlock/redlock.hpp>
+
+#include "captured_output.hpp"
+#include "process_state.hpp"
+#include "started_threads.hpp"
+
+#include "support/cluster.hpp"
+#include "support/wait_until.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::exclusion {
+namespace {
+
+using namespace std::chrono_literals;
+using support::Cluster;
+using support::wait_until;
+using testing::IsEmpty;
+using testing::Le;
+
+/// What a process has of everything that a library could leak.
+struct Footprint {
+    std::size_t heap = exclusion::heap();
+    std::size_t descriptors = exclusion::descriptors();
+    std::size_t tasks = exclusion::tasks();
+};
+
+constexpr std::size_t bytes = 16U * 1024U;  // less than two an attempt in the longest test
+
+/// Apart from so many connections more, which come and go.
+void expect_flat(const Footprint& before, std::size_t connections) {
+    const Footprint now;
+    EXPECT_THAT(now.heap, Le(before.heap + bytes)) << "after " << before.heap;
+    EXPECT_THAT(now.descriptors, Le(before.descriptors + connections));
+    EXPECT_EQ(now.tasks, before.tasks);
+}
+
+/// So many attempts on a resource that another holds, each of which fails and is cleaned up.
+void contend(RedisNodes& nodes, int attempts) {
+    Lock holder{nodes, "resource", {.ttl = 10min}};
+    ASSERT_TRUE(holder.acquire_for(10s));
+    Lock lock{nodes, "resource", {.ttl = 10min}};
+    int failed = 0;
+    for (int attempt = 0; attempt < attempts; ++attempt) failed += lock.try_acquire() ? 0 : 1;
+    EXPECT_EQ(failed, attempts);
+}
+
+/// So many acquires that succeed, each released.
+void hold(RedisNodes& nodes, int times) {
+    Lock lock{nodes, "resource", {.ttl = 10min}};
+    for (int time = 0; time < times; ++time) {
+        EXPECT_TRUE(lock.acquire_for(10s));
+        EXPECT_TRUE(lock.extend());
+        EXPECT_TRUE(lock.release());
+    }
+}
+
+class Soak : public testing::TestWithParam<Round> {
+protected:
+    NodesOptions options() const { return {.node_timeout = 1s, .round = GetParam()}; }
+    Cluster servers_{5};
+    RedisNodes nodes_{servers_.uris(), options()};
+};
+
+std::string name_of(const testing::TestParamInfo<Round>& round) {
+    return round.param == Round::sequential ? "InTurn" : "AllAtOnce";
+}
+
+INSTANTIATE_TEST_SUITE_P(Asking, Soak, testing::Values(Round::sequential, Round::all_at_once), name_of);
+
+// All at once a node may owe a reply when it is asked again: it then has a second connection.
+constexpr std::size_t one_more_a_node = 5;
+
+TEST_P(Soak, OfTenThousandContendedAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
+    contend(nodes_, 500);
+    const Footprint before;
+    contend(nodes_, 10'000);
+    expect_flat(before, one_more_a_node);
+}
+
+TEST_P(Soak, OfAThousandHoldsLeavesMemoryDescriptorsAndThreadsFlat) {
+    hold(nodes_, 100);
+    const Footprint before;
+    hold(nodes_, 1'000);
+    expect_flat(before, one_more_a_node);
+}
+
+// Replies that are owed pile up on the side of the frozen node, but within bounds.
+TEST_P(Soak, WithOneFrozenNodeAmongFiveLeavesMemoryDescriptorsAndThreadsFlat) {
+    contend(nodes_, 500);
+    servers_[1].freeze();
+    contend(nodes_, 1'000);
+    const Footprint before;
+    contend(nodes_, 3'000);
+    hold(nodes_, 200);
+    expect_flat(before, one_more_a_node);
+    servers_[1].thaw();
+    hold(nodes_, 100);
+    contend(nodes_, 1'000);
+    expect_flat(before, one_more_a_node);
+}
+
+TEST_P(Soak, WithADeadNodeAndARestartedOneLeavesMemoryDescriptorsAndThreadsFlat) {
+    contend(nodes_, 500);
+    servers_[0].kill();
+    contend(nodes_, 500);
+    const Footprint before;
+    for (int time = 0; time < 5; ++time) {
+        servers_[3].restart();
+        hold(nodes_, 100);
+        contend(nodes_, 200);
+    }
+    expect_flat(before, one_more_a_node);
+}
+
+TEST_P(Soak, WithoutAMajorityLeavesMemoryDescriptorsAndThreadsFlat) {
+    hold(nodes_, 100);
+    servers_[0].kill();
+    servers_[2].kill();
+    servers_[4].kill();
+    Lock lock{nodes_, "resource", {.ttl = 10min}};
+    const auto fail = [&](int times) {
+        for (int time = 0; time < times; ++time) EXPECT_EQ(lock.try_acquire().error(), Errc::no_quorum);
+    };
+    fail(500);
+    const Footprint before;
+    fail(2'000);
+    expect_flat(before, one_more_a_node);
+}
+
+TEST(TheLibrary, PrintsNothingWhateverHappens) {
+    Cluster servers{5};
+    CapturedOutput output;
+    {
+        RedisNodes nodes{servers.uris()};
+        hold(nodes, 10);
+        contend(nodes, 10);
+        servers[0].kill();
+        servers[1].freeze();
+        hold(nodes, 10);
+        servers[2].kill();
+        Lock lock{nodes, "resource"};
+        EXPECT_FALSE(lock.try_acquire());
+        RedisNodes nowhere{"no-such-host.invalid", "localhost:1", "127.0.0.1:1"};
+        Lock hopeless{nowhere, "resource"};
+        EXPECT_FALSE(hopeless.acquire_for(200ms));
+    }
+    EXPECT_THAT(output.stop(), IsEmpty());
+}
+
+TEST(TheLibrary, StartsNoThreadForNumericAddressesAndUnixSockets) {
+    Cluster servers{2};
+    support::RedisServer on_a_socket{support::RedisConfig{}.on_unix_socket()};
+    const auto before = started_threads();
+    {
+        RedisNodes nodes{servers[0].uri(), servers[1].uri(), on_a_socket.uri(), "[::1]:1", "127.0.0.1:1"};
+        hold(nodes, 50);
+        contend(nodes, 50);
+    }
+    EXPECT_EQ(started_threads(), before);
+}
+
+// D5
+TEST(TheLibrary, ResolvesNamesInThreadsThatItDoesNotLeaveBehind) {
+    Cluster servers{3};
+    const auto by_name = [&](std::size_t node) {
+        return "localhost:" + std::to_string(servers[node].port());
+    };
+    const Footprint before;
+    const auto started = started_threads();
+    {
+        RedisNodes nodes{by_name(0), by_name(1), servers[2].uri()};
+        hold(nodes, 50);
+        contend(nodes, 50);
+        EXPECT_EQ(started_threads(), started + 2) << "one a name: a connection more needs no look-up more";
+    }
+    EXPECT_TRUE(wait_until([&] { return tasks() == before.tasks; }));
+    EXPECT_EQ(descriptors(), before.descriptors);
+}
+
+}  // namespace
+}  // namespace redlock::exclusion

@@ -1,0 +1,124 @@
+// Rules D3 and D11 with connections that break under our hands: no SIGPIPE, no change of signal dispositions,
+// no descriptor that a child program inherits, no password in any message.
+#include "fault_world.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <charconv>
+#include <csignal>
+#include <memory>
+#include <set>
+
+namespace redlock::test {
+namespace {
+
+/// The descriptors this process has now.
+std::set<int> descriptors() {
+    std::set<int> result;
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir("/proc/self/fd"), &::closedir};
+    while (const auto* const entry = ::readdir(directory.get())) {
+        const std::string_view name{entry->d_name};
+        int descriptor = -1;
+        std::from_chars(name.data(), name.data() + name.size(), descriptor);
+        if (descriptor >= 0 && descriptor != ::dirfd(directory.get())) result.insert(descriptor);
+    }
+    return result;
+}
+
+/// What happens at each signal, and how.
+std::vector<std::pair<void (*)(int), int>> dispositions() {
+    std::vector<std::pair<void (*)(int), int>> result;
+    for (int signal = 1; signal < NSIG; ++signal) {
+        struct sigaction action {};
+        ::sigaction(signal, nullptr, &action);
+        result.emplace_back(action.sa_handler, action.sa_flags);
+    }
+    return result;
+}
+
+class Manners : public InEachRound {
+protected:
+    FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(Of, Manners, testing::Values(Round::sequential, Round::all_at_once), name_of_round);
+
+// D3. SIGPIPE has its default action here, which is death: writing to connections that were reset, closed and
+// cut raises none.
+TEST_P(Manners, WritingToABrokenConnectionRaisesNoSignal) {
+    struct sigaction before {};
+    ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
+    ASSERT_EQ(before.sa_handler, SIG_DFL);
+    auto lock = world.lock("orders:" + std::string(100'000, '0'), no_retry(60s));
+    for (int i = 0; i < 10; ++i) {
+        world.warm_up();
+        (void)lock.acquire();
+        for (auto& link : world.links()) i % 2 == 0 ? link.reset() : link.cut_after(0);
+        (void)lock.extend();
+        (void)lock.release();
+        for (auto& link : world.links()) link.heal();
+    }
+    sigset_t pending;
+    ::sigpending(&pending);
+    EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
+}
+
+// D3, E. Neither dispositions nor the mask of signals change, whatever happens to the connections.
+TEST_P(Manners, SignalDispositionsStayAsTheyAre) {
+    const auto actions = dispositions();
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    auto lock = world.lock(no_retry());
+    for (int i = 0; i < 5; ++i) {
+        (void)lock.acquire();
+        world.link(0).reset();
+        (void)lock.release();
+    }
+    EXPECT_EQ(actions, dispositions());
+    sigset_t after;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    for (int signal = 1; signal < NSIG; ++signal)
+        EXPECT_EQ(::sigismember(&mask, signal), ::sigismember(&after, signal)) << signal;
+}
+
+// D3. Every descriptor is close-on-exec from its birth on: those of connections that are idle, under way, owe
+// replies or are being made.
+TEST_P(Manners, EveryDescriptorIsClosedOnExec) {
+    const auto before = descriptors();
+    auto lock = world.lock(no_retry());
+    (void)lock.acquire();
+    world.link(1).hold();
+    world.link(2).black_hole();
+    for (int i = 0; i < 3; ++i) {
+        (void)lock.extend();
+        (void)lock.release();
+        (void)lock.acquire();
+    }
+    std::size_t ours = 0;
+    for (const int descriptor : descriptors()) {
+        if (before.contains(descriptor)) continue;
+        ++ours;
+        EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0) << descriptor;
+    }
+    EXPECT_GE(ours, 3U);
+}
+
+// D11. A server that repeats the password in its error, whatever the error: no report shows it.
+TEST_P(Manners, PasswordsAreNotRepeatedEvenIfTheServerDoes) {
+    RedisServer server{RedisConfig{}.password("s3cret")};
+    TcpProxy link{server.port()};
+    RedisNodes nodes{{"redis://:s3cret@" + link.name()}, {.node_timeout = 300ms, .round = GetParam()}};
+    Lock lock{nodes, the_resource, no_retry()};
+    for (const auto* const error : {"-WRONGPASS not s3cret\r\n", "-ERR s3cret\r\n", "-s3cret\r\n",
+                                    "+s3cret\r\n", "$6\r\ns3cret\r\n", "s3cret\r\n"}) {
+        link.babble(error);
+        link.reset();
+        const auto result = lock.acquire();
+        EXPECT_FALSE(result);
+        EXPECT_THAT(result.message(), Not(HasSubstr("s3cret"))) << error;
+        EXPECT_THAT(result.nodes()[0].detail, Not(HasSubstr("s3cret"))) << error;
+    }
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,112 @@
+// Rules D2 and A9: a node's budget is kept by our own clock, whatever trickles in and whatever interrupts.
+#include "fault_world.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+/// Sends this thread a signal every few milliseconds, for as long as it lives.
+class SignalStorm {
+public:
+    explicit SignalStorm(milliseconds every) {
+        struct sigaction ours {};
+        ours.sa_handler = [](int) { ++received(); };  // without SA_RESTART: system calls are interrupted
+        ::sigaction(SIGUSR1, &ours, &before_);
+        received() = 0;
+        thread_ = std::jthread{[target = ::pthread_self(), every](const std::stop_token& stop) {
+            for (; !stop.stop_requested(); std::this_thread::sleep_for(every))
+                ::pthread_kill(target, SIGUSR1);
+        }};
+    }
+    ~SignalStorm() {
+        thread_ = {};
+        ::sigaction(SIGUSR1, &before_, nullptr);
+    }
+    SignalStorm(const SignalStorm&) = delete;
+    SignalStorm& operator=(const SignalStorm&) = delete;
+
+    static int count() { return received(); }
+
+private:
+    static std::atomic<int>& received() {
+        static std::atomic<int> instance;
+        return instance;
+    }
+
+    struct sigaction before_ {};
+    std::jthread thread_{};
+};
+
+class SlowBytes : public InEachRound {
+protected:
+    FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
+    Lock lock = world.lock(no_retry());
+};
+INSTANTIATE_TEST_SUITE_P(Of, SlowBytes, testing::Values(Round::sequential, Round::all_at_once),
+                         name_of_round);
+
+// D2, A9. Each byte comes well within the budget, all of them do not: "+OK\r\n" takes 600 ms.
+TEST_P(SlowBytes, AServerThatTricklesIsLateAllTheSame) {
+    world.warm_up();
+    for (const std::size_t node : {1U, 2U}) world.link(node).trickle(150ms);
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result, Reports(1, Errc::timed_out));
+    EXPECT_THAT(result.nodes()[1].took, LastsAtLeast(400ms));
+    EXPECT_TRUE(result.nodes()[1].sent);
+}
+
+// D2. Nor does a greeting byte by byte stretch the budget of a new connection.
+TEST_P(SlowBytes, AGreetingThatTricklesIsLateAllTheSame) {
+    for (const std::size_t node : {1U, 2U}) world.link(node).trickle(100ms);
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result, Reports(1, Errc::timed_out));
+    EXPECT_FALSE(result.nodes()[1].sent);
+}
+
+// D2. A signal now and then interrupts poll(), and no more: 400 ms are 400 ms.
+TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
+    world.warm_up();
+    for (const std::size_t node : {1U, 2U}) world.link(node).black_hole();
+    const SignalStorm storm{10ms};
+    // In turn: two budgets and that of the release; nowhere near the ten seconds that a restarted wait takes.
+    const auto taken = time_taken([&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)); });
+    EXPECT_THAT(taken, LastsAtLeast(400ms));
+    EXPECT_THAT(taken, LastsAtMost(3s));
+    EXPECT_GE(SignalStorm::count(), 10);
+}
+
+// D2. Nor do they make a node fail that answers: connecting, writing and reading go on.
+TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
+    const SignalStorm storm{1ms};
+    for (auto& link : world.links()) link.delay(3ms);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+    EXPECT_GE(SignalStorm::count(), 20);
+}
+
+// D1, D2. Byte by byte every reply is put together as if it had come in one piece.
+TEST(SlowReplies, AreUnderstoodByteByByte) {
+    FaultWorld world{3, {.node_timeout = 10s}};
+    for (auto& link : world.links()) link.trickle(1ms);
+    auto lock = world.lock({.ttl = 60s});
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(count(lock.acquire(), Vote::granted), 3U);
+        EXPECT_THAT(lock.extend(), Succeeds());
+        EXPECT_EQ(count(lock.release(), Vote::granted), 3U);
+    }
+    ASSERT_EQ(occupy(world[0]), "OK");
+    ASSERT_EQ(occupy(world[1]), "OK");
+    EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::held_by_other));
+}
+
+}  // namespace
+}  // namespace redlock::test

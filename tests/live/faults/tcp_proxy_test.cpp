@@ -1,0 +1,169 @@
+// The link itself, with a client that owes nothing to the library: each word does what it says.
+#include "fault_world.hpp"
+#include "support/resp_connection.hpp"
+
+namespace redlock::test {
+namespace {
+
+using support::RespConnection;
+using testing::Throws;
+
+class TheLink : public testing::Test {
+protected:
+    RespConnection connect(std::chrono::nanoseconds patience = 10s) {
+        return RespConnection{link.port(), patience};
+    }
+
+    /// Nothing can be read within the patience, or the connection is closed.
+    static bool mute(RespConnection& client) {
+        try {
+            (void)client.read();
+            return false;
+        } catch (const std::runtime_error&) {
+            return true;
+        }
+    }
+
+    RedisServer server{};
+    TcpProxy link{server.port()};
+    RespConnection client = connect();
+};
+
+TEST_F(TheLink, PassesEverythingOnAndCountsIt) {
+    const std::string large(3'000'000, 'x');
+    EXPECT_EQ(client.ask({"SET", "a", large}), "OK");
+    EXPECT_EQ(client.ask({"GET", "a"}), large);
+    const auto traffic = link.traffic();
+    EXPECT_EQ(traffic.connections, 1U);
+    EXPECT_EQ(traffic.open, 1U);
+    EXPECT_EQ(traffic.commands, 2U);
+    EXPECT_GT(traffic.request_bytes, large.size());
+    EXPECT_GT(traffic.reply_bytes, large.size());
+    EXPECT_EQ(traffic.waiting_bytes, 0U);
+}
+
+TEST_F(TheLink, RemembersCommandsByTheirConnection) {
+    link.record();
+    auto other = connect();
+    (void)client.ask({"PING"});
+    (void)other.ask({"SET", "key", std::string(100, 'v')});
+    const auto seen = link.commands();
+    ASSERT_THAT(seen, SizeIs(2));
+    EXPECT_NE(seen[0].connection, seen[1].connection);
+    EXPECT_THAT(seen[0].words, ElementsAre("PING"));
+    EXPECT_THAT(seen[1].words, ElementsAre("SET", "key", std::string(64, 'v')));
+}
+
+TEST_F(TheLink, DelaysEachWay) {
+    link.delay(50ms);
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(client.ask({"PING"}), "PONG"); }), LastsAtLeast(100ms));
+}
+
+TEST_F(TheLink, TricklesByteByByte) {
+    (void)client.ask({"PING"});
+    link.trickle(10ms);
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(client.ask({"PING"}), "PONG"); }), LastsAtLeast(6 * 10ms));
+    link.trickle();
+    EXPECT_EQ(client.ask({"ECHO", std::string(5'000, 'y')}), std::string(5'000, 'y'));
+}
+
+TEST_F(TheLink, HoldsRepliesUntilTheyAreReleased) {
+    link.hold();
+    client.send({"INCR", "n"});
+    client.send({"INCR", "n"});
+    ASSERT_TRUE(wait_until([&] { return link.traffic().waiting_bytes == 8; }));
+    EXPECT_EQ(server.command({"GET", "n"}), "2");
+    link.release();
+    EXPECT_EQ(client.read(), "1");
+    EXPECT_EQ(client.read(), "2");
+}
+
+TEST_F(TheLink, SwallowsWhatIsSentIntoABlackHoleUntilItIsHealed) {
+    (void)client.ask({"PING"});
+    link.black_hole();
+    client.send({"INCR", "n"});
+    auto impatient = connect(50ms);
+    impatient.send({"INCR", "n"});
+    EXPECT_TRUE(mute(impatient));
+    EXPECT_EQ(server.command({"EXISTS", "n"}), "0");
+    link.heal();
+    EXPECT_EQ(client.read().size(), 1U);
+    EXPECT_TRUE(wait_until([&] { return server.command({"GET", "n"}) == "2"; }));
+}
+
+TEST_F(TheLink, BecomesABlackHoleInMidReply) {
+    link.drop_after(10);
+    EXPECT_EQ(client.ask({"PING"}), "PONG");  // 7 bytes
+    client.send({"PING"});
+    ASSERT_TRUE(wait_until([&] { return link.traffic().reply_bytes == 10; }));
+    link.heal();
+    EXPECT_EQ(client.read(), "PONG");
+}
+
+TEST_F(TheLink, CutsOffInMidReply) {
+    link.cut_after(10);
+    EXPECT_EQ(client.ask({"PING"}), "PONG");
+    client.send({"PING"});
+    EXPECT_TRUE(mute(client));
+    EXPECT_EQ(link.traffic().reply_bytes, 10U);
+    EXPECT_EQ(link.traffic().open, 0U);
+}
+
+TEST_F(TheLink, ForgetsTheConnectionsThereAreAndServesNewOnes) {
+    auto forgotten = connect(50ms);
+    (void)forgotten.ask({"PING"});
+    link.forget();
+    EXPECT_EQ(connect().ask({"PING"}), "PONG");
+    link.heal();
+    forgotten.send({"PING"});
+    EXPECT_TRUE(mute(forgotten));
+}
+
+TEST_F(TheLink, ResetsWhatThereIsAndRefusesWhatComes) {
+    (void)client.ask({"PING"});
+    link.refuse();
+    EXPECT_EQ(client.ask({"PING"}), "PONG");
+    EXPECT_THAT([&] { connect(); }, Throws<std::system_error>());
+    link.reset();
+    EXPECT_TRUE(mute(client));
+    link.heal();
+    EXPECT_EQ(connect().ask({"PING"}), "PONG");
+}
+
+TEST_F(TheLink, RepeatsRepliesAtOnceOrLater) {
+    link.duplicate_replies();
+    EXPECT_EQ(client.ask({"INCR", "n"}), "1");
+    EXPECT_EQ(client.read(), "1");
+    link.duplicate_replies(20ms);
+    EXPECT_EQ(client.ask({"INCR", "n"}), "2");
+    EXPECT_EQ(client.read(), "2");
+    EXPECT_EQ(server.command({"GET", "n"}), "2");
+}
+
+TEST_F(TheLink, Babbles) {
+    link.babble("+Pardon?\r\n");
+    EXPECT_EQ(client.ask({"PING"}), "Pardon?");
+}
+
+TEST_F(TheLink, ServesAServerThatComesAndGoes) {
+    (void)client.ask({"PING"});
+    server.kill();
+    EXPECT_TRUE(mute(client));
+    auto early = connect();
+    EXPECT_TRUE(mute(early));
+    server.restart();
+    EXPECT_EQ(connect().ask({"PING"}), "PONG");
+}
+
+TEST_F(TheLink, PassesTheEndOnBehindTheLastByte) {
+    link.delay(20ms);
+    {
+        auto leaving = connect();
+        EXPECT_EQ(leaving.ask({"QUIT"}), "OK");
+        EXPECT_TRUE(mute(leaving));
+    }
+    EXPECT_TRUE(wait_until([&] { return link.traffic().open == 1; }));  // `client` is still there
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,164 @@
+// Rules D1, D4 and D9 with many threads on one RedisNodes, while the links do their worst. ThreadSanitizer
+// looks on.
+#include "fault_world.hpp"
+
+#include <atomic>
+#include <functional>
+#include <latch>
+#include <random>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr auto span = 4s;
+#else
+constexpr auto span = 3s;
+#endif
+
+/// `body(i)` in so many threads, until all have returned.
+void in_threads(int count, const std::function<void(int)>& body) {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back([&, i] { body(i); });
+}
+
+/// Strikes one link after the other, at random, from a printed seed.
+class Nemesis {
+public:
+    explicit Nemesis(FaultWorld& world)
+        : thread_{[this, &world](const std::stop_token& stop) { strike(world, stop); }} {}
+
+private:
+    void strike(FaultWorld& world, const std::stop_token& stop) {
+        const auto seed = std::random_device{}();
+        testing::Test::RecordProperty("seed", std::to_string(seed));
+        std::mt19937 random{seed};
+        while (!stop.stop_requested()) {
+            auto& link = world.link(random() % world.size());
+            switch (random() % 6) {
+                case 0: link.hold(); break;
+                case 1: link.reset(); break;
+                case 2: link.cut_after(random() % 20); break;
+                case 3: link.black_hole(); break;
+                case 4: link.trickle(1ms); break;
+                default: link.delay(milliseconds{random() % 30}); break;
+            }
+            std::this_thread::sleep_for(milliseconds{random() % 30});
+            link.heal();
+        }
+        for (auto& link : world.links()) link.heal();
+    }
+
+    std::jthread thread_;
+};
+
+class ManyThreads : public InEachRound {
+protected:
+    FaultWorld world{3, {.node_timeout = 20ms, .round = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(On, ManyThreads, testing::Values(Round::sequential, Round::all_at_once),
+                         name_of_round);
+
+// D1. Whatever a thread counts as granted is there, under its own name: no reply was another's.
+TEST_P(ManyThreads, NeverCountAGrantThatIsNotTheirs) {
+    std::atomic<int> successes = 0;
+    const Nemesis nemesis{world};
+    const auto end = boot_clock().now() + span;
+    in_threads(6, [&](int i) {
+        std::vector<support::RespConnection> truth;
+        for (const auto& server : world) truth.push_back(server.connect());
+        const auto resource = "orders:" + std::to_string(i % 2);
+        while (boot_clock().now() < end) {
+            Lock lock{world.nodes, resource, no_retry(60s)};
+            const auto result = lock.acquire();
+            if (!result) continue;
+            ++successes;
+            for (std::size_t node = 0; node < 3; ++node)
+                if (result.nodes()[node].vote == Vote::granted) {
+                    ASSERT_EQ(truth[node].ask({"GET", resource}), lock.owner()) << result.message();
+                }
+            (void)lock.release();
+        }
+    });
+    EXPECT_GT(successes, 0);
+}
+
+// A1, D1, D9. One holder at a time.
+TEST_P(ManyThreads, HoldOneResourceOneAtATime) {
+    std::atomic<int> holders = 0;
+    std::atomic<int> successes = 0;
+    const Nemesis nemesis{world};
+    const auto end = boot_clock().now() + span;
+    in_threads(6, [&](int) {
+        auto lock = world.lock(no_retry(60s));
+        while (boot_clock().now() < end) {
+            if (!lock.acquire()) continue;
+            ++successes;
+            ASSERT_EQ(++holders, 1);
+            std::this_thread::yield();
+            --holders;
+            (void)lock.release();
+        }
+    });
+    EXPECT_GT(successes, 0);
+}
+
+// D9, D4. A node that hangs costs each thread its own budget at the same time, not one after the other.
+TEST_P(ManyThreads, WaitForAHungNodeTogether) {
+    constexpr auto budget = 1s;
+    FaultWorld slow{3, {.node_timeout = budget, .round = GetParam()}};
+    slow.warm_up();
+    slow.link(0).black_hole();
+    const auto taken = time_taken([&] {
+        in_threads(8, [&](int i) {
+            auto lock = slow.lock("orders:" + std::to_string(i), no_retry());
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            EXPECT_THAT(lock.release(), Succeeds());
+        });
+    });
+    EXPECT_THAT(taken, LastsAtMost(4 * budget));
+}
+
+// D4. Nor do many threads make a dead node's connections pile up.
+TEST_P(ManyThreads, ProbeADeadNodeNoMoreOftenThanOneDoes) {
+    FaultWorld slow{3, {.node_timeout = 200ms, .round = GetParam()}};
+    slow.warm_up();
+    slow.link(0).black_hole();
+    slow.link(0).reset();
+    const auto before = slow.link(0).traffic().connections;
+    const auto end = boot_clock().now() + 2s;
+    in_threads(8, [&](int i) {
+        auto lock = slow.lock("orders:" + std::to_string(i), no_retry());
+        while (boot_clock().now() < end) {
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            EXPECT_THAT(lock.release(), Succeeds());
+        }
+    });
+    EXPECT_LE(slow.link(0).traffic().connections - before, 8U + 20U);  // one each at first, then now and then
+}
+
+// D4. When it is over, all nodes grant again, and nothing is left but what broken connections may have left.
+TEST_P(ManyThreads, RecoverWhenTheLinksDo) {
+    const auto end = boot_clock().now() + 1s;
+    {
+        const Nemesis nemesis{world};
+        in_threads(6, [&](int i) {
+            auto lock = world.lock("orders:" + std::to_string(i), no_retry(2s));
+            while (boot_clock().now() < end) {
+                (void)lock.acquire();
+                (void)lock.extend();
+                (void)lock.release();
+            }
+        });
+    }
+    FaultWorld& healed = world;
+    healed.warm_up();
+    EXPECT_TRUE(wait_until([&] {
+        (void)healed.lock("another").acquire();
+        return healed.clean();
+    }));
+}
+
+}  // namespace
+}  // namespace redlock::test

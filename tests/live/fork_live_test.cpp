@@ -1,0 +1,121 @@
+// Rule D10: after fork() the child has connections of its own, and does not own its parent's locks.
+#include "forked_child.hpp"
+#include "live_world.hpp"
+#include "monitor.hpp"
+
+namespace redlock::test {
+namespace {
+
+struct Fork : testing::Test {
+    LiveWorld world;
+    Lock lock = world.lock({.ttl = 1min});
+
+    void SetUp() override { ASSERT_THAT(lock.acquire(), Succeeds()); }
+};
+
+// D10. The child has the object, but not the lock, and asks nobody to find that out.
+TEST_F(Fork, TheChildDoesNotOwnTheLockOfItsParent) {
+    Monitor monitor{world[0]};
+    ForkedChild child{[&](auto say) {
+        say(lock.valid() ? "valid" : "not valid");
+        say("owner " + std::string{lock.owner()});
+        say(std::to_string(lock.remaining().count()));
+        say(lock.extend().message());
+        say(lock.release().message());
+        lock.unlock();
+    }};
+    EXPECT_EQ(child.hear(), "not valid");
+    EXPECT_EQ(child.hear(), "owner ");
+    EXPECT_EQ(child.hear(), "0");
+    EXPECT_EQ(child.hear(), "not held");
+    EXPECT_EQ(child.hear(), "not held");
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_THAT(monitor.commands(), IsEmpty());
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+// D10. Destroying the lock, and the nodes with it, in the child sends nothing and closes nothing of the
+// parent.
+TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
+    auto nodes = std::make_unique<RedisNodes>(world.uris(), NodesOptions{.node_timeout = 2s});
+    auto other = std::make_unique<Lock>(*nodes, "other", LockOptions{.ttl = 1min});
+    ASSERT_THAT(other->acquire(), Succeeds());
+    Monitor monitor{world[0]};
+    ForkedChild child{[&](auto) {
+        other.reset();
+        nodes.reset();
+    }};
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_THAT(monitor.commands(), IsEmpty());
+    EXPECT_EQ(holder(world[0], "other"), other->owner());
+    EXPECT_THAT(other->extend(), Succeeds());
+    EXPECT_THAT(other->release(), Succeeds());
+}
+
+// D10, A6. The child acquires on connections of its own, with owners of its own; both keep theirs.
+TEST_F(Fork, TheChildAcquiresOnConnectionsOfItsOwn) {
+    Monitor monitor{world[0]};
+    ForkedChild child{[&](auto say) {
+        say(lock.try_acquire().error() == Errc::held_by_other ? "refused" : "not refused");
+        auto mine = world.lock("mine", {.ttl = 1min});
+        say(mine.acquire() ? "held" : "not held");
+        say(std::string{mine.owner()});
+        say(mine.release() ? "released" : "not released");
+    }};
+    EXPECT_EQ(child.hear(), "refused");
+    EXPECT_EQ(child.hear(), "held");
+    const auto theirs = child.hear();
+    EXPECT_EQ(child.hear(), "released");
+    EXPECT_EQ(child.wait(), 0);
+
+    auto ours = world.lock("ours", {.ttl = 1min});
+    ASSERT_THAT(ours.acquire(), Succeeds());
+    EXPECT_NE(ours.owner(), theirs);
+    EXPECT_NE(monitor.commands("mine").at(0).client, monitor.commands("ours").at(0).client);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(world.keys_of(lock.owner()), 3U) << "the child's failed attempt has removed nothing of ours";
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+// D10. Both talk to the servers at once, over and over: no reply of the one reaches the other.
+TEST_F(Fork, ParentAndChildDoNotHearEachOthersReplies) {
+    const auto work = [&](const std::string& resource) {
+        int granted = 0;
+        for (int i = 0; i < 200; ++i) {
+            auto mine = world.lock(resource, {.ttl = 1min});
+            const auto acquired = count(mine.acquire(), Vote::granted);
+            const auto released = count(mine.release(), Vote::granted);
+            granted += acquired == 3 && released == 3 ? 1 : 0;
+        }
+        return std::to_string(granted);
+    };
+    ForkedChild child{[&](auto say) { say(work("child's")); }};
+    EXPECT_EQ(work("parent's"), "200");
+    EXPECT_EQ(child.hear(), "200");
+}
+
+// D10, S2. A grandchild, too; and a parent that ends does not take the lock of its child with it.
+TEST_F(Fork, EveryGenerationHoldsItsOwn) {
+    ForkedChild child{[&](auto say) {
+        auto mine = world.lock("child's", {.ttl = 1min});
+        say(mine.acquire() ? "held" : "not held");
+        ForkedChild grandchild{[&](auto tell) {
+            tell(mine.valid() ? "valid" : "not valid");
+            auto own = world.lock("grandchild's", {.ttl = 1min});
+            tell(own.acquire() && own.release() ? "worked" : "did not work");
+        }};
+        say(grandchild.hear());
+        say(grandchild.hear());
+        say(mine.valid() && mine.release() ? "released" : "not released");
+    }};
+    EXPECT_EQ(child.hear(), "held");
+    EXPECT_EQ(child.hear(), "not valid");
+    EXPECT_EQ(child.hear(), "worked");
+    EXPECT_EQ(child.hear(), "released");
+    EXPECT_TRUE(lock.valid());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,96 @@
+// A copy of this process, made by fork(): a holder that can be killed, or a child that must not take its
+// parent's locks for its own.
+//
+//     ForkedChild child{[&](auto say) {
+//         say(lock.acquire() ? "held" : "not held");
+//         ::pause();
+//     }};
+//     EXPECT_EQ(child.hear(), "held");
+//     child.kill();
+#pragma once
+
+#include "support/wait_until.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <string>
+#include <system_error>
+
+namespace redlock::test {
+
+class ForkedChild {
+public:
+    /// Runs `body(say)` in the child, which then ends, without destructors, with status 0; 1 if it throws.
+    template <class Body>
+    explicit ForkedChild(Body body) {
+        int ends[2];
+        if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+        pid_ = ::fork();
+        if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+        if (pid_ == 0) {
+            ::close(ends[0]);
+            live(body, ends[1]);
+        }
+        ::close(ends[1]);
+        ear_ = ends[0];
+    }
+    ~ForkedChild() {
+        kill();
+        ::close(ear_);
+    }
+    ForkedChild(const ForkedChild&) = delete;
+    ForkedChild& operator=(const ForkedChild&) = delete;
+
+    /// The next thing it says; empty when it has ended, "(silence)" after ten seconds.
+    std::string hear() const {
+        std::string line;
+        for (char byte = 0;;) {
+            pollfd readable{ear_, POLLIN, 0};
+            if (::poll(&readable, 1, 10'000) <= 0) return "(silence)";
+            if (::read(ear_, &byte, 1) != 1 || byte == '\n') return line;
+            line += byte;
+        }
+    }
+
+    void kill() {
+        if (running()) ::kill(pid_, SIGKILL);
+        (void)wait();
+    }
+
+    /// Its exit status; 128 + the signal that ended it.
+    int wait() {
+        int status = 0;
+        if (status_ < 0 && ::waitpid(pid_, &status, 0) == pid_)
+            status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return status_;
+    }
+
+private:
+    bool running() const noexcept { return status_ < 0; }
+
+    template <class Body>
+    [[noreturn]] static void live(Body& body, int mouth) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        try {
+            body([mouth](std::string line) {
+                line += '\n';
+                [[maybe_unused]] const auto written = ::write(mouth, line.data(), line.size());
+            });
+            ::_exit(0);
+        } catch (const std::exception&) {
+            ::_exit(1);
+        }
+    }
+
+    pid_t pid_ = 0;
+    int ear_ = -1;
+    int status_ = -1;
+};
+
+}  // namespace redlock::test

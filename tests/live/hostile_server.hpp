@@ -1,0 +1,189 @@
+// A server that is none: what it says on a connection is a function of the test's.
+//
+//     HostileServer server{[](Guest& guest) {
+//         guest.hear();                     // a command
+//         guest.say("$9999999999\r\n");     // anything
+//         guest.linger();                   // until the client has had enough
+//     }};
+//     RedisNodes nodes{server.uri()};
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+/// One connection, seen from the server. Its verbs throw Gone when the client has closed it, or the server
+/// ends.
+class Guest {
+public:
+    struct Gone {};
+
+    Guest(int socket, const std::atomic<bool>& closing) : socket_(socket), closing_(closing) {
+        const int on = 1;
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on,
+                     sizeof on);  // byte for byte means packet for packet
+    }
+    ~Guest() { ::close(socket_); }
+    Guest(const Guest&) = delete;
+    Guest& operator=(const Guest&) = delete;
+
+    /// The next command.
+    std::vector<std::string> hear() {
+        std::vector<std::string> words;
+        for (auto count = number(); count > 0; --count) {
+            const auto length = static_cast<std::size_t>(number());
+            words.push_back(take(length + 2).substr(0, length));
+        }
+        return words;
+    }
+
+    /// Waits for a byte, of whatever.
+    void hear_byte() { (void)take(1); }
+
+    void say(std::string_view bytes) {
+        while (!bytes.empty()) {
+            wait_for(POLLOUT);
+            const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (sent < 0 && errno != EAGAIN) throw Gone{};
+            if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+        }
+    }
+
+    /// The same, one byte after the other.
+    void trickle(std::string_view bytes, std::chrono::milliseconds pause) {
+        for (const char byte : bytes) {
+            say({&byte, 1});
+            const auto end = std::chrono::steady_clock::now() + pause;
+            while (std::chrono::steady_clock::now() < end) {
+                if (closing_) throw Gone{};
+                std::this_thread::sleep_for(std::chrono::milliseconds{1});
+            }
+        }
+    }
+
+    /// Hears everything and says nothing, until the client is gone.
+    [[noreturn]] void linger() {
+        for (;;) received_.clear(), receive();
+    }
+
+    /// Ends the connection with an RST in place of a FIN.
+    [[noreturn]] void reset() {
+        const ::linger at_once{1, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        throw Gone{};
+    }
+
+private:
+    long number() {
+        auto end = received_.find("\r\n");
+        for (; end == std::string::npos; end = received_.find("\r\n")) receive();
+        return std::stol(take(end + 2).substr(1, end - 1));
+    }
+
+    std::string take(std::size_t length) {
+        while (received_.size() < length) receive();
+        auto result = received_.substr(0, length);
+        received_.erase(0, length);
+        return result;
+    }
+
+    void receive() {
+        wait_for(POLLIN);
+        std::array<char, 16'384> buffer;
+        const auto count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
+        if (count == 0 || (count < 0 && errno != EAGAIN)) throw Gone{};
+    }
+
+    void wait_for(short event) {
+        for (;;) {
+            if (closing_) throw Gone{};
+            pollfd ready{socket_, event, 0};
+            if (::poll(&ready, 1, 10) > 0) return;
+        }
+    }
+
+    int socket_;
+    const std::atomic<bool>& closing_;
+    std::string received_{};
+};
+
+class HostileServer {
+public:
+    using Manners = std::function<void(Guest&)>;
+
+    /// Accepts any number of clients on a port of 127.0.0.1, and lets `manners` deal with each in a thread of
+    /// its own; when it returns, the connection is closed.
+    explicit HostileServer(Manners manners) : manners_(std::move(manners)) {
+        sockaddr_in address{};
+        socklen_t length = sizeof address;
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        auto* const generic = reinterpret_cast<sockaddr*>(&address);
+        if (listener_ < 0 || ::bind(listener_, generic, length) != 0 || ::listen(listener_, 128) != 0 ||
+            ::getsockname(listener_, generic, &length) != 0)
+            throw std::system_error(errno, std::generic_category(), "HostileServer");
+        port_ = ntohs(address.sin_port);
+        receptionist_ = std::jthread{[this] { receive_guests(); }};
+    }
+    ~HostileServer() {
+        closing_ = true;
+        receptionist_.join();
+        guests_.clear();  // joins
+        ::close(listener_);
+    }
+    HostileServer(const HostileServer&) = delete;
+    HostileServer& operator=(const HostileServer&) = delete;
+
+    std::string name() const { return "127.0.0.1:" + std::to_string(port_); }
+    std::string uri() const { return "redis://" + name(); }
+    /// How many clients have come so far.
+    int visits() const noexcept { return visits_; }
+
+private:
+    void receive_guests() {
+        while (!closing_) {
+            pollfd waiting{listener_, POLLIN, 0};
+            if (::poll(&waiting, 1, 10) <= 0) continue;
+            const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+            if (socket < 0) continue;
+            ++visits_;
+            guests_.emplace_back([this, socket] {
+                try {
+                    Guest guest{socket, closing_};
+                    manners_(guest);
+                } catch (const Guest::Gone&) {
+                }
+            });
+        }
+    }
+
+    Manners manners_;
+    int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    std::uint16_t port_ = 0;
+    std::atomic<bool> closing_{false};
+    std::atomic<int> visits_{0};
+    std::list<std::jthread> guests_{};  // the receptionist's
+    std::jthread receptionist_{};
+};
+
+}  // namespace redlock::test

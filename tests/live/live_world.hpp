@@ -1,0 +1,212 @@
+// The world of the live tests: real servers, real sockets, real time. Built by words:
+//
+//     LiveWorld world{5};
+//     world[2].freeze();
+//     auto lock = world.lock();
+//     EXPECT_THAT(lock.acquire(), Succeeds());
+//     EXPECT_EQ(world.keys_of(lock.owner()), 4U);
+//
+// Budgets are long, so that a busy machine makes no node late; a test whose rule is the time says so itself.
+#pragma once
+
+#include "support/cluster.hpp"
+#include "support/wait_until.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace redlock {
+
+/// What GoogleTest shows of a Result.
+inline void PrintTo(const Result& result, std::ostream* out) {
+    *out << '"' << result.message() << '"';
+}
+
+inline void PrintTo(Round round, std::ostream* out) {
+    *out << (round == Round::sequential ? "sequential" : "all at once");
+}
+
+}  // namespace redlock
+
+namespace redlock::test {
+
+// What every live test speaks of.
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using support::Cluster;
+using support::RedisConfig;
+using support::RedisServer;
+using support::wait_until;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+inline constexpr auto* the_resource = "orders:42";
+
+inline std::string text(Clock::duration span) {
+    return std::to_string(span.count() / 1'000'000) + " ms";
+}
+
+MATCHER(Succeeds, "succeeds") {
+    return static_cast<bool>(arg);
+}
+
+MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
+    return arg.error() == error;
+}
+
+/// A Result in which the vote of that node is unknown, for that cause.
+MATCHER_P2(Reports, node, cause, std::error_code{cause}.message() + " at node " + std::to_string(node)) {
+    const NodeReport& report = arg.nodes()[static_cast<std::size_t>(node)];
+    *result_listener << "which reports " << report.cause.message() << " (" << report.detail << ")";
+    return report.vote == Vote::unknown && report.cause == cause;
+}
+
+MATCHER_P(LastsAtLeast, span, "at least " + text(span)) {
+    *result_listener << text(arg);
+    return arg >= span;
+}
+
+MATCHER_P(LastsAtMost, span, "at most " + text(span)) {
+    *result_listener << text(arg);
+    return arg <= span;
+}
+
+inline std::size_t count(const Result& result, Vote vote) {
+    return static_cast<std::size_t>(std::ranges::count(result.nodes(), vote, &NodeReport::vote));
+}
+
+template <class Action>
+Clock::duration time_taken(Action action) {
+    const auto start = boot_clock().now();
+    action();
+    return boot_clock().now() - start;
+}
+
+/// One attempt only.
+inline LockOptions no_retry(milliseconds ttl = 10s) {
+    return {.ttl = ttl, .retry = {.attempts = 1}};
+}
+
+/// What is there under the resource; "(nil)" if nothing.
+inline std::string holder(const RedisServer& server, const std::string& resource = the_resource) {
+    return server.command({"GET", resource});
+}
+
+/// How long the key has to live; negative if there is none.
+inline milliseconds expiry(const RedisServer& server, const std::string& resource = the_resource) {
+    return milliseconds{std::stol(server.command({"PTTL", resource}))};
+}
+
+/// Another client, of any make, takes the resource.
+inline std::string occupy(const RedisServer& server, milliseconds ttl = 1min) {
+    return server.command({"SET", the_resource, "another", "NX", "PX", std::to_string(ttl.count())});
+}
+
+/// SET and scripts wait from now on, all else is answered; at most that long, or until let_write().
+inline void keep_from_writing(const RedisServer& server, milliseconds at_most = 1min) {
+    ASSERT_EQ(server.command({"CLIENT", "PAUSE", std::to_string(at_most.count()), "WRITE"}), "OK");
+}
+inline void let_write(const RedisServer& server) {
+    ASSERT_EQ(server.command({"CLIENT", "UNPAUSE"}), "OK");
+}
+
+class LiveWorld : public Cluster {
+public:
+    explicit LiveWorld(std::size_t size = 3, NodesOptions options = {.node_timeout = 2s},
+                       const RedisConfig& config = {})
+        : Cluster(size, config), nodes(uris(), options) {}
+
+    Lock lock(LockOptions options = {}) { return Lock{nodes, the_resource, options}; }
+    Lock lock(std::string resource, LockOptions options = {}) {
+        return Lock{nodes, std::move(resource), options};
+    }
+
+    /// Makes a connection to every node and shows that it works.
+    [[nodiscard]] bool warm_up() {
+        return wait_until([this] {
+            auto warm = lock("warm-up");
+            (void)warm.acquire();
+            return count(warm.release(), Vote::granted) == size();
+        });
+    }
+
+    /// On how many of the servers that can answer the resource holds this owner.
+    std::size_t keys_of(std::string_view owner) {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            *this, [&](auto& server) { return server.running() && holder(server) == owner; }));
+    }
+
+    /// No key at all on any server that runs.
+    bool clean() {
+        return std::ranges::all_of(
+            *this, [](auto& server) { return !server.running() || server.command({"DBSIZE"}) == "0"; });
+    }
+
+    RedisNodes nodes;
+};
+
+/// A way for a server to be neither reachable nor unreachable, and the way back.
+struct Standstill {
+    std::string name;
+    void (*begin)(RedisServer&);
+    void (*end)(RedisServer&);
+};
+
+inline void PrintTo(const Standstill& standstill, std::ostream* out) {
+    *out << standstill.name;
+}
+
+inline std::vector<Standstill> standstills() {
+    return {{"Frozen", [](RedisServer& server) { server.freeze(); },  // nothing is answered
+             [](RedisServer& server) { server.thaw(); }},
+            {"Paused", [](RedisServer& server) { keep_from_writing(server); },  // all but SET and scripts is
+             [](RedisServer& server) { let_write(server); }}};
+}
+
+/// 1, 3 and 5 nodes, or some of them, in both kinds of round.
+struct Formation {
+    std::size_t size;
+    Round round;
+};
+
+inline void PrintTo(const Formation& formation, std::ostream* out) {
+    *out << formation.size << (formation.round == Round::sequential ? " in turn" : " at once");
+}
+
+inline std::vector<Formation> formations(const std::vector<std::size_t>& sizes) {
+    std::vector<Formation> result;
+    for (const auto size : sizes)
+        for (const auto round : {Round::sequential, Round::all_at_once}) result.push_back({size, round});
+    return result;
+}
+
+inline std::string name_of(const Formation& formation) {
+    return std::to_string(formation.size) + (formation.round == Round::sequential ? "InTurn" : "AtOnce");
+}
+
+/// Names of parametrised tests.
+inline constexpr auto by_formation = [](const auto& info) { return name_of(info.param); };
+inline constexpr auto by_formation_and_standstill = [](const auto& info) {
+    return name_of(std::get<0>(info.param)) + std::get<1>(info.param).name;
+};
+inline constexpr auto by_name = [](const auto& info) { return info.param.name; };
+inline constexpr auto by_round = [](const auto& info) {
+    return info.param == Round::sequential ? "InTurn" : "AtOnce";
+};
+
+}  // namespace redlock::test

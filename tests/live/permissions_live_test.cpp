@@ -1,0 +1,72 @@
+// Rule D14: the least that an ACL must allow is enough, and what is missing is told by name.
+#include "live_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval", "evalsha"};
+
+/// A server with a user who may do what is needed, except `missing`.
+struct Server {
+    explicit Server(const std::string& missing = {}) {
+        std::string rules = "worker on >s3cret resetkeys ~orders:* -@all";
+        for (const auto& command : needed)
+            if (command != missing) rules += " +" + command;
+        server.emplace(RedisConfig{}.no_default_user().user(rules));
+        nodes.emplace({server->uri("worker", "s3cret")}, NodesOptions{.node_timeout = 2s});
+    }
+    Lock lock(std::string resource = the_resource) { return Lock{*nodes, std::move(resource)}; }
+
+    std::optional<RedisServer> server;
+    std::optional<RedisNodes> nodes;
+};
+
+// D14. Set, get, del, pttl, pexpire, eval and evalsha are enough; not even ping is needed.
+TEST(Permissions, TheLeastAreEnough) {
+    Server server;
+    for (int i = 0; i < 3; ++i) {  // by EVAL, then by EVALSHA
+        auto lock = server.lock();
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_THAT(lock.extend(1min), Succeeds());
+        EXPECT_THAT(expiry(*server.server), LastsAtLeast(30s));
+        EXPECT_THAT(lock.extend(2min), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+    EXPECT_EQ(server.server->command({"DBSIZE"}), "0");
+}
+
+constexpr auto by_itself = [](const auto& info) { return info.param; };
+class EachPermission : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Permissions, EachPermission, testing::ValuesIn(needed), by_itself);
+
+// D7, D14. Each of them is needed; the report says that permission is missing, and for what.
+TEST_P(EachPermission, IsToldByNameWhereItIsMissing) {
+    Server server{GetParam()};
+    auto lock = server.lock();
+    std::vector<Result> failures;
+    for (int i = 0; i < 2; ++i) {  // EVALSHA is first used by the second
+        for (auto& result : {lock.acquire(), lock.extend(1min), lock.extend(2min), lock.release()})
+            if (!result.nodes().empty() && !result) failures.push_back(result);
+        (void)server.server->command({"FLUSHALL"});
+    }
+    ASSERT_FALSE(failures.empty()) << "it is not needed?";
+    for (const auto& failure : failures) {
+        ASSERT_THAT(failure, FailsWith(Errc::no_quorum));
+        ASSERT_THAT(failure, Reports(0, Errc::permission_denied));
+        ASSERT_THAT(failure.message(), HasSubstr(GetParam()));
+        EXPECT_EQ(failure.attempts(), 1) << "retrying is pointless";
+    }
+}
+
+// D7. Nor may a key be used that the user has no right to.
+TEST(Permissions, OfTheKeyAreNeeded) {
+    Server server;
+    auto lock = server.lock("customers:42");
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result, Reports(0, Errc::permission_denied));
+    EXPECT_EQ(result.attempts(), 1);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,337 @@
+// Rules B1 to B6 against real servers: release reaches every node, goes behind what is still under way,
+// leaves the keys of others alone, and never throws.
+#include "live_world.hpp"
+#include "monitor.hpp"
+
+#include <stdexcept>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+/// What clients sent about `owner`, in the server's order, as "<client>: <first word>".
+std::vector<std::string> story_of(std::string_view owner, Monitor& monitor) {
+    std::vector<std::string> story;
+    for (const auto& heard : monitor.commands(owner)) story.push_back(heard.client + ": " + heard.words[0]);
+    return story;
+}
+
+// S8, S26. On every node, and nothing else.
+TEST(Release, DeletesTheKeyOnAllNodes) {
+    LiveWorld world{5};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_EQ(world[3].command({"SET", "bystander", "x"}), "OK");
+    const auto result = lock.release();
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_EQ(count(result, Vote::granted), 5U);
+    EXPECT_EQ(world.keys_of("(nil)"), 5U);
+    EXPECT_EQ(world[3].command({"GET", "bystander"}), "x");
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(lock.owner(), "");
+}
+
+// B1, S17. Also to the nodes that refused.
+TEST(Release, GoesToNodesThatRefused) {
+    LiveWorld world{3};
+    ASSERT_EQ(occupy(world[1]), "OK");
+    Monitor monitor{world[1]};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto owner = std::string{lock.owner()};
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(monitor.commands(owner), SizeIs(2)) << "the SET and the release";
+    EXPECT_EQ(world.keys_of("another"), 1U);
+}
+
+// B2. Idempotent: the second one has nothing to do.
+TEST(Release, SendsNothingTheSecondTime) {
+    LiveWorld world{3};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_THAT(lock.release(), Succeeds());
+    Monitor monitor{world[0]};
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+    lock.unlock();
+    EXPECT_THAT(monitor.commands(), IsEmpty());
+}
+
+// B3, S8. A lock that has expired leaves the next holder's keys alone, and says that it was lost.
+TEST(Release, OfAStaleLockLeavesTheNextHolderAlone) {
+    LiveWorld world{3, {.node_timeout = 100ms}};
+    auto stale = world.lock({.ttl = 200ms});
+    ASSERT_THAT(stale.acquire_for(10s), Succeeds());
+    auto next = world.lock({.ttl = 1min, .retry = {.delay = 10ms}});
+    ASSERT_THAT(next.acquire_for(10s), Succeeds());
+    EXPECT_FALSE(stale.valid()) << "two holders";
+    const auto keys = world.keys_of(next.owner());  // of its own at the third may not have expired yet
+    EXPECT_THAT(stale.release(), FailsWith(Errc::lost));
+    EXPECT_EQ(world.keys_of(next.owner()), keys);
+    EXPECT_TRUE(next.valid());
+    EXPECT_THAT(next.release(), Succeeds());
+}
+
+// B3. A lock whose keys a majority of nodes had forgotten.
+TEST(Release, TellsThatAMajorityHadLostTheKey) {
+    LiveWorld world{3};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_EQ(world[0].command({"FLUSHALL"}), "OK");
+    ASSERT_EQ(world[2].command({"FLUSHALL"}), "OK");
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- Behind a SET that is still under way (B5).
+
+struct BehindAPendingSet : testing::TestWithParam<std::tuple<Formation, Standstill>> {
+    const Formation formation = std::get<0>(GetParam());
+    const Standstill standstill = std::get<1>(GetParam());
+    LiveWorld world{formation.size, {.node_timeout = 300ms, .round = formation.round}};
+};
+struct WonWithoutANode : BehindAPendingSet {};
+
+auto every(const std::vector<std::size_t>& sizes) {
+    return testing::Combine(testing::ValuesIn(formations(sizes)), testing::ValuesIn(standstills()));
+}
+INSTANTIATE_TEST_SUITE_P(Release, BehindAPendingSet, every({1, 3}), by_formation_and_standstill);
+INSTANTIATE_TEST_SUITE_P(Release, WonWithoutANode, every({3, 5}), by_formation_and_standstill);
+
+// B1, B5, S17. The cleanup of a failed acquire is written behind each SET that was not answered, on the same
+// connection, so that no key can outlive it however late the server wakes up.
+TEST_P(BehindAPendingSet, TheCleanupGoesOnTheSameConnection) {
+    ASSERT_TRUE(world.warm_up());
+    std::deque<Monitor> monitors;
+    for (auto& server : world) monitors.emplace_back(server);
+    for (auto& server : world) standstill.begin(server);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
+    for (auto& server : world) standstill.end(server);
+
+    std::size_t asked = 0;
+    for (auto& monitor : monitors) {
+        EXPECT_TRUE(
+            wait_until([&] { return monitor.commands("SET").size() == monitor.commands("EVAL").size(); }));
+        for (const auto& set : monitor.commands("SET")) {
+            ++asked;
+            EXPECT_THAT(story_of(set.words.at(2), monitor),
+                        ElementsAre(set.client + ": SET", set.client + ": EVAL"));
+        }
+    }
+    EXPECT_GE(asked, quorum(world.size())) << "in turn, the last need not be asked";
+    EXPECT_TRUE(world.clean());
+}
+
+// B5, S26. So is the release of a lock that was won without that node.
+TEST_P(WonWithoutANode, TheReleaseGoesOnTheSameConnection) {
+    ASSERT_TRUE(world.warm_up());
+    Monitor monitor{world[0]};
+    standstill.begin(world[0]);
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto owner = std::string{lock.owner()};
+    EXPECT_THAT(lock.release(), Succeeds());
+    standstill.end(world[0]);
+    ASSERT_TRUE(wait_until([&] { return story_of(owner, monitor).size() == 2; }));
+    const auto client = monitor.commands("SET").at(0).client;
+    EXPECT_THAT(story_of(owner, monitor), ElementsAre(client + ": SET", client + ": EVAL"));
+    EXPECT_TRUE(world.clean());
+}
+
+// B5. Many in a row: not one key is left behind.
+TEST_P(BehindAPendingSet, NoneOfManyLeavesAStrayKey) {
+    ASSERT_TRUE(world.warm_up());
+    for (int i = 0; i < 3; ++i) {
+        standstill.begin(world[0]);
+        for (int j = 0; j < 2; ++j) {
+            auto lock = world.lock("resource " + std::to_string(j));
+            EXPECT_EQ(lock.try_lock(), world.size() > 1);
+        }
+        standstill.end(world[0]);
+        EXPECT_TRUE(wait_until([&] { return world.clean(); }));
+    }
+}
+
+// B5. The same with the nodes object gone by then: what it had written arrives in its order.
+TEST_P(BehindAPendingSet, TheReleaseArrivesThoughTheNodesAreDestroyed) {
+    Monitor monitor{world[0]};
+    {
+        RedisNodes nodes{world.uris(), {.node_timeout = 300ms, .round = formation.round}};
+        {
+            Lock warm{nodes, "warm-up", no_retry()};
+            ASSERT_THAT(warm.acquire(), Succeeds());
+        }
+        standstill.begin(world[0]);
+        Lock lock{nodes, the_resource, no_retry()};
+        (void)lock.acquire();
+    }
+    standstill.end(world[0]);
+    // It has taken all that was written when it has closed its end, too.
+    EXPECT_TRUE(wait_until([&] {
+        return world[0].command({"CLIENT", "LIST"}).find("user=default") == std::string::npos;
+    }));
+    EXPECT_EQ(holder(world[0]), "(nil)");
+}
+
+// B5, D9. While another thread lets go of something else on that connection, too.
+TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
+    LiveWorld world{5, {.node_timeout = 700ms}};
+    auto theirs = world.lock("theirs", {.ttl = 1min});
+    ASSERT_THAT(theirs.acquire(), Succeeds());
+    world[4].freeze();
+    auto ours = world.lock({.ttl = 1min});
+    ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at 4
+    world[3].freeze();
+    std::jthread other{[&] { theirs.unlock(); }};  // waits for 3, its release to 4 on the way
+    ASSERT_TRUE(wait_until([&] { return holder(world[0], "theirs") == "(nil)"; }));
+    EXPECT_THAT(ours.release(), Succeeds());
+    other.join();
+    world[4].thaw();
+    EXPECT_TRUE(wait_until([&] { return holder(world[4]) == "(nil)"; }, 3s)) << "a stray key";
+}
+
+// B1, B5. However many others let go on that connection before.
+TEST(Release, IsNotCrowdedOutByTheReleasesOfOthers) {
+    LiveWorld world{3, {.node_timeout = 500ms}};
+    std::deque<Lock> others;
+    for (int i = 0; i < 40; ++i) {
+        others.push_back(world.lock("other " + std::to_string(i), {.ttl = 1min}));
+        ASSERT_THAT(others.back().acquire(), Succeeds());
+    }
+    world[2].freeze();
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    others.clear();
+    EXPECT_THAT(lock.release(), Succeeds());
+    world[2].thaw();
+    EXPECT_TRUE(wait_until([&] { return holder(world[2]) == "(nil)"; }, 3s)) << "a stray key";
+}
+
+// ---- Over connections that have been closed meanwhile (B1, D4).
+
+void close_connections(Cluster& servers) {
+    for (auto& server : servers) ASSERT_NE(server.command({"CLIENT", "KILL", "USER", "default"}), "0");
+}
+
+// B1. The servers have closed their idle connections: the release goes over new ones, however recently the
+// old ones were used.
+TEST(Release, GoesOverNewConnectionsWhereTheOldWereClosed) {
+    LiveWorld world{3};
+    for (int i = 0; i < 20; ++i) {
+        auto lock = world.lock("resource " + std::to_string(i));
+        ASSERT_THAT(lock.acquire_for(10s), Succeeds());
+        close_connections(world);
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+    EXPECT_TRUE(world.clean()) << "a stray key";
+}
+
+// B1. Also to a node that is frozen: it finds the release when it wakes up, like the SET it got before.
+TEST(Release, GoesToAFrozenNodeOverANewConnection) {
+    LiveWorld world{3, {.node_timeout = 500ms}};
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    (void)world[2].command({"CLIENT", "KILL", "USER", "default"});
+    world[2].freeze();
+    EXPECT_THAT(lock.release(), Succeeds());
+    world[2].thaw();
+    EXPECT_TRUE(wait_until([&] { return holder(world[2]) == "(nil)"; }, 3s)) << "a stray key";
+}
+
+// A3. A frozen node keeps no other from being connected to, and told, meanwhile.
+TEST(Release, GoesOverNewConnectionsWhileAnotherNodeIsFrozen) {
+    LiveWorld world{3, {.node_timeout = 500ms}};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (const std::size_t node : {1U, 2U}) (void)world[node].command({"CLIENT", "KILL", "USER", "default"});
+    world[0].freeze();
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(holder(world[1]), "(nil)");
+    EXPECT_EQ(holder(world[2]), "(nil)");
+}
+
+// A3, D6. Nor from being sent the script again that it has forgotten.
+TEST(Release, SendsTheScriptAgainWhileAnotherNodeIsFrozen) {
+    LiveWorld world{3, {.node_timeout = 500ms}};
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (const std::size_t node : {1U, 2U}) ASSERT_EQ(world[node].command({"SCRIPT", "FLUSH"}), "OK");
+    world[0].freeze();
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(holder(world[1]), "(nil)");
+    EXPECT_EQ(holder(world[2]), "(nil)");
+}
+
+// ---- Without an answer (B4).
+
+// B4. Nodes that did not answer: the owner is kept, and releasing again succeeds once they do.
+TEST(Release, CanBeRepeatedUntilItIsAnswered) {
+    LiveWorld world{3, {.node_timeout = 300ms}};
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world[0].freeze();
+    world[1].freeze();
+    const auto first = lock.release();
+    EXPECT_THAT(first, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(first, Reports(0, Errc::timed_out));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(lock.owner().size(), 40U);
+    world[0].thaw();
+    world[1].thaw();
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+}
+
+// B4. Nodes that were down during the first release and come back with their data.
+TEST(Release, RemovesWhatNodesBringBackFromTheirDisks) {
+    LiveWorld world{3, {.node_timeout = 2s}, RedisConfig{}.keeps_data()};
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world[0].kill();
+    world[1].kill();
+    EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+    world[0].restart();
+    world[1].restart();
+    ASSERT_EQ(world.keys_of(lock.owner()), 2U);
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- Never an exception, never a word (B2, E).
+
+// B2. The caller's exception goes its way, and the lock is released on it.
+TEST(Release, HappensWhenAnExceptionUnwinds) {
+    LiveWorld world{3};
+    EXPECT_THROW(
+        {
+            auto lock = world.lock();
+            ASSERT_THAT(lock.acquire(), Succeeds());
+            throw std::runtime_error("the caller's own");
+        },
+        std::runtime_error);
+    EXPECT_TRUE(world.clean());
+}
+
+// B2, E. The same with every node gone or hanging: no other exception, no termination, no output.
+TEST(Release, SwallowsEveryFaultWhenAnExceptionUnwinds) {
+    LiveWorld world{3, {.node_timeout = 300ms}};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_THROW(
+        {
+            auto lock = world.lock();
+            ASSERT_THAT(lock.acquire(), Succeeds());
+            world[0].kill();
+            world[1].freeze();
+            keep_from_writing(world[2]);
+            throw std::runtime_error("the caller's own");
+        },
+        std::runtime_error);
+    const auto output = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+    EXPECT_EQ(output, "");
+}
+
+}  // namespace
+}  // namespace redlock::test

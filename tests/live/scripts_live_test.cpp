@@ -1,0 +1,24 @@
+// The scripts of src/request.hpp are known to servers by the names it gives them.
+#include "live_world.hpp"
+
+#include "request.hpp"
+
+namespace redlock::test {
+namespace {
+
+constexpr auto by_first = [](const auto& info) { return info.param.first; };
+class TheScript : public testing::TestWithParam<std::pair<const char*, wire::Script>> {};
+INSTANTIATE_TEST_SUITE_P(Scripts, TheScript,
+                         testing::Values(std::pair{"CompareAndDelete", wire::compare_and_delete},
+                                         std::pair{"CompareAndExpire", wire::compare_and_expire}),
+                         by_first);
+
+// D6. What SCRIPT LOAD answers is what EVALSHA is sent.
+TEST_P(TheScript, IsCalledWhatTheServerCallsIt) {
+    const RedisServer server;
+    const auto& script = GetParam().second;
+    EXPECT_EQ(server.command({"SCRIPT", "LOAD", std::string{script.text}}), script.sha1);
+}
+
+}  // namespace
+}  // namespace redlock::test

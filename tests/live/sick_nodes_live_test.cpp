@@ -1,0 +1,248 @@
+// Rules A3, A7, A12, D7 and D11 against real servers that are up and of no use: each as one of three, where
+// the lock works and the report says what is wrong, and as all of them.
+#include "live_world.hpp"
+
+#include <signal.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+constexpr auto* secret = "t0p-s3cret";
+
+/// A server and its illness.
+struct Patient {
+    explicit Patient(const RedisConfig& config = {}) : server(config), uri(server.uri()) {}
+
+    RedisServer server;
+    std::string uri;
+    std::jthread nurse{};  // who keeps it ill; goes first
+};
+
+struct Sickness {
+    std::string name;
+    Errc cause;      ///< as acquire reports it
+    bool permanent;  ///< waiting does not help, so that retrying is pointless (D7)
+    std::function<std::unique_ptr<Patient>()> fall_ill;
+};
+void PrintTo(const Sickness& sickness, std::ostream* out) {
+    *out << sickness.name;
+}
+
+/// A server of that configuration, which is asked by this user with that password.
+auto asked_by(RedisConfig config, std::string user, std::string password) {
+    return [=] {
+        auto patient = std::make_unique<Patient>(config);
+        patient->uri = patient->server.uri(user, password);
+        return patient;
+    };
+}
+
+auto configured(RedisConfig config) {
+    return [config] { return std::make_unique<Patient>(config); };
+}
+
+/// Reads its data for a minute: one key at a time, with a pause after each. Nobody waits for the end.
+std::unique_ptr<Patient> loading() {
+    auto patient = std::make_unique<Patient>(
+        RedisConfig{}.line("key-load-delay 1000000").line("loading-process-events-interval-bytes 1024"));
+    auto& server = patient->server;
+    for (int i = 0; i < 60; ++i) (void)server.command({"SET", std::to_string(i), std::string(2'000, 'x')});
+    (void)server.command({"CONFIG", "SET", "rdbcompression", "no"});
+    if (server.command({"SAVE"}) != "OK") throw std::runtime_error("no SAVE");
+    server.kill();
+    patient->nurse = std::jthread{[&server](const std::stop_token& stop) {
+        const std::stop_callback end{stop, [&server] { ::kill(server.pid(), SIGKILL); }};
+        EXPECT_THROW(server.restart(), std::runtime_error);
+    }};
+    const auto answers_loading = [port = server.port()] {
+        try {
+            return support::RespConnection{port}.ask({"PING"}).starts_with("(error) LOADING");
+        } catch (const std::exception&) {
+            return false;
+        }
+    };
+    if (!wait_until(answers_loading)) throw std::runtime_error("it does not load");
+    return patient;
+}
+
+/// Runs a script without an end; to be killed by SCRIPT KILL.
+std::unique_ptr<Patient> busy() {
+    auto patient = std::make_unique<Patient>(RedisConfig{}.line("lua-time-limit 1"));
+    auto& server = patient->server;
+    patient->nurse = std::jthread{[&server](const std::stop_token& stop) {
+        auto connection = server.connect();
+        connection.send({"EVAL", "while true do end", "0"});
+        std::condition_variable_any never;
+        std::mutex mutex;
+        std::unique_lock guard{mutex};
+        never.wait(guard, stop, [] { return false; });
+        server.kill();
+    }};
+    const auto answers_busy = [port = server.port()] {
+        return support::RespConnection{port}.ask({"PING"}).starts_with("(error) BUSY");
+    };
+    if (!wait_until(answers_busy)) throw std::runtime_error("it is not busy");
+    return patient;
+}
+
+std::vector<Sickness> sicknesses() {
+    const auto closed = RedisConfig{}.password(secret);
+    const auto worker = [](const std::string& rules) {
+        return RedisConfig{}.no_default_user().user(std::string{"worker on >"} + secret + " " + rules);
+    };
+    return {
+        {"WithoutItsPassword", Errc::authentication_failed, true,
+         [closed] {
+             auto patient = std::make_unique<Patient>(closed);
+             patient->uri = patient->server.name();
+             return patient;
+         }},
+        {"WithAWrongPassword", Errc::authentication_failed, true, asked_by(closed, "", "not the s3cret")},
+        {"WithAnUnknownUser", Errc::authentication_failed, true, asked_by(closed, "nobody", secret)},
+        {"WithAUserWhoIsOff", Errc::authentication_failed, true,
+         asked_by(RedisConfig{}.user(std::string{"idler off >"} + secret + " ~* +@all"), "idler", secret)},
+        {"WithAPasswordWhereNoneIsKnown", Errc::authentication_failed, true, asked_by({}, "", secret)},
+        {"WithAUserWhoMayNotSet", Errc::permission_denied, true,
+         asked_by(worker("~* +@all -set"), "worker", secret)},
+        {"WithAUserWhoMayNotUseTheKey", Errc::permission_denied, true,
+         asked_by(worker("~other:* +@all"), "worker", secret)},
+        {"ThatIsAReplica", Errc::read_only, true, configured(RedisConfig{}.replica_of(1))},
+        {"OutOfMemory", Errc::out_of_memory, false, configured(RedisConfig{}.max_memory("1"))},
+        {"ThatLoads", Errc::loading, false, loading},
+        {"ThatIsBusyWithAScript", Errc::server_busy, false, busy},
+        {"ThatLacksReplicas", Errc::server_busy, false,
+         configured(RedisConfig{}.line("min-replicas-to-write 1"))},
+        {"WithoutSet", Errc::server_error, true, configured(RedisConfig{}.line("rename-command SET \"\""))},
+        {"WithSetUnderAnotherName", Errc::server_error, true,
+         configured(RedisConfig{}.line("rename-command SET PUT"))},
+    };
+}
+
+struct ASickNode : testing::TestWithParam<std::tuple<Sickness, Round>> {
+    const Sickness& sickness = std::get<0>(GetParam());
+    const Round round = std::get<1>(GetParam());
+};
+constexpr auto by_sickness_and_round = [](const auto& info) {
+    return std::get<0>(info.param).name +
+           (std::get<1>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
+};
+INSTANTIATE_TEST_SUITE_P(SickNodes, ASickNode,
+                         testing::Combine(testing::ValuesIn(sicknesses()),
+                                          testing::Values(Round::sequential, Round::all_at_once)),
+                         by_sickness_and_round);
+
+void expect_no_secrets(const Result& result) {
+    auto words = result.message();
+    for (const auto& node : result.nodes())
+        words += std::string{node.name} + node.detail + node.cause.message();
+    EXPECT_THAT(words, Not(HasSubstr("s3cret"))) << "D11";
+}
+
+// A3, A12, D7, D11. As one of three, the lock works, and the report says what is wrong with the node.
+TEST_P(ASickNode, OfThreeIsReportedAndTheLockWorks) {
+    const auto patient = sickness.fall_ill();
+    Cluster servers{2};
+    RedisNodes nodes{{patient->uri, servers[0].uri(), servers[1].uri()},
+                     {.node_timeout = 2s, .round = round}};
+    Lock lock{nodes, the_resource, {.ttl = 1min}};
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_EQ(count(result, Vote::granted), 2U);
+    if (round == Round::sequential) {
+        EXPECT_THAT(result, Reports(0, sickness.cause));
+        EXPECT_THAT(result.message(),
+                    HasSubstr(patient->server.name() + " " + std::error_code{sickness.cause}.message()));
+    }
+    expect_no_secrets(result);
+    EXPECT_THAT(lock.extend(2min), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
+}
+
+// A8, A12, D7, D11. As all nodes, acquire says so; what waiting cannot cure it does not wait for.
+TEST_P(ASickNode, OnTheirOwnIsReportedAndRetriedOnlyIfItMayPass) {
+    const auto a = sickness.fall_ill(), b = sickness.fall_ill();
+    RedisNodes nodes{{a->uri, b->uri}, {.node_timeout = 2s, .round = round}};
+    for (int i = 0; i < 2; ++i) {  // the second time the nodes may have been suspected
+        Lock lock{nodes, the_resource, {.ttl = 1min, .retry = {.attempts = 2, .delay = 20ms}}};
+        const auto result = lock.acquire();
+        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+        // One is enough to rule out a majority of two; what the other says may then not matter any more.
+        EXPECT_THAT(result, testing::AnyOf(Reports(0, sickness.cause), Reports(1, sickness.cause)));
+        EXPECT_EQ(result.attempts(), sickness.permanent ? 1 : 2);
+        expect_no_secrets(result);
+    }
+}
+
+// ---- A key that is no lock.
+
+// A7, D7. It refuses a SET NX like any other key; what release and extension meet is told as what it is.
+TEST(SickNodes, AKeyOfAnotherTypeRefusesAndIsLeftAlone) {
+    LiveWorld world;
+    for (auto& server : world) ASSERT_EQ(server.command({"RPUSH", the_resource, "x"}), "1");
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
+    for (auto& server : world) EXPECT_EQ(server.command({"LRANGE", the_resource, "0", "-1"}), "x");
+}
+
+// A3, D7. On a minority: the lock works, and each verb reports the node.
+TEST(SickNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
+    LiveWorld world;
+    ASSERT_EQ(world[0].command({"RPUSH", the_resource, "x"}), "1");
+    auto lock = world.lock({.ttl = 1min});
+    const auto acquired = lock.acquire();
+    EXPECT_THAT(acquired, Succeeds());
+    EXPECT_EQ(acquired.nodes()[0].vote, Vote::refused);
+    EXPECT_THAT(lock.extend(2min), Succeeds());
+    const auto released = lock.release();
+    EXPECT_THAT(released, Succeeds());
+    EXPECT_THAT(released, Reports(0, Errc::wrong_type));
+    EXPECT_EQ(world[0].command({"LRANGE", the_resource, "0", "-1"}), "x");
+}
+
+// D7. On a majority, after the lock was won: it is not extended, and the release says that nothing was
+// deleted.
+TEST(SickNodes, AKeyOfAnotherTypeInPlaceOfOursIsReported) {
+    LiveWorld world;
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U}) {
+        ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
+        ASSERT_EQ(world[node].command({"RPUSH", the_resource, "x"}), "1");
+    }
+    const auto extended = lock.extend(2min);
+    EXPECT_THAT(extended, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(extended, Reports(0, Errc::wrong_type));
+    const auto released = lock.release();
+    EXPECT_THAT(released, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(released, Reports(1, Errc::wrong_type));
+}
+
+// ---- Recovery.
+
+// A4, D4. A node that has been cured is used again.
+TEST(SickNodes, AreUsedAgainOnceTheyAreWell) {
+    RedisServer server{RedisConfig{}.password(secret)};
+    RedisNodes nodes{{server.uri("default", "new-s3cret")}, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, no_retry()};
+    EXPECT_THAT(lock.acquire(), Reports(0, Errc::authentication_failed));
+    ASSERT_EQ(server.command({"CONFIG", "SET", "requirepass", "new-s3cret"}), "OK");
+    EXPECT_THAT(lock.acquire(), Succeeds()) << "at once: without it there is no quorum";
+    EXPECT_THAT(lock.release(), Succeeds());
+    ASSERT_EQ(server.command({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+    EXPECT_THAT(lock.acquire(), Reports(0, Errc::out_of_memory));
+    ASSERT_EQ(server.command({"CONFIG", "SET", "maxmemory", "0"}), "OK");
+    ASSERT_EQ(server.command({"REPLICAOF", "127.0.0.1", "1"}), "OK");
+    EXPECT_THAT(lock.acquire(), Reports(0, Errc::read_only));
+    ASSERT_EQ(server.command({"REPLICAOF", "NO", "ONE"}), "OK");
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,148 @@
+// Rule D12: whose certificate is accepted, and what is said where one is not. Against redis-server
+// --tls-port.
+#include "tls_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+struct Certificates : TlsWorld {};
+
+TEST_F(Certificates, OfTheRightAuthorityForTheRightNameAreAccepted) {
+    TlsServer server{good, authority};
+    auto by_address = server.endpoint(authority);
+    auto by_name = by_address;
+    by_name.host = "localhost";
+    for (const auto& endpoint : {by_address, by_name}) {
+        RedisNodes nodes{std::vector{endpoint}, patient()};
+        Lock lock{nodes, the_resource, no_retry()};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_EQ(holder(*server), lock.owner());
+        EXPECT_THAT(lock.extend(), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_EQ(holder(*server), "(nil)");
+    }
+}
+
+TEST_F(Certificates, AreAskedForByTheUriToo) {
+    TlsServer server{good, authority};
+    RedisNodes nodes{{"rediss://127.0.0.1:" + std::to_string(server.port()) +
+                      "?ca_file=" + authority.certificate().string()},
+                     patient()};
+    Lock lock{nodes, the_resource, no_retry()};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+TEST_F(Certificates, ForAnotherNameAreRejected) {
+    TlsServer server{authority.issue({.names = {"elsewhere.example", "10.1.2.3"}}), authority};
+    auto endpoint = server.endpoint(authority);
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("IP address mismatch"));
+    endpoint.host = "localhost";
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("ostname mismatch"));
+    EXPECT_EQ(holder(*server), "(nil)");
+}
+
+TEST_F(Certificates, WithoutAnyNameAreRejected) {
+    TlsServer server{authority.issue({}), authority};
+    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("mismatch"));
+}
+
+// A name that is the beginning or the end of the right one is not it.
+TEST_F(Certificates, ForPartsOfTheNameAreRejected) {
+    for (const auto* const name :
+         {"redis", "redis.internal.example", "xredis.internal", "*.redis.internal"}) {
+        TlsServer server{authority.issue({.names = {name}}), authority};
+        auto endpoint = server.endpoint(authority);
+        endpoint.tls.server_name = "redis.internal";
+        EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch")) << name;
+    }
+}
+
+TEST_F(Certificates, AreComparedWithTheServerNameWhereOneIsGiven) {
+    TlsServer server{authority.issue({.names = {"redis.internal"}}), authority};
+    auto endpoint = server.endpoint(authority);
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));
+    endpoint.tls.server_name = "redis.internal";
+    EXPECT_THAT(acquire_from(endpoint), Succeeds());
+    TlsServer other{good, authority};
+    endpoint.port = other.port();
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));  // also where the host itself would do
+}
+
+TEST_F(Certificates, ThatHaveExpiredAreRejected) {
+    TlsServer server{authority.issue({.names = {"127.0.0.1"}, .valid_from = -48h, .valid_until = -24h}),
+                     authority};
+    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("certificate has expired"));
+}
+
+TEST_F(Certificates, ThatAreNotYetValidAreRejected) {
+    TlsServer server{authority.issue({.names = {"127.0.0.1"}, .valid_from = 24h, .valid_until = 48h}),
+                     authority};
+    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("certificate is not yet valid"));
+}
+
+TEST_F(Certificates, OfAnUnknownAuthorityAreRejected) {
+    TlsServer server{good, authority};
+    EXPECT_THAT(acquire_from(server.endpoint(stranger)), IsRejectedFor("certificate verify failed"));
+}
+
+// Without ca_file the system's authorities are trusted; ours is none of them.
+TEST_F(Certificates, AreNotTrustedByDefault) {
+    TlsServer server{good, authority};
+    auto endpoint = server.endpoint(authority);
+    endpoint.tls.ca_file.clear();
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("certificate verify failed"));
+}
+
+/// What the server insists on; the two versions of TLS tell the client at different times.
+struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
+    TlsServer server{good, authority, Clients::show_a_certificate,
+                     RedisConfig{}.line(std::string{"tls-protocols "} + GetParam())};
+};
+INSTANTIATE_TEST_SUITE_P(With, ClientCertificates, testing::Values("TLSv1.2", "TLSv1.3"),
+                         [](const auto& info) {
+                             return std::string{info.param}.substr(3, 2) + info.param[6];
+                         });
+
+TEST_P(ClientCertificates, AreShownWhereTheServerAsks) {
+    EXPECT_THAT(acquire_from(server.endpoint(authority, authority.issue({}))), Succeeds());
+}
+
+TEST_P(ClientCertificates, ThatAreMissingAreReported) {
+    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("TLS: "));
+}
+
+TEST_P(ClientCertificates, OfAStrangerAreReported) {
+    const auto theirs = stranger.issue({});
+    EXPECT_THAT(acquire_from(server.endpoint(authority, theirs)), IsRejectedFor("TLS: "));
+}
+
+// D7, A3. Nobody's certificate gets better by trying again: one attempt, and no round waits for that node.
+TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
+    TlsServer server{good, authority};
+    RedisNodes nodes{std::vector{server.endpoint(stranger)}, patient()};
+    Lock lock{nodes, the_resource, {.retry = {.attempts = 5, .delay = 1ms}}};
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_EQ(result.attempts(), 1);
+}
+
+// A3. One bad certificate of three costs nothing but its vote.
+TEST_F(Certificates, ThatAreBadOnAMinorityDoNotMatter) {
+    TlsServer one{good, authority};
+    TlsServer two{good, authority};
+    TlsServer bad{authority.issue({.names = {"elsewhere.example"}}), authority};
+    for (const auto round : {Round::sequential, Round::all_at_once}) {
+        RedisNodes nodes{
+            std::vector{bad.endpoint(authority), one.endpoint(authority), two.endpoint(authority)},
+            patient(round)};
+        Lock lock{nodes, the_resource, no_retry()};
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            EXPECT_THAT(lock.extend(), Succeeds());
+            EXPECT_THAT(lock.release(), Succeeds());
+        }
+    }
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,201 @@
+// Section D once more, over TLS: nothing that networks and servers do takes longer, or comes out otherwise.
+#include "support/tcp_proxy.hpp"
+#include "tls_world.hpp"
+
+#include <deque>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+using support::TcpProxy;
+
+/// Three servers with TLS, each behind a link.
+class TlsFaults : public TlsWorld, public testing::WithParamInterface<Round> {
+protected:
+    TlsFaults() {
+        for (auto& server : servers) {
+            auto& link = links.emplace_back(server.port());
+            endpoints.push_back(server.endpoint(authority));
+            endpoints.back().port = link.port();
+        }
+    }
+
+    RedisNodes nodes(milliseconds budget = 5s) const {
+        return RedisNodes{endpoints, {.node_timeout = budget, .round = GetParam()}};
+    }
+
+    /// All three have granted and let go.
+    static void warm_up(RedisNodes& nodes) {
+        int round = 0;
+        ASSERT_TRUE(wait_until([&] {
+            Lock lock{nodes, "warm up " + std::to_string(++round), no_retry()};
+            (void)lock.acquire();
+            return count(lock.release(), Vote::granted) == 3;
+        }));
+    }
+
+    std::array<TlsServer, 3> servers{TlsServer{good, authority}, TlsServer{good, authority},
+                                     TlsServer{good, authority}};
+    std::deque<TcpProxy> links{};
+    std::vector<Endpoint> endpoints{};
+};
+
+INSTANTIATE_TEST_SUITE_P(In, TlsFaults, testing::Values(Round::sequential, Round::all_at_once),
+                         [](const auto& info) { return info.param == Round::sequential ? "Turn" : "OneGo"; });
+
+/// Nobody granted, and a majority is known to be broken.
+MATCHER(IsBroken, "is broken") {
+    const auto broken =
+        std::ranges::count(arg.nodes(), std::error_code{Errc::connection_failed}, &NodeReport::cause);
+    return arg.error() == Errc::no_quorum && count(arg, Vote::granted) == 0 && broken >= 2;
+}
+
+void use(RedisNodes& nodes, const std::string& resource = the_resource) {
+    Lock lock{nodes, resource, no_retry(60s)};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+// D12. Nothing that can be read passes the link.
+TEST_P(TlsFaults, WhatPassesCannotBeRead) {
+    auto nodes = this->nodes();
+    use(nodes);
+    for (const auto& link : links) {
+        EXPECT_EQ(link.traffic().commands, 0U);
+        EXPECT_GT(link.traffic().request_bytes, 0U);
+    }
+}
+
+// D2. Handshake, greeting and replies, byte by byte.
+TEST_P(TlsFaults, ATrickleIsUnderstood) {
+    for (auto& link : links) link.trickle();
+    auto nodes = this->nodes(20s);
+    use(nodes);
+    use(nodes);
+}
+
+// D2, A9. A handshake that trickles too slowly is late, though each byte is in time.
+TEST_P(TlsFaults, AHandshakeThatTricklesTooSlowlyIsLate) {
+    auto nodes = this->nodes(300ms);
+    for (auto& link : links) link.trickle(50ms);
+    Lock lock{nodes, the_resource, no_retry()};
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result, Reports(0, Errc::timed_out));
+}
+
+TEST_P(TlsFaults, AResourceOfAMegabyteFits) {
+    auto nodes = this->nodes();
+    use(nodes, std::string(1U << 20U, 'r'));
+    for (auto& link : links) link.delay(2ms);
+    use(nodes, std::string(1U << 20U, 's'));
+}
+
+// D1. Late replies are drained over TLS as they are without.
+TEST_P(TlsFaults, ALateGrantDoesNotGrantTheNextAcquire) {
+    auto nodes = this->nodes(300ms);
+    warm_up(nodes);
+    for (auto& link : links) link.hold();
+    Lock first{nodes, the_resource, no_retry()};
+    EXPECT_THAT(first.acquire(), FailsWith(Errc::no_quorum));
+    for (auto& server :
+         servers)  // set and released; the order is told by the key of somebody else that stays
+        ASSERT_TRUE(wait_until([&] { return occupy(*server) == "OK"; }));
+    for (auto& link : links) link.release();
+    Lock second{nodes, the_resource, no_retry()};
+    EXPECT_TRUE(wait_until([&] {
+        const auto result = second.acquire();
+        EXPECT_EQ(count(result, Vote::granted), 0U);
+        return result.error() == Errc::held_by_other;
+    }));
+}
+
+// D4. Wherever the handshake is cut off, nothing is counted, and the next connection is fine.
+TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
+    for (const std::size_t at : {0U, 1U, 5U, 6U, 100U, 127U, 500U, 800U, 1'000U, 1'200U}) {
+        auto nodes = this->nodes();
+        for (auto& link : links) link.cut_after(at);
+        Lock lock{nodes, "cut at " + std::to_string(at), no_retry()};
+        const auto result = lock.acquire();
+        EXPECT_THAT(result, IsBroken()) << at;
+        for (auto& link : links) link.heal();
+        EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); })) << at;
+    }
+}
+
+// D1. Bytes that are no TLS end the connection; they are nobody's certificate, so trying again makes sense.
+TEST_P(TlsFaults, GibberishEndsTheConnection) {
+    auto nodes = this->nodes();
+    warm_up(nodes);
+    for (auto& link : links) link.babble("+OK\r\n");
+    EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), IsBroken());
+    for (auto& link : links) link.heal();
+    Lock another{nodes, "another", no_retry()};  // the SET was carried out, and may have left its key
+    EXPECT_TRUE(wait_until([&] { return static_cast<bool>(another.acquire()); }));
+}
+
+// A3, D4. A node that freezes, before or after the handshake, costs its budget once.
+TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
+    auto warm = this->nodes(1s);
+    warm_up(warm);
+    auto cold = this->nodes(1s);
+    servers[0]->freeze();
+    for (auto* const nodes : {&warm, &cold}) {
+        EXPECT_THAT(time_taken([&] { use(*nodes); }), LastsAtMost(3 * 1s + 2s));
+        int costly = 0;
+        for (int i = 0; i < 10; ++i) costly += time_taken([&] { use(*nodes); }) >= 1s ? 1 : 0;
+        EXPECT_EQ(costly, 0);
+    }
+    servers[0]->thaw();
+    for (auto* const nodes : {&warm, &cold}) warm_up(*nodes);
+}
+
+// D4. One that was killed and came back is greeted anew: handshake, and all.
+TEST_P(TlsFaults, ANodeThatWasKilledIsUsedAgainWhenItIsBack) {
+    auto nodes = this->nodes();
+    warm_up(nodes);
+    servers[1]->kill();
+    use(nodes);
+    use(nodes);
+    servers[1]->restart();
+    warm_up(nodes);
+}
+
+// D9. Threads share the nodes; each connection has a session of its own.
+TEST_P(TlsFaults, ThreadsShareTheNodes) {
+    auto nodes = this->nodes();
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 6; ++i)
+        threads.emplace_back([&, i] {
+            for (int round = 0; round < 10; ++round) use(nodes, "orders:" + std::to_string(i));
+        });
+    for (int i = 0; i < 5; ++i) links[static_cast<std::size_t>(i) % 3].delay(2ms * i);
+}
+
+struct Mismatch : TlsWorld {};
+
+// A3. Who speaks plainly to a port with TLS is not understood, which is no grant and no exception.
+TEST_F(Mismatch, APlainClientGetsNowhereOnATlsPort) {
+    TlsServer server{good, authority};
+    auto endpoint = server.endpoint(authority);
+    endpoint.tls = {};
+    const auto result = acquire_from(endpoint, {.node_timeout = 1s});
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_EQ(result.nodes()[0].vote, Vote::unknown);
+    EXPECT_EQ(holder(*server), "(nil)");
+}
+
+TEST_F(Mismatch, ATlsClientGetsNowhereOnAPlainPort) {
+    TlsServer server{good, authority};
+    auto endpoint = server.endpoint(authority);
+    endpoint.port = server->port();
+    const auto result = acquire_from(endpoint, {.node_timeout = 1s});
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_EQ(result.nodes()[0].vote, Vote::unknown);
+    EXPECT_FALSE(result.nodes()[0].sent);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,122 @@
+// Rule A10 for TLS: what cannot be used is refused where the nodes are made, naming node and field; no server
+// needed.
+#include "forked_child.hpp"
+#include "tls_world.hpp"
+
+#include <fcntl.h>
+
+#include <fstream>
+
+namespace redlock::test {
+namespace {
+
+struct TlsFiles : TlsWorld {
+    /// What the constructor says against it; empty if nothing.
+    static std::string refusal(const Endpoint& endpoint) {
+        try {
+            RedisNodes nodes{std::vector{endpoint}, patient()};
+            return {};
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+    }
+
+    std::string written(const std::string& name, const std::string& text) {
+        const auto path = directory / name;
+        std::ofstream{path} << text;
+        return path;
+    }
+
+    Endpoint endpoint{.host = "127.0.0.1",
+                      .port = 6379,
+                      .tls = {.enabled = true,
+                              .ca_file = authority.certificate(),
+                              .certificate = good.certificate,
+                              .key = good.key}};
+};
+
+TEST_F(TlsFiles, ThatCanBeReadAreAccepted) {
+    EXPECT_EQ(refusal(endpoint), "");
+    endpoint.tls = {.enabled = true};
+    EXPECT_EQ(refusal(endpoint), "");
+}
+
+TEST_F(TlsFiles, ThatAreMissingAreRefusedByTheirField) {
+    for (auto [field, name] :
+         {std::pair{&Tls::ca_file, "tls.ca_file"}, std::pair{&Tls::certificate, "tls.certificate"},
+          std::pair{&Tls::key, "tls.key"}}) {
+        auto broken = endpoint;
+        broken.tls.*field = directory / "missing";
+        EXPECT_THAT(refusal(broken), HasSubstr(name));
+        EXPECT_THAT(refusal(broken), HasSubstr("127.0.0.1:6379"));
+        EXPECT_THAT(refusal(broken), HasSubstr("No such file or directory"));
+    }
+}
+
+TEST_F(TlsFiles, ThatCannotBeReadAreRefusedByTheirField) {
+    const auto garbage = written("garbage", "no PEM at all\n");
+    const auto empty = written("empty", "");
+    for (auto [field, name] :
+         {std::pair{&Tls::ca_file, "tls.ca_file"}, std::pair{&Tls::certificate, "tls.certificate"},
+          std::pair{&Tls::key, "tls.key"}})
+        for (const std::string& file : {garbage, empty, directory.path().string()}) {
+            auto broken = endpoint;
+            broken.tls.*field = file;
+            EXPECT_THAT(refusal(broken), HasSubstr(name)) << file;
+        }
+}
+
+TEST_F(TlsFiles, ThatNobodyMayReadAreRefusedByTheirField) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+    std::filesystem::permissions(good.key, std::filesystem::perms::none);
+    EXPECT_THAT(refusal(endpoint), HasSubstr("tls.key"));
+}
+
+TEST_F(TlsFiles, ComeInPairs) {
+    auto lonely = endpoint;
+    lonely.tls.key.clear();
+    EXPECT_THAT(refusal(lonely), HasSubstr("tls.certificate and key"));
+    lonely = endpoint;
+    lonely.tls.certificate.clear();
+    EXPECT_THAT(refusal(lonely), HasSubstr("tls.certificate and key"));
+}
+
+TEST_F(TlsFiles, ThatDoNotBelongTogetherAreRefused) {
+    endpoint.tls.key = authority.issue({}).key;
+    EXPECT_THAT(refusal(endpoint), HasSubstr("tls.key"));
+}
+
+// E. A key with a password is refused; nobody is asked for it on a terminal, and nobody waits for an answer.
+TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
+    const auto locked = authority.issue({.password = "open sesame"});
+    endpoint.tls.certificate = locked.certificate;
+    endpoint.tls.key = locked.key;
+    int silence[2];
+    ASSERT_EQ(::pipe(silence), 0);
+    ForkedChild child{[&](auto say) {
+        ::setsid();                        // no terminal
+        ::dup2(silence[0], STDIN_FILENO);  // and nobody who types
+        const auto words = refusal(endpoint);
+        say(words.find("tls.key") != std::string::npos ? "refused" : words);
+    }};
+    EXPECT_EQ(child.hear(), "refused");
+    ::close(silence[0]);
+    ::close(silence[1]);
+}
+
+// D10. The files are read once: a child of fork() that can no longer see them locks all the same.
+TEST_F(TlsFiles, AreNotNeededAgainAfterFork) {
+    TlsServer server{good, authority, Clients::show_a_certificate};
+    RedisNodes nodes{std::vector{server.endpoint(authority, authority.issue({}))}, patient()};
+    ASSERT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), Succeeds());
+    std::filesystem::remove_all(directory.path());
+    ForkedChild child{[&](auto say) {
+        Lock lock{nodes, the_resource, no_retry()};
+        say(lock.acquire() ? "acquired" : "not acquired");
+        (void)lock.release();
+    }};
+    EXPECT_EQ(child.hear(), "acquired");
+}
+
+}  // namespace
+}  // namespace redlock::test

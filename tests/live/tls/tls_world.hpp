@@ -1,0 +1,87 @@
+// Servers that speak TLS, and an authority that signs what each test asks for.
+//
+//     TlsServer server{world.authority.issue({.names = {"localhost"}}), world.authority};
+//     RedisNodes nodes{{server.by_name(world.authority)}, {...}};
+#pragma once
+
+#include "live_world.hpp"
+#include "support/certificates.hpp"
+#include "support/reserved_port.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+using support::Authority;
+using support::CertificateFiles;
+using support::ReservedPort;
+using support::Subject;
+using support::TemporaryDirectory;
+
+/// Who has to show a certificate.
+enum class Clients : bool { are_anybody, show_a_certificate };
+
+/// A redis-server with TLS on a port of its own, beside the plain one.
+class TlsServer {
+public:
+    TlsServer(const CertificateFiles& files, const Authority& authority,
+              Clients clients = Clients::are_anybody, RedisConfig config = {})
+        : server_(
+              config.line("tls-port " + std::to_string(port_.number()))
+                  .line("tls-cert-file " + files.certificate.string())
+                  .line("tls-key-file " + files.key.string())
+                  .line("tls-ca-cert-file " + authority.certificate().string())
+                  .line(clients == Clients::are_anybody ? "tls-auth-clients no" : "tls-auth-clients yes")) {}
+
+    RedisServer& operator*() noexcept { return server_; }
+    RedisServer* operator->() noexcept { return &server_; }
+    std::uint16_t port() const noexcept { return port_.number(); }
+
+    /// 127.0.0.1, trusting what that authority has signed.
+    Endpoint endpoint(const Authority& authority) const {
+        Endpoint result{.host = "127.0.0.1", .port = port()};
+        result.tls = {.enabled = true, .ca_file = authority.certificate()};
+        return result;
+    }
+    Endpoint endpoint(const Authority& authority, const CertificateFiles& ours) const {
+        auto result = endpoint(authority);
+        result.tls.certificate = ours.certificate;
+        result.tls.key = ours.key;
+        return result;
+    }
+
+private:
+    ReservedPort port_{};
+    RedisServer server_;
+};
+
+/// An authority, and another one.
+struct TlsWorld : testing::Test {
+    TemporaryDirectory directory{};
+    Authority authority{directory / "authority"};
+    Authority stranger{directory / "stranger"};
+    CertificateFiles good = authority.issue({.names = {"localhost", "127.0.0.1"}});
+};
+
+inline NodesOptions patient(Round round = Round::sequential) {
+    return {.node_timeout = 5s, .round = round};
+}
+
+/// One attempt on one node.
+inline Result acquire_from(const Endpoint& endpoint, NodesOptions options = patient()) {
+    RedisNodes nodes{std::vector{endpoint}, options};
+    return Lock{nodes, the_resource, no_retry()}.acquire();
+}
+
+/// The node is refused, or refuses us, for a certificate; its report says why.
+MATCHER_P(IsRejectedFor, reason, std::string{"is rejected for "} + reason) {
+    const NodeReport& report = arg.nodes()[0];
+    *result_listener << report.cause.message() << " (" << report.detail << ")";
+    return report.vote == Vote::unknown && report.cause == Errc::authentication_failed &&
+           report.detail.find(reason) != std::string::npos;
+}
+
+}  // namespace redlock::test

@@ -1,0 +1,270 @@
+// Rules A1 to A12 but for time: what counts as a vote, what is cleaned up, what is retried. Deadlines and
+// cancellation are in patience_test.cpp, pauses in retry_test.cpp, the arithmetic in validity_test.cpp.
+#include "world.hpp"
+
+namespace redlock::test {
+namespace {
+
+// ---- Votes.
+
+// A7. Only a grant is a grant: unknown votes never count, whatever their cause.
+TEST(Acquire, NeverCountsAnUnknownVote) {
+    for (const auto cause : {Errc::authentication_failed, Errc::permission_denied, Errc::read_only,
+                             Errc::loading, Errc::out_of_memory, Errc::quarantined, Errc::wrong_type,
+                             Errc::unexpected_reply, Errc::server_busy, Errc::server_error}) {
+        World world;
+        world.lie(cause, 0, 1, 2);
+        const auto result = world.lock(no_retry()).acquire();
+        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+        EXPECT_EQ(result.nodes()[0].cause, cause);
+    }
+}
+
+// A7. An error is never counted as "taken" either: one refusal and three errors of five are the nodes' fault.
+TEST(Acquire, NeverTakesAnErrorForARefusal) {
+    World world;
+    world.occupy(1h, 0);
+    world.lie(Errc::server_error, 1, 2, 3);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
+    world.occupy(1h, 1, 4);
+    world.heal(1);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
+}
+
+// A7. A grant whose reply is lost is unknown, and its key is removed with the others.
+TEST(Acquire, DoesNotCountAGrantItNeverHeardOf) {
+    World world;
+    world.lose_replies_of(0, 1, 2);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_TRUE(world.clean());
+}
+
+// A1. Split votes: clients with some nodes each; nobody wins, everybody cleans up. A quorum of nodes
+// answered, so it is the others who stood in the way.
+TEST(Acquire, LosesASplitVote) {
+    World world;
+    world.occupy(1h, 0, 1);
+    world.cut(4);
+    const auto result = world.lock(no_retry()).acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other)) << "2 grants, 2 refusals, 1 unknown";
+    EXPECT_EQ(world.owner_on(2), "");
+    EXPECT_EQ(world.owner_on(3), "");
+}
+
+// A4. Of an even number half is not enough, neither to hold nor to keep others out of the other half.
+TEST(Acquire, NeedsMoreThanHalfOfAnEvenNumber) {
+    World world{4};
+    world.occupy(1h, 0, 1);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_EQ(world.held_by({}), 2U);
+}
+
+// A3. Every node is tried, though the first ones already made a majority, or none.
+TEST(Acquire, TriesEveryNode) {
+    World world;
+    auto lock = world.lock();
+    const auto result = lock.acquire();
+    for (const auto& node : result.nodes()) EXPECT_EQ(node.vote, Vote::granted);
+    EXPECT_EQ(world.held_by(lock.owner()), 5U);
+}
+
+// A3. One round costs at most the sum of the budgets, with every node hung.
+TEST(Acquire, IsBoundedByTheBudgets) {
+    World world{5, 50ms};
+    world.silence(0, 1, 2, 3, 4);
+    auto lock = world.lock(no_retry());
+    EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)); }),
+                Lasts(5 * 50ms + 50ms));
+}
+
+// A4. Everything down is a circumstance: the same object works once the nodes are up.
+TEST(Acquire, WorksWithTheSameObjectOnceTheNodesComeUp) {
+    World world;
+    world.cut_all();
+    auto lock = world.lock();
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    for (const auto& node : result.nodes()) EXPECT_EQ(node.cause, Errc::connection_failed);
+    world.heal_all();
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// ---- Cleaning up (A2).
+
+// A2, B1. What a failed attempt may have left is deleted on every node that a byte was sent to, and on no
+// other.
+TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
+    World world;
+    world.occupy(1h, 0);
+    world.cut(1);
+    world.silence(2);
+    world.back_off(3);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 2 4"));
+}
+
+// A2. If nothing was sent, there is nothing to delete.
+TEST(AFailedAcquire, DeletesNothingWhereNothingWasSent) {
+    World world;
+    world.cut_all();
+    (void)world.lock(no_retry()).acquire();
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms"));
+}
+
+// B5. A SET that a frozen node executes late does not outlive the release behind it.
+TEST(AFailedAcquire, LeavesNothingOnANodeThatThawsLater) {
+    World world;
+    world.silence(0, 1, 2);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
+    world.heal_all();
+    EXPECT_TRUE(world.clean());
+}
+
+// A2. Also when the votes were enough but came too late.
+TEST(AFailedAcquire, GivesBackAMajorityWonTooLate) {
+    World world{3, 900ms};
+    world.slow(0, 900ms);
+    world.slow(1, 88ms);
+    EXPECT_THAT(world.lock(no_retry(1s)).acquire(), FailsWith(Errc::validity_exhausted));
+    EXPECT_TRUE(world.clean());
+}
+
+// A2. It leaves the lock as free as before.
+TEST(AFailedAcquire, LeavesTheLockFree) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    auto lock = world.lock();
+    (void)lock.acquire();
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+}
+
+// ---- Owners (A5, A6).
+
+// A5. A late delete of attempt 1 must not remove attempt 2: each has an owner of its own.
+TEST(Acquire, SignsEachAttemptAfresh) {
+    World world;
+    world.occupy(300ms, 0, 1, 2);
+    world.silence(4);
+    auto lock = world.lock({.retry = {.attempts = 10}});
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(world.diary.owners_met(), static_cast<std::size_t>(result.attempts()));
+    world.heal(4);  // and executes the deletes of the failed attempts now
+    EXPECT_EQ(world.held_by(lock.owner()), 5U);
+}
+
+// A6. Without entropy there is no acquire: nothing is sent, the system's own code is the reason.
+TEST(Acquire, SendsNothingWithoutEntropy) {
+    World world;
+    world.entropy.dry_up_after(0);
+    auto lock = world.lock();
+    const auto result = lock.acquire();
+    EXPECT_EQ(result.error(), std::errc::io_error);
+    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(result.nodes(), IsEmpty());
+    EXPECT_EQ(lock.owner(), "");
+}
+
+// A12. No round, so no attempt.
+TEST(Acquire, CountsNoAttemptWithoutEntropy) {
+    World world;
+    world.entropy.dry_up_after(0);
+    EXPECT_EQ(world.lock().acquire().attempts(), 0);
+}
+
+// A6. Entropy that fails at a retry ends it; the first attempt had been cleaned up.
+TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    world.entropy.dry_up_after(1);
+    EXPECT_EQ(world.lock().acquire().error(), std::errc::io_error);
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
+}
+
+// ---- What is worth a retry.
+
+// D7. Causes that pass by themselves are tried again.
+TEST(Acquire, RetriesWhatPassesByItself) {
+    for (const auto cause : {Errc::loading, Errc::out_of_memory, Errc::quarantined, Errc::server_busy,
+                             Errc::unexpected_reply, Errc::timed_out, Errc::connection_failed}) {
+        World world;
+        world.lie(cause, 0, 1, 2);
+        world.after(50ms, [&] { world.heal_all(); });
+        EXPECT_THAT(world.lock().acquire(), Succeeds()) << make_error_code(cause).message();
+    }
+}
+
+// D7. Causes that stay until an operator acts are not, if they rule out a majority.
+TEST(Acquire, DoesNotRetryWhatOnlyAnOperatorCanMend) {
+    for (const auto cause : {Errc::authentication_failed, Errc::permission_denied, Errc::read_only,
+                             Errc::wrong_type, Errc::server_error}) {
+        World world;
+        world.lie(cause, 0, 1, 2);
+        const auto result = world.lock().acquire();
+        EXPECT_EQ(result.attempts(), 1) << make_error_code(cause).message();
+        EXPECT_THAT(world.clock.pauses(), IsEmpty());
+    }
+}
+
+// D7. Where the others could still make a majority, it is tried again.
+TEST(Acquire, RetriesWhileTheOtherNodesCouldMakeAQuorum) {
+    World world;
+    world.lie(Errc::read_only, 0, 1);
+    world.cut(2);
+    world.after(50ms, [&] { world.heal(2); });
+    EXPECT_THAT(world.lock().acquire(), Succeeds());
+}
+
+// A8. So is a majority won too late: the nodes may be faster the next time.
+TEST(Acquire, RetriesAMajorityWonTooLate) {
+    World world{3, 900ms};
+    world.slow(0, 900ms);
+    world.slow(1, 88ms);
+    world.after(1s, [&] { world.heal_all(); });
+    EXPECT_THAT(world.lock({.ttl = 1s}).acquire(), Succeeds());
+}
+
+// ---- The report (A12).
+
+// A12. For each node its name, its vote, its cause and how long it took.
+TEST(Acquire, ReportsEachNode) {
+    World world;
+    world.occupy(1h, 0);
+    world.cut(1);
+    world.silence(2);
+    world.lie(Errc::loading, 3);
+    world.slow(4, 7ms);
+    const auto result = world.lock(no_retry()).acquire();
+    const auto nodes = result.nodes();
+    ASSERT_THAT(nodes, SizeIs(5));
+
+    const auto expect = [&](std::size_t node, Vote vote, std::error_code cause, Clock::duration took,
+                            bool sent) {
+        EXPECT_EQ(nodes[node].name, "node" + std::to_string(node));
+        EXPECT_EQ(nodes[node].vote, vote);
+        EXPECT_EQ(nodes[node].cause, cause);
+        EXPECT_THAT(nodes[node].took, Lasts(took));
+        EXPECT_EQ(nodes[node].sent, sent);
+    };
+    expect(0, Vote::refused, {}, 0ms, true);
+    expect(1, Vote::unknown, Errc::connection_failed, 0ms, false);
+    expect(2, Vote::unknown, Errc::timed_out, 50ms, true);
+    expect(3, Vote::unknown, Errc::loading, 0ms, true);
+    expect(4, Vote::granted, {}, 7ms, true);
+}
+
+// A12. It reports the last round, and how many there were.
+TEST(Acquire, ReportsTheLastAttempt) {
+    World world;
+    world.cut_all();
+    world.after(1ms, [&] { world.heal_all(), world.occupy(1h, 0, 1, 2); });
+    const auto result = world.lock({.retry = {.attempts = 2}}).acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.attempts(), 2);
+    EXPECT_EQ(result.nodes()[0].vote, Vote::refused);
+}
+
+}  // namespace
+}  // namespace redlock::test

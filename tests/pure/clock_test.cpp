@@ -1,0 +1,72 @@
+// Rule C5: time as an argument, and the real clock in so far as it can be tried without waiting.
+#include "world.hpp"
+
+namespace redlock::test {
+namespace {
+
+using Hours = std::chrono::hours;
+using FloatSeconds = std::chrono::duration<double>;
+
+constexpr Clock::time_point noon{Hours{12}};
+
+TEST(ADeadlineAfter, IsThatMuchLater) {
+    EXPECT_EQ(deadline_after(noon, 3s), noon + 3s);
+    EXPECT_EQ(deadline_after(noon, Hours{2}), noon + 2h);
+    EXPECT_EQ(deadline_after(noon, FloatSeconds{0.5}), noon + 500ms);
+}
+
+// A positive span never becomes none by rounding.
+TEST(ADeadlineAfter, RoundsUp) {
+    EXPECT_EQ(deadline_after(noon, FloatSeconds{1e-12}), noon + 1ns);
+}
+
+TEST(ADeadlineAfter, IsNowForWhatIsOver) {
+    EXPECT_EQ(deadline_after(noon, 0s), noon);
+    EXPECT_EQ(deadline_after(noon, -1ns), noon);
+    EXPECT_EQ(deadline_after(noon, Hours::min()), noon);
+    EXPECT_EQ(deadline_after(noon, FloatSeconds{-1e300}), noon);
+}
+
+TEST(ADeadlineAfter, IsNeverForWhatIsTooLong) {
+    EXPECT_EQ(deadline_after(noon, Hours::max()), Clock::never());
+    EXPECT_EQ(deadline_after(noon, std::chrono::milliseconds::max()), Clock::never());
+    EXPECT_EQ(deadline_after(noon, Clock::duration::max()), Clock::never());
+    EXPECT_EQ(deadline_after(noon, FloatSeconds{1e300}), Clock::never());
+}
+
+// C5. It never steps back.
+TEST(BootClock, NeverStepsBack) {
+    auto last = boot_clock().now();
+    for (int reading = 0; reading < 10'000; ++reading) {
+        const auto now = boot_clock().now();
+        ASSERT_LE(last, now);
+        last = now;
+    }
+}
+
+TEST(BootClock, DoesNotSleepForAnInstantThatHasPassed) {
+    boot_clock().sleep_until(boot_clock().now() - 1h, {});
+    boot_clock().sleep_until(Clock::time_point::min(), {});
+}
+
+TEST(BootClock, DoesNotSleepOnceStopped) {
+    std::stop_source source;
+    source.request_stop();
+    boot_clock().sleep_until(Clock::never(), source.get_token());
+}
+
+// ---- The tests' own clock.
+
+TEST(ManualClock, LetsEventsHappenOnTheWay) {
+    World world;
+    std::vector<Clock::duration> seen;
+    const auto start = world.clock.now();
+    for (const auto span : {30ms, 10ms, 20ms})
+        world.after(span, [&] { seen.push_back(world.clock.now() - start); });
+    world.pass(25ms);
+    EXPECT_EQ(seen, (std::vector<Clock::duration>{10ms, 20ms}));
+    EXPECT_THAT(world.clock.now() - start, Lasts(25ms));
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,200 @@
+// Endpoint::parse: what it reads, what it refuses, and that no message shows a password (D11).
+#include "world.hpp"
+
+#include <redlock/endpoint.hpp>
+
+#include <stdexcept>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::string_literals;
+
+// ---- Addresses that are right.
+
+struct Good {
+    const char* name;
+    std::string uri;
+    Endpoint expected;
+};
+
+void PrintTo(const Good& address, std::ostream* out) {
+    *out << address.uri;
+}
+
+struct GoodAddresses : testing::TestWithParam<Good> {};
+
+TEST_P(GoodAddresses, AreRead) {
+    const auto endpoint = Endpoint::parse(GetParam().uri);
+    const auto& expected = GetParam().expected;
+    EXPECT_EQ(endpoint.host, expected.host);
+    EXPECT_EQ(endpoint.port, expected.port);
+    EXPECT_EQ(endpoint.unix_socket, expected.unix_socket);
+    EXPECT_EQ(endpoint.username, expected.username);
+    EXPECT_EQ(endpoint.password, expected.password);
+    EXPECT_EQ(endpoint.database, expected.database);
+    EXPECT_EQ(endpoint.tls.enabled, expected.tls.enabled);
+    EXPECT_EQ(endpoint.tls.ca_file, expected.tls.ca_file);
+    EXPECT_EQ(endpoint.tls.certificate, expected.tls.certificate);
+    EXPECT_EQ(endpoint.tls.key, expected.tls.key);
+    EXPECT_EQ(endpoint.tls.server_name, expected.tls.server_name);
+}
+
+const Good good[] = {
+    {"Host", "example.org", {.host = "example.org"}},
+    {"HostAndPort", "example.org:7000", {.host = "example.org", .port = 7000}},
+    {"Ipv4", "10.0.0.1:6379", {.host = "10.0.0.1"}},
+    {"Ipv6", "[::1]:7000", {.host = "::1", .port = 7000}},
+    {"Ipv6WithoutPort", "[2001:db8::1]", {.host = "2001:db8::1"}},
+    {"HostWithDash", "redis-1.local", {.host = "redis-1.local"}},
+    {"LeastPort", "h:1", {.host = "h", .port = 1}},
+    {"MostPort", "h:65535", {.host = "h", .port = 65535}},
+    {"Uri", "redis://example.org", {.host = "example.org"}},
+    {"UriWithSlash", "redis://example.org/", {.host = "example.org"}},
+    {"UriWithPort", "redis://example.org:7000", {.host = "example.org", .port = 7000}},
+    {"UriWithDatabase", "redis://example.org/3", {.host = "example.org", .database = 3}},
+    {"UriWithAll",
+     "redis://alice:secret@10.0.0.1:7000/15",
+     {.host = "10.0.0.1", .port = 7000, .username = "alice", .password = "secret", .database = 15}},
+    {"UriWithIpv6",
+     "redis://:pw@[::1]:7000/1",
+     {.host = "::1", .port = 7000, .password = "pw", .database = 1}},
+    {"PasswordOnly", "redis://:secret@h", {.host = "h", .password = "secret"}},
+    {"UserOnly", "redis://alice@h", {.host = "h", .username = "alice"}},
+    {"PercentEncoded",
+     "redis://al%69ce:p%40s%3As%2Fw%25@h",
+     {.host = "h", .username = "alice", .password = "p@s:s/w%"}},
+    {"PercentEncodedEitherCase", "redis://:%2f%2F@h", {.host = "h", .password = "//"}},
+    {"PercentEncodedUtf8", "redis://:%C3%BC@h", {.host = "h", .password = "\xC3\xBC"}},
+    {"PercentEncodedOnce", "redis://:%2541@h", {.host = "h", .password = "%41"}},
+    {"PlusIsAPlus", "redis://:a+b@h", {.host = "h", .password = "a+b"}},
+    {"PasswordWithColon", "redis://alice:a:b@h", {.host = "h", .username = "alice", .password = "a:b"}},
+    {"Unix", "unix:///run/redis.sock", {.unix_socket = "/run/redis.sock"}},
+    {"UnixWithDatabase", "unix:///run/redis.sock?db=2", {.unix_socket = "/run/redis.sock", .database = 2}},
+    {"UnixWithUser",
+     "unix://alice:secret@/run/redis.sock",
+     {.unix_socket = "/run/redis.sock", .username = "alice", .password = "secret"}},
+    {"UnixEncoded", "unix:///run/a%20b.sock", {.unix_socket = "/run/a b.sock"}},
+    {"Tls", "rediss://example.org:7000", {.host = "example.org", .port = 7000, .tls = {.enabled = true}}},
+    {"TlsWithFiles",
+     "rediss://:pw@h/1?ca_file=/etc/ca.pem&certificate=%2Fc.pem&key=/k.pem&server_name=redis.example",
+     {.host = "h",
+      .password = "pw",
+      .database = 1,
+      .tls = {.enabled = true,
+              .ca_file = "/etc/ca.pem",
+              .certificate = "/c.pem",
+              .key = "/k.pem",
+              .server_name = "redis.example"}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, GoodAddresses, testing::ValuesIn(good),
+                         [](const auto& test) { return test.param.name; });
+
+// ---- Addresses that are wrong.
+
+/// Each `uri` has the password "hunter2", if any.
+struct Bad {
+    const char* name;
+    std::string uri;
+    const char* part;
+};
+
+void PrintTo(const Bad& address, std::ostream* out) {
+    *out << address.uri;
+}
+
+struct BadAddresses : testing::TestWithParam<Bad> {};
+
+// D11. The error names the part that is wrong, and nothing of the password.
+TEST_P(BadAddresses, AreRefusedByPartWithoutThePassword) {
+    try {
+        (void)Endpoint::parse(GetParam().uri);
+        ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& refused) {
+        EXPECT_THAT(refused.what(), HasSubstr(GetParam().part));
+        EXPECT_THAT(refused.what(), Not(HasSubstr("hunter")));
+        EXPECT_THAT(refused.what(), Not(HasSubstr("unter2")));
+    }
+}
+
+const Bad bad[] = {
+    {"Empty", "", "empty"},
+    {"Blank", " ", "space"},
+    {"LeadingBlank", " h:6379", "space"},
+    {"TrailingNewline", "redis://h\n", "space"},
+    {"BlankInHost", "redis://a b", "space"},
+    {"NulInHost", "redis://h\0x"s, "control"},
+    {"NulInPassword", "redis://:hunter2\0@h"s, "control"},
+    {"SchemeUnknown", "http://h", "scheme"},
+    {"SchemeUnknownWithPassword", "mysql://alice:hunter2@h", "scheme"},
+    {"SchemeEmpty", "://h", "scheme"},
+    {"SchemeMissing", "alice:hunter2@h:6379", "scheme"},
+    {"SchemeAlone", "redis://", "host"},
+    {"HostMissing", "redis://:6379", "host"},
+    {"HostMissingAfterUser", "redis://alice:hunter2@", "host"},
+    {"HostMissingBare", ":6379", "host"},
+    {"HostIpv6WithoutBrackets", "::1", "host"},
+    {"HostIpv6Unclosed", "[::1", "host"},
+    {"HostIpv4InBrackets", "[10.0.0.1]", "host"},
+    {"PortEmpty", "h:", "port"},
+    {"PortZero", "redis://h:0", "port"},
+    {"PortTooLarge", "redis://h:65536", "port"},
+    {"PortHuge", "h:99999999999999999999", "port"},
+    {"PortNegative", "h:-1", "port"},
+    {"PortPlus", "h:+6379", "port"},
+    {"PortText", "redis://alice:hunter2@h:redis", "port"},
+    {"PortWithTail", "h:6379x", "port"},
+    {"PortAfterBracket", "[::1]6379", "port"},
+    {"PasswordWithSlash", "redis://alice:hunter2/x@h", "port"},
+    {"PasswordWithQuestionMark", "redis://alice:hunter2?x@h", "port"},
+    {"PasswordWithHash", "redis://alice:hunter2#x@h", "#"},
+    {"PasswordAsPort", "redis://h:hunter2", "port"},
+    {"PasswordAsDatabase", "redis://h/hunter2", "database"},
+    {"DatabaseNegative", "redis://h/-1", "database"},
+    {"DatabaseText", "redis://alice:hunter2@h/first", "database"},
+    {"DatabaseHuge", "redis://h/99999999999", "database"},
+    {"DatabaseWithTail", "redis://h/1/2", "database"},
+    {"PercentAtTheEnd", "redis://:hunter2%@h", "password"},
+    {"PercentWithoutHex", "redis://:hunter2%zz@h", "password"},
+    {"PercentHalf", "redis://:hunter2%4@h", "password"},
+    {"PercentInUser", "redis://al%ice:hunter2@h", "user"},
+    {"QueryUnknown", "redis://h?db=1", "query"},
+    {"QueryUnknownWithPassword", "redis://alice:hunter2@h?pass=hunter2", "query"},
+    {"QueryUnknownTls", "rediss://h?insecure=1", "query"},
+    {"QueryTlsWithoutTls", "redis://h?ca_file=/ca.pem", "query"},
+    {"QueryWithoutValue", "rediss://h?ca_file", "query"},
+    {"UnixWithoutPath", "unix://", "path"},
+    {"UnixRelative", "unix://redis.sock", "path"},
+    {"UnixWithHost", "unix://h/redis.sock", "host"},
+    {"UnixDatabaseText", "unix:///r.sock?db=x", "database"},
+    {"UnixDatabaseNegative", "unix:///r.sock?db=-1", "database"},
+    {"UnixQueryUnknown", "unix:///r.sock?port=1", "query"},
+    {"UnixPathTooLong", "unix:///" + std::string(200, 'x'), "path"},
+    {"UnixPathWithNul", "unix:///r%00.sock", "path"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, BadAddresses, testing::ValuesIn(bad),
+                         [](const auto& test) { return test.param.name; });
+
+// ---- Names.
+
+// D11. For reports and logs: where it is, and no secrets.
+TEST(AnEndpointsName, SaysWhereItIs) {
+    EXPECT_EQ(Endpoint::parse("h").name(), "h:6379");
+    EXPECT_EQ(Endpoint::parse("redis://alice:hunter2@10.0.0.1:7000/3").name(), "10.0.0.1:7000");
+    EXPECT_EQ(Endpoint::parse("[::1]:7000").name(), "[::1]:7000");
+    EXPECT_EQ(Endpoint::parse("unix://:hunter2@/run/redis.sock?db=1").name(), "/run/redis.sock");
+}
+
+// Made by hand, without a URI.
+TEST(AnEndpoint, HasRedissDefaults) {
+    const Endpoint endpoint{.host = "h"};
+    EXPECT_EQ(endpoint.port, 6379);
+    EXPECT_EQ(endpoint.database, 0);
+    EXPECT_EQ(endpoint.password, "");
+    EXPECT_FALSE(endpoint.tls.enabled);
+}
+
+}  // namespace
+}  // namespace redlock::test

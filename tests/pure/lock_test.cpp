@@ -1,0 +1,268 @@
+// The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
+#include "world.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <type_traits>
+
+namespace redlock::test {
+namespace {
+
+static_assert(!std::is_copy_constructible_v<Lock> && !std::is_copy_assignable_v<Lock>);
+static_assert(std::is_nothrow_move_constructible_v<Lock> && std::is_nothrow_move_assignable_v<Lock>);
+
+// ---- Free.
+
+struct AFreeLock : testing::Test {
+    World world;
+    Lock lock = world.lock({.ttl = 10s});
+};
+
+// Constructing does no I/O.
+TEST_F(AFreeLock, HasSentNothing) {
+    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_EQ(world.diary.owners_met(), 0U);
+}
+
+TEST_F(AFreeLock, AnswersThatItIsFree) {
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_EQ(lock.resource(), the_resource);
+}
+
+TEST_F(AFreeLock, HasNothingToExtendOrRelease) {
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
+    EXPECT_THAT(lock.extend(1h), FailsWith(Errc::not_held));
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+    lock.unlock();
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+TEST_F(AFreeLock, IsHeldAfterEachKindOfAcquire) {
+    const auto expect_held_after = [this](auto acquire) {
+        EXPECT_TRUE(static_cast<bool>(acquire()));
+        EXPECT_TRUE(lock.valid());
+        EXPECT_THAT(lock.owner(), SizeIs(40));
+        (void)lock.release();
+    };
+    expect_held_after([&] { return lock.acquire(); });
+    expect_held_after([&] { return lock.acquire(std::stop_token{}); });
+    expect_held_after([&] { return lock.try_acquire(); });
+    expect_held_after([&] { return lock.acquire_for(1s); });
+    expect_held_after([&] { return lock.acquire_until(world.clock.now() + 1s); });
+    expect_held_after([&] { return lock.lock(), true; });
+    expect_held_after([&] { return lock.try_lock(); });
+    expect_held_after([&] { return lock.try_lock_for(1s); });
+    expect_held_after([&] { return lock.try_lock_until(world.clock.now() + 1s); });
+}
+
+TEST_F(AFreeLock, SendsNothingWhenDestroyed) {
+    { const auto gone = std::move(lock); }
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// S12. try_acquire makes one attempt, whatever the option says.
+TEST_F(AFreeLock, TriesOnceWithTryAcquire) {
+    world.occupy(1h, 0, 1, 2);
+    EXPECT_EQ(lock.try_acquire().attempts(), 1);
+    EXPECT_EQ(lock.acquire().attempts(), 3);
+}
+
+// ---- Held.
+
+struct AHeldLock : AFreeLock {
+    AHeldLock() {
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        owner = lock.owner();
+        world.turn_page();
+    }
+    std::string owner;
+};
+
+TEST_F(AHeldLock, AnswersThatItIsHeld) {
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(9898ms));
+    EXPECT_THAT(lock.owner(), SizeIs(40));
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// A11. Acquiring while holding is an error without I/O; it is not reentrant, and nothing is overwritten.
+TEST_F(AHeldLock, RefusesToBeAcquiredAgain) {
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::already_held));
+    EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::already_held));
+    EXPECT_THAT(lock.acquire_for(1s), FailsWith(Errc::already_held));
+    EXPECT_THAT(lock.acquire_until(world.clock.now() + 1s), FailsWith(Errc::already_held));
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_FALSE(lock.try_lock_for(1s));
+    EXPECT_EQ(lock.acquire().attempts(), 0);
+    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(lock.owner(), owner);
+}
+
+TEST_F(AHeldLock, IsFreeAfterRelease) {
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_NE(lock.owner(), owner) << "A5: fresh each time";
+}
+
+// B2. The destructor releases.
+TEST_F(AHeldLock, IsReleasedWhenDestroyed) {
+    { const auto gone = std::move(lock); }
+    EXPECT_THAT(world.story(), ElementsAre("delete #1"));
+    EXPECT_TRUE(world.clean());
+}
+
+// B2. Also while an exception unwinds the stack.
+TEST_F(AHeldLock, IsReleasedByAnException) {
+    try {
+        const auto holder = std::move(lock);
+        throw std::runtime_error("work failed");
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "work failed");
+    }
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- Lapsed: held once, but past its validity.
+
+struct ALapsedLock : AHeldLock {
+    ALapsedLock() { world.pass(lock.remaining()); }
+};
+
+TEST_F(ALapsedLock, AnswersThatItCannotBeCountedOn) {
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+    EXPECT_EQ(lock.owner(), owner);
+}
+
+// C3.
+TEST_F(ALapsedLock, CannotBeExtended) {
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// B3.
+TEST_F(ALapsedLock, ReportsTheLossOnRelease) {
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_THAT(world.story(), ElementsAre("delete #1"));
+    EXPECT_EQ(lock.owner(), "");
+}
+
+// B3. Also when nobody answers: repeating it would be of no use, for its owner is not kept (B4).
+TEST_F(ALapsedLock, ReportsTheLossOnReleaseThoughNobodyAnswers) {
+    world.cut_all();
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_EQ(lock.owner(), "");
+}
+
+// A5. The rest of the old acquisition is removed first; the new one has an owner of its own.
+TEST_F(ALapsedLock, CanBeAcquiredAnew) {
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(world.story(), ElementsAre("delete #1", "set #2 for 10000 ms"));
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(9898ms));
+}
+
+TEST_F(ALapsedLock, IsReleasedWhenDestroyed) {
+    { const auto gone = std::move(lock); }
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- Moving.
+
+TEST_F(AHeldLock, MovesWithWhatItHolds) {
+    auto next = std::move(lock);
+    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_TRUE(next.valid());
+    EXPECT_EQ(next.owner(), owner);
+    EXPECT_EQ(next.resource(), the_resource);
+    EXPECT_THAT(next.extend(), Succeeds());
+    EXPECT_THAT(next.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(AHeldLock, LeavesNothingToHoldWhereItMovedFrom) {
+    const auto next = std::move(lock);
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
+    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_TRUE(next.valid());
+}
+
+// The constructor refuses an empty resource; moving must not let one in by the back door.
+TEST_F(AHeldLock, CannotBeAcquiredWithoutAResourceAfterItMovedAway) {
+    const auto next = std::move(lock);
+    (void)lock.acquire();
+    EXPECT_EQ(world.held_by({}, ""), 5U) << "the empty resource was locked";
+}
+
+TEST_F(AHeldLock, IsReleasedWhenAnotherIsMovedIn) {
+    auto other = world.lock("stock:7");
+    ASSERT_THAT(other.acquire(), Succeeds());
+    lock = std::move(other);
+    EXPECT_TRUE(world.clean()) << "what it held was released";
+    EXPECT_EQ(lock.resource(), "stock:7");
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(world.held_by(lock.owner(), "stock:7"), 5U);
+}
+
+TEST_F(AHeldLock, SurvivesBeingMovedIntoItself) {
+    auto& same = lock;
+    lock = std::move(same);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(lock.owner(), owner);
+    EXPECT_EQ(lock.resource(), the_resource);
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+TEST_F(AHeldLock, LivesInContainers) {
+    std::vector<Lock> locks;
+    locks.push_back(std::move(lock));
+    locks.push_back(world.lock("stock:7"));
+    locks.push_back(world.lock("stock:8"));
+    EXPECT_TRUE(locks[0].valid());
+    locks.clear();
+    EXPECT_TRUE(world.clean());
+}
+
+// A11. All state is in the lock object: two locks of one program exclude each other like any two.
+TEST_F(AHeldLock, SharesNothingWithAnother) {
+    auto other = world.lock();
+    EXPECT_THAT(other.try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(other.release(), FailsWith(Errc::not_held));
+    EXPECT_TRUE(lock.valid());
+    EXPECT_EQ(world.held_by(owner), 5U);
+}
+
+// ---- Forking (D10).
+
+// D10. In a child the parent's lock is not held, and neither releasing nor destroying it there sends
+// anything.
+TEST_F(AHeldLock, StaysTheParentsAfterAFork) {
+    const auto child = [this] {
+        const bool free = !lock.valid() && lock.remaining() == 0ns && lock.owner().empty() &&
+                          lock.extend().error() == Errc::not_held && lock.release().error() == Errc::not_held;
+        { const auto gone = std::move(lock); }
+        std::exit(free && world.story().empty() && world.held_by(owner) == 5 ? EXIT_SUCCESS : EXIT_FAILURE);
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");
+    EXPECT_TRUE(lock.valid());
+}
+
+// D10. The child competes for the resource like any other client.
+TEST_F(AHeldLock, ExcludesAChildAfterAFork) {
+    const auto child = [this] {
+        const bool excluded = lock.try_acquire().error() == Errc::held_by_other && world.held_by(owner) == 5;
+        world.pass(10s);
+        std::exit(excluded && lock.try_acquire() && lock.valid() ? EXIT_SUCCESS : EXIT_FAILURE);
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+}  // namespace
+}  // namespace redlock::test

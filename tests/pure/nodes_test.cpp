@@ -1,0 +1,128 @@
+// The seam to the network: lists of nodes, tallies, and that anybody can stand in for the network.
+#include "world.hpp"
+
+namespace redlock::test {
+namespace {
+
+/// The example at the top of nodes.hpp: a fake for tests of one's own.
+class WillingNodes : public Nodes {
+public:
+    explicit WillingNodes(std::vector<std::string> names) : Nodes(std::move(names)) {}
+
+    Tally ask(const Command&, const Terms& terms) override {
+        auto tally = blank_tally();
+        for (std::size_t node = 0; node < size(); ++node)
+            if (terms.to[node]) tally.grant(node);
+        return tally;
+    }
+
+    Tally blank() const { return blank_tally(); }
+};
+
+TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
+    World world;
+    WillingNodes nodes{{"a", "b", "c"}};
+    Lock lock{nodes, the_resource, {}, world.clock, world.entropy};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+// They have no budget unless they say so; then any ttl above the drift will do.
+TEST(NodesOfOnesOwn, NeedNoBudget) {
+    World world;
+    WillingNodes nodes{{"a"}};
+    EXPECT_EQ(nodes.node_timeout(), 0ms);
+    EXPECT_NO_THROW((Lock{nodes, the_resource, {.ttl = 3ms, .drift_factor = 0}, world.clock, world.entropy}));
+}
+
+TEST(NodesOfOnesOwn, AreNamedInTheOrderConfigured) {
+    const WillingNodes nodes{{"a", "b", "c"}};
+    EXPECT_EQ(nodes.size(), 3U);
+    EXPECT_EQ(nodes.name(0), "a");
+    EXPECT_EQ(nodes.name(2), "c");
+    EXPECT_THROW((void)nodes.name(3), std::out_of_range);
+}
+
+TEST(AListOfNodes, MayNotBeEmpty) {
+    try {
+        const WillingNodes none{{}};
+        ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& refused) {
+        EXPECT_THAT(refused.what(), HasSubstr("list of nodes is empty"));
+    }
+}
+
+TEST(AListOfNodes, MayNotBeTooLong) {
+    EXPECT_NO_THROW(WillingNodes{std::vector<std::string>(max_nodes)});
+    try {
+        const WillingNodes many{std::vector<std::string>(max_nodes + 1)};
+        ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& refused) {
+        EXPECT_THAT(refused.what(), HasSubstr("list of nodes has 16 entries"));
+    }
+}
+
+// ---- Tallies.
+
+struct ATally : testing::Test {
+    WillingNodes nodes{{"a", "b", "c"}};
+    Tally tally = nodes.blank();
+};
+
+// A7. Blank is unknown: a node that nothing was heard of has not granted, nor refused, nor been sent
+// anything.
+TEST_F(ATally, StartsUnknown) {
+    for (const auto& report : tally.reports()) {
+        EXPECT_EQ(report.vote, Vote::unknown);
+        EXPECT_EQ(report.cause, Errc::not_asked);
+        EXPECT_FALSE(report.sent);
+    }
+    EXPECT_EQ(tally.granted(), 0U);
+    EXPECT_EQ(tally.refused(), 0U);
+    EXPECT_TRUE(tally.sent().none());
+}
+
+TEST_F(ATally, CountsVotes) {
+    tally.grant(0);
+    tally.refuse(1);
+    tally.doubt(2, Errc::timed_out);
+    EXPECT_EQ(tally.granted(), 1U);
+    EXPECT_EQ(tally.refused(), 1U);
+    EXPECT_EQ(tally[2].vote, Vote::unknown);
+    EXPECT_EQ(tally[2].cause, Errc::timed_out);
+}
+
+// A vote has no cause of being unknown.
+TEST_F(ATally, ClearsTheCauseOfAVote) {
+    tally.grant(0);
+    tally.refuse(1);
+    EXPECT_FALSE(tally[0].cause);
+    EXPECT_FALSE(tally[1].cause);
+}
+
+// B1. Whoever voted, or may have received a byte, has to be reached by a release.
+TEST_F(ATally, KnowsWhereAByteMayHaveGone) {
+    tally.grant(0);
+    tally.doubt(1, Errc::timed_out);
+    tally[2].cause = Errc::connection_failed;
+    EXPECT_EQ(tally.sent(), NodeSet{0b011});
+}
+
+TEST_F(ATally, HasOneReportForEachNodeConfigured) {
+    EXPECT_EQ(tally.size(), 3U);
+    EXPECT_THAT(tally.reports(), SizeIs(3));
+    EXPECT_EQ(tally.reports()[1].name, "b");
+    EXPECT_EQ(Tally{}.size(), 0U);
+}
+
+// Terms that nobody changed: every node, no deadline, no stop.
+TEST(Terms, MeanEverythingByDefault) {
+    const redlock::Terms terms;
+    EXPECT_TRUE(terms.to.all());
+    EXPECT_EQ(terms.deadline, Clock::never());
+    EXPECT_FALSE(terms.stop.stop_possible());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,156 @@
+// What a Lock refuses before any I/O, and that the message names the field.
+#include "world.hpp"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+namespace redlock::test {
+namespace {
+
+/// The message of the std::invalid_argument that `action` throws; empty if it throws none.
+template <class Action>
+std::string refusal(Action action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& refused) {
+        return refused.what();
+    }
+    return {};
+}
+
+struct BadOption {
+    const char* name;
+    LockOptions options;
+    const char* field;
+};
+
+void PrintTo(const BadOption& bad, std::ostream* out) {
+    *out << bad.name;
+}
+
+struct BadOptions : testing::TestWithParam<BadOption> {};
+
+// A10. ttl, budgets and retries are checked before any I/O.
+TEST_P(BadOptions, AreRefusedByName) {
+    World world{5, 50ms};
+    const auto message = refusal([&] { (void)world.lock(GetParam().options); });
+    EXPECT_THAT(message, HasSubstr(std::string{"LockOptions::"} + GetParam().field));
+    EXPECT_THAT(message, HasSubstr("must"));
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
+constexpr auto infinity = std::numeric_limits<double>::infinity();
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadOptions,
+    testing::Values(BadOption{"TtlZero", {.ttl = 0ms}, "ttl"}, BadOption{"TtlNegative", {.ttl = -1ms}, "ttl"},
+                    BadOption{"TtlMostNegative", {.ttl = milliseconds::min()}, "ttl"},
+                    BadOption{"TtlOfOneMillisecond", {.ttl = 1ms}, "ttl"},
+                    BadOption{"TtlBelowDriftAndBudget", {.ttl = 52ms}, "ttl"},
+                    BadOption{"TtlOf2To60", {.ttl = milliseconds{1LL << 60}}, "ttl"},
+                    BadOption{"TtlAbove2To53", {.ttl = milliseconds{(1LL << 53) + 1}}, "ttl"},
+                    BadOption{"TtlMost", {.ttl = milliseconds::max()}, "ttl"},
+                    BadOption{"TtlEatenByDrift", {.ttl = 10s, .drift_factor = 0.9999}, "ttl"},
+                    BadOption{"NoAttempts", {.retry = {.attempts = 0}}, "retry.attempts"},
+                    BadOption{"NegativeAttempts", {.retry = {.attempts = -1}}, "retry.attempts"},
+                    BadOption{"NoDelay", {.retry = {.delay = 0ms}}, "retry.delay"},
+                    BadOption{"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
+                    BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
+                    BadOption{"DriftNegative", {.drift_factor = -0.01}, "drift_factor"},
+                    BadOption{"DriftOne", {.drift_factor = 1}, "drift_factor"},
+                    BadOption{"DriftNaN", {.drift_factor = nan}, "drift_factor"},
+                    BadOption{"DriftInfinite", {.drift_factor = infinity}, "drift_factor"}),
+    [](const auto& test) { return test.param.name; });
+
+// A9, A10. The message about a budget that leaves no time says which two options are at odds.
+TEST(Options, RefuseANodeTimeoutNotBelowTheTtl) {
+    for (const auto node_timeout : {9899ms, 10'000ms, 20'000ms}) {
+        World world{5, node_timeout};
+        const auto message = refusal([&] { (void)world.lock({.ttl = 10s}); });
+        EXPECT_THAT(message, HasSubstr("LockOptions::ttl"));
+        EXPECT_THAT(message, HasSubstr("NodesOptions::node_timeout"));
+    }
+    World world{5, 9897ms};
+    EXPECT_NO_THROW((void)world.lock({.ttl = 10s}));
+}
+
+// A10. The message says what would do.
+TEST(Options, TellTheLeastTtl) {
+    World world{5, 50ms};
+    EXPECT_EQ(refusal([&] { (void)world.lock({.ttl = 20ms, .drift_factor = 0}); }),
+              "redlock: LockOptions::ttl is 20 ms; it must exceed 52 ms (the drift and "
+              "NodesOptions::node_timeout), or no validity is left");
+}
+
+// A10. The ends of what is allowed are allowed, and work.
+TEST(Options, AcceptTheirLimits) {
+    const LockOptions table[] = {
+        {.ttl = 876'600h},                         // 100 years
+        {.ttl = 4ms, .drift_factor = 0},           // with a budget of 1 ms
+        {.retry = {.attempts = 1, .delay = 1ms}},  //
+        {.retry = {.attempts = std::numeric_limits<int>::max(), .delay = 24h}},
+        {.drift_factor = 0},
+        {.drift_factor = 0.99},
+    };
+    for (const auto& options : table) {
+        World world{5, 1ms};
+        auto lock = world.lock(options);
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_TRUE(lock.valid());
+        EXPECT_THAT(lock.remaining(), Lasts(options.ttl - drift(options.ttl, options.drift_factor)));
+    }
+}
+
+// A10. A ttl below a millisecond cannot be written without a cast, so it never becomes 0 on the way.
+TEST(Options, TakeNoSubMillisecondTtl) {
+    static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(LockOptions::ttl)>);
+    static_assert(std::is_convertible_v<std::chrono::hours, decltype(LockOptions::ttl)>);
+}
+
+// The defaults of api.md.
+TEST(Options, HaveTheDefaultsDocumented) {
+    EXPECT_EQ(LockOptions{}.ttl, 10s);
+    EXPECT_EQ(LockOptions{}.retry.attempts, 3);
+    EXPECT_EQ(LockOptions{}.retry.delay, 200ms);
+    EXPECT_EQ(LockOptions{}.drift_factor, 0.01);
+}
+
+// ---- The resource.
+
+TEST(AResource, IsRefusedWhenEmpty) {
+    World world;
+    EXPECT_THAT(refusal([&] { (void)world.lock(std::string{}); }), HasSubstr("resource is empty"));
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// Any bytes work, and reach the nodes as they are.
+TEST(AResource, MayBeAnyBytes) {
+    using namespace std::string_literals;
+    const std::string table[] = {
+        "a\0b"s,        "\0"s,       "a\nb", "a\r\nDEL b", " ",
+        "\xff\xfe\x80", "schlüssel", "{a}b", "*",          std::string(1024 * 1024, 'x')};
+    for (const auto& resource : table) {
+        World world;
+        auto lock = world.lock(resource);
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        EXPECT_EQ(lock.resource(), resource);
+        EXPECT_EQ(world.held_by(lock.owner(), resource), 5U);
+        EXPECT_THAT(lock.extend(), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_EQ(world.held_by({}, resource), 5U);
+    }
+}
+
+// Two resources that differ in one byte after a NUL are two.
+TEST(AResource, IsComparedWhole) {
+    using namespace std::string_literals;
+    World world;
+    auto one = world.lock("a\0b"s), other = world.lock("a\0c"s);
+    EXPECT_THAT(one.acquire(), Succeeds());
+    EXPECT_THAT(other.acquire(), Succeeds());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,221 @@
+// When an acquire gives up before its attempts are used up: deadlines (A9) and cancellation.
+#include "world.hpp"
+
+namespace redlock::test {
+namespace {
+
+// ---- Deadlines.
+
+// A9. Success needs no more time than the votes do.
+TEST(ADeadline, CostsNothingWhenTheResourceIsFree) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.acquire_for(1h), Succeeds()); }), Lasts(0ns));
+}
+
+// A9. All nodes down: the reason is no_quorum with a cause for each, in time.
+TEST(ADeadline, ReportsWhyTheNodesDidNotAnswer) {
+    World world;
+    world.cut_all();
+    auto lock = world.lock();
+    const auto took = time_taken(world, [&] {
+        const auto result = lock.acquire_for(300ms);
+        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+        for (const auto& node : result.nodes()) EXPECT_EQ(node.cause, Errc::connection_failed);
+    });
+    EXPECT_LE(took, 300ms);
+}
+
+// A9. All nodes hung: it returns within the span and one budget, and the last complete round is the report.
+TEST(ADeadline, IsKeptWithinOneBudgetWhenEveryNodeHangs) {
+    World world{5, 50ms};
+    world.silence(0, 1, 2, 3, 4);
+    auto lock = world.lock({.retry = {.delay = 10ms}});
+    const auto took = time_taken(world, [&] {
+        const auto result = lock.acquire_for(720ms);
+        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+        for (const auto& node : result.nodes()) EXPECT_EQ(node.cause, Errc::timed_out);
+    });
+    EXPECT_LE(took, 720ms + 50ms);
+}
+
+// A9. A deadline in the first round cuts it short; what was learnt until then is told.
+TEST(ADeadline, EndsARoundThatTakesTooLong) {
+    World world{5, 50ms};
+    world.silence(0, 1, 2, 3, 4);
+    auto lock = world.lock();
+    const auto took = time_taken(world, [&] {
+        const auto result = lock.acquire_for(120ms);
+        EXPECT_THAT(result, FailsWith(Errc::deadline));
+        EXPECT_EQ(result.nodes()[2].cause, Errc::timed_out);
+        EXPECT_EQ(result.nodes()[3].cause, Errc::not_asked);
+    });
+    EXPECT_LE(took, 120ms + 50ms);
+}
+
+// A12. One refusal before it came says nothing of the nodes that were not asked any more.
+TEST(ADeadline, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
+    World world;
+    world.occupy(1h, 0);
+    world.silence(1);
+    EXPECT_THAT(world.lock().acquire_for(40ms), FailsWith(Errc::deadline));
+}
+
+// B6, A2. The clean-up has a budget of its own, beyond the deadline.
+TEST(ADeadline, DoesNotKeepAnAttemptFromBeingCleanedUp) {
+    World world{5, 50ms};
+    world.silence(2, 3, 4);
+    EXPECT_THAT(world.lock().acquire_for(20ms), FailsWith(Errc::deadline));
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
+    EXPECT_EQ(world.owner_on(0), "");
+}
+
+// A12. What an attempt cut short has seen is no news: the last complete one is reported.
+TEST(ADeadline, ReportsTheLastCompleteAttempt) {
+    World world{5, 50ms};
+    world.occupy(1h, 0, 1, 2);
+    world.after(1ms, [&] { world.silence(0, 1, 2, 3, 4); });
+    const auto result = world.lock({.retry = {.delay = 10ms}}).acquire_for(100ms);
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.attempts(), 1);
+}
+
+// A8, A9. One that has passed is answered without I/O.
+TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_THAT(lock.acquire_for(0ms), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_for(-1h), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_for(std::chrono::hours::min()), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_until(world.clock.now()), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_until(world.clock.now() - 1s), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_until(std::chrono::system_clock::time_point{}), FailsWith(Errc::deadline));
+    EXPECT_THAT(lock.acquire_until(std::chrono::steady_clock::time_point{}), FailsWith(Errc::deadline));
+    EXPECT_EQ(lock.acquire_for(0ms).attempts(), 0);
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// The earliest instant a clock can name has passed, too: subtracting its now() from it must not overflow.
+TEST(ADeadline, MayBeTheBeginningOfTime) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_THAT(lock.acquire_until(Clock::time_point::min()), FailsWith(Errc::deadline));
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// The longest spans of every unit mean never, not an overflow.
+TEST(ADeadline, MayBeTheEndOfTime) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    auto lock = world.lock({.retry = {.attempts = 1, .delay = 1h}});
+    EXPECT_THAT(lock.acquire_for(std::chrono::hours::max()), Succeeds());
+    (void)lock.release();
+    EXPECT_THAT(lock.acquire_for(std::chrono::nanoseconds::max()), Succeeds());
+    (void)lock.release();
+    EXPECT_THAT(lock.acquire_until(Clock::time_point::max()), Succeeds());
+    (void)lock.release();
+    EXPECT_THAT(lock.acquire_until(std::chrono::system_clock::time_point::max()), Succeeds());
+}
+
+// Any unit, also a floating one.
+TEST(ADeadline, MayBeInAnyUnit) {
+    World world;
+    world.occupy(1min, 0, 1, 2);
+    auto lock = world.lock({.retry = {.delay = 100ms}});
+    EXPECT_THAT(lock.acquire_for(std::chrono::duration<double>{0.25}), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(lock.acquire_for(std::chrono::duration<float, std::ratio<60>>{0.01F}),
+                FailsWith(Errc::held_by_other));
+    EXPECT_THAT(lock.acquire_for(std::chrono::hours{2}), Succeeds());
+}
+
+// ---- Cancellation.
+
+// A stop that came before anything was sent: nothing is sent.
+TEST(AStop, BeforeTheFirstAttemptSendsNothing) {
+    World world;
+    std::stop_source source;
+    source.request_stop();
+    auto lock = world.lock();
+    const auto result = lock.acquire(source.get_token());
+    EXPECT_THAT(result, FailsWith(Errc::cancelled));
+    EXPECT_EQ(result.attempts(), 0);
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// During a pause it is heeded at once, and the report is that of the last attempt.
+TEST(AStop, EndsAPauseAtOnce) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    std::stop_source source;
+    world.after(70ms, [&] { source.request_stop(); });
+    auto lock = world.lock({.retry = {.delay = 200ms}});
+    const auto took = time_taken(world, [&] {
+        const auto result = lock.acquire(source.get_token());
+        EXPECT_THAT(result, FailsWith(Errc::cancelled));
+        EXPECT_EQ(result.attempts(), 1);
+        EXPECT_EQ(result.nodes()[0].vote, Vote::refused);
+    });
+    EXPECT_THAT(took, Lasts(70ms));
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
+}
+
+// During a round it is heeded within one node's budget; what was set is cleaned up (B6).
+TEST(AStop, EndsARoundWithinOneBudget) {
+    World world{5, 50ms};
+    world.silence(2, 3, 4);
+    std::stop_source source;
+    world.after(10ms, [&] { source.request_stop(); });
+    auto lock = world.lock();
+    const auto took = time_taken(world, [&] {
+        const auto result = lock.acquire(source.get_token());
+        EXPECT_THAT(result, FailsWith(Errc::cancelled));
+        EXPECT_EQ(result.nodes()[3].cause, Errc::not_asked);
+    });
+    EXPECT_LE(took, 50ms + 50ms) << "the budget of the node being asked, and that of the clean-up";
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
+    EXPECT_EQ(world.owner_on(0), "");
+}
+
+// A12. One refusal before it came says nothing of the nodes that were not asked any more.
+TEST(AStop, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
+    World world;
+    world.occupy(1h, 0);
+    world.silence(1);
+    std::stop_source source;
+    world.after(10ms, [&] { source.request_stop(); });
+    EXPECT_THAT(world.lock(no_retry()).acquire(source.get_token()), FailsWith(Errc::cancelled));
+}
+
+// A lock that a majority has granted is held, though a stop came in the same round.
+TEST(AStop, DoesNotUndoAMajority) {
+    World world;
+    world.slow(3, 10ms);
+    std::stop_source source;
+    world.after(5ms, [&] { source.request_stop(); });
+    auto lock = world.lock();
+    EXPECT_THAT(lock.acquire(source.get_token()), Succeeds());
+    EXPECT_TRUE(lock.valid());
+}
+
+// With a deadline as well, whichever comes first.
+TEST(AStop, WorksBesideADeadline) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    auto lock = world.lock({.retry = {.delay = 100ms}});
+    std::stop_source early, late;
+    world.after(300ms, [&] { early.request_stop(); });
+    EXPECT_THAT(lock.acquire_for(1s, early.get_token()), FailsWith(Errc::cancelled));
+    world.after(10s, [&] { late.request_stop(); });
+    EXPECT_THAT(lock.acquire_for(1s, late.get_token()), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(lock.acquire_until(world.clock.now() + 10s, late.get_token()), FailsWith(Errc::cancelled));
+}
+
+// A stop_token without a source never stops anything.
+TEST(AStop, IsNoneWithoutASource) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_THAT(lock.acquire(std::stop_token{}), Succeeds());
+}
+
+}  // namespace
+}  // namespace redlock::test

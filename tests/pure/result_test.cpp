@@ -1,0 +1,136 @@
+// Rule A12: the answer of a verb, and its one line for a log.
+#include "world.hpp"
+
+#include <memory>
+#include <type_traits>
+
+namespace redlock::test {
+namespace {
+
+static_assert(!std::is_convertible_v<Result, bool>, "explicit, or it would add and compare as a number");
+static_assert(std::is_copy_constructible_v<Result> && std::is_nothrow_move_constructible_v<Result>);
+
+// The example of api.md.
+TEST(AResult, NamesTheNodesThatMattered) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    world.silence(3);
+    EXPECT_EQ(world.lock(no_retry()).acquire().message(),
+              "held by another on 3 of 5 nodes; node3 timed out after 50 ms");
+}
+
+TEST(AResult, CountsTheGrantsOfASuccess) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_EQ(lock.acquire().message(), "ok: granted by 5 of 5 nodes");
+}
+
+// A success on some nodes tells what was wrong with the others.
+TEST(AResult, NamesTheNodesThatFailedInASuccess) {
+    World world{3};
+    world.lie(Errc::read_only, 1);
+    auto lock = world.lock();
+    EXPECT_EQ(lock.acquire().message(), "ok: granted by 2 of 3 nodes; node1 read-only replica");
+}
+
+TEST(AResult, CountsTheAttempts) {
+    World world{3};
+    world.cut(0, 2);
+    auto lock = world.lock({.retry = {.attempts = 2}});
+    EXPECT_EQ(
+        lock.acquire().message(),
+        "no quorum: granted by 1 of 3 nodes, 2 attempts; node0 connection failed; node2 connection failed");
+}
+
+TEST(AResult, IsAWordWhereThereWasNoRound) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_EQ(lock.release().message(), "not held");
+    EXPECT_EQ(lock.acquire_for(0s).message(), "deadline reached");
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(lock.acquire().message(), "already held");
+}
+
+// Nodes that were not asked, or not waited for, have done nothing wrong.
+TEST(AResult, IsSilentAboutNodesThatWereNotAsked) {
+    World world;
+    world.silence(0, 1);
+    EXPECT_EQ(world.lock().acquire_for(100ms).message(),
+              "deadline reached: granted by 0 of 5 nodes; node0 timed out after 50 ms; "
+              "node1 timed out after 50 ms");
+}
+
+// A loss by time: no node refused, so "lost on 0 of 5 nodes" would say the opposite.
+TEST(AResult, DoesNotCountRefusalsOfALossByTime) {
+    World world;
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.pass(lock.remaining());
+    const auto message = lock.release().message();
+    EXPECT_THAT(message, HasSubstr("lost"));
+    EXPECT_THAT(message, Not(HasSubstr("on 0 of 5")));
+}
+
+TEST(AResult, CountsTheNodesThatLostTheKey) {
+    World world;
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (std::size_t node = 0; node < 3; ++node) world.forget(node);
+    EXPECT_EQ(lock.extend().message(), "lost on 3 of 5 nodes");
+}
+
+/// One node that reports the server's own words.
+class WordyNode : public Nodes {
+public:
+    WordyNode() : Nodes({"10.0.0.1:6379"}) {}
+
+    Tally ask(const Command&, const Terms&) override {
+        auto tally = blank_tally();
+        tally.doubt(0, Errc::server_error);
+        tally[0].detail = "MOVED 866 10.0.0.2:6379";
+        return tally;
+    }
+};
+
+TEST(AResult, QuotesTheServersOwnWords) {
+    World world;
+    WordyNode node;
+    Lock lock{node, the_resource, {}, world.clock, world.entropy};
+    EXPECT_EQ(lock.acquire().message(),
+              "no quorum: granted by 0 of 1 nodes; 10.0.0.1:6379 server error (MOVED 866 10.0.0.2:6379)");
+}
+
+// The names in it live as long as it does, whatever becomes of the nodes.
+TEST(AResult, OutlivesTheNodes) {
+    auto world = std::make_unique<World>(3U);
+    world->cut_all();
+    const auto result = world->lock(no_retry()).acquire();
+    world.reset();
+    const auto copy = result;
+    EXPECT_EQ(copy.nodes()[2].name, "node2");
+    EXPECT_THAT(copy.message(), HasSubstr("node2 connection failed"));
+}
+
+// What it holds, without a round ...
+TEST(AResult, IsEmptyWithoutARound) {
+    const Result result{Errc::not_held};
+    EXPECT_FALSE(result);
+    EXPECT_EQ(result.error(), Errc::not_held);
+    EXPECT_THAT(result.nodes(), IsEmpty());
+    EXPECT_EQ(result.attempts(), 0);
+    EXPECT_THAT(result.validity(), Lasts(0ns));
+}
+
+// ... and with one.
+TEST(AResult, HasTheValidityOnSuccessOnly) {
+    World world;
+    auto lock = world.lock({.ttl = 10s}), other = world.lock();
+    const auto won = lock.acquire();
+    EXPECT_TRUE(won);
+    EXPECT_EQ(won.error(), std::error_code{});
+    EXPECT_THAT(won.validity(), Lasts(9898ms));
+    EXPECT_THAT(other.acquire().validity(), Lasts(0ns));
+}
+
+}  // namespace
+}  // namespace redlock::test

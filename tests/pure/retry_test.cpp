@@ -1,0 +1,142 @@
+// Rule A8: when a failed acquire is tried again, and how long it pauses before.
+#include "world.hpp"
+
+#include <algorithm>
+
+namespace redlock::test {
+namespace {
+
+/// Five nodes of which another holds a majority for an hour.
+struct ContendedWorld : World {
+    ContendedWorld() { occupy(1h, 0, 1, 2); }
+};
+
+// A8. A pause is at least half the delay and at most the delay, both ends included.
+TEST(Retry, PausesFromHalfTheDelayToTheDelay) {
+    ConstantEntropy least{0x00}, most{0xff};
+    EXPECT_THAT(random_pause(200ms, least), Lasts(100ms));
+    EXPECT_THAT(random_pause(200ms, most), LastsAbout(200ms));
+    SeededEntropy some{7};
+    for (int draw = 0; draw < 10'000; ++draw) {
+        const auto pause = random_pause(200ms, some);
+        EXPECT_GE(pause, 100ms);
+        EXPECT_LE(pause, 200ms);
+    }
+}
+
+// A8. The whole range is used evenly: each tenth of it gets about a tenth of the draws.
+TEST(Retry, PausesUniformly) {
+    SeededEntropy entropy{7};
+    std::array<int, 10> tenths{};
+    for (int draw = 0; draw < 10'000; ++draw) {
+        const auto beyond_half = random_pause(200ms, entropy) - 100ms;
+        ++tenths[std::min<std::size_t>(9, static_cast<std::size_t>(beyond_half / 10ms))];
+    }
+    for (const auto tenth : tenths) EXPECT_NEAR(tenth, 1'000, 150);
+}
+
+// A8. Two processes started together do not pause alike.
+TEST(Retry, PausesDifferentlyInEachProcess) {
+    SeededEntropy one{1}, other{2};
+    for (int draw = 0; draw < 100; ++draw) EXPECT_NE(random_pause(200ms, one), random_pause(200ms, other));
+}
+
+// A8. The shortest and the longest delay.
+TEST(Retry, PausesWithinTheLimitsOfItsOption) {
+    SeededEntropy entropy{3};
+    for (const Clock::duration delay : {Clock::duration{1ms}, Clock::duration{24h}}) {
+        const auto pause = random_pause(delay, entropy);
+        EXPECT_GE(pause, delay / 2);
+        EXPECT_LE(pause, delay);
+    }
+}
+
+// A8. Without entropy the pause is the longest: never none.
+TEST(Retry, PausesLongestWithoutEntropy) {
+    SeededEntropy dry{1};
+    dry.dry_up_after(0);
+    EXPECT_THAT(random_pause(200ms, dry), Lasts(200ms));
+}
+
+// A8. As many attempts as asked for, and pauses only between them: none after the last.
+TEST(Retry, PausesBetweenAttemptsOnly) {
+    for (const int attempts : {1, 2, 3, 10}) {
+        ContendedWorld world;
+        auto lock = world.lock({.retry = {.attempts = attempts}});
+        EXPECT_EQ(lock.acquire().attempts(), attempts);
+        EXPECT_THAT(world.clock.pauses(), SizeIs(static_cast<std::size_t>(attempts - 1)));
+        EXPECT_NE(world.story().back(), "pause");
+    }
+}
+
+// A8. One attempt means no retry.
+TEST(Retry, MakesOneAttemptWithoutRetries) {
+    ContendedWorld world;
+    auto lock = world.lock({.retry = {.attempts = 1}});
+    EXPECT_THAT(time_taken(world, [&] { (void)lock.acquire(); }), Lasts(0ns));
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+}
+
+// A8. What acquire() pauses is what the option says.
+TEST(Retry, TakesTheDelayFromTheOptions) {
+    for (const auto delay : {1ms, 20ms, 3000ms}) {
+        ContendedWorld world;
+        (void)world.lock({.retry = {.attempts = 20, .delay = delay}}).acquire();
+        for (const auto pause : world.clock.pauses()) {
+            EXPECT_GE(pause, delay / 2);
+            EXPECT_LE(pause, delay);
+        }
+    }
+}
+
+// A8, A2, S24. Each failed attempt is cleaned up before the pause, under its own owner (A5).
+TEST(Retry, CleansUpBeforeEachPause) {
+    ContendedWorld world;
+    (void)world.lock({.retry = {.attempts = 3}}).acquire();
+    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
+                                           "set #2 for 10000 ms", "delete #2", "pause",  //
+                                           "set #3 for 10000 ms", "delete #3"));
+}
+
+// A8. No pause outlives the deadline, nor does an attempt that cannot end before it begin.
+TEST(Retry, NeverPausesBeyondTheDeadline) {
+    ContendedWorld world;
+    for (const auto span : {1ms, 50ms, 99ms, 100ms, 150ms, 201ms, 999ms, 5000ms}) {
+        auto lock = world.lock();
+        EXPECT_LE(
+            time_taken(world, [&] { EXPECT_THAT(lock.acquire_for(span), FailsWith(Errc::held_by_other)); }),
+            Clock::duration{span});
+    }
+}
+
+// A8, S21. Nor do attempts follow one another ever faster as the deadline comes near: a pause cut short
+// leaves no room for a second one.
+TEST(Retry, DoesNotHurryAsTheDeadlineComesNear) {
+    ContendedWorld world;
+    const auto result = world.lock({.retry = {.delay = 200ms}}).acquire_for(1s);
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_LE(result.attempts(), 1 + 1s / 100ms + 1);
+}
+
+// A8. With a deadline the option's number of attempts does not count.
+TEST(Retry, TriesUntilTheDeadlineWhateverTheAttempts) {
+    ContendedWorld world;
+    auto lock = world.lock({.retry = {.attempts = 1, .delay = 100ms}});
+    world.after(5s, [&] { world.forget(0), world.forget(1); });
+    const auto result = lock.acquire_for(10s);
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_GT(result.attempts(), 50);
+}
+
+// S64, A8. It succeeds at the first attempt after the holder has let go: within one pause.
+TEST(Retry, SucceedsWithinOnePauseOfTheHoldersRelease) {
+    ContendedWorld world;
+    auto lock = world.lock({.retry = {.attempts = 100, .delay = 200ms}});
+    world.after(1s, [&] { world.forget(0), world.forget(1), world.forget(2); });
+    const auto took = time_taken(world, [&] { EXPECT_THAT(lock.acquire(), Succeeds()); });
+    EXPECT_GE(took, 1s);
+    EXPECT_LE(took, 1s + 200ms);
+}
+
+}  // namespace
+}  // namespace redlock::test

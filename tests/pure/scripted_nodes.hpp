@@ -1,0 +1,280 @@
+// N nodes in memory, each of which behaves as it is told: a very small Redis (resource → owner and expiry)
+// behind a network that can be cut, silent, slow or lying. An acquire goes round one node after the other,
+// the other commands go to all at once, as with RedisNodes.
+#pragma once
+
+#include "diary.hpp"
+#include "manual_clock.hpp"
+
+#include <redlock/nodes.hpp>
+
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+inline constexpr auto the_resource = "orders:42";
+
+/// One node's data.
+class Keyspace {
+public:
+    /// Who has `resource` now; empty if nobody.
+    std::string owner(const std::string& resource, Clock::time_point now) const {
+        const auto entry = entries_.find(resource);
+        return entry != entries_.end() && now < entry->second.expiry ? entry->second.owner : std::string{};
+    }
+
+    Clock::time_point expiry(const std::string& resource) const { return entries_.at(resource).expiry; }
+    void set(const std::string& resource, std::string owner, Clock::time_point expiry) {
+        entries_[resource] = {std::move(owner), expiry};
+    }
+    void erase(const std::string& resource) { entries_.erase(resource); }
+    void clear() { entries_.clear(); }
+
+private:
+    struct Entry {
+        std::string owner;
+        Clock::time_point expiry;
+    };
+    std::map<std::string, Entry> entries_;
+};
+
+class ScriptedNodes : public Nodes {
+public:
+    ScriptedNodes(std::size_t size, std::chrono::milliseconds node_timeout, ManualClock& clock, Diary& diary)
+        : Nodes(names(size), node_timeout), clock_(&clock), diary_(&diary), nodes_(size) {}
+
+    // ---- The words that make a situation. Each takes one node or several: world.cut(0, 3).
+
+    /// Nothing can be sent; costs no time.
+    template <class... Index>
+    void cut(Index... index) {
+        (become(index, Mood::cut, Errc::connection_failed), ...);
+    }
+    /// Left alone because it failed a moment ago: nothing is sent.
+    template <class... Index>
+    void back_off(Index... index) {
+        (become(index, Mood::cut, Errc::backing_off), ...);
+    }
+    /// Frozen: takes commands, executes none until it is healed, answers none. Costs the budget.
+    template <class... Index>
+    void silence(Index... index) {
+        (become(index, Mood::frozen, Errc::timed_out), ...);
+    }
+    /// Executes every command, but its replies get lost. Costs the budget.
+    template <class... Index>
+    void lose_replies_of(Index... index) {
+        (become(index, Mood::mute, Errc::timed_out), ...);
+    }
+    /// Executes nothing and answers with an error.
+    template <class... Index>
+    void lie(Errc cause, Index... index) {
+        (become(index, Mood::lying, cause), ...);
+    }
+    /// Executes at once; its answers take `by`. Beyond the budget they come too late.
+    void slow(std::size_t index, Clock::duration by) { at(index).delay = by; }
+    /// Its clock runs `rate` times as fast as ours.
+    void run_fast(std::size_t index, double rate) { at(index).rate = rate; }
+    /// Comes back from a crash without its data.
+    void forget(std::size_t index) { at(index).keys.clear(); }
+    /// Well again: executes what it was sent in its sleep, in order.
+    template <class... Index>
+    void heal(Index... index) {
+        (recover(at(index)), ...);
+    }
+    void cut_all() {
+        for (auto& node : nodes_) node.mood = Mood::cut, node.cause = Errc::connection_failed;
+    }
+    void heal_all() {
+        for (auto& node : nodes_) recover(node);
+    }
+    /// Somebody else holds the resource there.
+    template <class... Index>
+    void occupy(Clock::duration ttl, Index... index) {
+        (at(index).keys.set(the_resource, "somebody else", clock_->now() + ttl), ...);
+    }
+    /// Late answers are waited for beyond the deadline of the round: a Nodes that breaks its contract.
+    void overrun_deadlines() { honours_deadlines_ = false; }
+
+    // ---- What one finds on the nodes.
+
+    std::string owner_on(std::size_t index, const std::string& resource = the_resource) const {
+        return at(index).keys.owner(resource, clock_->now());
+    }
+    Clock::duration ttl_on(std::size_t index, const std::string& resource = the_resource) const {
+        return at(index).keys.expiry(resource) - clock_->now();
+    }
+    std::size_t held_by(std::string_view owner, const std::string& resource = the_resource) const {
+        std::size_t count = 0;
+        for (std::size_t index = 0; index < size(); ++index) count += owner_on(index, resource) == owner;
+        return count;
+    }
+    /// No node holds a live key for the resource.
+    bool clean() const { return held_by({}) == size(); }
+
+    Tally ask(const Command& command, const Terms& terms) override {
+        refuse_to_go_on_for_ever();
+        diary_->note(text(command, terms.to));
+        auto tally = blank_tally();
+        if (std::holds_alternative<SetIfAbsent>(command))
+            one_after_the_other(command, terms, tally);
+        else
+            all_at_once(command, terms, tally);
+        return tally;
+    }
+
+private:
+    enum class Mood { up, cut, frozen, mute, lying };
+
+    struct Node {
+        Mood mood = Mood::up;
+        std::error_code cause{};
+        Clock::duration delay{};
+        double rate = 1;
+        Keyspace keys{};
+        std::vector<std::function<void()>> unread{};  // what a frozen node will find in its socket
+    };
+
+    static std::vector<std::string> names(std::size_t size) {
+        std::vector<std::string> result;
+        for (std::size_t index = 0; index < size; ++index) result.push_back("node" + std::to_string(index));
+        return result;
+    }
+
+    template <class Index>
+    Node& at(Index index) {
+        return nodes_.at(static_cast<std::size_t>(index));
+    }
+    const Node& at(std::size_t index) const { return nodes_.at(index); }
+
+    template <class Index>
+    void become(Index index, Mood mood, std::error_code cause) {
+        at(index).mood = mood;
+        at(index).cause = cause;
+    }
+
+    /// In this world only the acquire under test can end itself: one that does not is a failure, not a hang.
+    void refuse_to_go_on_for_ever() {
+        rounds_now_ = std::exchange(last_asked_, clock_->now()) == clock_->now() ? rounds_now_ + 1 : 0;
+        if (rounds_now_ > 1'000) throw std::runtime_error("1,000 rounds in one instant: this never ends");
+        if (++rounds_ > 50'000) throw std::runtime_error("50,000 rounds: this never ends");
+    }
+
+    static void recover(Node& node) {
+        node.mood = Mood::up;
+        node.delay = {};
+        for (const auto& command : std::exchange(node.unread, {})) command();
+    }
+
+    void one_after_the_other(const Command& command, const Terms& terms, Tally& tally) {
+        for (std::size_t index = 0; index < size(); ++index) {
+            if (terms.stop.stop_requested() || clock_->now() >= terms.deadline) return;
+            if (!terms.to[index]) continue;
+            send(index, command, terms, tally);
+            clock_->advance(tally[index].took);
+        }
+    }
+
+    void all_at_once(const Command& command, const Terms& terms, Tally& tally) {
+        Clock::duration longest{};
+        for (std::size_t index = 0; index < size(); ++index) {
+            if (!terms.to[index]) continue;
+            send(index, command, terms, tally);
+            longest = std::max(longest, tally[index].took);
+        }
+        clock_->advance(longest);
+    }
+
+    /// The answer of one node and the time it takes, before that time has passed.
+    void send(std::size_t index, const Command& command, const Terms& terms, Tally& tally) {
+        auto& node = at(index);
+        auto budget = Clock::duration{node_timeout()};
+        if (honours_deadlines_) budget = std::min(budget, terms.deadline - clock_->now());
+        auto& report = tally[index];
+        switch (node.mood) {
+            case Mood::cut: report.cause = node.cause; return;
+            case Mood::lying: tally.doubt(index, node.cause); return;
+            case Mood::frozen: node.unread.push_back(letter(node, command)); break;
+            case Mood::mute: execute(node, command); break;
+            case Mood::up:
+                const bool granted = execute(node, command);
+                if (node.delay > budget) break;
+                report.took = node.delay;
+                return granted ? tally.grant(index) : tally.refuse(index);
+        }
+        tally.doubt(index, Errc::timed_out);
+        report.took = budget;
+    }
+
+    /// The command as it lies in a socket: with its own copy of the texts.
+    std::function<void()> letter(Node& node, const Command& command) {
+        return std::visit(
+            [&](auto copy) -> std::function<void()> {
+                return [this, &node, copy, resource = std::string{copy.resource},
+                        owner = std::string{copy.owner}]() mutable {
+                    copy.resource = resource;
+                    copy.owner = owner;
+                    execute(node, copy);
+                };
+            },
+            command);
+    }
+
+    bool execute(Node& node, const Command& command) {
+        return std::visit([&](const auto& order) { return execute(node, order); }, command);
+    }
+    bool execute(Node& node, const SetIfAbsent& set) {
+        const std::string resource{set.resource};
+        if (!node.keys.owner(resource, clock_->now()).empty()) return false;
+        node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
+        return true;
+    }
+    bool execute(Node& node, const CompareAndExpire& expire) {
+        const std::string resource{expire.resource};
+        if (node.keys.owner(resource, clock_->now()) != expire.owner) return false;
+        const auto longer = std::max(node.keys.expiry(resource), expiry(node, expire.ttl));
+        node.keys.set(resource, std::string{expire.owner}, longer);
+        return true;
+    }
+    bool execute(Node& node, const CompareAndDelete& order) {
+        const std::string resource{order.resource};
+        if (node.keys.owner(resource, clock_->now()) != order.owner) return false;
+        node.keys.erase(resource);
+        return true;
+    }
+
+    Clock::time_point expiry(const Node& node, std::chrono::milliseconds ttl) const {
+        if (node.rate == 1) return clock_->now() + ttl;
+        return clock_->now() + std::chrono::duration_cast<Clock::duration>(ttl / node.rate);
+    }
+
+    std::string text(const Command& command, const NodeSet& to) {
+        auto result = std::visit([this](const auto& order) { return text(order); }, command);
+        std::string some;
+        for (std::size_t index = 0; index < size(); ++index)
+            if (to[index]) some += " " + std::to_string(index);
+        return some.size() == 2 * size() ? result : result + " on" + some;
+    }
+    std::string text(const SetIfAbsent& set) {
+        return "set " + diary_->nickname(set.owner) + " for " + std::to_string(set.ttl.count()) + " ms";
+    }
+    std::string text(const CompareAndExpire& expire) {
+        return "expire " + diary_->nickname(expire.owner) + " in " + std::to_string(expire.ttl.count()) +
+               " ms";
+    }
+    std::string text(const CompareAndDelete& order) { return "delete " + diary_->nickname(order.owner); }
+
+    ManualClock* clock_;
+    Diary* diary_;
+    std::vector<Node> nodes_;
+    bool honours_deadlines_ = true;
+    Clock::time_point last_asked_{};
+    int rounds_ = 0;
+    int rounds_now_ = 0;
+};
+
+}  // namespace redlock::test

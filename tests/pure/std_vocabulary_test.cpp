@@ -1,0 +1,241 @@
+// Lock as a Cpp17TimedLockable: what std::lock_guard, std::unique_lock, std::scoped_lock and std::lock make
+// of it.
+#include "world.hpp"
+
+#include <concepts>
+#include <mutex>
+
+namespace redlock::test {
+namespace {
+
+template <class L>
+concept BasicLockable = requires(L lock) {
+    { lock.lock() } -> std::same_as<void>;
+    { lock.unlock() }
+    noexcept->std::same_as<void>;
+};
+template <class L>
+concept Lockable = BasicLockable<L> && requires(L lock) {
+    { lock.try_lock() } -> std::same_as<bool>;
+};
+template <class L, class Duration, class Time>
+concept TimedLockable = Lockable<L> && requires(L lock, Duration span, Time until) {
+    { lock.try_lock_for(span) } -> std::same_as<bool>;
+    { lock.try_lock_until(until) } -> std::same_as<bool>;
+};
+
+static_assert(TimedLockable<Lock, std::chrono::seconds, std::chrono::steady_clock::time_point>);
+static_assert(TimedLockable<Lock, std::chrono::nanoseconds, std::chrono::system_clock::time_point>);
+static_assert(TimedLockable<Lock, std::chrono::duration<double>, std::chrono::sys_days>);
+static_assert(TimedLockable<Lock, std::chrono::hours, Clock::time_point>);
+
+struct StdVocabulary : testing::Test {
+    World world;
+    Lock lock = world.lock({.ttl = 10s});
+};
+
+TEST_F(StdVocabulary, HasLockGuard) {
+    {
+        const std::lock_guard guard{lock};
+        EXPECT_TRUE(lock.valid());
+    }
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(StdVocabulary, HasUniqueLock) {
+    std::unique_lock guard{lock};
+    EXPECT_TRUE(lock.valid());
+    guard.unlock();
+    EXPECT_TRUE(world.clean());
+    EXPECT_TRUE(guard.try_lock());
+    guard.unlock();
+    guard.lock();
+    EXPECT_TRUE(lock.valid());
+}
+
+TEST_F(StdVocabulary, HasUniqueLockThatTries) {
+    const std::unique_lock first{lock, std::try_to_lock};
+    EXPECT_TRUE(first.owns_lock());
+    auto other = world.lock();
+    const std::unique_lock second{other, std::try_to_lock};
+    EXPECT_FALSE(second.owns_lock());
+}
+
+TEST_F(StdVocabulary, HasUniqueLockWithADuration) {
+    world.occupy(5s, 0, 1, 2);
+    if (std::unique_lock guard{lock, 2s}) ADD_FAILURE() << "another holds it for 5 s";
+    if (std::unique_lock guard{lock, 20s})
+        EXPECT_TRUE(lock.valid());
+    else
+        ADD_FAILURE() << "it was free after 5 s";
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(StdVocabulary, HasUniqueLockWithATimePointOfAnyClock) {
+    const auto expect_lock_until = [this](auto until) {
+        const std::unique_lock guard{lock, until};
+        EXPECT_TRUE(guard.owns_lock());
+    };
+    expect_lock_until(world.clock.now() + 1s);
+    expect_lock_until(std::chrono::steady_clock::now() + 1h);
+    expect_lock_until(std::chrono::system_clock::now() + 1h);
+}
+
+TEST_F(StdVocabulary, HasUniqueLockThatAdopts) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    { const std::unique_lock guard{lock, std::adopt_lock}; }
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(StdVocabulary, HasScopedLockOverTwoResources) {
+    auto other = world.lock("stock:7");
+    {
+        const std::scoped_lock guard{lock, other};
+        EXPECT_TRUE(lock.valid() && other.valid());
+    }
+    EXPECT_TRUE(world.clean());
+    EXPECT_EQ(world.held_by({}, "stock:7"), 5U);
+}
+
+// std::lock backs off from the first while the second is taken, and has both in the end.
+TEST_F(StdVocabulary, HasStdLockThatWaitsForBoth) {
+    auto holder = world.lock("stock:7", {.ttl = 10s}), other = world.lock("stock:7");
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    world.after(3s, [&] { (void)holder.release(); });
+    std::lock(lock, other);
+    EXPECT_TRUE(lock.valid() && other.valid());
+}
+
+TEST_F(StdVocabulary, HasStdTryLock) {
+    auto holder = world.lock("stock:7"), other = world.lock("stock:7");
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    EXPECT_EQ(std::try_lock(lock, other), 1);
+    EXPECT_TRUE(world.clean()) << "the first was let go again";
+}
+
+// ---- lock() waits ...
+
+// ... while others hold it, beyond retry.attempts.
+TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
+    world.occupy(10min, 0, 1, 2);
+    const auto took = time_taken(world, [this] { lock.lock(); });
+    EXPECT_TRUE(lock.valid());
+    EXPECT_GE(took, 10min);
+    EXPECT_LE(took, 10min + 200ms);
+}
+
+// ... but not for nodes that form no quorum: it throws after retry.attempts attempts.
+TEST_F(StdVocabulary, LockThrowsWhenThereIsNoQuorum) {
+    world.cut(0, 1, 2);
+    try {
+        lock.lock();
+        ADD_FAILURE() << "three of five nodes are down";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::no_quorum);
+        EXPECT_THAT(error.what(), HasSubstr("node0 connection failed"));
+    }
+    EXPECT_THAT(world.clock.pauses(), SizeIs(2)) << "three attempts";
+}
+
+// Refusals in between do not use up the attempts.
+TEST_F(StdVocabulary, LockCountsTheAttemptsWithoutQuorumOnly) {
+    world.occupy(10s, 0, 1, 2);
+    world.after(5s, [&] { world.cut(0, 1, 2); });
+    EXPECT_THROW(lock.lock(), Error);
+    EXPECT_GT(world.clock.pauses().size(), 20U);
+}
+
+// Two that share out the nodes that are up between them are competitors, and the nodes do answer: no reason
+// to throw.
+TEST_F(StdVocabulary, LockWaitsThroughSplitVotes) {
+    world.occupy(1min, 0, 1);
+    world.cut(4);
+    EXPECT_NO_THROW(lock.lock());
+    EXPECT_TRUE(lock.valid());
+}
+
+// A11. Locking what one holds would wait for oneself.
+TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
+    lock.lock();
+    try {
+        lock.lock();
+        ADD_FAILURE() << "it holds already";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), Errc::already_held);
+        EXPECT_EQ(error.code(), std::errc::resource_deadlock_would_occur);
+    }
+    EXPECT_TRUE(lock.valid());
+}
+
+// A6.
+TEST_F(StdVocabulary, LockThrowsWithoutEntropy) {
+    world.entropy.dry_up_after(0);
+    try {
+        const std::lock_guard guard{lock};
+        ADD_FAILURE() << "there is no entropy";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), std::errc::io_error);
+    }
+}
+
+// The one line of what() says each thing once.
+TEST_F(StdVocabulary, LockThrowsAMessageWithoutRepetition) {
+    world.cut_all();
+    try {
+        lock.lock();
+    } catch (const Error& error) {
+        const std::string what = error.what();
+        EXPECT_EQ(what.find("no quorum"), what.rfind("no quorum")) << what;
+    }
+}
+
+// ---- The verbs that do not throw.
+
+// S48. A bounded wait.
+TEST_F(StdVocabulary, TryLockForWaitsAsLongAsTold) {
+    world.occupy(5s, 0, 1, 2);
+    EXPECT_LE(time_taken(world, [this] { EXPECT_FALSE(lock.try_lock_for(1s)); }), 1s);
+    EXPECT_TRUE(lock.try_lock_for(1min));
+}
+
+// A span that is over is a plain try_lock(), as the standard has it for its own mutexes.
+TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
+    EXPECT_TRUE(lock.try_lock_for(0s));
+    lock.unlock();
+    EXPECT_TRUE(lock.try_lock_for(-1s));
+    lock.unlock();
+    EXPECT_TRUE(lock.try_lock_until(world.clock.now() - 1s));
+    lock.unlock();
+    EXPECT_TRUE(lock.try_lock_until(Clock::time_point::min()));
+    lock.unlock();
+    world.occupy(1h, 0, 1, 2);
+    world.turn_page();
+    EXPECT_FALSE(lock.try_lock_for(0s));
+    EXPECT_THAT(world.story(), ElementsAre("set #5 for 10000 ms", "delete #5"));
+}
+
+TEST_F(StdVocabulary, TryLockMakesOneAttempt) {
+    world.occupy(1h, 0, 1, 2);
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_THAT(world.clock.pauses(), IsEmpty());
+}
+
+// B2. Circumstances are false, not an exception.
+TEST_F(StdVocabulary, TryLockNeverThrows) {
+    world.cut_all();
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_FALSE(lock.try_lock_for(300ms));
+    EXPECT_FALSE(lock.try_lock_until(world.clock.now() + 300ms));
+}
+
+// B2. unlock() swallows what release() would report.
+TEST_F(StdVocabulary, UnlockSwallowsWhatHappens) {
+    lock.unlock();
+    lock.lock();
+    world.cut_all();
+    lock.unlock();
+    EXPECT_FALSE(lock.valid());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,115 @@
+// The arithmetic of time: drift, validity, and what valid() and remaining() make of it.
+#include "world.hpp"
+
+namespace redlock::test {
+namespace {
+
+struct DriftCase {
+    milliseconds ttl;
+    double factor;
+    Clock::duration expected;
+};
+
+// S16. ttl × drift_factor + 2 ms.
+TEST(Validity, AllowsForDrift) {
+    const DriftCase table[] = {
+        {10s, 0.01, 102ms},  {1s, 0.01, 12ms},       {10s, 0, 2ms},
+        {1ms, 0.01, 2010us}, {100h, 0.5, 50h + 2ms}, {876'600h, 0.01, 8'766h + 2ms},
+    };
+    for (const auto& [ttl, factor, expected] : table)
+        EXPECT_THAT(drift(ttl, factor), LastsAbout(expected)) << text(ttl) << " × " << factor;
+}
+
+// S16. A share between two nanoseconds is rounded against ourselves.
+TEST(Validity, RoundsDriftUp) {
+    EXPECT_THAT(drift(1ms, 1.5e-6), Lasts(2ms + 2ns));
+}
+
+// S15, S16. The validity is the same whichever node was slow, and however far the quorum had come.
+TEST(Validity, LosesWhatTheWholeRoundTook) {
+    for (std::size_t slow_one = 0; slow_one < 5; ++slow_one) {
+        World world;
+        world.slow(slow_one, 40ms);
+        auto lock = world.lock({.ttl = 1s});
+        const auto result = lock.acquire();
+        ASSERT_THAT(result, Succeeds());
+        EXPECT_THAT(result.validity(), Lasts(1s - 12ms - 40ms));
+    }
+}
+
+// A1. A retry that succeeds counts from its own start, not from the first attempt's.
+TEST(Validity, CountsFromTheAttemptThatSucceeded) {
+    World world;
+    world.occupy(1s, 0, 1, 2);
+    auto lock = world.lock({.ttl = 10s});
+    const auto result = lock.acquire_for(1min);
+    ASSERT_THAT(result, Succeeds());
+    ASSERT_GT(result.attempts(), 1);
+    EXPECT_THAT(result.validity(), Lasts(10s - 102ms));
+}
+
+// C4. Counted down by the clock, without I/O.
+TEST(Validity, RunsOut) {
+    World world;
+    auto lock = world.lock({.ttl = 10s});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.turn_page();
+    EXPECT_THAT(lock.remaining(), Lasts(9898ms));
+    world.pass(9s);
+    EXPECT_THAT(lock.remaining(), Lasts(898ms));
+    EXPECT_TRUE(lock.valid());
+    world.pass(898ms - 1ns);
+    EXPECT_THAT(lock.remaining(), Lasts(1ns));
+    EXPECT_TRUE(lock.valid());
+    world.pass(1ns);
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(world.story(), IsEmpty());
+}
+
+// C4. remaining() is never negative.
+TEST(Validity, NeverGoesBelowZero) {
+    World world;
+    auto lock = world.lock({.ttl = 10s});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.pass(100h);
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+}
+
+// C3, C4. Once it is over nothing brings it back for that acquisition.
+TEST(Validity, NeverComesBack) {
+    World world;
+    auto lock = world.lock({.ttl = 10s});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.pass(9898ms);
+    EXPECT_EQ(world.held_by(lock.owner()), 5U) << "the keys are still there";
+    (void)lock.extend();
+    EXPECT_FALSE(lock.valid());
+    (void)lock.release();
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+}
+
+// S1, S16. While valid() is true the keys are there; the other way round is not promised.
+TEST(Validity, EndsBeforeTheKeysDo) {
+    for (const milliseconds ttl : {100ms, 1'000ms, 10'000ms, 3'600'000ms}) {
+        World world;
+        for (std::size_t node = 0; node < 5; ++node) world.slow(node, 3ms);
+        auto lock = world.lock(no_retry(ttl));
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        world.pass(lock.remaining() - 1ns);
+        EXPECT_TRUE(lock.valid());
+        EXPECT_EQ(world.held_by(lock.owner()), 5U);
+    }
+}
+
+// A lock never acquired has no validity.
+TEST(Validity, IsNoneBeforeAnAcquire) {
+    World world;
+    const auto lock = world.lock();
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.remaining(), Lasts(0ns));
+}
+
+}  // namespace
+}  // namespace redlock::test

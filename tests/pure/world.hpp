@@ -1,0 +1,138 @@
+// The world of the pure tests: nodes, time and randomness that do as they are told. Built by words:
+//
+//     World world;                            // five nodes, 50 ms for each
+//     world.cut(0, 3);                        // two of them down
+//     auto lock = world.lock({.ttl = 10s});
+//     EXPECT_THAT(lock.acquire(), Succeeds());
+//     EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms"));
+#pragma once
+
+#include "diary.hpp"
+#include "manual_clock.hpp"
+#include "scripted_nodes.hpp"
+#include "seeded_entropy.hpp"
+
+#include <redlock/algorithm.hpp>
+#include <redlock/lock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock {
+
+/// What GoogleTest shows of a Result.
+inline void PrintTo(const Result& result, std::ostream* out) {
+    *out << '"' << result.message() << '"';
+}
+
+inline void PrintTo(Errc errc, std::ostream* out) {
+    *out << make_error_code(errc).message();
+}
+
+}  // namespace redlock
+
+namespace redlock::test {
+
+// What every test of the pure kind speaks of.
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+/// For readers of a failure: EXPECT_EQ shows durations as raw bytes.
+inline std::string text(Clock::duration span) {
+    auto number = std::to_string(span.count() / 1'000'000);
+    if (const auto rest = span.count() % 1'000'000; rest != 0)
+        number += "." + std::to_string(1'000'000 + rest).substr(1);
+    return number + " ms";
+}
+
+MATCHER(Succeeds, "succeeds") {
+    return static_cast<bool>(arg);
+}
+
+MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
+    return arg.error() == error;
+}
+
+/// A duration, shown in ms.
+MATCHER_P(Lasts, span, text(span)) {
+    *result_listener << text(arg);
+    return arg == span;
+}
+
+/// The same, but for the rounding of a double.
+MATCHER_P(LastsAbout, span, "about " + text(span)) {
+    *result_listener << text(arg);
+    return arg - span <= 1ns && span - arg <= 1ns;
+}
+
+/// The parts of a world that its nodes need before they are made.
+struct Stage {
+    explicit Stage(std::uint64_t seed) : entropy(seed) {}
+
+    Diary diary;
+    ManualClock clock{diary};
+    SeededEntropy entropy;
+};
+
+class World : public Stage, public ScriptedNodes {
+public:
+    explicit World(std::size_t nodes = 5, milliseconds node_timeout = 50ms, std::uint64_t seed = 1)
+        : Stage(seed), ScriptedNodes(nodes, node_timeout, clock, Stage::diary) {}
+
+    /// A failing test tells what happened last.
+    ~World() override {
+        if (!testing::Test::HasFailure()) return;
+        const std::span lines{story()};
+        for (const auto& line : lines.last(std::min<std::size_t>(lines.size(), 40)))
+            std::cerr << "    " << line << '\n';
+    }
+
+    Lock lock(LockOptions options = {}) { return lock(the_resource, options); }
+    Lock lock(std::string resource, LockOptions options = {}) {
+        return Lock{*this, std::move(resource), options, clock, entropy};
+    }
+
+    /// The rounds and pauses since the last turn_page().
+    const std::vector<std::string>& story() const { return diary.lines(); }
+    void turn_page() { diary.turn_page(); }
+
+    void pass(Clock::duration span) { clock.advance(span); }
+    void after(Clock::duration span, std::function<void()> event) { clock.after(span, std::move(event)); }
+
+    /// The holder crashes: nobody releases, the keys stay.
+    void crash(Lock holder) {
+        cut_all();
+        { const auto gone = std::move(holder); }
+        heal_all();
+    }
+};
+
+/// How long `action` takes by the world's clock.
+template <class Action>
+Clock::duration time_taken(World& world, Action action) {
+    const auto start = world.clock.now();
+    action();
+    return world.clock.now() - start;
+}
+
+/// One attempt only.
+inline LockOptions no_retry(milliseconds ttl = 10s) {
+    return {.ttl = ttl, .retry = {.attempts = 1}};
+}
+
+}  // namespace redlock::test

@@ -1,0 +1,71 @@
+// Tells the commands of a client apart in the bytes it sends: arrays of strings, as every Redis client does.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::support {
+
+class CommandReader {
+public:
+    using Words = std::vector<std::string>;
+    static constexpr std::size_t longest_word = 64;  // of longer ones this much is kept
+
+    /// Takes the next bytes and calls `seen(words)` for each command that they complete. Bytes that are not
+    /// RESP, such as TLS, end its interest for good.
+    template <class Seen>
+    void take(std::string_view bytes, Seen seen) {
+        while (!bytes.empty() && !blind_) {
+            if (inside_ > 0)
+                take_word(bytes);
+            else
+                take_line(bytes);
+            if (words_left_ > 0 || words_.empty()) continue;
+            seen(std::exchange(words_, {}));
+        }
+    }
+
+private:
+    /// A part of a word, or of the CR LF behind it.
+    void take_word(std::string_view& bytes) {
+        const auto length = std::min(inside_, bytes.size());
+        const auto kept = inside_ > 2 ? std::min(length, inside_ - 2) : 0;
+        auto& word = words_.back();
+        word += bytes.substr(0, std::min(kept, longest_word - std::min(longest_word, word.size())));
+        bytes.remove_prefix(length);
+        inside_ -= length;
+        if (inside_ == 0) --words_left_;
+    }
+
+    /// `*3` or `$42`.
+    void take_line(std::string_view& bytes) {
+        const auto end = bytes.find('\n');
+        line_ += bytes.substr(0, end);
+        bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+        if (line_.empty() || line_.size() > 32 || line_.front() != (words_left_ > 0 ? '$' : '*'))
+            blind_ = true;
+        if (end == bytes.npos || blind_) return;
+        std::size_t number = 0;
+        std::from_chars(line_.data() + 1, line_.data() + line_.size(), number);
+        if (words_left_ == 0) {
+            words_left_ = number;
+        } else {
+            words_.emplace_back();
+            inside_ = number + 2;
+        }
+        line_.clear();
+    }
+
+    std::string line_{};
+    Words words_{};
+    std::size_t words_left_ = 0;  // of the command, the one begun included
+    std::size_t inside_ = 0;      // bytes of the word begun that are still to come, with its CR LF
+    bool blind_ = false;
+};
+
+}  // namespace redlock::support

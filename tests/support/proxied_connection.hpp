@@ -1,0 +1,153 @@
+// One connection through a TcpProxy: a socket to the client, one to the server, and what is under way in
+// between. None of its functions blocks; the proxy's thread calls them all.
+#pragma once
+
+#include "support/command_reader.hpp"
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace redlock::support {
+
+using ProxyTime = std::chrono::steady_clock::time_point;
+
+/// What a proxy does to the bytes at present.
+struct Faults {
+    using Span = std::chrono::nanoseconds;
+    Span delay{};
+    std::optional<Span> trickle{};
+    std::optional<Span> duplicate{};
+    std::optional<std::string> babble{};
+    std::optional<std::size_t> cut_after{};
+    std::optional<std::size_t> drop_after{};
+    bool hold = false;
+    bool hole = false;
+};
+
+/// One direction: bytes that were read and are not passed on yet.
+class Stream {
+public:
+    void push(std::string bytes, ProxyTime due);
+    void push_aside(std::string bytes, ProxyTime due) { aside_.emplace(due, std::move(bytes)); }
+    /// All of it is due now, and nothing comes twice.
+    void hurry(ProxyTime now);
+    /// There is nobody to pass it to.
+    void clear();
+
+    /// Sends what is due to `sink`, at most `most` bytes, byte by byte if it is to `trickle`; false when the
+    /// sink is broken.
+    bool pass_to(int sink, ProxyTime now, std::size_t most, std::optional<Faults::Span> trickle);
+    /// What the last pass_to() has sent.
+    std::size_t passed() const noexcept { return passed_; }
+
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return queue_.empty() && aside_.empty(); }
+    bool full() const noexcept { return size_ >= capacity; }
+    /// The sink takes no more for now.
+    bool blocked() const noexcept { return blocked_; }
+    /// When the next byte is due; the end of time if there is none.
+    ProxyTime next_due() const;
+
+    bool ended = false;       ///< the source says no more
+    bool end_passed = false;  ///< and the sink knows
+
+private:
+    static constexpr std::size_t capacity = 16U << 20U;
+    struct Chunk {
+        ProxyTime due;
+        std::string bytes;
+    };
+
+    std::deque<Chunk> queue_{};
+    std::multimap<ProxyTime, std::string> aside_{};  // duplicates: they wait for their time beside the queue
+    std::size_t begun_ = 0;                          // bytes of the first chunk that are passed
+    std::size_t size_ = 0;
+    std::size_t passed_ = 0;
+    ProxyTime next_byte_{};
+    bool blocked_ = false;
+};
+
+class ProxiedConnection {
+public:
+    /// Takes the socket over.
+    ProxiedConnection(int client, std::size_t number, const Faults& faults);
+    ~ProxiedConnection();
+    ProxiedConnection(const ProxiedConnection&) = delete;
+    ProxiedConnection& operator=(const ProxiedConnection&) = delete;
+
+    // ---- For ppoll(), before and after.
+    pollfd client_events(const Faults& faults) const noexcept;
+    pollfd server_events(const Faults& faults) const noexcept;
+    void polled(short client, short server) noexcept;
+    ProxyTime next_due(const Faults& faults) const;
+
+    /// Reads and passes on what there is; `seen(words)` for each command read.
+    template <class Seen>
+    void pass_on(ProxyTime now, const Faults& faults, std::uint16_t server_port, Seen seen) {
+        if (!prepare(faults, server_port)) return;
+        const auto request = receive(client_, requests_);
+        reader_.take(request, seen);
+        if (!request.empty()) requests_.push(request, now + faults.delay);
+        take_reply(receive(server_, replies_), now, faults);
+        forward(now, faults);
+    }
+
+    std::size_t number() const noexcept { return number_; }
+    std::size_t waiting() const noexcept { return requests_.size() + replies_.size(); }
+    std::size_t request_bytes() const noexcept { return request_bytes_; }
+    std::size_t reply_bytes() const noexcept { return reply_bytes_; }
+    bool over() const noexcept { return client_.fd < 0; }
+
+    // ---- Faults that concern this connection.
+    void limit(const Faults& faults);
+    void forget() noexcept { forgotten_ = true; }
+    void reset() noexcept;
+    void heal(ProxyTime now, const Faults& faults);
+
+private:
+    struct Socket {
+        int fd = -1;
+        short heard = 0;
+        bool deaf = false;  // broke in the hole, which is not to be known outside
+        bool gone = false;  // broke
+    };
+
+    pollfd events(const Socket& socket, const Stream& from, const Stream& to,
+                  const Faults& faults) const noexcept;
+    bool in_hole(const Faults& faults) const noexcept { return faults.hole || forgotten_ || dropped_; }
+    bool prepare(const Faults& faults, std::uint16_t server_port);
+    void listen_in_the_hole() noexcept;
+    bool connect(std::uint16_t server_port);
+    std::string receive(Socket& from, Stream& stream);
+    void take_reply(std::string bytes, ProxyTime now, const Faults& faults);
+    void forward(ProxyTime now, const Faults& faults);
+    void forward_requests(ProxyTime now, const Faults& faults);
+    void forward_replies(ProxyTime now, const Faults& faults);
+    void pass_ends();
+    void close() noexcept;
+
+    // Constant after construction.
+    const std::size_t number_;
+
+    Socket client_{};
+    Socket server_{};
+    bool connecting_ = false;
+    bool forgotten_ = false;
+    bool dropped_ = false;
+    Stream requests_{};
+    Stream replies_{};
+    CommandReader reader_{};
+    std::size_t request_bytes_ = 0;
+    std::size_t reply_bytes_ = 0;
+    std::optional<std::size_t> cut_at_{};  // the value of reply_bytes_ at which it happens
+    std::optional<std::size_t> drop_at_{};
+};
+
+}  // namespace redlock::support
