@@ -119,11 +119,12 @@ void Connection::FreeContext::operator()(redisContext* context) const noexcept {
 
 Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
                        std::shared_ptr<Resolution> resolution, std::size_t first_address,
-                       std::chrono::milliseconds longest_wait)
+                       std::chrono::milliseconds longest_wait, Clock::time_point now)
     : endpoint_(endpoint),
       tls_context_(tls),
       resolution_(std::move(resolution)),
       longest_wait_(longest_wait),
+      begun_(now),
       first_address_(first_address) {
     if (resolution_->done()) connect();
 }
@@ -250,10 +251,16 @@ void Connection::take_greeting(const Reply& reply) {
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
         // The server may repeat what it was sent: after AUTH, only its first word is safe to show (rule D11).
         auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
-        return break_off(cause, wire::printable(words));
+        return break_off(cause, quoted(words));
     }
     step_ = step_after(step_);
     if (step_ == Step::done) state_ = State::ready;
+}
+
+std::string Connection::quoted(std::string_view words) const {
+    const auto& password = endpoint_.password;
+    if (!password.empty() && words.find(password) != words.npos) return "its words repeat the password";
+    return wire::printable(words);
 }
 
 // ---- Commands

@@ -10,6 +10,7 @@
 // None of its functions blocks, but for wait_for_more().
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
 
@@ -37,7 +38,7 @@ public:
     /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection. Of
     /// several addresses it tries the one numbered `first_address` first.
     Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution,
-               std::size_t first_address, std::chrono::milliseconds longest_wait);
+               std::size_t first_address, std::chrono::milliseconds longest_wait, Clock::time_point now);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -59,10 +60,19 @@ public:
     /// Whether it is ready or was before it broke.
     bool was_ready() const noexcept { return step_ == Step::done; }
 
+    /// Whether a command may be written already, behind the greeting.
+    bool greeting() const noexcept { return state_ == State::greeting; }
+
+    /// When it was begun.
+    Clock::time_point begun() const noexcept { return begun_; }
+
+    /// What the server said, as a report may show it: never with the password (rule D11).
+    std::string quoted(std::string_view words) const;
+
     /// Replies that are still to come.
     std::size_t owed() const noexcept { return owed_; }
 
-    // ---- When ready.
+    // ---- When ready, or greeting.
 
     /// Sends `command` behind whatever is still under way; from then on a byte of it may reach the server.
     /// Its reply becomes the answer.
@@ -125,6 +135,7 @@ private:
     const TlsContext* tls_context_;
     std::shared_ptr<Resolution> resolution_;
     std::chrono::milliseconds longest_wait_;
+    Clock::time_point begun_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
     std::unique_ptr<redisContext, FreeContext> context_;

@@ -54,7 +54,7 @@ void Node::look_at_probe(Clock::time_point now) {
     probe_->advance();
     if (probe_->ready()) {
         suspected_ = false;
-        keep_idle(std::move(probe_), now);
+        keep(std::move(probe_), now);
     } else if (probe_->broken()) {
         suspect({probe_->cause(), probe_->detail()}, now);
         drop(std::move(probe_));
@@ -81,20 +81,19 @@ Loan Node::lend_suspected(bool release, Clock::time_point now, bool due) {
         // alone.
         if (auto idle = take_idle(now, release)) return {std::move(idle)};
         if (const auto any = any_owing(); any != owing_.end()) return {take(any)};
-        if (!probe_) return {connect(), true};
+        if (!probe_) return {connect(now), true};
     }
     if (!due) return {};
     next_probe_ = now + back_off(failures_);
     // A probe that hangs for too long is itself given up for a new one.
-    if (probe_ && now - probe_since_ < longest_back_off) return {std::move(probe_)};
+    if (probe_ && now - probe_->begun() < longest_back_off) return {std::move(probe_)};
     if (probe_) drop(std::move(probe_), {Errc::timed_out, "while connecting"});
-    probe_since_ = now;
-    return {connect()};
+    return {connect(now)};
 }
 
 std::unique_ptr<Connection> Node::take_idle_or_new(Clock::time_point now, bool release) {
     if (auto idle = take_idle(now, release)) return idle;
-    return probe_ ? std::move(probe_) : connect();
+    return probe_ ? std::move(probe_) : connect(now);
 }
 
 auto Node::carrier_of(std::string_view owner) -> std::vector<Owing>::iterator {
@@ -127,31 +126,30 @@ std::unique_ptr<Connection> Node::take_idle(Clock::time_point now, bool release)
     return nullptr;
 }
 
-std::unique_ptr<Connection> Node::connect() {
+std::unique_ptr<Connection> Node::connect(Clock::time_point now) {
     if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
         resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
                                                     : Resolution::of_unix_socket(endpoint_.unix_socket);
     auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_, first_address_,
-                                                   options_.node_timeout);
+                                                   options_.node_timeout, now);
     note({.kind = NodeEvent::Kind::connecting});
     return connection;
 }
 
 void Node::give_back(std::unique_ptr<Connection> connection, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
-    if (connection->broken()) {
+    if (connection->ready())
+        keep(std::move(connection), now);
+    else if (!connection->broken() && !probe_)
+        probe_ = std::move(connection);  // its greeting goes on as a probe
+    else
         drop(std::move(connection));
-    } else if (connection->ready() && connection->owed() == 0) {
-        keep_idle(std::move(connection), now);
-    } else if (connection->ready()) {
-        const auto until = now + std::max<Clock::duration>(connection->reach(), 1min);
-        keep_owing(std::move(connection), until);
-    } else if (!probe_) {
-        probe_ = std::move(connection);  // nothing was sent on it: its greeting goes on as a probe
-        probe_since_ = now;
-    } else {
-        drop(std::move(connection));
-    }
+}
+
+void Node::keep(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (connection->owed() == 0) return keep_idle(std::move(connection), now);
+    const auto until = now + std::max<Clock::duration>(connection->reach(), 1min);
+    keep_owing(std::move(connection), until);
 }
 
 void Node::keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now) {

@@ -88,8 +88,9 @@ private:
     std::unique_ptr<Connection> take(std::vector<Owing>::iterator it);
     std::unique_ptr<Connection> take_idle(Clock::time_point now, bool release);
     std::unique_ptr<Connection> take_idle_or_new(Clock::time_point now, bool release);
-    std::unique_ptr<Connection> connect();
+    std::unique_ptr<Connection> connect(Clock::time_point now);
     Loan lend_suspected(bool release, Clock::time_point now, bool due);
+    void keep(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_owing(std::unique_ptr<Connection> connection, Clock::time_point until);
     void forgive() noexcept;
@@ -109,7 +110,6 @@ private:
     std::vector<Idle> idle_{};
     std::vector<Owing> owing_{};
     std::unique_ptr<Connection> probe_{};
-    Clock::time_point probe_since_{};
     bool suspected_ = false;
     bool alive_ = false;  // has replied, late, since it was suspected
     int failures_ = 0;    // in a row

@@ -27,9 +27,15 @@ Errc cause_of(std::string_view first_word) noexcept {
     return row == table.end() ? Errc::server_error : row->second;
 }
 
+Errc cause_of(const Reply& error) noexcept {
+    const auto cause = cause_of(error.first_word());
+    const bool forbidden = error.text.find("can't run this command") != std::string::npos;
+    return cause == Errc::server_error && forbidden ? Errc::permission_denied : cause;
+}
+
 Judgement judge(const Command& command, const Reply& reply) noexcept {
     using Kind = Reply::Kind;
-    if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply.first_word())};
+    if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
     if (std::holds_alternative<SetIfAbsent>(command)) {
         if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
         if (reply.kind == Kind::nil) return {Vote::refused};

@@ -27,6 +27,9 @@ struct Reply {
 /// The meaning of an error reply, by its first word (rule D7).
 Errc cause_of(std::string_view first_word) noexcept;
 
+/// The same of a whole reply. Servers report a command that a script may not run as a plain ERR.
+Errc cause_of(const Reply& error) noexcept;
+
 struct Judgement {
     Vote vote = Vote::unknown;
     std::error_code cause{};

@@ -108,7 +108,9 @@ void RoundTrip::proceed(std::size_t node) {
     auto& exchange = exchanges_[node];
     auto& connection = *exchange.connection;
     if (exchange.stage == Stage::sent || !connection.ready()) connection.advance();
-    if (exchange.stage == Stage::preparing && connection.ready()) {
+    // A release may go behind the greeting: a node that does not answer will find it when it wakes up.
+    const bool release = std::holds_alternative<CompareAndDelete>(command_);
+    if (exchange.stage == Stage::preparing && (connection.ready() || (release && connection.greeting()))) {
         exchange.stage = Stage::sent;
         tally_[node].sent = true;
         connection.send(command_);
@@ -133,11 +135,11 @@ void RoundTrip::take_answer(std::size_t node) {
     }
     const auto [vote, cause] = wire::judge(command_, reply);
     if (cause == Errc::unexpected_reply) {
-        connection.break_off(Errc::unexpected_reply, wire::printable(reply.text));
+        connection.break_off(Errc::unexpected_reply, connection.quoted(reply.text));
         return fail(node, cause, connection.detail());
     }
     nodes_[node]->succeeded();
-    end(node, vote, cause, vote == Vote::unknown ? wire::printable(reply.text) : std::string{});
+    end(node, vote, cause, vote == Vote::unknown ? connection.quoted(reply.text) : std::string{});
 }
 
 void RoundTrip::fail(std::size_t node, std::error_code cause, std::string detail) {
@@ -198,7 +200,12 @@ void RoundTrip::await(Awaited awaited) {
 }
 
 bool RoundTrip::awaits(const Exchange& exchange, Awaited awaited) const {
-    return exchange.open() && ((awaited == Awaited::trusted_nodes && exchange.trusted) || !decided());
+    if (!exchange.open()) return false;
+    // A trusted node is sent its command in any case, also where its connection takes longer than the votes:
+    // a lock on exactly a quorum survives no further node, and one that hangs here is not trusted the next
+    // time.
+    const bool unsent = exchange.stage == Exchange::Stage::preparing;
+    return (exchange.trusted && (unsent || awaited == Awaited::trusted_nodes)) || !decided();
 }
 
 /// When the next of those awaited runs out of time; the beginning of time if nobody is awaited any more.
