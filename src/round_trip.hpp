@@ -62,6 +62,7 @@ private:
     void wait_for(std::size_t node);
     void await_twice(Awaited awaited);
     void await(Awaited awaited);
+    void shorten_the_wait_for_the_unsent();
     bool awaits(const Exchange& exchange, Awaited awaited) const;
     Clock::time_point next_deadline(Awaited awaited) const;
     void give_up_the_late(Awaited awaited, Clock::time_point now);
