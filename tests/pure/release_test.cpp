@@ -135,6 +135,13 @@ TEST_F(Release, SucceedsWhenRepeatedThoughTheFirstHadWorked) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
+// B3, B4. The first time, a node without the key has not confirmed anything: it had lost it before.
+TEST_F(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
+    world.forget(0);
+    world.cut(3, 4);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum)) << "2 deleted, 1 had lost it, 2 unknown";
+}
+
 // B4. The same when some nodes had answered the first time and the others answer now.
 TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
     world.cut(2, 3, 4);

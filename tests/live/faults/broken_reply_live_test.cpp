@@ -83,8 +83,8 @@ TEST_P(BrokenReplies, RepeatedLaterGrantNobodyAnything) {
     }
 }
 
-// B1, A2. The SET was carried out, and the connection broke before it was answered: the release goes there all the
-// same, by a new connection, and nothing is left.
+// B1, A2. The SET was carried out, and the connection broke before it was answered: the release goes there
+// all the same, by a new connection, and nothing is left.
 TEST_P(BrokenReplies, OfASetThatWasCarriedOutAreFollowedByTheRelease) {
     FaultWorld single{1, {.node_timeout = 5s, .round = GetParam()}};
     single.warm_up();
