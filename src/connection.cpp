@@ -282,6 +282,7 @@ void Connection::send(const Command& command, wire::ScriptForm form) {
     if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
         set_owner_.clear();
     last_script_ = wire::script_of(command);
+    used_ = true;
     answer_by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
     reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, wire::ttl_of(command));
     wire::append(outgoing(), command, form);

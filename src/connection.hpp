@@ -63,6 +63,9 @@ public:
     /// Whether a command may be written already, behind the greeting.
     bool greeting() const noexcept { return state_ == State::greeting; }
 
+    /// Whether a command was ever written on it.
+    bool used() const noexcept { return used_; }
+
     /// When it was begun.
     Clock::time_point begun() const noexcept { return begun_; }
 
@@ -151,6 +154,7 @@ private:
     wire::Reply incoming_{};  // what hiredis parses into
     wire::Reply answer_{};
     bool answered_ = false;
+    bool used_ = false;
     bool answer_by_sha1_ = false;  // the last command named its script by the digest
     std::chrono::milliseconds reach_{};
     std::size_t owed_ = 0;

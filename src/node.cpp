@@ -138,7 +138,7 @@ std::unique_ptr<Connection> Node::connect(Clock::time_point now) {
 
 void Node::give_back(std::unique_ptr<Connection> connection, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
-    if (connection->ready())
+    if (!connection->broken() && (connection->ready() || connection->used()))
         keep(std::move(connection), now);
     else if (!connection->broken() && !probe_)
         probe_ = std::move(connection);  // its greeting goes on as a probe
