@@ -16,6 +16,7 @@ namespace {
 template <class Uris>
 std::vector<Endpoint> parsed(const Uris& uris) {
     std::vector<Endpoint> endpoints;
+    endpoints.reserve(uris.size());
     for (const auto& uri : uris) endpoints.push_back(Endpoint::parse(uri));
     return endpoints;
 }
@@ -113,14 +114,14 @@ public:
     }
 
 private:
-    void tell(const Command& command, const Tally& tally, Clock::duration took) {
+    void tell(const Command& command, const Tally& tally, Clock::duration took) const {
         auto& observer = *options_.observer;
         for (std::size_t node = 0; node < nodes_.size(); ++node)
             for (const auto& event : nodes_[node]->take_events()) tell(tally[node].name, event);
         observer.round_ended(command, tally, took);
     }
 
-    void tell(std::string_view node, const NodeEvent& event) {
+    void tell(std::string_view node, const NodeEvent& event) const {
         auto& observer = *options_.observer;
         const auto& [cause, detail] = event.failure;
         switch (event.kind) {

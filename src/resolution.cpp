@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -38,11 +39,11 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
         return resolution;
     }
     resolution->error_.clear();
-    int ends[2];
+    std::array<int, 2> ends{};
 #if defined(__linux__)
-    const int made = ::pipe2(ends, O_CLOEXEC);
+    const int made = ::pipe2(ends.data(), O_CLOEXEC);
 #else
-    const int made = ::pipe(ends);
+    const int made = ::pipe(ends.data());
     if (made == 0)
         for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
 #endif
