@@ -2,6 +2,7 @@
 // real time.
 #include <redlock/clock.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 

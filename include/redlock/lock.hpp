@@ -46,6 +46,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace redlock {
@@ -95,7 +96,7 @@ public:
         return *this;
     }
 
-    // ---- Questions. No I/O; never wrong in the lock's favour.
+    // ---- Questions. No I/O: they know what the clock says and what the verbs were told, no more.
 
     /// Whether the lock may be counted on now. Once false it stays false for this acquisition (rule C4).
     bool valid() const noexcept { return lease_.valid_at(clock_->now()) && here(); }
@@ -203,15 +204,18 @@ public:
 private:
     static constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
 
+    template <class TheirClock>
+    auto now_of() const {
+        if constexpr (std::is_same_v<TheirClock, Clock>)
+            return clock_->now();
+        else
+            return TheirClock::now();
+    }
+
     /// How long until an instant of any clock; zero if it has passed, however long ago.
     template <class TheirClock, class Duration>
     auto time_left(std::chrono::time_point<TheirClock, Duration> until) const {
-        auto now = [this] {
-            if constexpr (std::is_same_v<TheirClock, Clock>)
-                return clock_->now();
-            else
-                return TheirClock::now();
-        }();
+        const auto now = now_of<TheirClock>();
         using Left = decltype(until - now);
         return until > now ? until - now : Left::zero();
     }
