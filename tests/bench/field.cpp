@@ -1,0 +1,50 @@
+#include "field.hpp"
+
+#include "raw_client.hpp"
+#include "redis_plus_plus_client.hpp"
+#include "redlock_client.hpp"
+
+#include <iostream>
+#include <utility>
+
+namespace redlock::bench {
+namespace {
+
+std::string program(const std::string& file) {
+    return std::string{REDLOCK_BENCH_PEERS} + "/" + file;
+}
+
+}  // namespace
+
+Field::Field(std::vector<std::string> uris) : uris_(std::move(uris)) {
+    add(std::make_unique<RedlockClient>(uris_, Round::sequential, "bench:ours-one"));
+    add(std::make_unique<RawClient>(uris_, RawClient::Way::sequential, "bench:raw--one"));
+    add(std::make_unique<RedlockClient>(uris_, Round::all_at_once, "bench:ours-all"));
+    add(std::make_unique<RawClient>(uris_, RawClient::Way::multiplexed, "bench:raw--all"));
+}
+
+void Field::add_peers() {
+    add(redis_plus_plus_client(uris_, "bench:rpp--one"));
+    add_program("node-redlock", {"node", program("node_redlock.js")}, uris_.size());
+    add_program("redis-py x1", {"/usr/bin/python3", program("redis_py.py")}, 1);
+}
+
+void Field::add_program(const std::string& name, std::vector<std::string> words, std::size_t nodes) {
+    words.insert(words.end(), uris_.begin(), uris_.begin() + static_cast<std::ptrdiff_t>(nodes));
+    add(Peer::start(name, std::move(words)));
+}
+
+void Field::add(std::unique_ptr<Client> client) {
+    if (!client) return;
+    clients_.push_back(client.get());
+    owned_.push_back(std::move(client));
+}
+
+std::vector<pid_t> Field::processes() const {
+    std::vector<pid_t> processes;
+    for (auto* const client : clients_)
+        if (const auto* const peer = dynamic_cast<const Peer*>(client)) processes.push_back(peer->pid());
+    return processes;
+}
+
+}  // namespace redlock::bench

@@ -1,0 +1,35 @@
+// This library, as its users call it.
+#pragma once
+
+#include "client.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::bench {
+
+class RedlockClient final : public LocalClient {
+public:
+    /// Shares `nodes` with others.
+    RedlockClient(std::string name, std::shared_ptr<Nodes> nodes, std::string resource)
+        : LocalClient(std::move(name)), nodes_(std::move(nodes)), lock_(*nodes_, std::move(resource)) {}
+
+    /// Has nodes of its own.
+    RedlockClient(const std::vector<std::string>& uris, Round round, std::string resource)
+        : RedlockClient(round == Round::sequential ? "redlock sequential" : "redlock all-at-once",
+                        std::make_shared<RedisNodes>(uris, NodesOptions{.round = round}),
+                        std::move(resource)) {}
+
+    bool acquire() override { return static_cast<bool>(lock_.acquire()); }
+    void release() override { (void)lock_.release(); }
+
+private:
+    std::shared_ptr<Nodes> nodes_;
+    Lock lock_;
+};
+
+}  // namespace redlock::bench

@@ -1,0 +1,112 @@
+// (a) and (b): how long one op takes, for one client at a time.
+#include "scenarios.hpp"
+
+#include "contest.hpp"
+#include "delaying_proxy.hpp"
+#include "field.hpp"
+#include "placement.hpp"
+
+#include "support/cluster.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::bench {
+namespace {
+
+using Bound = Figure::Bound;
+
+constexpr auto* ours_one = "redlock sequential";
+constexpr auto* ours_all = "redlock all-at-once";
+constexpr auto* raw_one = "raw sequential";
+constexpr auto* raw_all = "raw multiplexed";
+
+Row row_of(const Contest& contest, const std::string& name) {
+    const auto failed = static_cast<double>(contest.failed(name));
+    if (contest.p50(name) == 0) return {name, {none, none, none, none, none, none, none, none, failed}};
+    const auto one = contest.ratio(name, raw_one);
+    const auto all = contest.ratio(name, raw_all);
+    return {name,
+            {contest.p50(name), contest.p99(name), one.middle, one.least, one.most, all.middle, all.least,
+             all.most, failed}};
+}
+
+/// p50, p99 and ratios of each client.
+Table table_of(const Contest& contest, std::span<Client* const> clients) {
+    Table table{.scenario = {}, .setting = {}, .columns = {"p50_us", "p99_us"}};
+    for (const auto* const raw : {raw_one, raw_all})
+        for (const auto* const suffix : {"", "_min", "_max"})
+            table.columns.push_back((raw == raw_one ? "x_raw_seq" : "x_raw_mux") + std::string{suffix});
+    table.columns.emplace_back("failed");
+    for (const auto* const client : clients) table.rows.push_back(row_of(contest, client->name()));
+    return table;
+}
+
+void add_ratio(Report& report, const Contest& contest, const char* ours, const char* raw, double target,
+               const std::string& where) {
+    report.add(Figure{std::string{ours} + " p50 / " + raw + ", " + where, contest.ratio(ours, raw).middle,
+                      Bound::at_most, target});
+}
+
+void loopback(const Effort& effort, Report& report, bool unix_sockets, bool pinned) {
+    support::Cluster cluster{5,
+                             unix_sockets ? support::RedisConfig{}.on_unix_socket() : support::RedisConfig{}};
+    Field field{cluster.uris()};
+    if (effort.peers) field.add_peers();
+    auto processes = field.processes();
+    for (const auto& server : cluster) processes.push_back(server.pid());
+
+    std::optional<OnOneCpu> placement;
+    if (pinned) placement.emplace(processes);
+    const Contest contest{field.clients(), {.repetitions = effort.repetitions, .turns = effort.turns}};
+
+    auto table = table_of(contest, field.clients());
+    table.scenario = "loopback";
+    table.setting = std::string{unix_sockets ? "unix sockets" : "TCP"} + (pinned ? ", on one CPU" : "");
+    const auto where = table.setting;
+    report.add(std::move(table));
+    // Not a figure where the scheduler decides: raw sequential alone takes 190 or 400 µs, as it happens.
+    if (!pinned) return;
+    add_ratio(report, contest, ours_one, raw_one, 1.05, where);
+    add_ratio(report, contest, ours_all, raw_all, 1.08, where);
+}
+
+void add_peer_figure(Report& report, const Contest& contest, const char* ours, double target) {
+    if (!contest.has("redis-plus-plus")) return;
+    report.add(Figure{std::string{"redis-plus-plus p50 / "} + ours + ", 1 ms RTT",
+                      contest.p50("redis-plus-plus") / contest.p50(ours), Bound::at_least, target});
+}
+
+}  // namespace
+
+void loopback(const Effort& effort, Report& report) {
+    for (const bool unix_sockets : {false, true})
+        for (const bool pinned : {true, false}) loopback(effort, report, unix_sockets, pinned);
+}
+
+void round_trip_time(const Effort& effort, Report& report) {
+    using namespace std::chrono_literals;
+    support::Cluster cluster;
+    std::vector<std::uint16_t> ports;
+    for (const auto& server : cluster) ports.push_back(server.port());
+    const DelayingProxy proxy{ports, 500us};
+    Field field{proxy.uris()};
+    if (effort.peers) field.add_peers();
+    const Contest contest{field.clients(),
+                          {.repetitions = effort.repetitions, .turns = effort.turns, .batch = {.ops = 20}}};
+
+    auto table = table_of(contest, field.clients());
+    table.scenario = "1 ms RTT";
+    report.add(std::move(table));
+    add_ratio(report, contest, ours_one, raw_one, 1.05, "1 ms RTT");
+    add_ratio(report, contest, ours_all, raw_all, 1.03, "1 ms RTT");
+    add_peer_figure(report, contest, ours_all, 4.3);
+    add_peer_figure(report, contest, ours_one, 1.5);
+}
+
+}  // namespace redlock::bench
