@@ -1,0 +1,54 @@
+#!/bin/sh
+# sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release, in a cache outside
+# this tree, and prints the prefix it was installed under. With it the suite runs against both generations:
+#
+#     CMAKE_PREFIX_PATH=$(sh tests/newer_hiredis.sh) sh tests/run.sh newer-hiredis -L live
+#
+# Asks the archive each time which version is the newest there; builds only what it has not built before.
+set -eu
+unset CDPATH
+release=trixie
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock/hiredis-$release
+cores=$(getconf _NPROCESSORS_ONLN)
+mkdir -p "$cache/apt/lists/partial" "$cache/source"
+cache=$(cd -- "$cache" && pwd)  # apt takes relative paths for its own
+cd -- "$cache/source"
+
+say() {
+    echo "newer hiredis: $*" >&2
+}
+
+# An apt of its own: the machine's lists of packages stay as they are.
+echo "deb-src [signed-by=$keyring] http://deb.debian.org/debian $release main" >"$cache/apt/sources.list"
+apt() {
+    apt-get -q -o Dir::Etc::SourceList="$cache/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+        -o Dir::State::Lists="$cache/apt/lists" -o Dir::Cache="$cache/apt" -o APT::Sandbox::User="$(id -un)" "$@" \
+        >"$cache/log" 2>&1 </dev/null || {
+        cat "$cache/log" >&2
+        exit 1
+    }
+}
+say "apt-get source hiredis, of $release"
+apt update
+apt source --download-only hiredis
+package=$(ls -t hiredis_*.dsc | head -n 1)
+version=$(basename "$package" .dsc | sed 's/^hiredis_//')
+prefix=$cache/$version
+
+if [ ! -e "$prefix/built" ]; then
+    say "building $version"
+    rm -rf "$prefix" "$cache/tree"
+    {
+        dpkg-source --extract "$package" "$cache/tree"
+        cmake -S "$cache/tree" -B "$cache/tree/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+            -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DDISABLE_TESTS=ON
+        cmake --build "$cache/tree/build" --parallel "$cores"
+        cmake --install "$cache/tree/build"
+    } >"$cache/log" 2>&1 || {
+        cat "$cache/log" >&2
+        exit 1
+    }
+    touch "$prefix/built"
+fi
+echo "$prefix"
