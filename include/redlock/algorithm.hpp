@@ -163,6 +163,15 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
     }
 }
 
+/// Whether no majority can have our key any more: it is gone from the nodes that refuse, and the nodes that
+/// never were sent the SET cannot have it.
+inline bool is_lost(const Tally& tally, const Lease& lease) {
+    std::size_t may_have_it = 0;
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (lease.marked[node] && tally[node].vote != Vote::refused) ++may_have_it;
+    return may_have_it < quorum(tally.size());
+}
+
 /// Lengthens the lease by another ttl (S31, S32). The confirmation counts only if it came within the old
 /// validity, for in between another may have held it; on failure the old instant stands (rule C2).
 inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
@@ -170,7 +179,7 @@ inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& leas
     auto round =
         ballot(nodes, clock, claim, CompareAndExpire{claim.resource, lease.owner.view(), claim.ttl}, terms);
     auto error = verdict(round, terms);
-    if (!lease.valid_at(round.ended) || ruled_out(round.tally))
+    if (!lease.valid_at(round.ended) || is_lost(round.tally, lease))
         error = Errc::lost;
     else if (error == Errc::held_by_other)
         error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
@@ -189,11 +198,12 @@ inline Result release(Nodes& nodes, Clock& clock, std::string_view resource, Lea
     auto round = give_back(nodes, clock, resource, lease);
     const auto gone = round.tally.granted() + (again ? round.tally.refused() : 0);
     std::error_code error;
-    if (!in_time || (!again && ruled_out(round.tally)))
+    if (!in_time || (!again && is_lost(round.tally, lease)))
         error = Errc::lost;
     else if (gone < quorum(round.tally.size()))
         error = Errc::no_quorum;
-    if (error != Errc::no_quorum || round.ended >= lease.valid_until) lease = {};
+    const bool answered = round.tally.granted() + round.tally.refused() >= quorum(round.tally.size());
+    if ((answered && error != Errc::no_quorum) || round.ended >= lease.valid_until) lease = {};
     return Result{error, std::move(round.tally), 1, {}};
 }
 

@@ -20,15 +20,18 @@
 // threads at once and may share one Nodes. After fork() the parent's lock stays the parent's: in the child
 // it is not held, and destroying it there sends nothing.
 //
-// What each verb does in each state; "lapsed" is held once, but past its validity:
+// What each verb does in each state; "lapsed" is held once, but past its validity; "unconfirmed" is released,
+// but too few nodes have answered, and the ttl is not over:
 //
-//              | free                   | held                    | lapsed
-//   acquire*   | rounds, then held/free | already_held, no I/O    | releases the rest, then as free
-//   extend     | not_held, no I/O       | a round, then held      | lost, no I/O
-//   release    | not_held, no I/O       | a round, then free      | a round, then free; reports lost
-//   valid      | false                  | true                    | false
-//   owner      | empty                  | 40 hex digits           | 40 hex digits
-//   destructor | nothing                | releases                | releases
+//              | free               | held                 | lapsed             | unconfirmed
+//   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
+//              | or free            |                      | as free            | as free
+//   extend     | not_held, no I/O   | a round, then held   | lost, no I/O       | not_held, no I/O
+//   release    | not_held, no I/O   | a round, then free   | a round, then      | a round, then free
+//              |                    | or unconfirmed       | free; reports lost | or unconfirmed
+//   valid      | false              | true                 | false              | false
+//   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
+//   destructor | nothing            | releases             | releases           | releases
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -178,8 +181,9 @@ public:
 
     // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.
 
-    /// Waits while others hold it, without bound. Throws Error when it cannot be had: the nodes form no
-    /// quorum in retry.attempts attempts, or this Lock holds it already (resource_deadlock_would_occur).
+    /// Waits while others hold it, without bound: also for a key that was set without an expiry. Throws Error
+    /// when it cannot be had: the nodes form no quorum in retry.attempts attempts, or this Lock holds it
+    /// already (resource_deadlock_would_occur).
     void lock() {
         const auto result =
             acquire(algorithm::Patience{.attempts = options_.retry.attempts, .outlasts_holders = true});

@@ -108,6 +108,8 @@ public:
     void refuse(std::size_t node) noexcept { vote(node, Vote::refused); }
     /// No usable answer, though a byte of the command may have reached the node.
     void doubt(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
+    /// No usable answer, and no byte of the command can have reached the node.
+    void miss(std::size_t node, std::error_code cause) noexcept { reports_[node].cause = cause; }
 
     std::size_t granted() const noexcept { return count(Vote::granted); }
     std::size_t refused() const noexcept { return count(Vote::refused); }
@@ -160,6 +162,9 @@ protected:
         if (names.size() > max_nodes)
             throw std::invalid_argument("redlock: the list of nodes has " + std::to_string(names.size()) +
                                         " entries; at most " + std::to_string(max_nodes) + " make sense");
+        if (node_timeout < node_timeout.zero() || node_timeout > std::chrono::hours{1})
+            throw std::invalid_argument("redlock: node_timeout is " + std::to_string(node_timeout.count()) +
+                                        " ms; it must be from 0 to 1 h");
         names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
     }
 

@@ -164,6 +164,16 @@ TEST_F(Extend, AsksTheNodesThatMayHaveOurKey) {
     EXPECT_THAT(world.story(), ElementsAre("expire #2 in 10000 ms on 0 2 3"));
 }
 
+// C1. Nor can it get the key later: with the one that lost it, no majority can have it any more.
+TEST_F(Extend, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
+    (void)lock.release();
+    world.cut(1, 4);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.heal(1, 4);
+    world.forget(0);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+}
+
 // ---- The end of the validity (C3).
 
 // C3. Past it, the lock is lost for good: no I/O, no second chance.

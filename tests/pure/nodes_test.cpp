@@ -7,7 +7,8 @@ namespace {
 /// The example at the top of nodes.hpp: a fake for tests of one's own.
 class WillingNodes : public Nodes {
 public:
-    explicit WillingNodes(std::vector<std::string> names) : Nodes(std::move(names)) {}
+    explicit WillingNodes(std::vector<std::string> names, milliseconds node_timeout = 0ms)
+        : Nodes(std::move(names), node_timeout) {}
 
     Tally ask(const Command&, const Terms& terms) override {
         auto tally = blank_tally();
@@ -34,6 +35,19 @@ TEST(NodesOfOnesOwn, NeedNoBudget) {
     WillingNodes nodes{{"a"}};
     EXPECT_EQ(nodes.node_timeout(), 0ms);
     EXPECT_NO_THROW((Lock{nodes, the_resource, {.ttl = 3ms, .drift_factor = 0}, world.clock, world.entropy}));
+}
+
+// A10. A budget that cannot work is refused where it is given.
+TEST(NodesOfOnesOwn, RefuseABudgetThatCannotWork) {
+    EXPECT_NO_THROW(WillingNodes({"a"}, 1h));
+    for (const auto budget : {-1ms, milliseconds{1h} + 1ms, milliseconds::max(), milliseconds::min()}) {
+        try {
+            const WillingNodes nodes{{"a"}, budget};
+            ADD_FAILURE() << text(budget) << " was accepted";
+        } catch (const std::invalid_argument& refused) {
+            EXPECT_THAT(refused.what(), HasSubstr("node_timeout"));
+        }
+    }
 }
 
 TEST(NodesOfOnesOwn, AreNamedInTheOrderConfigured) {
@@ -105,7 +119,7 @@ TEST_F(ATally, ClearsTheCauseOfAVote) {
 TEST_F(ATally, KnowsWhereAByteMayHaveGone) {
     tally.grant(0);
     tally.doubt(1, Errc::timed_out);
-    tally[2].cause = Errc::connection_failed;
+    tally.miss(2, Errc::connection_failed);
     EXPECT_EQ(tally.sent(), NodeSet{0b011});
 }
 

@@ -109,6 +109,30 @@ TEST_F(Release, TellsThatAMajorityHadLostTheKey) {
     EXPECT_TRUE(world.clean());
 }
 
+// B3. The nodes that were down when it was acquired never had it.
+TEST_F(Release, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
+    (void)lock.release();
+    world.cut(1, 4);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.heal(1, 4);
+    world.forget(0);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_TRUE(world.clean());
+}
+
+// B3, B4. What is lost may still have left keys where nobody answered.
+TEST_F(Release, CanBeRepeatedAfterALossThatMostNodesDidNotAnswer) {
+    (void)lock.release();
+    world.cut(1, 4);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.forget(0);
+    world.cut(2, 3);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    world.heal(2, 3);
+    (void)lock.release();
+    EXPECT_TRUE(world.clean());
+}
+
 // ---- No answer (B4).
 
 // B4. The owner is kept until a majority has answered, so that the release can be repeated.

@@ -196,7 +196,7 @@ private:
         if (honours_deadlines_) budget = std::min(budget, terms.deadline - clock_->now());
         auto& report = tally[index];
         switch (node.mood) {
-            case Mood::cut: report.cause = node.cause; return;
+            case Mood::cut: tally.miss(index, node.cause); return;
             case Mood::lying: tally.doubt(index, node.cause); return;
             case Mood::frozen: node.unread.push_back(letter(node, command)); break;
             case Mood::mute: execute(node, command); break;
