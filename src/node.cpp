@@ -25,12 +25,14 @@ Clock::duration back_off(int failures) {
 Node::Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, const NodesOptions& options)
     : endpoint_(std::move(endpoint)), tls_(std::move(tls)), options_(options) {}
 
-bool Node::look(Clock::time_point now) {
+Standing Node::look(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     if (!owing_.empty()) collect(now);
     if (probe_) look_at_probe(now);
-    if (now >= next_probe_) forgive();
-    return !suspected_;
+    const bool due = now >= next_probe_;
+    if (due) forgive();
+    if (!suspected_) return Standing::trusted;
+    return due ? Standing::due : Standing::suspected;
 }
 
 /// Reads the late replies. Any reply shows that the node is alive; a connection without debts is idle again.

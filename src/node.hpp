@@ -41,6 +41,13 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
+/// What to expect of a node before it is asked.
+enum class Standing : std::uint8_t {
+    trusted,    ///< to answer
+    due,        ///< suspected, and its next probe is due
+    suspected,  ///< and to be left alone, unless there is no quorum without it
+};
+
 /// A connection for one exchange, and whether it is worth waiting for whatever the votes are.
 struct Loan {
     std::unique_ptr<Connection> connection{};
@@ -52,8 +59,8 @@ public:
     /// No I/O. `tls` is null for plain connections.
     Node(Endpoint endpoint, std::shared_ptr<const TlsContext> tls, const NodesOptions& options);
 
-    /// Reads what has come in since, and says whether the node is trusted to answer.
-    bool look(Clock::time_point now);
+    /// Reads what has come in since, and says what to expect.
+    Standing look(Clock::time_point now);
 
     /// A connection for `command`; none if the node is left alone for now (`last_failure()` says why). A node
     /// that is suspected gives one only when its next probe is due, or `needed`, or to a release.

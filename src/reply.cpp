@@ -29,7 +29,8 @@ Errc cause_of(std::string_view first_word) noexcept {
 
 Errc cause_of(const Reply& error) noexcept {
     const auto cause = cause_of(error.first_word());
-    const bool forbidden = error.text.find("can't run this command") != std::string::npos;
+    const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
+    const bool forbidden = says("can't run this command") || says("ACL failure in script");
     return cause == Errc::server_error && forbidden ? Errc::permission_denied : cause;
 }
 

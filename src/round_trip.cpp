@@ -15,7 +15,9 @@ RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (!terms_.to[node]) continue;
         exchanges_[node].stage = Exchange::Stage::unasked;
-        exchanges_[node].trusted = nodes_[node]->look(now);
+        const auto standing = nodes_[node]->look(now);
+        exchanges_[node].trusted = standing == Standing::trusted;
+        exchanges_[node].due = standing == Standing::due;
     }
 }
 
@@ -84,7 +86,7 @@ void RoundTrip::begin(std::size_t node, Clock::duration budget) {
 void RoundTrip::lend_to(std::size_t node) {
     auto& exchange = exchanges_[node];
     // Without this node, would there be enough that may still grant?
-    const bool needed = tally_.granted() + open() < quorum(nodes_.size());
+    const bool needed = tally_.granted() + open() < quorum(nodes_.size()) && !refused_to_acquire();
     auto loan = nodes_[node]->lend(command_, boot_clock().now(), needed);
     exchange.stage = loan.connection ? Exchange::Stage::preparing : Exchange::Stage::left_alone;
     exchange.trusted = loan.trusted;
@@ -262,7 +264,19 @@ std::size_t RoundTrip::open() const noexcept {
 }
 
 std::size_t RoundTrip::unasked() const noexcept {
-    return static_cast<std::size_t>(std::ranges::count_if(exchanges(), &Exchange::unasked));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(exchanges(), [this](const Exchange& it) { return worth_asking(it); }));
+}
+
+bool RoundTrip::refused_to_acquire() const noexcept {
+    return std::holds_alternative<SetIfAbsent>(command_) && tally_.refused() > 0;
+}
+
+/// Where somebody else holds the resource on some node, a suspected one is asked only if its probe is due:
+/// to wait for it would keep from others what was granted elsewhere. Clients that collide would each hold a
+/// part for a whole budget, and none of them ever all.
+bool RoundTrip::worth_asking(const Exchange& exchange) const noexcept {
+    return exchange.unasked() && (exchange.trusted || exchange.due || !refused_to_acquire());
 }
 
 bool RoundTrip::impossible() const noexcept {

@@ -40,6 +40,7 @@ private:
         enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, preparing, sent, over };
         Stage stage = Stage::uninvolved;
         bool trusted = true;
+        bool due = false;       // suspected, and its next probe is due
         bool repeated = false;  // a release that was sent anew on another connection
         std::unique_ptr<Connection> connection{};
         Clock::time_point start{};
@@ -76,6 +77,8 @@ private:
     std::span<const Exchange> exchanges() const noexcept { return {exchanges_.data(), nodes_.size()}; }
     std::size_t open() const noexcept;
     std::size_t unasked() const noexcept;
+    bool refused_to_acquire() const noexcept;
+    bool worth_asking(const Exchange& exchange) const noexcept;
     bool over() const;
     bool impossible() const noexcept;
     bool decided() const noexcept;

@@ -92,6 +92,48 @@ TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
                 LastsAtMost(1s + 300ms));  // what a busy machine takes in between
 }
 
+/// Three nodes, of which the last is dead for long, and the first holds a key of somebody else's: without the
+/// dead one there is no majority to be had.
+class ADeadNodeBesideAHolder : public InEachRound {
+protected:
+    ADeadNodeBesideAHolder() {
+        world.warm_up();
+        world.link(2).black_hole();
+        const auto end = boot_clock().now() + 3s;
+        auto other = world.lock("another", no_retry());
+        while (boot_clock().now() < end) {
+            (void)other.acquire();
+            (void)other.release();
+        }
+        world[0].command({"SET", the_resource, "somebody else"});
+    }
+
+    FaultWorld world{3, {.node_timeout = budget, .round = GetParam()}};
+    Lock lock = world.lock(no_retry());
+};
+
+INSTANTIATE_TEST_SUITE_P(When, ADeadNodeBesideAHolder, testing::Values(Round::sequential, Round::all_at_once),
+                         name_of_round);
+
+// D4, A8. Who waits for it keeps from others what was granted elsewhere, for the whole budget: clients that
+// collide would each hold a part for so long, and none of them ever all.
+TEST_P(ADeadNodeBesideAHolder, IsNotWaitedForButForAProbeNowAndThen) {
+    int costly = 0;
+    for (int i = 0; i < 20; ++i)
+        costly +=
+            time_taken([&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other)); }) >= budget / 2;
+    EXPECT_LE(costly, 4);
+    EXPECT_EQ(world.keys_of("somebody else"), 1U);
+}
+
+// D4. But the probes do take place, or its return would never be seen.
+TEST_P(ADeadNodeBesideAHolder, IsBackInUseWithinASecondOfItsReturn) {
+    (void)lock.acquire();
+    world.link(2).heal();
+    EXPECT_THAT(time_taken([&] { ASSERT_TRUE(wait_until([&] { return bool{lock.acquire()}; })); }),
+                LastsAtMost(1s + 300ms));
+}
+
 class ANode : public testing::Test {};
 
 // D4. One that answers, but always too late, costs its budget now and then, and its keys are cleaned up.

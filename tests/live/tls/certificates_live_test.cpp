@@ -11,7 +11,7 @@ TEST_F(Certificates, OfTheRightAuthorityForTheRightNameAreAccepted) {
     TlsServer server{good, authority};
     auto by_address = server.endpoint(authority);
     auto by_name = by_address;
-    by_name.host = "localhost";
+    by_name.host = support::loopback_name;
     for (const auto& endpoint : {by_address, by_name}) {
         RedisNodes nodes{std::vector{endpoint}, patient()};
         Lock lock{nodes, the_resource, no_retry()};
@@ -36,7 +36,7 @@ TEST_F(Certificates, ForAnotherNameAreRejected) {
     TlsServer server{authority.issue({.names = {"elsewhere.example", "10.1.2.3"}}), authority};
     auto endpoint = server.endpoint(authority);
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("IP address mismatch"));
-    endpoint.host = "localhost";
+    endpoint.host = support::loopback_name;
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("ostname mismatch"));
     EXPECT_EQ(holder(*server), "(nil)");
 }

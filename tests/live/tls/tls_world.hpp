@@ -1,11 +1,12 @@
 // Servers that speak TLS, and an authority that signs what each test asks for.
 //
-//     TlsServer server{world.authority.issue({.names = {"localhost"}}), world.authority};
+//     TlsServer server{world.authority.issue({.names = {"127.0.0.1"}}), world.authority};
 //     RedisNodes nodes{{server.by_name(world.authority)}, {...}};
 #pragma once
 
 #include "live_world.hpp"
 #include "support/certificates.hpp"
+#include "support/loopback_name.hpp"
 #include "support/reserved_port.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -63,7 +64,7 @@ struct TlsWorld : testing::Test {
     TemporaryDirectory directory{};
     Authority authority{directory / "authority"};
     Authority stranger{directory / "stranger"};
-    CertificateFiles good = authority.issue({.names = {"localhost", "127.0.0.1"}});
+    CertificateFiles good = authority.issue({.names = {support::loopback_name, "127.0.0.1"}});
 };
 
 inline NodesOptions patient(Round round = Round::sequential) {
