@@ -1,5 +1,5 @@
-// What a server has carried out and for whom, in its own order: its SLOWLOG, told to find everything slow. (The
-// MONITOR of Redis 7.2 and later does not show what a CLIENT PAUSE had put off.)
+// What a server has carried out and for whom, in its own order: its SLOWLOG, told to find everything slow.
+// (The MONITOR of Redis 7.2 and later does not show what a CLIENT PAUSE had put off.)
 //
 //     Monitor monitor{server};
 //     (void)lock.acquire();
@@ -60,13 +60,19 @@ private:
         if (const auto reply = server_.command(words); reply != "OK") throw std::runtime_error(reply);
     }
 
-    /// The words, one a line; the client's address; its name, which is empty.
+    /// The words, one a line; the client's address, which is empty where a script did it (Redis 8 tells that,
+    /// too); its name, which is always empty.
     static Heard read_command(std::istream& entries) {
         Heard heard;
-        for (std::string line; std::getline(entries, line) && !line.empty();) heard.words.push_back(line);
-        if (heard.words.empty()) throw std::runtime_error("an entry of SLOWLOG without a client");
-        heard.client = heard.words.back();
-        heard.words.pop_back();
+        std::string line;
+        while (std::getline(entries, line) && !line.empty()) heard.words.push_back(line);
+        const auto& last = heard.words.at(heard.words.size() - 1);
+        if (last.starts_with("127.0.0.1:") || last.starts_with("/")) {
+            heard.client = last;
+            heard.words.pop_back();
+        } else {
+            std::getline(entries, line);
+        }
         return heard;
     }
 

@@ -9,6 +9,8 @@
 #include "support/cluster.hpp"
 #include "support/wait_until.hpp"
 
+#include <netdb.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,8 +173,16 @@ TEST(TheLibrary, StartsNoThreadForNumericAddressesAndUnixSockets) {
     EXPECT_EQ(started_threads(), before);
 }
 
+bool localhost_is_known() {
+    addrinfo* found = nullptr;
+    if (::getaddrinfo("localhost", nullptr, nullptr, &found) != 0) return false;
+    ::freeaddrinfo(found);
+    return true;
+}
+
 // D5
 TEST(TheLibrary, ResolvesNamesInThreadsThatItDoesNotLeaveBehind) {
+    if (!localhost_is_known()) GTEST_SKIP() << "this machine knows no name to look up";
     Cluster servers{3};
     const auto by_name = [&](std::size_t node) {
         return "localhost:" + std::to_string(servers[node].port());
