@@ -77,7 +77,7 @@ TEST_P(ADeadNode, CostsItsBudgetOnce) {
     EXPECT_LE(world.link(0).traffic().connections, before + 20);
 }
 
-// D4, issue point 2. After the longest back-off, both are asked again within a second.
+// D4. After the longest back-off, both are asked again within a second.
 TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
     for (const std::size_t node : {0U, 2U}) die(node);
     (void)costly_rounds(3s);

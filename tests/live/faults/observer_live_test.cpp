@@ -1,4 +1,4 @@
-// Issue point 4: an observer hears of each round and of each connection's birth, death and backing off; it
+// An observer hears of each round and of each connection's birth, death and backing off; it
 // may use the library itself, since nothing is locked while it is called.
 #include "fault_world.hpp"
 

@@ -1,4 +1,4 @@
-// Issue point 2: connections are shared, idle ones are bounded by NodesOptions::max_idle, and none leak, with
+// Connections are shared, idle ones are bounded by NodesOptions::max_idle, and none leak, with
 // faults and without.
 #include "fault_world.hpp"
 
