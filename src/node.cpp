@@ -115,13 +115,14 @@ std::unique_ptr<Connection> Node::take(std::vector<Owing>::iterator it) {
     return connection;
 }
 
-/// The connection used last; those on which something has come in, if only their end, are thrown away. A
-/// release right after its acquire saves the look: what it is answered wrongly costs nobody's exclusion.
+/// The connection used last; those on which something has come in, if only their end, are thrown away. One
+/// that was read a moment ago is taken without that look, which could not tell either what comes a moment
+/// later; for a release the moment is longer: what it is answered wrongly costs nobody's exclusion.
 std::unique_ptr<Connection> Node::take_idle(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        const bool just_used = release && now - idle.since < 10ms;
+        const bool just_used = now - idle.since < (release ? 10ms : 1ms);
         if (just_used || !idle.connection->gone_stale()) return std::move(idle.connection);
         drop(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
     }
