@@ -60,19 +60,17 @@ private:
         if (const auto reply = server_.command(words); reply != "OK") throw std::runtime_error(reply);
     }
 
-    /// The words, one a line; the client's address, which is empty where a script did it (Redis 8 tells that,
-    /// too); its name, which is always empty.
+    /// The words, one a line; the client's address, which Redis 8 leaves empty where a script did it; its
+    /// name, which is always empty.
     static Heard read_command(std::istream& entries) {
         Heard heard;
         std::string line;
         while (std::getline(entries, line) && !line.empty()) heard.words.push_back(line);
-        const auto& last = heard.words.at(heard.words.size() - 1);
-        if (last.starts_with("127.0.0.1:") || last.starts_with("/")) {
-            heard.client = last;
-            heard.words.pop_back();
-        } else {
-            std::getline(entries, line);
-        }
+        const bool has_client = entries.peek() != '\n';
+        if (!has_client) std::getline(entries, line);
+        if (!has_client || heard.words.empty()) return heard;
+        heard.client = heard.words.back();
+        heard.words.pop_back();
         return heard;
     }
 
