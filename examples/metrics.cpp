@@ -51,7 +51,8 @@ public:
 
     void round_ended(const redlock::Command& command, const redlock::Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
-        constexpr std::array names{"acquire", "extend", "release"};  // in the order of redlock::Command
+        // In the order of redlock::Command.
+        constexpr std::array names{"acquire", "extend", "release", "acquire with a count", "raise the count"};
         const prometheus::Histogram::BucketBoundaries buckets{.0003, .001, .003, .01, .03, .1, .3, 1};
         rounds_.Add({{"command", names.at(command.index())}}, buckets)
             .Observe(std::chrono::duration<double>{took}.count());

@@ -111,6 +111,14 @@ int open_socket(int family) {
     return fd;
 }
 
+/// The value of a line of INFO; empty if there is no such line.
+std::string_view line_of_info(std::string_view info, std::string_view name) {
+    const auto begin = info.find(name);
+    if (begin == info.npos) return {};
+    const auto rest = info.substr(begin + name.size());
+    return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
 }  // namespace
 
 void Connection::FreeContext::operator()(redisContext* context) const noexcept {
@@ -119,11 +127,13 @@ void Connection::FreeContext::operator()(redisContext* context) const noexcept {
 
 Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
                        std::shared_ptr<Resolution> resolution, std::size_t first_address,
-                       std::chrono::milliseconds longest_wait, Clock::time_point now)
+                       std::chrono::milliseconds longest_wait, std::chrono::milliseconds quarantine,
+                       Clock::time_point now)
     : endpoint_(endpoint),
       tls_context_(tls),
       resolution_(std::move(resolution)),
       longest_wait_(longest_wait),
+      quarantine_(quarantine),
       begun_(now),
       first_address_(first_address) {
     if (resolution_->done()) connect();
@@ -218,8 +228,9 @@ void Connection::connected() {
 // ready has a server behind it that answers. All are written at once and answered in order.
 
 Connection::Step Connection::step_after(Step step) const noexcept {
+    if (step == Step::server) return Step::replication;
     if (step == Step::auth && endpoint_.database != 0) return Step::select;
-    return step == Step::ping ? Step::done : Step::ping;
+    return step == Step::ping || step == Step::replication ? Step::done : Step::ping;
 }
 
 void Connection::greet() {
@@ -240,11 +251,32 @@ void Connection::greet() {
     flush();
 }
 
+/// Beside the greeting, and only where a command needs it: which run of the server this is, and that it is a
+/// master.
+void Connection::identify_for(const Command& command) {
+    if (!ready() || !run_id_.empty() || !wire::needs_run_id(command, recipient())) return;
+    state_ = State::greeting;
+    step_ = Step::server;
+    wire::append(outgoing(), {"INFO", "server"});
+    wire::append(outgoing(), {"INFO", "replication"});
+    owed_ += 2;
+    flush();
+}
+
+/// Whether the reply to a step of the greeting lets us in. A user that may not PING is let in all the same:
+/// the refusal, too, shows that the server answers.
+bool Connection::introduces(const Reply& reply) {
+    if (step_ == Step::server) run_id_ = line_of_info(reply.text, "run_id:");
+    if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    if (step_ == Step::replication)
+        return reply.kind == Reply::Kind::text && line_of_info(reply.text, "role:") == "master";
+    return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
+}
+
 void Connection::take_greeting(const Reply& reply) {
-    // A user that may not PING is let in all the same: the refusal, too, shows that the server answers.
-    const bool welcome =
-        reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
-    if (!welcome) {
+    if (!introduces(reply)) {
+        const bool replica = step_ == Step::replication && reply.kind == Reply::Kind::text;
+        if (replica) return break_off(Errc::read_only, "its role is not master");
         const bool error = reply.kind == Reply::Kind::error;
         auto cause = error ? wire::cause_of(reply.first_word()) : Errc::unexpected_reply;
         // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.
@@ -254,7 +286,9 @@ void Connection::take_greeting(const Reply& reply) {
         return break_off(cause, quoted(words));
     }
     step_ = step_after(step_);
-    if (step_ == Step::done) state_ = State::ready;
+    if (step_ != Step::done) return;
+    state_ = State::ready;
+    was_ready_ = true;
 }
 
 std::string Connection::quoted(std::string_view words) const {
@@ -268,8 +302,8 @@ std::string Connection::quoted(std::string_view words) const {
 void Connection::send(const Command& command) {
     // By its digest only where the server is known to have the script and nothing is in the way: what is
     // written behind late replies may never be looked at again, so it must work without a second try.
-    const auto* const script = wire::script_of(command);
-    const bool known = script == &wire::compare_and_delete ? knows_delete_ : knows_expire_;
+    const auto* const script = wire::script_of(command, recipient());
+    const bool known = script && known_[wire::number_of(script)];
     send(command, known && owed_ == 0 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
 }
 
@@ -278,14 +312,14 @@ void Connection::send_whole(const Command& command) {
 }
 
 void Connection::send(const Command& command, wire::ScriptForm form) {
-    if (std::holds_alternative<SetIfAbsent>(command)) set_owner_ = wire::owner_of(command);
+    if (acquires(command)) set_owner_ = wire::owner_of(command);
     if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
         set_owner_.clear();
-    last_script_ = wire::script_of(command);
+    last_script_ = wire::script_of(command, recipient());
     used_ = true;
     answer_by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
     reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, wire::ttl_of(command));
-    wire::append(outgoing(), command, form);
+    wire::append(outgoing(), command, recipient(), form);
     ++owed_;
     answered_ = false;
     flush();
@@ -373,8 +407,7 @@ void Connection::take_reply() {
     std::swap(answer_, incoming_);
     answered_ = true;
     const bool ran = answer_.kind != Reply::Kind::error;
-    if (last_script_ == &wire::compare_and_delete) knows_delete_ = ran;
-    if (last_script_ == &wire::compare_and_expire) knows_expire_ = ran;
+    if (last_script_) known_[wire::number_of(last_script_)] = ran;
 }
 
 bool Connection::gone_stale() const noexcept {

@@ -19,6 +19,7 @@
 #include "resolution.hpp"
 #include "tls.hpp"
 
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,8 @@ public:
     /// Starts connecting; `endpoint` must outlive it, and `tls`, which is null for a plain connection. Of
     /// several addresses it tries the one numbered `first_address` first.
     Connection(const Endpoint& endpoint, const TlsContext* tls, std::shared_ptr<Resolution> resolution,
-               std::size_t first_address, std::chrono::milliseconds longest_wait, Clock::time_point now);
+               std::size_t first_address, std::chrono::milliseconds longest_wait,
+               std::chrono::milliseconds quarantine, Clock::time_point now);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -58,7 +60,7 @@ public:
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     /// Whether it is ready or was before it broke.
-    bool was_ready() const noexcept { return step_ == Step::done; }
+    bool was_ready() const noexcept { return was_ready_; }
 
     /// Whether a command may be written already, behind the greeting.
     bool greeting() const noexcept { return state_ == State::greeting; }
@@ -77,6 +79,13 @@ public:
 
     // ---- When ready, or greeting.
 
+    /// Asks who the server is, where `command` has to know that; it is ready again when the server has said
+    /// so.
+    void identify_for(const Command& command);
+
+    /// Which run of which server this is; empty before it was asked.
+    const std::string& run_id() const noexcept { return run_id_; }
+
     /// Sends `command` behind whatever is still under way; from then on a byte of it may reach the server.
     /// Its reply becomes the answer.
     void send(const Command& command);
@@ -84,6 +93,8 @@ public:
     /// Whether the answer is that the server does not know the script by its digest (rule D6); then
     /// send_whole() sends it whole.
     bool script_is_unknown() const noexcept { return answer_by_sha1_ && answer_.is_error("NOSCRIPT"); }
+    /// Whether the last command was a script.
+    bool scripted() const noexcept { return last_script_ != nullptr; }
     void send_whole(const Command& command);
 
     /// The reply to the last command sent, once it is there.
@@ -112,7 +123,7 @@ public:
     const std::string& detail() const noexcept { return detail_; }
 
 private:
-    enum class Step : std::uint8_t { auth, select, ping, done };
+    enum class Step : std::uint8_t { auth, select, ping, server, replication, done };
     struct FreeContext {
         void operator()(redisContext* context) const noexcept;
     };
@@ -123,6 +134,8 @@ private:
     void connected();
     void greet();
     void take_greeting(const wire::Reply& reply);
+    bool introduces(const wire::Reply& reply);
+    wire::Recipient recipient() const noexcept { return {run_id_, quarantine_}; }
     Step step_after(Step step) const noexcept;
     void send(const Command& command, wire::ScriptForm form);
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
@@ -138,12 +151,15 @@ private:
     const TlsContext* tls_context_;
     std::shared_ptr<Resolution> resolution_;
     std::chrono::milliseconds longest_wait_;
+    std::chrono::milliseconds quarantine_;
     Clock::time_point begun_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
     std::unique_ptr<redisContext, FreeContext> context_;
     State state_ = State::resolving;
     Step step_ = Step::auth;
+    bool was_ready_ = false;
+    std::string run_id_{};
 
     std::string out_{};  // bytes to write, from written_ on
     std::size_t written_ = 0;
@@ -161,8 +177,7 @@ private:
 
     std::string set_owner_{};  // of the SET that is neither answered nor released; empty if there is none
     const wire::Script* last_script_ = nullptr;
-    bool knows_delete_ = false;  // the server has run the script on this connection
-    bool knows_expire_ = false;
+    std::bitset<wire::scripts.size()> known_{};  // the scripts that the server has run on this connection
 
     std::error_code cause_{};
     std::string detail_{};

@@ -134,7 +134,7 @@ std::unique_ptr<Connection> Node::connect(Clock::time_point now) {
         resolution_ = endpoint_.unix_socket.empty() ? Resolution::of_host(endpoint_.host, endpoint_.port)
                                                     : Resolution::of_unix_socket(endpoint_.unix_socket);
     auto connection = std::make_unique<Connection>(endpoint_, tls_.get(), resolution_, first_address_,
-                                                   options_.node_timeout, now);
+                                                   options_.node_timeout, options_.quarantine, now);
     note({.kind = NodeEvent::Kind::connecting});
     return connection;
 }

@@ -59,14 +59,17 @@ std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
     return names;
 }
 
-std::chrono::milliseconds checked(const NodesOptions& options) {
+const NodesOptions& checked(const NodesOptions& options) {
     using namespace std::chrono_literals;
     if (options.node_timeout < 1ms || options.node_timeout > 1h)
         detail::refuse("NodesOptions::node_timeout", detail::text(options.node_timeout),
                        "be from 1 ms to 1 h");
     if (options.max_idle < 1 || options.max_idle > 10'000)
         detail::refuse("NodesOptions::max_idle", std::to_string(options.max_idle), "be from 1 to 10000");
-    return options.node_timeout;
+    if (options.quarantine < 0ms || options.quarantine > detail::longest_ttl)
+        detail::refuse("NodesOptions::quarantine", detail::text(options.quarantine),
+                       "be from 0 to " + detail::text(detail::longest_ttl) + " (100 years)");
+    return options;
 }
 
 /// An endpoint, and what its TLS connections share; null without TLS.
@@ -90,7 +93,7 @@ std::vector<Site> sites_of(std::vector<Endpoint> endpoints) {
 class RedisNodes::Impl {
 public:
     Impl(std::vector<Site> sites, NodesOptions options)
-        : sites_(std::move(sites)), options_(options), process_(this_process()) {
+        : sites_(std::move(sites)), options_(options), process_(this_process()), roster_(sites_.size()) {
         for (const auto& [endpoint, tls] : sites_)
             nodes_.push_back(std::make_unique<Node>(endpoint, tls, options_));
     }
@@ -101,14 +104,13 @@ public:
     void run(const Command& command, const Terms& terms, Tally& tally) {
         const auto start = boot_clock().now();
         {
-            RoundTrip trip{nodes_, command, terms, options_.node_timeout, tally};
+            RoundTrip trip{nodes_, roster_, command, terms, options_.node_timeout, tally};
             if (std::holds_alternative<CompareAndDelete>(command))
                 trip.all_at_once_to_the_end();
-            else if (std::holds_alternative<CompareAndExpire>(command) ||
-                     options_.round == Round::all_at_once)
-                trip.all_at_once();
-            else
+            else if (acquires(command) && options_.round == Round::sequential)
                 trip.one_after_the_other();
+            else
+                trip.all_at_once();
         }
         if (options_.observer) tell(command, tally, boot_clock().now() - start);
     }
@@ -134,6 +136,7 @@ private:
     std::vector<Site> sites_;
     NodesOptions options_;
     std::int64_t process_;
+    Roster roster_;
     std::vector<std::unique_ptr<Node>> nodes_{};
 };
 
@@ -144,7 +147,7 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
     : RedisNodes(parsed(uris), options) {}
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
-    : Nodes(names_of(endpoints), checked(options)),
+    : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
       impl_(new Impl(sites_of(std::move(endpoints)), options)) {}
 
 RedisNodes::~RedisNodes() {

@@ -34,15 +34,19 @@ Errc cause_of(const Reply& error) noexcept {
     return cause == Errc::server_error && forbidden ? Errc::permission_denied : cause;
 }
 
-Judgement judge(const Command& command, const Reply& reply) noexcept {
+Judgement judge(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
-    if (std::holds_alternative<SetIfAbsent>(command)) {
+    if (!scripted) {
         if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
         if (reply.kind == Kind::nil) return {Vote::refused};
     } else if (reply.kind == Kind::integer) {
+        const bool counted = std::holds_alternative<SetAndCount>(command) && reply.integer > 0;
+        if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
         if (reply.integer == 1) return {Vote::granted};
         if (reply.integer == 0) return {Vote::refused};
+    } else if (reply.kind == Kind::status && reply.first_word() == "QUARANTINED") {
+        return {Vote::unknown, Errc::quarantined};
     }
     return {Vote::unknown, Errc::unexpected_reply};
 }

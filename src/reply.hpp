@@ -33,11 +33,12 @@ Errc cause_of(const Reply& error) noexcept;
 struct Judgement {
     Vote vote = Vote::unknown;
     std::error_code cause{};
+    std::uint64_t count = 0;
 };
 
-/// The vote that `reply` is on `command`. Only the status OK grants a SET, only nil refuses it; only 1 and 0
-/// answer a script; all else is unknown (rule A7).
-Judgement judge(const Command& command, const Reply& reply) noexcept;
+/// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
+/// and 0 answer a script, or a count where that was asked for; all else is unknown (rule A7).
+Judgement judge(const Command& command, const Reply& reply, bool scripted) noexcept;
 
 /// A server's words for a report: one line, printable, not too long.
 std::string printable(std::string_view words);

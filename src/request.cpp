@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <initializer_list>
+#include <vector>
 
 namespace redlock::wire {
 namespace {
@@ -33,7 +34,7 @@ char* write_header(char* to, char kind, std::size_t length) noexcept {
 
 }  // namespace
 
-void append(std::string& out, std::initializer_list<std::string_view> words) {
+void append(std::string& out, std::span<const std::string_view> words) {
     // Room for the longest there can be, written in one go, the rest cut off: this runs for every node of
     // every round.
     auto room = longest_header;
@@ -50,32 +51,120 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
     out.resize(static_cast<std::size_t>(to - out.data()));
 }
 
-const Script* script_of(const Command& command) noexcept {
-    if (std::holds_alternative<CompareAndDelete>(command)) return &compare_and_delete;
-    if (std::holds_alternative<CompareAndExpire>(command)) return &compare_and_expire;
-    return nullptr;
+namespace {
+
+using namespace std::chrono_literals;
+
+bool counts(const Command& command) noexcept {
+    return std::holds_alternative<SetAndCount>(command) || std::holds_alternative<RaiseCount>(command);
+}
+
+Resources resources_of(const Command& command) noexcept {
+    return std::visit([](const auto& it) { return it.resources; }, command);
+}
+
+/// In braces is what Redis Cluster hashes: the counter stays with its resource.
+std::string counter_of(std::string_view resource, std::string_view run_id) {
+    const auto open = resource.find('{');
+    const auto close = resource.find('}', open == resource.npos ? open : open + 1);
+    const bool tagged = close != resource.npos && close > open + 1;
+    std::string name{tagged ? "" : "{"};
+    name.append(resource).append(tagged ? ":fence:" : "}:fence:").append(run_id);
+    return name;
+}
+
+/// Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
+/// smaller ones can still be given.
+std::chrono::milliseconds expiry_of_counters(const Recipient& recipient) noexcept {
+    return 24h + 2 * recipient.quarantine;
+}
+
+/// The second argument, beside the owner.
+long long amount_in(const Command& command) noexcept {
+    if (const auto* raise = std::get_if<RaiseCount>(&command)) return static_cast<long long>(raise->fence);
+    return ttl_of(command).count();
+}
+
+/// The general form, for several resources, a count, a quarantine: keys, then arguments, as scripts.hpp says.
+void append_script(std::string& out, const Command& command, const Recipient& recipient,
+                   std::string_view verb, std::string_view body) {
+    const auto resources = resources_of(command);
+    const bool erases = std::holds_alternative<CompareAndDelete>(command);
+    std::vector<std::string> own;
+    if (counts(command))
+        for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
+    if (!erases && recipient.quarantine > 0ms)
+        own.push_back("redlock:since:" + std::string{recipient.run_id});
+
+    const Digits keys{static_cast<long long>(resources.size() + own.size())};
+    const Digits number{amount_in(command)};
+    const Digits size{static_cast<long long>(resources.size())};
+    const Digits keep{expiry_of_counters(recipient).count()};
+    const Digits quarantine{std::chrono::microseconds{recipient.quarantine}.count()};
+    std::vector<std::string_view> words{verb, body, keys.view()};
+    words.insert(words.end(), resources.begin(), resources.end());
+    words.insert(words.end(), own.begin(), own.end());
+    words.push_back(owner_of(command));
+    if (!erases) words.insert(words.end(), {number.view(), size.view()});
+    if (counts(command)) words.push_back(keep.view());
+    if (!erases) words.push_back(quarantine.view());
+    append(out, words);
+}
+
+}  // namespace
+
+bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
+    return counts(command) ||
+           (recipient.quarantine > 0ms && !std::holds_alternative<CompareAndDelete>(command));
+}
+
+const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
+    const bool one = resources_of(command).size() == 1;
+    const bool simple = one && recipient.quarantine == 0ms;
+    struct Choice {
+        bool one, simple;
+        const Script* operator()(const SetIfAbsent&) const { return simple ? nullptr : &set_all; }
+        const Script* operator()(const SetAndCount&) const { return &set_and_count; }
+        const Script* operator()(const RaiseCount&) const { return &raise_count; }
+        const Script* operator()(const CompareAndExpire&) const {
+            return simple ? &compare_and_expire : &expire_all;
+        }
+        const Script* operator()(const CompareAndDelete&) const {
+            return one ? &compare_and_delete : &delete_all;
+        }
+    };
+    return std::visit(Choice{one, simple}, command);
 }
 
 std::chrono::milliseconds ttl_of(const Command& command) noexcept {
-    if (const auto* set = std::get_if<SetIfAbsent>(&command)) return set->ttl;
-    if (const auto* expire = std::get_if<CompareAndExpire>(&command)) return expire->ttl;
-    return {};
+    return std::visit(
+        [](const auto& it) {
+            if constexpr (requires { it.ttl; })
+                return it.ttl;
+            else
+                return std::chrono::milliseconds{};
+        },
+        command);
 }
 
 std::string_view owner_of(const Command& command) noexcept {
     return std::visit([](const auto& it) { return it.owner; }, command);
 }
 
-void append(std::string& out, const Command& command, ScriptForm form) {
-    const auto script = script_of(command);
+void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm form) {
+    const auto* const script = script_of(command, recipient);
+    const auto owner = owner_of(command);
+    const std::string_view resource = resources_of(command).front();
+    const Digits ttl{ttl_of(command).count()};
+    if (!script) return append(out, {"SET", resource, owner, "NX", "PX", ttl.view()});
     const auto verb = form == ScriptForm::whole ? "EVAL" : "EVALSHA";
-    const auto body = !script ? std::string_view{} : form == ScriptForm::whole ? script->text : script->sha1;
-    if (const auto* set = std::get_if<SetIfAbsent>(&command))
-        append(out, {"SET", set->resource, set->owner, "NX", "PX", Digits{set->ttl.count()}.view()});
-    else if (const auto* expire = std::get_if<CompareAndExpire>(&command))
-        append(out, {verb, body, "1", expire->resource, expire->owner, Digits{expire->ttl.count()}.view()});
-    else if (const auto* erase = std::get_if<CompareAndDelete>(&command))
-        append(out, {verb, body, "1", erase->resource, erase->owner});
+    const auto body = form == ScriptForm::whole ? script->text : script->sha1;
+    if (script == &compare_and_expire)
+        append(out, {verb, body, "1", resource, owner, ttl.view()});
+    else if (script == &compare_and_delete)
+        append(out, {verb, body, "1", resource, owner});
+    else
+        append_script(out, command, recipient, verb, body);
 }
 
 }  // namespace redlock::wire

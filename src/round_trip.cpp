@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace redlock {
 
-RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command& command, const Terms& terms,
-                     std::chrono::milliseconds node_timeout, Tally& tally)
-    : nodes_(nodes), command_(command), terms_(terms), node_timeout_(node_timeout), tally_(tally) {
+RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Command& command,
+                     const Terms& terms, std::chrono::milliseconds node_timeout, Tally& tally)
+    : nodes_(nodes),
+      roster_(roster),
+      command_(command),
+      terms_(terms),
+      node_timeout_(node_timeout),
+      tally_(tally) {
     const auto now = boot_clock().now();
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (!terms_.to[node]) continue;
@@ -110,14 +116,25 @@ void RoundTrip::proceed(std::size_t node) {
     auto& exchange = exchanges_[node];
     auto& connection = *exchange.connection;
     if (exchange.stage == Stage::sent || !connection.ready()) connection.advance();
+    if (exchange.stage == Stage::preparing) connection.identify_for(command_);
     // A release may go behind the greeting: a node that does not answer will find it when it wakes up.
     const bool release = std::holds_alternative<CompareAndDelete>(command_);
     if (exchange.stage == Stage::preparing && (connection.ready() || (release && connection.greeting()))) {
+        if (!release && is_a_twin(node)) return;
         exchange.stage = Stage::sent;
         tally_[node].sent = true;
         connection.send(command_);
     }
     look_for_answer(node);
+}
+
+/// Where who answers is known, and answers for another node already, it has no vote here.
+bool RoundTrip::is_a_twin(std::size_t node) {
+    const auto& run_id = exchanges_[node].connection->run_id();
+    if (run_id.empty()) return false;
+    const auto twin = roster_.twin_of(node, run_id);
+    if (twin) fail(node, Errc::same_server, "as " + std::string{tally_[*twin].name});
+    return twin.has_value();
 }
 
 void RoundTrip::look_for_answer(std::size_t node) {
@@ -135,12 +152,13 @@ void RoundTrip::take_answer(std::size_t node) {
         connection.send_whole(command_);
         return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
     }
-    const auto [vote, cause] = wire::judge(command_, reply);
+    const auto [vote, cause, count] = wire::judge(command_, reply, connection.scripted());
     if (cause == Errc::unexpected_reply) {
         connection.break_off(Errc::unexpected_reply, connection.quoted(reply.text));
         return fail(node, cause, connection.detail());
     }
     nodes_[node]->succeeded();
+    tally_[node].count = count;
     end(node, vote, cause, vote == Vote::unknown ? connection.quoted(reply.text) : std::string{});
 }
 
@@ -269,7 +287,7 @@ std::size_t RoundTrip::unasked() const noexcept {
 }
 
 bool RoundTrip::refused_to_acquire() const noexcept {
-    return std::holds_alternative<SetIfAbsent>(command_) && tally_.refused() > 0;
+    return acquires(command_) && tally_.refused() > 0;
 }
 
 /// Where somebody else holds the resource on some node, a suspected one is asked only if its probe is due:

@@ -6,6 +6,7 @@
 
 #include "connection.hpp"
 #include "node.hpp"
+#include "roster.hpp"
 
 #include <array>
 #include <chrono>
@@ -18,8 +19,8 @@ namespace redlock {
 
 class RoundTrip {
 public:
-    RoundTrip(std::span<const std::unique_ptr<Node>> nodes, const Command& command, const Terms& terms,
-              std::chrono::milliseconds node_timeout, Tally& tally);
+    RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Command& command,
+              const Terms& terms, std::chrono::milliseconds node_timeout, Tally& tally);
     ~RoundTrip();
     RoundTrip(const RoundTrip&) = delete;
     RoundTrip& operator=(const RoundTrip&) = delete;
@@ -69,6 +70,7 @@ private:
     void give_up_the_late(Awaited awaited, Clock::time_point now);
     void poll_until(Clock::time_point until, Clock::time_point now);
     void proceed(std::size_t node);
+    bool is_a_twin(std::size_t node);
     void look_for_answer(std::size_t node);
     void take_answer(std::size_t node);
     void leave_alone(std::size_t node);
@@ -84,6 +86,7 @@ private:
     bool decided() const noexcept;
 
     std::span<const std::unique_ptr<Node>> nodes_;
+    Roster& roster_;
     const Command& command_;
     const Terms& terms_;
     Clock::duration node_timeout_;

@@ -16,6 +16,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
+#include <redlock/fencing.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -32,9 +33,10 @@ namespace redlock::algorithm {
 
 /// What is claimed, and for how long.
 struct Claim {
-    std::string_view resource;
+    Resources resources;
     std::chrono::milliseconds ttl;
     double drift_factor;
+    bool fencing = false;
 };
 
 /// When an acquire gives up.
@@ -96,9 +98,32 @@ inline Result result_of(std::error_code error, Ballot&& ballot) {
 
 /// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
 /// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6).
-inline Ballot give_back(Nodes& nodes, Clock& clock, std::string_view resource, const Lease& lease) {
-    auto tally = nodes.ask(CompareAndDelete{resource, lease.owner.view()}, Terms{.to = lease.marked});
+inline Ballot give_back(Nodes& nodes, Clock& clock, Resources resources, const Lease& lease) {
+    auto tally = nodes.ask(CompareAndDelete{resources, lease.owner.view()}, Terms{.to = lease.marked});
     return {std::move(tally), lease.valid_until, clock.now()};
+}
+
+inline Command claiming(const Claim& claim, std::string_view owner) {
+    if (claim.fencing) return SetAndCount{claim.resources, owner, claim.ttl};
+    return SetIfAbsent{claim.resources, owner, claim.ttl};
+}
+
+/// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
+/// second round where the first does not show it. Then the next holder, who needs a grant of one of these
+/// nodes, gets a larger one.
+inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& claim, const Terms& terms,
+                                    Lease& bid, Ballot& round) {
+    bid.fencing_token = largest_count(round.tally);
+    const auto counted = nodes_that_counted(round.tally, bid.fencing_token);
+    if (counted.count() >= quorum(round.tally.size())) return {};
+    const Terms until{
+        .deadline = std::min(terms.deadline, bid.valid_until), .stop = terms.stop, .to = bid.marked};
+    round.tally = nodes.ask(RaiseCount{claim.resources, bid.owner.view(), bid.fencing_token}, until);
+    round.ended = clock.now();
+    for (std::size_t node = 0; node < round.tally.size(); ++node)
+        if (counted[node] && round.tally[node].vote == Vote::unknown) round.tally.grant(node);
+    const auto error = verdict(round, terms);
+    return error == Errc::held_by_other ? Errc::no_quorum : error;  // our keys have gone: nobody's doing
 }
 
 /// One attempt, steps 1 to 5. On success `lease` is the new one; else it is untouched and nothing is left
@@ -107,15 +132,15 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
                       Lease& lease) {
     Lease bid;
     if (auto error = bid.owner.draw(entropy)) return Result{error};
-    const SetIfAbsent command{claim.resource, bid.owner.view(), claim.ttl};
-    auto round = ballot(nodes, clock, claim, command, terms);
+    auto round = ballot(nodes, clock, claim, claiming(claim, bid.owner.view()), terms);
     bid.valid_until = round.valid_until;
     bid.marked = round.tally.sent();
-    const auto error = verdict(round, terms);
+    auto error = verdict(round, terms);
+    if (!error && claim.fencing) error = settle_fence(nodes, clock, claim, terms, bid, round);
     if (!error)
         lease = bid;
     else if (bid.marked.any())
-        give_back(nodes, clock, claim.resource, bid);  // Step 5.
+        give_back(nodes, clock, claim.resources, bid);  // Step 5.
     return result_of(error, std::move(round));
 }
 
@@ -177,7 +202,7 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
 inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
     const Terms terms{.deadline = lease.valid_until, .to = lease.marked};
     auto round =
-        ballot(nodes, clock, claim, CompareAndExpire{claim.resource, lease.owner.view(), claim.ttl}, terms);
+        ballot(nodes, clock, claim, CompareAndExpire{claim.resources, lease.owner.view(), claim.ttl}, terms);
     auto error = verdict(round, terms);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease))
         error = Errc::lost;
@@ -191,11 +216,11 @@ inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& leas
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
 /// without the key counts as well: it may have deleted it the first time, unheard. The lease is kept only
 /// while a majority has given no answer, so that the release can be repeated (rule B4).
-inline Result release(Nodes& nodes, Clock& clock, std::string_view resource, Lease& lease) {
+inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     const bool again = lease.released;
     const bool in_time = clock.now() < lease.valid_until;
     lease.released = true;
-    auto round = give_back(nodes, clock, resource, lease);
+    auto round = give_back(nodes, clock, resources, lease);
     const auto gone = round.tally.granted() + (again ? round.tally.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(round.tally, lease)))

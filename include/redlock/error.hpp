@@ -38,6 +38,7 @@ enum class Errc {
     loading,                ///< LOADING: the server is still reading its data set
     out_of_memory,          ///< OOM: maxmemory is reached
     quarantined,            ///< restarted or flushed too recently to have a vote
+    same_server,            ///< the server behind another node, too: it has one vote
     backing_off,            ///< failed a moment ago and is left alone for a while; nothing was sent
     wrong_type,             ///< WRONGTYPE: the key holds something that is not a lock
     unexpected_reply,       ///< not an answer to what was asked; the connection was destroyed
@@ -79,6 +80,7 @@ public:
             case Errc::loading: return "still loading its data";
             case Errc::out_of_memory: return "out of memory";
             case Errc::quarantined: return "quarantined after a restart";
+            case Errc::same_server: return "same server as another node";
             case Errc::backing_off: return "backing off";
             case Errc::wrong_type: return "wrong type of key";
             case Errc::unexpected_reply: return "unexpected reply";
@@ -121,7 +123,8 @@ inline std::error_code make_error_code(Errc e) noexcept {
 /// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
 inline bool is_transient(const std::error_code& cause) noexcept {
     return !(cause == Errc::authentication_failed || cause == Errc::permission_denied ||
-             cause == Errc::read_only || cause == Errc::wrong_type || cause == Errc::server_error);
+             cause == Errc::read_only || cause == Errc::wrong_type || cause == Errc::same_server ||
+             cause == Errc::server_error);
 }
 
 /// Thrown by Lock::lock() alone, whose std signature has no other way to say that it failed. Every other

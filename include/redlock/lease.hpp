@@ -5,11 +5,14 @@
 #include <redlock/entropy.hpp>
 #include <redlock/nodes.hpp>
 
+#include <cstdint>
+
 namespace redlock {
 
 struct Lease {
     Owner owner{};                    ///< empty: there is no lease
     Clock::time_point valid_until{};  ///< start + ttl − drift of the round that was won last (S15, S16)
+    std::uint64_t fencing_token = 0;  ///< larger than that of every earlier holder; 0 without fencing
     NodeSet marked{};                 ///< nodes that a byte of its SET may have reached (rule B1)
     bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
 

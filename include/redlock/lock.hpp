@@ -16,6 +16,10 @@
 // it ends at `valid_until` by itself, whether the work is done or not. A process that pauses after it has
 // looked at valid() can wake up after that, so what must never be done twice needs a check where it is done.
 //
+// With LockOptions::fencing there is a number to check, where the resource remembers the largest it has seen:
+//
+//     if (lock.acquire()) store.write(order, lock.fencing_token());
+//
 // A Lock belongs to one thread at a time; different Locks, also on the same resource, may be used by any
 // threads at once and may share one Nodes. After fork() the parent's lock stays the parent's: in the child
 // it is not held, and destroying it there sends nothing.
@@ -41,16 +45,20 @@
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
+#include <redlock/resources.hpp>
 #include <redlock/result.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -61,16 +69,24 @@ public:
     /// outlive it.
     Lock(Nodes& nodes, std::string resource, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy())
+        : Lock(nodes, one(std::move(resource)), options, clock, entropy) {}
+
+    /// A claim on several resources as one lock: all of them or none, with one owner and one validity. The
+    /// order does not matter, and what is named twice is locked once, so that locks that overlap exclude one
+    /// another and cannot deadlock.
+    Lock(Nodes& nodes, std::vector<std::string> resources, LockOptions options = {},
+         Clock& clock = boot_clock(), Entropy& entropy = os_entropy())
         : nodes_(&nodes),
           clock_(&clock),
           entropy_(&entropy),
-          resource_(std::move(resource)),
+          resources_(detail::checked_resources(std::move(resources))),
           options_(options) {
-        if (resource_.empty()) throw std::invalid_argument("redlock: resource is empty; name what is locked");
-        if (resource_.size() > longest_resource)
-            throw std::invalid_argument("redlock: resource has " + std::to_string(resource_.size()) +
-                                        " bytes; Redis takes keys up to 512 MiB");
-        check(options_, nodes.node_timeout());
+        check(options_, nodes.node_timeout(), nodes.quarantine());
+    }
+
+    Lock(Nodes& nodes, std::initializer_list<std::string_view> resources, LockOptions options = {},
+         Clock& clock = boot_clock(), Entropy& entropy = os_entropy())
+        : Lock(nodes, std::vector<std::string>(resources.begin(), resources.end()), options, clock, entropy) {
     }
 
     /// Releases what is held, and swallows whatever happens meanwhile (rule B2). Blocks as release() does.
@@ -80,7 +96,7 @@ public:
         : nodes_(other.nodes_),
           clock_(other.clock_),
           entropy_(other.entropy_),
-          resource_(std::move(other.resource_)),
+          resources_(std::exchange(other.resources_, {})),
           options_(other.options_),
           lease_(std::exchange(other.lease_, {})),
           process_(other.process_) {}
@@ -92,7 +108,7 @@ public:
         nodes_ = other.nodes_;
         clock_ = other.clock_;
         entropy_ = other.entropy_;
-        resource_ = std::move(other.resource_);
+        resources_ = std::exchange(other.resources_, {});
         options_ = other.options_;
         lease_ = std::exchange(other.lease_, {});
         process_ = other.process_;
@@ -110,10 +126,22 @@ public:
         return lease_.valid_at(now) && here() ? lease_.valid_until - now : std::chrono::nanoseconds::zero();
     }
 
-    const std::string& resource() const noexcept { return resource_; }
+    /// The resource; of several, the first in order.
+    const std::string& resource() const noexcept {
+        static const std::string none;  // moved from
+        return resources_.empty() ? none : resources_.front();
+    }
+
+    /// All of them, sorted and without repetition.
+    Resources resources() const noexcept { return resources_; }
 
     /// The 40 hex digits that sign this acquisition on the nodes; empty when there is none. Fresh each time.
     std::string_view owner() const noexcept { return here() ? lease_.owner.view() : std::string_view{}; }
+
+    /// The number of this acquisition, larger than that of every earlier holder of any of the resources; 0
+    /// without LockOptions::fencing, and when there is none. Whoever it is shown to must refuse smaller ones
+    /// than the largest that was shown before.
+    std::uint64_t fencing_token() const noexcept { return here() ? lease_.fencing_token : 0; }
 
     // ---- Verbs. They return what happened and never throw for circumstances.
 
@@ -156,7 +184,8 @@ public:
     /// The same with another ttl. Shorter than what is left changes nothing. A ttl that cannot work throws
     /// std::invalid_argument, as in the constructor.
     Result extend(std::chrono::milliseconds ttl) {
-        detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout());
+        detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
+                          nodes_->quarantine());
         if (!holds()) return Result{Errc::not_held};
         if (!valid()) return Result{Errc::lost};
         return algorithm::extend(*nodes_, *clock_, claim(ttl), lease_);
@@ -171,7 +200,7 @@ public:
             if (!here() || lease_.empty()) return Result{Errc::not_held};
             if (lease_.released && clock_->now() >= lease_.valid_until) lease_ = {};
             if (lease_.empty()) return Result{Errc::not_held};
-            return algorithm::release(*nodes_, *clock_, resource_, lease_);
+            return algorithm::release(*nodes_, *clock_, resources_, lease_);
         } catch (const std::bad_alloc&) {
             return Result{std::make_error_code(std::errc::not_enough_memory)};
         } catch (...) {  // a Nodes of the user's own that breaks its contract
@@ -206,7 +235,11 @@ public:
     void unlock() noexcept { let_go(); }
 
 private:
-    static constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
+    static std::vector<std::string> one(std::string resource) {
+        std::vector<std::string> result;
+        result.push_back(std::move(resource));
+        return result;
+    }
 
     template <class TheirClock>
     auto now_of() const {
@@ -227,11 +260,11 @@ private:
     bool here() const noexcept { return process_ == this_process(); }
     bool holds() const noexcept { return !lease_.empty() && !lease_.released && here(); }
     algorithm::Claim claim(std::chrono::milliseconds ttl) const {
-        return {resource_, ttl, options_.drift_factor};
+        return {resources_, ttl, options_.drift_factor, options_.fencing};
     }
 
     Result acquire(const algorithm::Patience& patience) {
-        if (resource_.empty())
+        if (resources_.empty())
             return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
         if (!here()) {  // what the parent of fork() holds is not ours
             lease_ = {};
@@ -252,7 +285,7 @@ private:
     Nodes* nodes_;
     Clock* clock_;
     Entropy* entropy_;
-    std::string resource_;
+    std::vector<std::string> resources_;
     LockOptions options_;
 
     // What is held, and by which process.

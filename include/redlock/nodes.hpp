@@ -48,24 +48,53 @@ constexpr std::size_t quorum(std::size_t nodes) noexcept {
 
 // ---- What can be asked in a round. The views must outlive the call of ask(), no longer.
 
-/// `SET resource owner NX PX ttl` (S5): granted where the resource was free.
+/// What is locked: one resource, or several as one lock, sorted and without repetition. A node grants all of
+/// them or none.
+using Resources = std::span<const std::string>;
+
+/// `SET resource owner NX PX ttl` (S5): granted where every resource was free.
 struct SetIfAbsent {
-    std::string_view resource, owner;
+    Resources resources;
+    std::string_view owner;
     std::chrono::milliseconds ttl;
 };
 
-/// Raise the expiry to `ttl` where the resource still holds `owner` (S31): granted there, refused elsewhere.
+/// The same, and counts the holders of each resource: a grant comes with a count that is larger than any this
+/// node has given or been raised to before, for any of the resources.
+struct SetAndCount {
+    Resources resources;
+    std::string_view owner;
+    std::chrono::milliseconds ttl;
+};
+
+/// Raise the counts to `fence` at least, where every resource holds `owner` and is counted: granted there,
+/// refused elsewhere.
+struct RaiseCount {
+    Resources resources;
+    std::string_view owner;
+    std::uint64_t fence;
+};
+
+/// Raise the expiry to `ttl` where every resource still holds `owner` (S31): granted there, refused
+/// elsewhere.
 struct CompareAndExpire {
-    std::string_view resource, owner;
+    Resources resources;
+    std::string_view owner;
     std::chrono::milliseconds ttl;
 };
 
-/// Delete the resource where it still holds `owner` (S8): granted there, refused elsewhere.
+/// Delete the resources that still hold `owner` (S8): granted where all of them did, refused elsewhere.
 struct CompareAndDelete {
-    std::string_view resource, owner;
+    Resources resources;
+    std::string_view owner;
 };
 
-using Command = std::variant<SetIfAbsent, CompareAndExpire, CompareAndDelete>;
+using Command = std::variant<SetIfAbsent, CompareAndExpire, CompareAndDelete, SetAndCount, RaiseCount>;
+
+/// Whether `command` claims what is free.
+constexpr bool acquires(const Command& command) noexcept {
+    return std::holds_alternative<SetIfAbsent>(command) || std::holds_alternative<SetAndCount>(command);
+}
 
 /// How long a round may take, and whom it goes to.
 struct Terms {
@@ -84,6 +113,7 @@ struct NodeReport {
     std::string_view name;                    ///< as configured, without secrets; lives as long as the Result
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
+    std::uint64_t count = 0;                  ///< what came with the grant of a SetAndCount
     std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
     std::string detail{};                     ///< the server's or the system's own words; mostly empty
@@ -104,7 +134,10 @@ public:
     const NodeReport& operator[](std::size_t node) const noexcept { return reports_[node]; }
     std::span<const NodeReport> reports() const noexcept { return {reports_.data(), size()}; }
 
-    void grant(std::size_t node) noexcept { vote(node, Vote::granted); }
+    void grant(std::size_t node, std::uint64_t count = 0) noexcept {
+        vote(node, Vote::granted);
+        reports_[node].count = count;
+    }
     void refuse(std::size_t node) noexcept { vote(node, Vote::refused); }
     /// No usable answer, though a byte of the command may have reached the node.
     void doubt(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
@@ -149,6 +182,8 @@ public:
     std::string_view name(std::size_t node) const { return names_->at(node); }
     /// The budget of one node in one round; a ttl must exceed it. Zero where there is no such thing.
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
+    /// How long a node that has lost its data has no vote; no ttl may exceed it. Zero: it votes at once.
+    std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
     /// One round: `command` to every node of `terms.to`. A fault of a node is its unknown vote, never an
     /// exception (rule A3). Nodes that nothing was sent to keep their blank report. May stop asking, or
@@ -156,8 +191,9 @@ public:
     virtual Tally ask(const Command& command, const Terms& terms) = 0;
 
 protected:
-    explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {})
-        : node_timeout_(node_timeout) {
+    explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},
+                   std::chrono::milliseconds quarantine = {})
+        : node_timeout_(node_timeout), quarantine_(quarantine) {
         if (names.empty()) throw std::invalid_argument("redlock: the list of nodes is empty");
         if (names.size() > max_nodes)
             throw std::invalid_argument("redlock: the list of nodes has " + std::to_string(names.size()) +
@@ -173,6 +209,7 @@ protected:
 private:
     Tally::Names names_;
     std::chrono::milliseconds node_timeout_;
+    std::chrono::milliseconds quarantine_;
 };
 
 }  // namespace redlock

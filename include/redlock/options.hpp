@@ -22,6 +22,10 @@ struct LockOptions {
     /// The share of the ttl by which clocks may drift apart in a ttl: at least twice the worst rate error
     /// of any clock involved (S16, S19). In [0, 1).
     double drift_factor = 0.01;
+
+    /// Whether an acquisition comes with a token, larger than that of every earlier holder, for the resource
+    /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ.
+    bool fencing = false;
 };
 
 /// What is taken off the validity because clocks differ: ttl × drift_factor + 2 ms (S16). The 2 ms stand for
@@ -44,8 +48,9 @@ inline std::string text(std::chrono::milliseconds span) {
 }
 
 /// A ttl that leaves no validity after drift and one node's budget could never be won (rule A10).
+/// One above the quarantine would outlive it: its key could be lost and granted anew (S30).
 inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
-                      std::chrono::milliseconds node_timeout) {
+                      std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine) {
     if (ttl <= std::chrono::milliseconds::zero()) refuse(field, text(ttl), "be positive");
     if (ttl > longest_ttl) refuse(field, text(ttl), "be at most " + text(longest_ttl) + " (100 years)");
     const auto least = drift(ttl, drift_factor) + node_timeout;
@@ -53,16 +58,19 @@ inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl, d
         refuse(field, text(ttl),
                "exceed " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
                    " (the drift and NodesOptions::node_timeout), or no validity is left");
+    if (quarantine > quarantine.zero() && ttl > quarantine)
+        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
 }
 
 }  // namespace detail
 
 /// Throws std::invalid_argument naming the first field that cannot work.
-inline void check(const LockOptions& options, std::chrono::milliseconds node_timeout) {
+inline void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
+                  std::chrono::milliseconds quarantine = {}) {
     using namespace std::chrono_literals;
     if (!(options.drift_factor >= 0 && options.drift_factor < 1))
         detail::refuse("LockOptions::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
-    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout);
+    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout, quarantine);
     if (options.retry.attempts < 1)
         detail::refuse("LockOptions::retry.attempts", std::to_string(options.retry.attempts),
                        "be at least 1");

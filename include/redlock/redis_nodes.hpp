@@ -33,6 +33,13 @@ struct NodesOptions {
     /// How many connections a node keeps between the rounds: as many threads find one ready. From 1 to 10000.
     std::size_t max_idle = 64;
 
+    /// The longest ttl in use by anyone. A node that was restarted, or lost its data in another way, less
+    /// than this ago has no vote (the page's delayed restart, S30), for it may have forgotten who holds what;
+    /// it only takes releases. The node itself remembers since when its data is whole, in a key of its own:
+    /// the first acquire ever on a fresh node starts the time. Replicas have no vote then, either, nor has a
+    /// node that turns out to be the same server as another. Needs INFO. 0: off.
+    std::chrono::milliseconds quarantine{0};
+
     /// Hears of every round and connection; none if null. Must outlive the nodes.
     Observer* observer = nullptr;
 };

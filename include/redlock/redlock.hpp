@@ -23,6 +23,8 @@
 //     nodes.hpp        the seam to the network: commands, votes, tallies
 //     redis_nodes.hpp  the network: N hiredis connections
 //     options.hpp      ttl, retries, drift
+//     fencing.hpp      tokens for resources that check them
+//     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
 
@@ -31,13 +33,16 @@
 #include <redlock/endpoint.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
+#include <redlock/fencing.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
+#include <redlock/recursive_lock.hpp>
 #include <redlock/redis_nodes.hpp>
+#include <redlock/resources.hpp>
 #include <redlock/result.hpp>
 #include <redlock/retry.hpp>
 #include <redlock/version.hpp>

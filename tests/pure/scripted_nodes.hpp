@@ -8,8 +8,12 @@
 
 #include <redlock/nodes.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,7 +37,17 @@ public:
         entries_[resource] = {std::move(owner), expiry};
     }
     void erase(const std::string& resource) { entries_.erase(resource); }
-    void clear() { entries_.clear(); }
+    void clear() {
+        entries_.clear();
+        counts_.clear();
+    }
+
+    /// How many holders it has counted; nothing where it counts none.
+    std::optional<std::uint64_t> count(const std::string& resource) const {
+        const auto count = counts_.find(resource);
+        return count == counts_.end() ? std::nullopt : std::optional{count->second};
+    }
+    void set_count(const std::string& resource, std::uint64_t count) { counts_[resource] = count; }
 
 private:
     struct Entry {
@@ -41,6 +55,7 @@ private:
         Clock::time_point expiry;
     };
     std::map<std::string, Entry> entries_;
+    std::map<std::string, std::uint64_t> counts_;
 };
 
 class ScriptedNodes : public Nodes {
@@ -97,6 +112,10 @@ public:
     void occupy(Clock::duration ttl, Index... index) {
         (at(index).keys.set(the_resource, "somebody else", clock_->now() + ttl), ...);
     }
+    /// It has counted so many holders.
+    void count_on(std::size_t index, std::uint64_t count, const std::string& resource = the_resource) {
+        at(index).keys.set_count(resource, count);
+    }
     /// Late answers are waited for beyond the deadline of the round: a Nodes that breaks its contract.
     void overrun_deadlines() { honours_deadlines_ = false; }
 
@@ -113,6 +132,9 @@ public:
         for (std::size_t index = 0; index < size(); ++index) count += owner_on(index, resource) == owner;
         return count;
     }
+    std::uint64_t counted_on(std::size_t index, const std::string& resource = the_resource) const {
+        return at(index).keys.count(resource).value_or(0);
+    }
     /// No node holds a live key for the resource.
     bool clean() const { return held_by({}) == size(); }
 
@@ -120,7 +142,7 @@ public:
         refuse_to_go_on_for_ever();
         diary_->note(text(command, terms.to));
         auto tally = blank_tally();
-        if (std::holds_alternative<SetIfAbsent>(command))
+        if (acquires(command))
             one_after_the_other(command, terms, tally);
         else
             all_at_once(command, terms, tally);
@@ -201,10 +223,10 @@ private:
             case Mood::frozen: node.unread.push_back(letter(node, command)); break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
-                const bool granted = execute(node, command);
+                const auto granted = execute(node, command);
                 if (node.delay > budget) break;
                 report.took = node.delay;
-                return granted ? tally.grant(index) : tally.refuse(index);
+                return granted ? tally.grant(index, *granted) : tally.refuse(index);
         }
         tally.doubt(index, Errc::timed_out);
         report.took = budget;
@@ -214,37 +236,62 @@ private:
     std::function<void()> letter(Node& node, const Command& command) {
         return std::visit(
             [&](auto copy) -> std::function<void()> {
-                return [this, &node, copy, resource = std::string{copy.resource},
-                        owner = std::string{copy.owner}]() mutable {
-                    copy.resource = resource;
-                    copy.owner = owner;
-                    execute(node, copy);
-                };
+                return
+                    [this, &node, copy, resources = std::vector(copy.resources.begin(), copy.resources.end()),
+                     owner = std::string{copy.owner}]() mutable {
+                        copy.resources = resources;
+                        copy.owner = owner;
+                        execute(node, copy);
+                    };
             },
             command);
     }
 
-    bool execute(Node& node, const Command& command) {
+    /// Granted with this count, or refused.
+    using Vote = std::optional<std::uint64_t>;
+
+    Vote execute(Node& node, const Command& command) {
         return std::visit([&](const auto& order) { return execute(node, order); }, command);
     }
-    bool execute(Node& node, const SetIfAbsent& set) {
-        const std::string resource{set.resource};
-        if (!node.keys.owner(resource, clock_->now()).empty()) return false;
-        node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
-        return true;
+    Vote execute(Node& node, const SetIfAbsent& set) {
+        if (!all_hold({}, node, set.resources)) return std::nullopt;
+        for (const auto& resource : set.resources)
+            node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
+        return 0;
     }
-    bool execute(Node& node, const CompareAndExpire& expire) {
-        const std::string resource{expire.resource};
-        if (node.keys.owner(resource, clock_->now()) != expire.owner) return false;
-        const auto longer = std::max(node.keys.expiry(resource), expiry(node, expire.ttl));
-        node.keys.set(resource, std::string{expire.owner}, longer);
-        return true;
+    Vote execute(Node& node, const SetAndCount& set) {
+        if (!execute(node, SetIfAbsent{set.resources, set.owner, set.ttl})) return std::nullopt;
+        std::uint64_t count = 0;
+        for (const auto& resource : set.resources)
+            count = std::max(count, node.keys.count(resource).value_or(seed_ - 1) + 1);
+        for (const auto& resource : set.resources) node.keys.set_count(resource, count);
+        return count;
     }
-    bool execute(Node& node, const CompareAndDelete& order) {
-        const std::string resource{order.resource};
-        if (node.keys.owner(resource, clock_->now()) != order.owner) return false;
-        node.keys.erase(resource);
-        return true;
+    Vote execute(Node& node, const RaiseCount& raise) {
+        const auto counts = [&](const auto& resource) { return node.keys.count(resource).has_value(); };
+        if (!all_hold(raise.owner, node, raise.resources)) return std::nullopt;
+        if (!std::ranges::all_of(raise.resources, counts)) return std::nullopt;
+        for (const auto& resource : raise.resources)
+            node.keys.set_count(resource, std::max(*node.keys.count(resource), raise.fence));
+        return 0;
+    }
+    Vote execute(Node& node, const CompareAndExpire& expire) {
+        if (!all_hold(expire.owner, node, expire.resources)) return std::nullopt;
+        for (const auto& resource : expire.resources)
+            node.keys.set(resource, std::string{expire.owner},
+                          std::max(node.keys.expiry(resource), expiry(node, expire.ttl)));
+        return 0;
+    }
+    Vote execute(Node& node, const CompareAndDelete& order) {
+        const bool all = all_hold(order.owner, node, order.resources);
+        for (const auto& resource : order.resources)
+            if (node.keys.owner(resource, clock_->now()) == order.owner) node.keys.erase(resource);
+        return all ? Vote{0} : std::nullopt;
+    }
+    bool all_hold(std::string_view owner, const Node& node, Resources resources) const {
+        return std::ranges::all_of(resources, [&](const auto& resource) {
+            return node.keys.owner(resource, clock_->now()) == owner;
+        });
     }
 
     Clock::time_point expiry(const Node& node, std::chrono::milliseconds ttl) const {
@@ -267,11 +314,19 @@ private:
                " ms";
     }
     std::string text(const CompareAndDelete& order) { return "delete " + diary_->nickname(order.owner); }
+    std::string text(const SetAndCount& set) {
+        return "set and count " + diary_->nickname(set.owner) + " for " + std::to_string(set.ttl.count()) +
+               " ms";
+    }
+    std::string text(const RaiseCount& raise) {
+        return "raise " + diary_->nickname(raise.owner) + " to " + std::to_string(raise.fence);
+    }
 
     ManualClock* clock_;
     Diary* diary_;
     std::vector<Node> nodes_;
     bool honours_deadlines_ = true;
+    std::uint64_t seed_ = 1;  // of a count that begins
     Clock::time_point last_asked_{};
     int rounds_ = 0;
     int rounds_now_ = 0;

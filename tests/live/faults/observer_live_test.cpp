@@ -32,8 +32,8 @@ public:
 
     void round_ended(const Command& command, const Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
-        const auto& resource = std::visit([](const auto& it) { return it.resource; }, command);
-        Entry entry{command.index(), std::string{resource}, {}, {}, took};
+        const auto resources = std::visit([](const auto& it) { return it.resources; }, command);
+        Entry entry{command.index(), resources.front(), {}, {}, took};
         for (const auto& report : tally.reports()) {
             entry.votes.push_back(report.vote);
             entry.causes.push_back(report.cause);

@@ -1,0 +1,45 @@
+// Fencing tokens over N masters: numbers that grow from one holder of a resource to the next, so that
+// whatever the lock protects can refuse a holder who comes too late.
+//
+// Each node counts the holders of each resource; a grant comes with its count. The largest count among the
+// grants that were seen is the token, once a majority of the nodes has counted that far: those that granted
+// just that number, and, where they are too few, those that are raised to it in a second round, which only
+// nodes take part in where the resource is still ours. The next holder is granted by one of this majority, so
+// its token is larger:
+//
+//     counts 7 7 7    a majority has counted 7: token 7, one round
+//     counts 7 9 8    token 9; the second round raises the others to 9
+//
+// A node that restarts begins a count of its own, named after the run of the server and seeded with its wall
+// clock in microseconds, which is larger than any count it can have given: see NodesOptions::quarantine for
+// what this takes.
+//
+// A token helps only if the resource checks it: it must remember the largest it has seen and refuse smaller
+// ones.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace redlock::algorithm {
+
+/// The token of the round: the largest count that came with a grant.
+inline std::uint64_t largest_count(const Tally& tally) {
+    std::uint64_t result = 0;
+    for (const auto& node : tally.reports())
+        if (node.vote == Vote::granted) result = std::max(result, node.count);
+    return result;
+}
+
+/// The nodes whose grant came with just that count. Larger ones there are none, smaller ones have not counted
+/// so far.
+inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
+    NodeSet result;
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        result[node] = tally[node].vote == Vote::granted && tally[node].count == fence;
+    return result;
+}
+
+}  // namespace redlock::algorithm

@@ -1,0 +1,59 @@
+// The world of fencing and quarantine: servers whose runs have names, and keys of the library's own on them.
+#pragma once
+
+#include "live_world.hpp"
+#include "monitor.hpp"
+#include "support/loopback_name.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace redlock::test {
+
+/// The name of this run of the server: another after each restart.
+inline std::string run_id(const RedisServer& server) {
+    const auto info = server.command({"INFO", "server"});
+    const auto begin = info.find("run_id:") + 7;
+    return info.substr(begin, info.find('\r', begin) - begin);
+}
+
+/// Since when the data of this run are whole is told by this key.
+inline std::string marker_of(const RedisServer& server) {
+    return "redlock:since:" + run_id(server);
+}
+
+inline std::string counter_on(const RedisServer& server, const std::string& resource = the_resource) {
+    return "{" + resource + "}:fence:" + run_id(server);
+}
+
+/// As if the server had had its data for so long; in the future if negative.
+inline void whole_since(const RedisServer& server, milliseconds age) {
+    const auto set =
+        "local t=redis.call('time') return redis.call('set',KEYS[1],"
+        "string.format('%.0f',t[1]*1000000+t[2]-ARGV[1]*1000))";
+    ASSERT_EQ(server.command({"EVAL", set, "1", marker_of(server), std::to_string(age.count())}), "OK");
+}
+
+/// The node has no vote, for this cause, or was not waited for because the others' votes had decided.
+MATCHER_P2(HasNoVoteOf, node, cause, std::error_code{cause}.message() + " at node " + std::to_string(node)) {
+    const NodeReport& report = arg.nodes()[static_cast<std::size_t>(node)];
+    *result_listener << "which reports " << report.cause.message() << " (" << report.detail << ")";
+    return report.vote == Vote::unknown && (report.cause == cause || report.cause == Errc::not_awaited);
+}
+
+inline constexpr auto quarantine = 3s;
+
+/// A world with a quarantine that all its servers have behind them.
+class QuarantineWorld : public LiveWorld {
+public:
+    explicit QuarantineWorld(std::size_t size = 3, const RedisConfig& config = {},
+                             Round round = Round::sequential)
+        : LiveWorld(size, {.node_timeout = 1s, .round = round, .quarantine = quarantine}, config) {
+        for (const auto& server : *this) whole_since(server, 1min);
+    }
+
+    /// One attempt with the longest ttl there may be.
+    Lock claim() { return lock(no_retry(quarantine)); }
+};
+
+}  // namespace redlock::test
