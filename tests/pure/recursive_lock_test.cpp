@@ -1,0 +1,106 @@
+// A lock that its thread may acquire again: inner levels count, and are no rounds.
+#include "world.hpp"
+
+#include <redlock/recursive_lock.hpp>
+
+#include <mutex>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+struct Recursive : testing::Test {
+    /// What another thread gets.
+    template <class Verb>
+    std::error_code elsewhere(Verb verb) {
+        std::error_code error;
+        std::thread{[&] { error = verb().error(); }}.join();
+        return error;
+    }
+
+    World world;
+    RecursiveLock lock{world, the_resource, no_retry(), world.clock, world.entropy};
+};
+
+TEST_F(Recursive, TakesARoundForTheOutermostLevelAlone) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.try_acquire(), Succeeds());
+    EXPECT_THAT(lock.acquire_for(1s), Succeeds());
+    EXPECT_EQ(lock.level(), 3);
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(world.story(), SizeIs(2));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(lock.level(), 0);
+    EXPECT_TRUE(world.clean());
+}
+
+// The inner level gets what is left, and says how much.
+TEST_F(Recursive, LastsAsLongAsTheOutermostLevel) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.pass(6s);
+    const auto inner = lock.acquire();
+    EXPECT_THAT(inner.validity(), Lasts(4s - 102ms));
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms));
+}
+
+// C3. A lock that is over cannot be entered again; when all levels are left it can.
+TEST_F(Recursive, IsNotEnteredOnceItIsOver) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.pass(10s);
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::lost));
+    EXPECT_EQ(lock.level(), 1);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// While one thread holds it, it is nobody else's, whatever they try.
+TEST_F(Recursive, RefusesOtherThreads) {
+    const auto refused = std::make_error_code(std::errc::operation_not_permitted);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), refused);
+    EXPECT_EQ(elsewhere([&] { return lock.extend(); }), refused);
+    EXPECT_EQ(elsewhere([&] { return lock.release(); }), refused);
+    EXPECT_EQ(elsewhere([&] { return Result{lock.valid() ? Errc::already_held : Errc::not_held}; }),
+              Errc::not_held);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(world.story(), SizeIs(1));
+    ASSERT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(elsewhere([&] {
+                  auto result = lock.acquire();
+                  (void)lock.release();
+                  return result;
+              }),
+              std::error_code{});
+}
+
+// One that could not be had is free for other threads.
+TEST_F(Recursive, IsNobodysAfterAFailure) {
+    world.occupy(1min, 0, 1, 2);
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), Errc::held_by_other);
+    world.cut_all();
+    EXPECT_THROW(lock.lock(), Error);
+    EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), Errc::no_quorum);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+}
+
+TEST_F(Recursive, SpeaksTheStdVocabulary) {
+    const std::lock_guard outer{lock};
+    {
+        const std::unique_lock inner{lock, 1s};
+        EXPECT_TRUE(inner.owns_lock());
+        const std::scoped_lock innermost{lock};
+        EXPECT_EQ(lock.level(), 3);
+    }
+    EXPECT_TRUE(lock.try_lock_until(world.clock.now() + 1s));
+    lock.unlock();
+    EXPECT_EQ(lock.level(), 1);
+}
+
+}  // namespace
+}  // namespace redlock::test
