@@ -1,0 +1,314 @@
+/* Exclusion: no two clients hold a lock at once, and no lease that is extended has had another holder in between.
+ * Plain acquire, release, extend and the restart quarantine, over three nodes.
+ *
+ * Time. There is no clock. A lease is one `start + ttl - drift`: that of an acquire, or of its extension.
+ * `running` are the leases begun whose validity has not ended. Any may end at any moment (this is also the client
+ * that pauses for too long), that of an extension after the one it extends. Of the arithmetic one thing is left,
+ * the one that the protocol builds on: a key does not expire before the validity of its lease ends. From then on
+ * it may, at any moment or never: a SET finds it gone, or else is refused, which changes nothing.
+ *
+ * Messages. `sets`, `releases` and `extends` are on their way to a set of nodes each. They arrive in any order, at
+ * any time, or never: this is a message lost, one late, and a client that crashed before sending it. One that
+ * would be refused just stays on its way; a client needs no refusal to give up. As to replies, a client looks at
+ * all there are at the moment it decides, and may give up before they are there.
+ *
+ * Quarantine. A node that has lost its data is young, and has no vote, until the leases that were running then
+ * have ended: a quarantine is as long as the longest ttl, or longer. What an old snapshot brought back has
+ * expired by then, too.
+ *
+ * To save states, clients begin in the order of their numbers, and a client whose leases have ended is forgotten:
+ * its keys, and what it has on its way. For a SET of it would leave a key that may be gone at once, and its release
+ * would delete none but such keys. With REMEMBER, and where a release may hit others' keys, nothing is forgotten. */
+
+#ifndef CLIENTS
+#define CLIENTS 2
+#endif
+#ifndef LOSSES
+#define LOSSES 0 /* how often a node may lose data */
+#endif
+#ifdef QUORUM_HALF
+#define QUORUM 1 /* N/2 */
+#else
+#define QUORUM 2 /* N/2 + 1 */
+#endif
+#define ALL 7 /* the nodes, as a set */
+#define NOBODY 255
+
+#define bit(i) (1 << (i))
+#define AS_BITS(set) (set) & 1, (set) >> 1 & 1, (set) >> 2
+#define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
+
+/* Lease a is that of the acquire of client a, lease a + CLIENTS that of its extension. */
+#define EXTENSION(a) ((a) + CLIENTS)
+#define is_running(lease) (running & bit(lease))
+
+/* Whose a key is, as far as a script can tell. */
+#ifdef ONE_OWNER
+#define owner(lease) ((lease) % CLIENTS / 2 * 2) /* the clients 0 and 1 are two attempts of one */
+#else
+#define owner(lease) ((lease) % CLIENTS)
+#endif
+
+byte running;     /* leases */
+byte key[3];      /* of a node: the lease that it is of, or NOBODY */
+byte waits[3];    /* of a node: the leases its quarantine waits for */
+byte had[3];      /* of a node: the leases whose key it has had: what an old snapshot can bring back */
+byte losses;      /* so far */
+byte begun;       /* clients */
+byte last_holder; /* who acquired last */
+
+/* Of a client, sets of nodes: commands on their way, and those carried out whose reply is not yet counted. */
+byte sets[CLIENTS], granted[CLIENTS];
+byte extends[CLIENTS], confirmed[CLIENTS];
+byte releases[CLIENTS];
+bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
+
+#define valid(a) (holds[a] && (is_running(a) || (extended[a] && is_running(EXTENSION(a)))))
+#if CLIENTS == 2
+#define holders (valid(0) + valid(1))
+#else
+#define holders (valid(0) + valid(1) + valid(2))
+#endif
+#define is_young(n) (waits[n] != 0)
+#define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
+#if defined(REMEMBER) || defined(ONE_OWNER) || defined(RELEASE_DOES_NOT_COMPARE)
+#define is_forgotten(a) false
+#else
+#define is_forgotten(a) (!is_running(a) && !is_running(EXTENSION(a)))
+#endif
+#define is_ours(n, a) (key[n] != NOBODY && owner(key[n]) == owner(a))
+
+proctype Client(byte a) {
+    d_step {
+#ifdef ONE_OWNER
+        (a != 1 || let_go[0]) && (a == 0 || begun == a) ->
+#else
+        begun == a ->
+#endif
+        begun++;
+        printf("client %d begins to acquire\n", a);
+        running = running | bit(a);
+        sets[a] = ALL
+    }
+    if
+    :: d_step {
+        size(granted[a]) >= QUORUM && is_running(a) ->
+        printf("client %d ACQUIRES: granted by the nodes %d%d%d\n", a, AS_BITS(granted[a]));
+        holds[a] = true;
+        last_holder = a;
+        granted[a] = 0;
+        assert(holders <= 1)
+    }
+#ifdef EXTEND
+        if
+        :: d_step {
+            is_running(a) ->
+            printf("client %d begins to extend\n", a);
+            running = running | bit(EXTENSION(a));
+            extends[a] = ALL
+        }
+            if
+            :: d_step {
+#ifdef LATE_CONFIRMATION
+                size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) ->
+#else
+                size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) && is_running(a) ->
+#endif
+                printf("client %d HAS EXTENDED: confirmed by the nodes %d%d%d\n", a, AS_BITS(confirmed[a]));
+#ifdef WITNESS /* not true: one can extend after as many restarts as there are */
+                assert(losses < LOSSES);
+#endif
+                extended[a] = true;
+                confirmed[a] = 0;
+                assert(last_holder == a);
+                assert(holders <= 1)
+            }
+            :: true
+            fi
+        :: true
+        fi
+#endif
+    :: true
+    fi;
+    d_step {
+        printf("client %d lets go\n", a);
+        holds[a] = false;
+        let_go[a] = true;
+        granted[a] = 0;
+        confirmed[a] = 0;
+        if :: !is_forgotten(a) -> releases[a] = ALL :: else fi
+    }
+}
+
+/* The scripts, each as one step. */
+
+#define ON_SET(a, n)                                                                                                   \
+    :: d_step {                                                                                                        \
+        (sets[a] & bit(n)) && !is_young(n) && may_be_gone(n) ->                                                        \
+        printf("    node %d grants client %d\n", n, a);                                                                \
+        sets[a] = sets[a] & ~bit(n);                                                                                   \
+        key[n] = a;                                                                                                    \
+        had[n] = (had[n] | bit(a)) & running;                                                                          \
+        if :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(n) :: else fi                                   \
+    }
+
+#ifdef RELEASE_DOES_NOT_COMPARE
+#define may_release(n, a) (key[n] != NOBODY)
+#else
+#define may_release(n, a) is_ours(n, a)
+#endif
+#define ON_RELEASE(a, n)                                                                                               \
+    :: d_step {                                                                                                        \
+        (releases[a] & bit(n)) && may_release(n, a) ->                                                                 \
+        printf("    node %d deletes its key, for client %d\n", n, a);                                                  \
+        releases[a] = releases[a] & ~bit(n);                                                                           \
+        key[n] = NOBODY                                                                                                \
+    }
+
+#ifdef EXTEND_MAKES_KEYS
+#define may_extend(n, a) (is_ours(n, a) || may_be_gone(n)) /* also while young */
+#else
+#define may_extend(n, a) (is_ours(n, a) && !is_young(n))
+#endif
+#define ON_EXTEND(a, n)                                                                                                \
+    :: d_step {                                                                                                        \
+        (extends[a] & bit(n)) && may_extend(n, a) ->                                                                   \
+        printf("    node %d extends the key of client %d\n", n, a);                                                    \
+        extends[a] = extends[a] & ~bit(n);                                                                             \
+        key[n] = EXTENSION(a);                                                                                         \
+        had[n] = (had[n] | bit(EXTENSION(a))) & running;                                                               \
+        if :: !let_go[a] && !extended[a] -> confirmed[a] = confirmed[a] | bit(n) :: else fi                            \
+    }
+
+/* A node restarts empty, or is flushed; or it restarts with a snapshot that is somewhat old. */
+#ifdef QUARANTINE
+#define BECOMES_YOUNG(n) waits[n] = running
+#else
+#define BECOMES_YOUNG(n) skip
+#endif
+#define LOSES_ALL(n)                                                                                                   \
+    :: d_step {                                                                                                        \
+        losses < LOSSES ->                                                                                             \
+        printf("node %d LOSES ITS DATA\n", n);                                                                         \
+        losses++;                                                                                                      \
+        key[n] = NOBODY;                                                                                               \
+        BECOMES_YOUNG(n)                                                                                               \
+    }
+#define BRINGS_BACK(n, lease)                                                                                          \
+    :: d_step {                                                                                                        \
+        losses < LOSSES && (had[n] & running & bit(lease)) ->                                                          \
+        printf("node %d RESTARTS with a snapshot: the key of lease %d\n", n, lease);                                   \
+        losses++;                                                                                                      \
+        key[n] = lease;                                                                                                \
+        BECOMES_YOUNG(n)                                                                                               \
+    }
+
+/* Time goes on: by the end of the validity of some lease. */
+#define AGES(n)                                                                                                        \
+    had[n] = had[n] & running;                                                                                         \
+    if                                                                                                                 \
+    :: is_young(n) && !(waits[n] & running) ->                                                                         \
+        printf("    the quarantine of node %d is over\n", n);                                                          \
+        waits[n] = 0;                                                                                                  \
+        OLD_KEY_EXPIRES(n)                                                                                             \
+    :: else -> waits[n] = waits[n] & running                                                                           \
+    fi
+#ifdef EXTEND_MAKES_KEYS
+#define OLD_KEY_EXPIRES(n) skip /* the key may be newer than the restart */
+#else
+#define OLD_KEY_EXPIRES(n) key[n] = NOBODY
+#endif
+#define FORGET_KEY(n, a)                                                                                               \
+    if                                                                                                                 \
+    :: key[n] != NOBODY && key[n] % CLIENTS == a -> key[n] = NOBODY                                                    \
+    :: else                                                                                                            \
+    fi
+#define FORGET(a)                                                                                                      \
+    if                                                                                                                 \
+    :: is_forgotten(a) ->                                                                                              \
+        sets[a] = 0;                                                                                                   \
+        extends[a] = 0;                                                                                                \
+        releases[a] = 0;                                                                                               \
+        granted[a] = 0;                                                                                                \
+        confirmed[a] = 0;                                                                                              \
+        FORGET_KEY(0, a);                                                                                              \
+        FORGET_KEY(1, a);                                                                                              \
+        FORGET_KEY(2, a)                                                                                               \
+    :: else                                                                                                            \
+    fi
+#ifdef EXTEND_SHORTENS
+#define may_end(lease) true /* the ttl of an extension may be a shorter one */
+#else
+#define may_end(lease) (lease < CLIENTS || !is_running(lease - CLIENTS))
+#endif
+#define ENDS(lease)                                                                                                    \
+    :: d_step {                                                                                                        \
+        is_running(lease) && may_end(lease) ->                                                                         \
+        printf("        the validity of lease %d ends\n", lease);                                                      \
+        running = running & ~bit(lease);                                                                               \
+        AGES(0);                                                                                                       \
+        AGES(1);                                                                                                       \
+        AGES(2);                                                                                                       \
+        FORGET((lease) % CLIENTS)                                                                                      \
+    }
+
+#define AT_ALL_NODES(event, a) event(a, 0) event(a, 1) event(a, 2)
+#define FOR_ALL_CLIENTS2(event) AT_ALL_NODES(event, 0) AT_ALL_NODES(event, 1)
+#if CLIENTS == 2
+#define FOR_ALL_CLIENTS(event) FOR_ALL_CLIENTS2(event)
+#define FOR_ALL_LEASES(event) event(0) event(1) event(2) event(3)
+#define WITH_ALL_LEASES(event, n) event(n, 0) event(n, 1) event(n, 2) event(n, 3)
+#else
+#define FOR_ALL_CLIENTS(event) FOR_ALL_CLIENTS2(event) AT_ALL_NODES(event, 2)
+#define FOR_ALL_LEASES(event) event(0) event(1) event(2) event(3) event(4) event(5)
+#define WITH_ALL_LEASES(event, n) event(n, 0) event(n, 1) event(n, 2) event(n, 3) event(n, 4) event(n, 5)
+#endif
+
+/* Nothing need happen any more once nobody can acquire or extend beside or after another. */
+#ifdef EXTEND
+#define may_extend_yet(a) (holds[a] && !extended[a])
+#else
+#define may_extend_yet(a) false
+#endif
+#define may_succeed(a) (a >= begun || (!let_go[a] && !is_forgotten(a) && (!holds[a] || may_extend_yet(a))))
+#define matters(a) (may_succeed(a) || valid(a))
+#define was_followed(a) (may_extend_yet(a) && last_holder != a)
+#if defined(REMEMBER)
+#define is_open true
+#elif CLIENTS == 2
+#define is_open (matters(0) + matters(1) > 1 || was_followed(0) || was_followed(1))
+#else
+#define is_open (matters(0) + matters(1) + matters(2) > 1 || was_followed(0) || was_followed(1) || was_followed(2))
+#endif
+
+proctype World() provided(is_open) {
+end:
+    do
+    FOR_ALL_CLIENTS(ON_SET)
+    FOR_ALL_CLIENTS(ON_RELEASE)
+#ifdef EXTEND
+    FOR_ALL_CLIENTS(ON_EXTEND)
+#endif
+#if LOSSES > 0
+    LOSES_ALL(0) LOSES_ALL(1) LOSES_ALL(2)
+    WITH_ALL_LEASES(BRINGS_BACK, 0) WITH_ALL_LEASES(BRINGS_BACK, 1) WITH_ALL_LEASES(BRINGS_BACK, 2)
+#endif
+    FOR_ALL_LEASES(ENDS)
+    od
+}
+
+init {
+    d_step {
+        key[0] = NOBODY;
+        key[1] = NOBODY;
+        key[2] = NOBODY
+    }
+    atomic {
+        run World();
+        run Client(0);
+        run Client(1);
+#if CLIENTS == 3
+        run Client(2)
+#endif
+    }
+}

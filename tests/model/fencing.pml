@@ -1,0 +1,360 @@
+/* Fencing: whoever acquires after another's validity has ended gets a larger fence.
+ *
+ * The acquire with its one or two rounds, on three nodes that count their grants, and that may lose their counters.
+ * Time, messages and quarantine are as in exclusion.pml, with one lease a client, that of its one acquire. To these:
+ *
+ * Counters. They start with any small numbers, as acquires before the beginning, failed and crashed ones among them,
+ * may have left them. A missing one is 0.
+ *
+ * Clocks of the nodes. A counter is seeded with its node's time in microseconds, and never overtakes the time, since
+ * to count takes longer. The clocks are less than the quarantine apart. So the node that has lost its counter will,
+ * once it has a vote again, have a later time than any node had when it lost it: more than any count that there was
+ * by then. The seed is the least such number, or larger than all there is.
+ *
+ * Letting go. That a client releases, or gives up, is the end of its validity: from then on its keys may be gone on
+ * any node. Releases compare, hence delete nothing else: they need no messages here. Old keys that a snapshot
+ * brings back have no part in this: the node is young, and by the time it is not, they have expired. */
+
+#define CLIENTS 3
+#ifndef LOSSES
+#define LOSSES 0 /* how often a node may lose data */
+#endif
+#define QUORUM 2
+#define ALL 7 /* the nodes, as a set */
+#define NOBODY 255
+
+#define bit(i) (1 << (i))
+#define AS_BITS(set) (set) & 1, (set) >> 1 & 1, (set) >> 2
+#define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
+
+byte running;  /* clients: begun, and their validity has not ended */
+byte key[3];   /* of a node: the client whose it is, or NOBODY */
+byte count[3]; /* of a node: its counter, 0 if missing */
+byte seed[3];  /* of a node without a counter: the least it may be seeded with */
+byte waits[3]; /* of a node: the clients its quarantine waits for */
+byte losses;   /* so far */
+byte begun;    /* clients */
+byte top;      /* the largest count so far */
+byte highest;  /* the largest fence of those who held and whose validity has ended */
+
+/* Of a client, sets of nodes: commands on their way; grants seen; those that have counted up to its fence. */
+byte sets[CLIENTS], granted[CLIENTS], raises[CLIENTS], reached[CLIENTS];
+#ifdef RELEASE_MAKES_COUNTERS
+byte releases[CLIENTS];
+#endif
+byte counted[9]; /* what came with the grant to client a by node n, at 3 * a + n */
+byte fence[CLIENTS];
+bool voted[CLIENTS], holds[CLIENTS];
+
+#define is_running(a) (running & bit(a))
+#define is_young(n) (waits[n] != 0)
+#define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
+
+#define count_of(a, n, votes) ((votes) & bit(n) -> counted[3 * a + n] : 0)
+#define TAKE_LARGER(variable, value)                                                                                   \
+    if                                                                                                                 \
+    :: value > variable -> variable = value                                                                            \
+    :: else                                                                                                            \
+    fi
+#define TAKE_IF_EXACT(a, n, votes)                                                                                     \
+    if                                                                                                                 \
+    :: count_of(a, n, votes) == fence[a] -> reached[a] = reached[a] | bit(n)                                           \
+    :: else                                                                                                            \
+    fi
+
+/* The replies to the first round that are counted are any majority of those there are. */
+#define VOTES(a, votes)                                                                                                \
+    :: d_step {                                                                                                        \
+        (granted[a] & votes) == votes && is_running(a) ->                                                              \
+        TAKE_LARGER(fence[a], count_of(a, 0, votes));                                                                  \
+        TAKE_LARGER(fence[a], count_of(a, 1, votes));                                                                  \
+        TAKE_LARGER(fence[a], count_of(a, 2, votes));                                                                  \
+        TAKE_IF_EXACT(a, 0, votes);                                                                                    \
+        TAKE_IF_EXACT(a, 1, votes);                                                                                    \
+        TAKE_IF_EXACT(a, 2, votes);                                                                                    \
+        voted[a] = true;                                                                                               \
+        granted[a] = 0;                                                                                                \
+        counted[3 * a] = 0;                                                                                            \
+        counted[3 * a + 1] = 0;                                                                                        \
+        counted[3 * a + 2] = 0;                                                                                        \
+        printf("client %d: largest count %d, from the nodes %d%d%d\n", a, fence[a], AS_BITS(reached[a]))               \
+    }
+
+#if defined(REMEMBER)
+#define needs_fence(a) true
+#elif defined(RELEASE_MAKES_COUNTERS)
+#define needs_fence(a) (raises[a] != 0 || releases[a] != 0)
+#else
+#define needs_fence(a) (raises[a] != 0)
+#endif
+
+/* To save states, what can make no difference is dropped: a second round on its way to a node that has counted that
+ * far, or where our key is gone and no SET will bring it; and, of a client whose validity has ended, the rest. With
+ * REMEMBER nothing is. */
+#define FORGET(a)                                                                                                      \
+    if                                                                                                                 \
+    :: !is_running(a) && !needs_fence(a) ->                                                                            \
+        fence[a] = 0;                                                                                                  \
+        FORGET_KEY(a, 0);                                                                                              \
+        FORGET_KEY(a, 1);                                                                                              \
+        FORGET_KEY(a, 2)                                                                                               \
+    :: else                                                                                                            \
+    fi
+#define FORGET_KEY(a, n)                                                                                               \
+    if                                                                                                                 \
+    :: key[n] == a -> key[n] = NOBODY                                                                                  \
+    :: else                                                                                                            \
+    fi
+#if defined(REMEMBER) || defined(ROUND_TWO_ANY_KEY) || defined(ROUND_TWO_MAKES_COUNTERS)
+#define FORGET_RAISE(n) skip
+#define FORGET_RAISE_WITHOUT_KEY(a, n) skip
+#else
+#define FORGET_RAISE(n)                                                                                                \
+    if                                                                                                                 \
+    :: key[n] == 0 -> raises[0] = raises[0] & ~bit(n); FORGET(0)                                                       \
+    :: key[n] == 1 -> raises[1] = raises[1] & ~bit(n); FORGET(1)                                                       \
+    :: key[n] == 2 -> raises[2] = raises[2] & ~bit(n); FORGET(2)                                                       \
+    :: else                                                                                                            \
+    fi
+#define FORGET_RAISE_WITHOUT_KEY(a, n)                                                                                 \
+    if                                                                                                                 \
+    :: (reached[a] & bit(n)) || key[n] != a && !(sets[a] & bit(n)) -> raises[a] = raises[a] & ~bit(n)                  \
+    :: else                                                                                                            \
+    fi
+#endif
+
+#ifdef NO_ROUND_TWO
+#define is_settled(a) true
+#define ROUND_TWO(a) skip
+#else
+#ifdef ROUND_TWO_WITHOUT_QUORUM
+#define is_settled(a) true
+#else
+#define is_settled(a) (size(reached[a]) >= QUORUM)
+#endif
+#define ROUND_TWO(a)                                                                                                   \
+    if                                                                                                                 \
+    :: size(reached[a]) < QUORUM -> raises[a] = ALL;                                                                   \
+        FORGET_RAISE_WITHOUT_KEY(a, 0);                                                                                \
+        FORGET_RAISE_WITHOUT_KEY(a, 1);                                                                                \
+        FORGET_RAISE_WITHOUT_KEY(a, 2)                                                                                 \
+    :: else                                                                                                            \
+    fi
+#endif
+
+proctype Client(byte a) {
+    d_step {
+        begun == a -> /* the clients are alike: they begin in order, which saves states */
+        printf("client %d begins to acquire\n", a);
+        begun++;
+        running = running | bit(a);
+        sets[a] = ALL
+    }
+    atomic {
+        if
+        VOTES(a, 3)
+        VOTES(a, 5)
+        VOTES(a, 6)
+        VOTES(a, 7)
+        fi;
+        ROUND_TWO(a)
+    }
+    d_step {
+        is_settled(a) && is_running(a) ->
+        printf("client %d ACQUIRES with fence %d; the largest of those before is %d\n", a, fence[a], highest);
+        holds[a] = true;
+        reached[a] = 0;
+#ifdef WITNESS /* not true: after a counter was seeded anew, a fence may be larger by more than one */
+        assert(losses < LOSSES || highest == 0 || fence[a] <= highest + 1);
+#endif
+        assert(fence[a] > highest)
+    }
+}
+
+/* The scripts, each as one step. */
+
+#define GRANT(a, n, number)                                                                                            \
+    FORGET_RAISE(n);                                                                                                   \
+    sets[a] = sets[a] & ~bit(n);                                                                                       \
+    count[n] = number;                                                                                                 \
+    seed[n] = 0;                                                                                                       \
+    TAKE_LARGER(top, count[n]);                                                                                        \
+    if                                                                                                                 \
+    :: losses == LOSSES && seed[0] == 0 && seed[1] == 0 && seed[2] == 0 -> top = 0 /* no use for it */                 \
+    :: else                                                                                                            \
+    fi;                                                                                                                \
+    printf("    node %d grants client %d, count %d\n", n, a, count[n]);                                                \
+    if                                                                                                                 \
+    :: !is_running(a) && !needs_fence(a) -> key[n] = NOBODY                                                            \
+    :: else -> key[n] = a                                                                                              \
+    fi;                                                                                                                \
+    if                                                                                                                 \
+    :: is_running(a) && !voted[a] ->                                                                                   \
+        granted[a] = granted[a] | bit(n);                                                                              \
+        counted[3 * a + n] = count[n]                                                                                  \
+    :: else                                                                                                            \
+    fi
+#define may_grant(a, n) ((sets[a] & bit(n)) && !is_young(n) && may_be_gone(n))
+#define ON_SET(a, n)                                                                                                   \
+    :: d_step { may_grant(a, n) && count[n] != 0 -> GRANT(a, n, count[n] + 1) }                                        \
+    :: d_step { may_grant(a, n) && count[n] == 0 -> GRANT(a, n, EARLY_SEED(n)) }                                       \
+    :: d_step { may_grant(a, n) && count[n] == 0 && seed[n] <= top -> GRANT(a, n, top + 1) }
+#ifdef SEED_ZERO
+#define EARLY_SEED(n) 1 /* the first count after 0 */
+#else
+#define EARLY_SEED(n) seed[n]
+#endif
+
+#define RAISE(a, n)                                                                                                    \
+    raises[a] = raises[a] & ~bit(n);                                                                                   \
+    TAKE_LARGER(count[n], fence[a]);                                                                                   \
+    seed[n] = 0;                                                                                                       \
+    printf("    node %d raised to %d for client %d\n", n, fence[a], a)
+#define REPLY_TO_RAISE(a, n)                                                                                           \
+    if                                                                                                                 \
+    :: is_running(a) && !holds[a] -> reached[a] = reached[a] | bit(n)                                                  \
+    :: else                                                                                                            \
+    fi
+#ifdef ROUND_TWO_ANY_KEY
+#define key_is_fine(a, n) true
+#else
+#define key_is_fine(a, n) (key[n] == a)
+#endif
+#define ON_RAISE(a, n)                                                                                                 \
+    :: d_step {                                                                                                        \
+        (raises[a] & bit(n)) && !is_young(n) && key_is_fine(a, n) && count[n] != 0 ->                                  \
+        RAISE(a, n);                                                                                                   \
+        REPLY_TO_RAISE(a, n);                                                                                          \
+        FORGET(a)                                                                                                      \
+    }                                                                                                                  \
+    MAKES_COUNTER(a, n)
+#ifdef ROUND_TWO_MAKES_COUNTERS
+/* A script that first raises and then compares; where there was a counter, this would do no harm. */
+#define MAKES_COUNTER(a, n)                                                                                            \
+    :: d_step { (raises[a] & bit(n)) && !is_young(n) && count[n] == 0 -> RAISE(a, n) }
+#else
+#define MAKES_COUNTER(a, n)
+#endif
+
+#ifdef RELEASE_MAKES_COUNTERS
+/* A release that sees to it that the fence is remembered; it may come at any time from the end of the validity. */
+#define SEND_RELEASE(a)                                                                                                \
+    if                                                                                                                 \
+    :: voted[a] -> releases[a] = ALL                                                                                   \
+    :: else                                                                                                            \
+    fi
+#define ON_RELEASE(a, n)                                                                                               \
+    :: d_step {                                                                                                        \
+        (releases[a] & bit(n)) && count[n] == 0 ->                                                                     \
+        releases[a] = releases[a] & ~bit(n);                                                                           \
+        count[n] = fence[a];                                                                                           \
+        seed[n] = 0;                                                                                                   \
+        printf("    node %d gets the counter %d from the release of client %d\n", n, fence[a], a)                      \
+    }
+#else
+#define SEND_RELEASE(a) skip
+#define ON_RELEASE(a, n)
+#endif
+
+#ifdef QUARANTINE
+#define BECOMES_YOUNG(n) waits[n] = running
+#else
+#define BECOMES_YOUNG(n) skip
+#endif
+#define LOSE(n, number)                                                                                                \
+    printf("node %d LOSES DATA: counter %d\n", n, number);                                                             \
+    losses++;                                                                                                          \
+    FORGET_RAISE(n);                                                                                                   \
+    key[n] = NOBODY;                                                                                                   \
+    count[n] = number;                                                                                                 \
+    BECOMES_YOUNG(n)
+/* The counters that an old snapshot brings back are those of another run: nobody asks for them. */
+#define LOSES(n)                                                                                                       \
+    :: d_step {                                                                                                        \
+        losses < LOSSES ->                                                                                             \
+        LOSE(n, 0);                                                                                                    \
+        seed[n] = top + 1                                                                                              \
+    }                                                                                                                  \
+    LOSES_SOME(n, 1)                                                                                                   \
+    LOSES_SOME(n, 2)
+#ifdef COUNTER_WITHOUT_RUN
+#define LOSES_SOME(n, grants) :: d_step { losses < LOSSES && count[n] > grants -> LOSE(n, count[n] - grants) }
+#else
+#define LOSES_SOME(n, grants)
+#endif
+
+#define AGES(a, n)                                                                                                     \
+    if                                                                                                                 \
+    :: is_young(n) && !(waits[n] & running) ->                                                                         \
+        printf("    the quarantine of node %d is over\n", n);                                                          \
+        waits[n] = 0                                                                                                   \
+    :: else -> waits[n] = waits[n] & running                                                                           \
+    fi;                                                                                                                \
+    counted[3 * a + n] = 0
+#define ENDS(a)                                                                                                        \
+    :: d_step {                                                                                                        \
+        is_running(a) ->                                                                                               \
+        printf("        the validity of client %d ends\n", a);                                                         \
+        running = running & ~bit(a);                                                                                   \
+        if                                                                                                             \
+        :: holds[a] -> TAKE_LARGER(highest, fence[a])                                                                  \
+        :: else                                                                                                        \
+        fi;                                                                                                            \
+        SEND_RELEASE(a);                                                                                               \
+        AGES(a, 0);                                                                                                    \
+        AGES(a, 1);                                                                                                    \
+        AGES(a, 2);                                                                                                    \
+        granted[a] = 0;                                                                                                \
+        reached[a] = 0;                                                                                                \
+        holds[a] = false;                                                                                              \
+        FORGET(a)                                                                                                      \
+    }
+
+#define AT_ALL_NODES(event, a) event(a, 0) event(a, 1) event(a, 2)
+#define FOR_ALL_CLIENTS(event) AT_ALL_NODES(event, 0) AT_ALL_NODES(event, 1) AT_ALL_NODES(event, 2)
+
+/* Nothing need happen any more once there cannot be both, one who held and another who acquires afterwards. */
+#define may_acquire(a) (a >= begun || is_running(a) && !holds[a])
+#define has_held (highest > 0 || holds[0] || holds[1] || holds[2])
+#ifdef REMEMBER
+#define is_open true
+#else
+#define is_open (may_acquire(0) + may_acquire(1) + may_acquire(2) + has_held > 1)
+#endif
+
+proctype World() provided(is_open) {
+end:
+    do
+    FOR_ALL_CLIENTS(ON_SET)
+    FOR_ALL_CLIENTS(ON_RAISE)
+    FOR_ALL_CLIENTS(ON_RELEASE)
+#if LOSSES > 0
+    LOSES(0) LOSES(1) LOSES(2)
+#endif
+    ENDS(0) ENDS(1) ENDS(2)
+    od
+}
+
+#define START(x, y, z) :: d_step { count[0] = x; count[1] = y; count[2] = z; top = z }
+
+init {
+    atomic {
+        key[0] = NOBODY;
+        key[1] = NOBODY;
+        key[2] = NOBODY;
+        if /* the nodes are alike, so these are all up to 3 */
+#ifndef ONE_START
+        START(1, 1, 1)
+        START(1, 1, 2)
+        START(1, 2, 2)
+        START(1, 1, 3)
+        START(1, 3, 3)
+#endif
+        START(1, 2, 3)
+        fi;
+        run World();
+        run Client(0);
+        run Client(1);
+        run Client(2)
+    }
+}

@@ -1,0 +1,115 @@
+#!/bin/sh
+# sh tests/model/run.sh [VARIANT...]: checks the models with spin; without arguments all variants, one at a time.
+#
+#     sh tests/model/run.sh                      a line each; fails if one is not as expected
+#     sh tests/model/run.sh quorum-half          that one, and its counterexample
+#
+# `safe` is only said where the whole state space was searched: not a hash of it, and to its end. The shortest
+# counterexample to an unsafe one is found, since the search goes by breadth. What is modelled: README.md beside this.
+set -eu
+unset CDPATH
+cd -- "$(dirname -- "$0")/../.."
+models=$PWD/tests/model
+seconds=300  # of one search
+memory=3500  # MiB of one search
+if ! command -v spin >/dev/null || ! command -v gcc >/dev/null; then sh cmake/install-packages.sh model; fi
+
+wanted=" $* "
+asked=$#
+checked=0
+failed=0
+
+# check VARIANT safe|unsafe MODEL [-DMACRO...]
+check() {
+    variant=$1
+    expected=$2
+    model=$3
+    shift 3
+    case $wanted in
+    *" $variant "* | "  ") ;;
+    *) return 0 ;;
+    esac
+    checked=$((checked + 1))
+    work=build/model/$variant
+    rm -rf "$work"
+    mkdir -p "$work"
+    start=$(date +%s)
+    # By depth where all is to be seen, which needs less memory.
+    by=
+    [ "$expected" = safe ] || by=-DBFS
+    result=broken
+    if (
+        cd "$work"
+        # shellcheck disable=SC3045  # dash and bash have it; pan itself keeps to $memory elsewhere, too
+        ulimit -v $((memory * 1024 + 500000)) || true
+        spin "$@" -a "$models/$model.pml" >spin.log 2>&1 &&
+            gcc -O2 -w -DSAFETY -DNOREDUCE -DMEMLIM=$memory $by -o pan pan.c >gcc.log 2>&1 &&
+            timeout $seconds ./pan -E -m100000 -w24 >pan.log 2>&1
+    ); then
+        result=$(verdict "$work/pan.log")
+    elif [ -f "$work/pan.log" ]; then
+        result=unfinished
+    fi
+    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$work/pan.log" 2>/dev/null) || states=
+    mark=
+    if [ "$result" != "$expected" ]; then
+        failed=$((failed + 1))
+        mark='  <- not as expected'
+    fi
+    printf '%-28s expected %-6s  found %-10s %9s states %4d s%s\n' "$variant" "$expected" "$result" "${states:--}" \
+        "$(($(date +%s) - start))" "$mark"
+    if [ "$asked" -gt 0 ] && [ -f "$work/$model.pml.trail" ]; then
+        (cd "$work" && spin "$@" -B -k "$model.pml.trail" -t "$models/$model.pml" | sed '/^spin: trail ends/,$d')
+    fi
+    rm -f "$work"/pan.? "$work/pan"
+}
+
+# What a log of a search says: safe, unsafe, or unfinished, that is no answer.
+verdict() {
+    if grep -q 'assertion violated' "$1"; then
+        echo unsafe
+    elif grep -q '^Full statespace search' "$1" && grep -q 'errors: 0$' "$1" &&
+        ! grep -qiE 'not completed|too small|out of memory|reached.*limit|truncat' "$1"; then
+        echo safe
+    else
+        echo unfinished
+    fi
+}
+
+# The witnesses claim something false of a safe variant, so that it is seen to get to where it matters.
+
+# Whether two can hold at once, or one be followed by another within its extended validity.
+check plain safe exclusion -DCLIENTS=3
+check plain-remember safe exclusion -DCLIENTS=3 -DREMEMBER
+check quarantine safe exclusion -DCLIENTS=3 -DLOSSES=3 -DQUARANTINE
+check extend-quarantine safe exclusion -DEXTEND -DLOSSES=3 -DQUARANTINE
+check extend-remember safe exclusion -DEXTEND -DREMEMBER
+check no-quarantine unsafe exclusion -DLOSSES=1
+check quorum-half unsafe exclusion -DQUORUM_HALF
+check one-owner unsafe exclusion -DCLIENTS=3 -DONE_OWNER
+check release-does-not-compare unsafe exclusion -DCLIENTS=3 -DRELEASE_DOES_NOT_COMPARE
+check late-confirmation unsafe exclusion -DEXTEND -DLATE_CONFIRMATION
+check extend-shortens unsafe exclusion -DEXTEND -DEXTEND_SHORTENS
+check extend-makes-keys unsafe exclusion -DEXTEND -DEXTEND_MAKES_KEYS -DLOSSES=1 -DQUARANTINE
+check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
+
+# Whether a later holder can have a fence that is no larger.
+check fencing safe fencing
+check fencing-remember safe fencing -DREMEMBER
+check fencing-quarantine safe fencing -DLOSSES=2 -DQUARANTINE
+check fencing-no-quarantine unsafe fencing -DLOSSES=1
+check no-round-two unsafe fencing -DNO_ROUND_TWO
+check round-two-any-key unsafe fencing -DROUND_TWO_ANY_KEY
+check round-two-without-quorum unsafe fencing -DROUND_TWO_WITHOUT_QUORUM
+check round-two-makes-counters unsafe fencing -DROUND_TWO_MAKES_COUNTERS -DLOSSES=1 -DQUARANTINE -DONE_START
+check release-makes-counters unsafe fencing -DRELEASE_MAKES_COUNTERS -DLOSSES=1 -DQUARANTINE -DONE_START
+check counter-without-run unsafe fencing -DCOUNTER_WITHOUT_RUN -DLOSSES=1 -DQUARANTINE
+check seed-zero unsafe fencing -DSEED_ZERO -DLOSSES=1 -DQUARANTINE
+check fencing-witness unsafe fencing -DLOSSES=1 -DQUARANTINE -DWITNESS
+
+if [ "$checked" -eq 0 ]; then
+    echo "no such variant: $*" >&2
+    exit 2
+fi
+echo "$checked checked, $failed not as expected"
+[ "$failed" -eq 0 ]
