@@ -28,8 +28,7 @@ inline std::vector<std::string> checked_resources(std::vector<std::string> resou
                                         " bytes; Redis takes keys up to 512 MiB");
     }
     std::ranges::sort(resources);
-    const auto repeated = std::ranges::unique(resources);
-    resources.erase(repeated.begin(), repeated.end());
+    resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
     return resources;
 }
 
