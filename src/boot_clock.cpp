@@ -42,9 +42,10 @@ public:
         std::mutex mutex;
         std::condition_variable_any nobody_notifies;
         std::unique_lock guard{mutex};
-        // One hour at a time: a deadline of `never` would overflow the wait.
+        // One second at a time: a wait of the C++ library stands still with the machine, and `until` may have
+        // come when it wakes up.
         while (!stop.stop_requested() && now() < until) {
-            const auto nap = std::min<duration>(until - now(), std::chrono::hours{1});
+            const auto nap = std::min<duration>(until - now(), std::chrono::seconds{1});
             nobody_notifies.wait_for(guard, stop, nap, [] { return false; });
         }
     }

@@ -257,6 +257,7 @@ void Connection::identify_for(const Command& command) {
     if (!ready() || !run_id_.empty() || !wire::needs_run_id(command, recipient())) return;
     state_ = State::greeting;
     step_ = Step::server;
+    awaited_ = 0;  // what comes next answers nothing
     wire::append(outgoing(), {"INFO", "server"});
     wire::append(outgoing(), {"INFO", "replication"});
     owed_ += 2;
@@ -293,8 +294,11 @@ void Connection::take_greeting(const Reply& reply) {
 
 std::string Connection::quoted(std::string_view words) const {
     const auto& password = endpoint_.password;
-    if (!password.empty() && words.find(password) != words.npos) return "its words repeat the password";
-    return wire::printable(words);
+    const bool repeats = !password.empty() && words.find(password) != words.npos;
+    // A part of it is as bad, where the words are few enough to be one; "ERR" is not.
+    const bool is_part =
+        words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
+    return repeats || is_part ? "its words repeat the password" : wire::printable(words);
 }
 
 // ---- Commands
@@ -302,9 +306,8 @@ std::string Connection::quoted(std::string_view words) const {
 void Connection::send(const Command& command) {
     // By its digest only where the server is known to have the script and nothing is in the way: what is
     // written behind late replies may never be looked at again, so it must work without a second try.
-    const auto* const script = wire::script_of(command, recipient());
-    const bool known = script && known_[wire::number_of(script)];
-    send(command, known && owed_ == 0 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
+    const bool short_form = owed_ == 0 && knows_script_of(command);
+    send(command, short_form ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
 }
 
 void Connection::send_whole(const Command& command) {
@@ -312,6 +315,31 @@ void Connection::send_whole(const Command& command) {
 }
 
 void Connection::send(const Command& command, wire::ScriptForm form) {
+    awaited_ = 1;
+    answers_.resize(std::max(answers_.size(), awaited_));
+    write(command, form);
+    flush();
+}
+
+/// In order: what the first of them brings with it, the next can call by its digest. Where it is unknown all
+/// the same, those votes are lost, and the next round is wiser.
+void Connection::send_all(std::span<const Command> commands) {
+    awaited_ = commands.size();
+    answers_.resize(std::max(answers_.size(), awaited_));
+    for (const auto& command : commands) {
+        const bool by_sha1 = knows_script_of(command);
+        write(command, by_sha1 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
+        if (last_script_) known_[wire::number_of(last_script_)] = true;
+    }
+    flush();
+}
+
+bool Connection::knows_script_of(const Command& command) const noexcept {
+    const auto* const script = wire::script_of(command, recipient());
+    return script && known_[wire::number_of(script)];
+}
+
+void Connection::write(const Command& command, wire::ScriptForm form) {
     if (acquires(command)) set_owner_ = wire::owner_of(command);
     if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
         set_owner_.clear();
@@ -321,8 +349,6 @@ void Connection::send(const Command& command, wire::ScriptForm form) {
     reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, wire::ttl_of(command));
     wire::append(outgoing(), command, recipient(), form);
     ++owed_;
-    answered_ = false;
-    flush();
 }
 
 void Connection::flush() {
@@ -402,12 +428,13 @@ void Connection::take_reply() {
     if (owed_ == 0) return break_off(Errc::unexpected_reply, "a reply that nobody asked for");
     --owed_;
     if (state_ == State::greeting) return take_greeting(incoming_);
-    if (owed_ > 0) return;  // late, to a command before the last
-    set_owner_.clear();
-    std::swap(answer_, incoming_);
-    answered_ = true;
-    const bool ran = answer_.kind != Reply::Kind::error;
-    if (last_script_) known_[wire::number_of(last_script_)] = ran;
+    if (owed_ >= awaited_) return;  // late, to a command before those awaited
+    if (owed_ == 0) set_owner_.clear();
+    if (incoming_.is_error("NOSCRIPT"))
+        known_.reset();
+    else if (last_script_ && owed_ == 0)
+        known_[wire::number_of(last_script_)] = incoming_.kind != Reply::Kind::error;
+    std::swap(answers_[awaited_ - owed_ - 1], incoming_);
 }
 
 bool Connection::gone_stale() const noexcept {

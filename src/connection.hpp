@@ -1,8 +1,8 @@
 // One connection to one node: hiredis on a non-blocking socket of our own.
 //
 // A connection owes a counted number of replies and gives them back in the order of the commands, so that no
-// reply is ever taken for another command's (rule D1): only the reply to the last command can become an
-// answer, those before it are dropped. One whose replies are late is kept and read on later. At any doubt it
+// reply is ever taken for another command's (rule D1): only the replies to what was sent last can become
+// answers, those before are dropped. One whose replies are late is kept and read on later. At any doubt it
 // is broken, for good; a broken one is thrown away, never revived (rule D4).
 //
 //     resolving → connecting → [securing →] greeting → ready         each of them → broken
@@ -19,14 +19,17 @@
 #include "resolution.hpp"
 #include "tls.hpp"
 
+#include <algorithm>
 #include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 struct redisContext;
 
@@ -90,15 +93,28 @@ public:
     /// Its reply becomes the answer.
     void send(const Command& command);
 
+    /// Sends several in one go, one behind the other. Their replies become the answers, in order.
+    void send_all(std::span<const Command> commands);
+
     /// Whether the answer is that the server does not know the script by its digest (rule D6); then
     /// send_whole() sends it whole.
-    bool script_is_unknown() const noexcept { return answer_by_sha1_ && answer_.is_error("NOSCRIPT"); }
+    bool script_is_unknown() const noexcept {
+        return answer_by_sha1_ && answer() && answer()->is_error("NOSCRIPT");
+    }
     /// Whether the last command was a script.
     bool scripted() const noexcept { return last_script_ != nullptr; }
     void send_whole(const Command& command);
 
     /// The reply to the last command sent, once it is there.
-    const wire::Reply* answer() const noexcept { return answered_ ? &answer_ : nullptr; }
+    const wire::Reply* answer() const noexcept { return answers().empty() ? nullptr : answers_.data(); }
+
+    /// The replies to what was sent last, as far as they have come.
+    std::span<const wire::Reply> answers() const noexcept {
+        return {answers_.data(), awaited_ - std::min(awaited_, owed_)};
+    }
+
+    /// Who signed the SET that is under way here and was not released yet; empty if there is none.
+    const std::string& unreleased() const noexcept { return set_owner_; }
 
     /// Whether a SET signed by `owner` is under way here that was not released yet: its release belongs here,
     /// behind it (rule B5).
@@ -138,6 +154,8 @@ private:
     wire::Recipient recipient() const noexcept { return {run_id_, quarantine_}; }
     Step step_after(Step step) const noexcept;
     void send(const Command& command, wire::ScriptForm form);
+    void write(const Command& command, wire::ScriptForm form);
+    bool knows_script_of(const Command& command) const noexcept;
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
     void flush();
     void read(int flags);
@@ -167,9 +185,9 @@ private:
     std::string plain_out_{};  // with TLS: what is not yet in out_
     std::string plain_in_{};
 
-    wire::Reply incoming_{};  // what hiredis parses into
-    wire::Reply answer_{};
-    bool answered_ = false;
+    wire::Reply incoming_{};              // what hiredis parses into
+    std::vector<wire::Reply> answers_{};  // room for those awaited, kept for the next
+    std::size_t awaited_ = 0;             // how many of the replies, the last ones, are answers
     bool used_ = false;
     bool answer_by_sha1_ = false;  // the last command named its script by the digest
     std::chrono::milliseconds reach_{};

@@ -86,7 +86,9 @@ private:
         if (!user.empty()) fail("host", "has no place with a unix socket; write unix:///path");
         endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
         constexpr std::size_t longest = 107;  // sun_path less its NUL
-        if (endpoint_.unix_socket.find('\0') != std::string::npos) fail("socket path", "has a NUL byte");
+        const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
+        if (!std::ranges::all_of(endpoint_.unix_socket, printable))
+            fail("socket path", "has a control character");  // it stands in messages of one line
         if (endpoint_.unix_socket.size() > longest) fail("socket path", "is longer than 107 bytes");
         std::optional<std::string> database;
         read_query(query, "db", [&](auto field) { return field == "db" ? &database.emplace() : nullptr; });

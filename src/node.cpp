@@ -70,6 +70,23 @@ Loan Node::lend(const Command& command, Clock::time_point now, bool needed) {
         if (!release && carrier->connection->owed() >= most_owed) return {};
         return {take(carrier), !suspected_};
     }
+    return lend_any(release, now, needed);
+}
+
+Loan Node::lend_to_many(Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    return lend_any(false, now, needed);
+}
+
+std::vector<std::string> Node::unreleased() {
+    const std::lock_guard guard{mutex_};
+    std::vector<std::string> owners;
+    for (const auto& it : owing_)
+        if (it.connection->has_unreleased()) owners.push_back(it.connection->unreleased());
+    return owners;
+}
+
+Loan Node::lend_any(bool release, Clock::time_point now, bool needed) {
     const bool due = needed || now >= next_probe_;
     if (due) forgive();
     if (suspected_) return lend_suspected(release, now, due);

@@ -66,6 +66,12 @@ public:
     /// that is suspected gives one only when its next probe is due, or `needed`, or to a release.
     Loan lend(const Command& command, Clock::time_point now, bool needed);
 
+    /// The same for commands of several owners, of which none may be unreleased().
+    Loan lend_to_many(Clock::time_point now, bool needed);
+
+    /// The owners of SETs that are under way and were not released: what else they send goes behind those.
+    std::vector<std::string> unreleased();
+
     /// Takes it back, in whatever state.
     void give_back(std::unique_ptr<Connection> connection, Clock::time_point now);
 
@@ -96,6 +102,7 @@ private:
     std::unique_ptr<Connection> take_idle(Clock::time_point now, bool release);
     std::unique_ptr<Connection> take_idle_or_new(Clock::time_point now, bool release);
     std::unique_ptr<Connection> connect(Clock::time_point now);
+    Loan lend_any(bool release, Clock::time_point now, bool needed);
     Loan lend_suspected(bool release, Clock::time_point now, bool due);
     void keep(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle(std::unique_ptr<Connection> connection, Clock::time_point now);

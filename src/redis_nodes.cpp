@@ -3,6 +3,7 @@
 #include <redlock/redis_nodes.hpp>
 
 #include "node.hpp"
+#include "pipeline.hpp"
 #include "round_trip.hpp"
 
 #include <algorithm>
@@ -115,6 +116,14 @@ public:
         if (options_.observer) tell(command, tally, boot_clock().now() - start);
     }
 
+    void run(std::span<const Extension> extensions, Clock::time_point deadline, std::span<Tally> tallies) {
+        const auto start = boot_clock().now();
+        { Pipeline{nodes_, roster_, extensions, deadline, options_.node_timeout, tallies}.run(); }
+        if (!options_.observer) return;
+        const auto took = boot_clock().now() - start;
+        for (std::size_t i = 0; i < extensions.size(); ++i) tell(extensions[i].command, tallies[i], took);
+    }
+
 private:
     void tell(const Command& command, const Tally& tally, Clock::duration took) const {
         auto& observer = *options_.observer;
@@ -158,6 +167,12 @@ Tally RedisNodes::ask(const Command& command, const Terms& terms) {
     auto tally = blank_tally();
     here().run(command, terms, tally);
     return tally;
+}
+
+std::vector<Tally> RedisNodes::extend_all(std::span<const Extension> extensions, Clock::time_point deadline) {
+    std::vector<Tally> tallies(extensions.size(), blank_tally());
+    here().run(extensions, deadline, tallies);
+    return tallies;
 }
 
 /// In a child of fork() the connections are the parent's, and another thread of the parent may have been

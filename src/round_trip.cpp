@@ -45,20 +45,17 @@ void RoundTrip::one_after_the_other() {
         wait_for(node);
         await(Awaited::trusted_nodes);
     }
-    begin_suspected();
-    await_twice(Awaited::while_undecided);
+    finish(Awaited::while_undecided);
 }
 
 void RoundTrip::all_at_once() {
     begin_trusted();
-    begin_suspected();
-    await_twice(Awaited::while_undecided);
+    finish(Awaited::while_undecided);
 }
 
 void RoundTrip::all_at_once_to_the_end() {
     begin_trusted();
-    begin_suspected();
-    await_twice(Awaited::trusted_nodes);
+    finish(Awaited::trusted_nodes);
 }
 
 // ---- Asking
@@ -85,14 +82,15 @@ void RoundTrip::begin(std::size_t node, Clock::duration budget) {
     auto& exchange = exchanges_[node];
     if (!exchange.unasked()) return;
     exchange.start = boot_clock().now();
-    exchange.deadline = std::min(exchange.start + budget, terms_.deadline);
+    exchange.deadline = std::min({exchange.start + budget, terms_.deadline, end_});
     lend_to(node);
 }
 
 void RoundTrip::lend_to(std::size_t node) {
     auto& exchange = exchanges_[node];
     // Without this node, would there be enough that may still grant?
-    const bool needed = tally_.granted() + open() < quorum(nodes_.size()) && !refused_to_acquire();
+    const auto hoped_for = tally_.granted() + (half_over_ ? 0 : open());
+    const bool needed = hoped_for < quorum(nodes_.size()) && !refused_to_acquire();
     auto loan = nodes_[node]->lend(command_, boot_clock().now(), needed);
     exchange.stage = loan.connection ? Exchange::Stage::preparing : Exchange::Stage::left_alone;
     exchange.trusted = loan.trusted;
@@ -202,20 +200,26 @@ void RoundTrip::wait_for(std::size_t node) {
     look_for_answer(node);
 }
 
-/// A node that was left alone at first is asked after all when the votes have come to hang on it.
-void RoundTrip::await_twice(Awaited awaited) {
-    await(awaited);
+/// All that are left, within one budget. A node that was left alone at first is asked after all when the vote
+/// has come to hang on it: at half time, if those that are open have not answered by then, so that it has a
+/// chance and the round ends in time.
+void RoundTrip::finish(Awaited awaited) {
+    const auto start = boot_clock().now();
+    end_ = start + node_timeout_;
+    begin_suspected();
+    await(awaited, start + node_timeout_ / 2);
+    half_over_ = true;
     begin_suspected();
     await(awaited);
 }
 
-void RoundTrip::await(Awaited awaited) {
+void RoundTrip::await(Awaited awaited, Clock::time_point longest) {
     for (;;) {
         if (awaited == Awaited::while_undecided && decided()) shorten_the_wait_for_the_unsent();
         const auto until = next_deadline(awaited);
-        if (until == Clock::time_point::min()) return;
         const auto now = boot_clock().now();
-        poll_until(until, now);
+        if (until == Clock::time_point::min() || now >= longest) return;
+        poll_until(std::min(until, longest), now);
         give_up_the_late(awaited, now);
     }
 }

@@ -62,8 +62,8 @@ private:
     void begin_trusted();
     void begin_suspected();
     void wait_for(std::size_t node);
-    void await_twice(Awaited awaited);
-    void await(Awaited awaited);
+    void finish(Awaited awaited);
+    void await(Awaited awaited, Clock::time_point longest = Clock::never());
     void shorten_the_wait_for_the_unsent();
     bool awaits(const Exchange& exchange, Awaited awaited) const;
     Clock::time_point next_deadline(Awaited awaited) const;
@@ -92,6 +92,8 @@ private:
     Clock::duration node_timeout_;
     Tally& tally_;
     std::array<Exchange, max_nodes> exchanges_{};
+    Clock::time_point end_ = Clock::never();  // of what is asked from now on
+    bool half_over_ = false;                  // those that are open are not counted on any more
 };
 
 }  // namespace redlock

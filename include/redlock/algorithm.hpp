@@ -55,6 +55,11 @@ struct Ballot {
     Clock::time_point ended;
 };
 
+/// MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, kept as the absolute instant it ends at.
+inline Clock::time_point valid_until(Clock::time_point start, const Claim& claim) {
+    return start + claim.ttl - drift(claim.ttl, claim.drift_factor);
+}
+
 /// Steps 1, 2 and 4, shared by acquire and extend.
 inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Command& command,
                      const Terms& terms) {
@@ -62,8 +67,8 @@ inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Comma
     const auto start = clock.now();
     // Step 2: the command to all N nodes.
     auto tally = nodes.ask(command, terms);
-    // Step 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, kept as the absolute instant it ends at.
-    return {std::move(tally), start + claim.ttl - drift(claim.ttl, claim.drift_factor), clock.now()};
+    // Step 4: how long it may be counted on.
+    return {std::move(tally), valid_until(start, claim), clock.now()};
 }
 
 /// Whether others stood in the way, and not the nodes: somebody refused, and those that answered, or would
@@ -197,12 +202,18 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// Lengthens the lease by another ttl (S31, S32). The confirmation counts only if it came within the old
+/// The round of an extension: to the nodes that can have our key, while the validity lasts.
+inline Terms terms_of_extension(const Lease& lease) {
+    return {.deadline = lease.valid_until, .to = lease.marked};
+}
+
+inline CompareAndExpire extending(const Claim& claim, const Lease& lease) {
+    return {claim.resources, lease.owner.view(), claim.ttl};
+}
+
+/// What the round of an extension has come to. Its confirmation counts only if it came within the old
 /// validity, for in between another may have held it; on failure the old instant stands (rule C2).
-inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
-    const Terms terms{.deadline = lease.valid_until, .to = lease.marked};
-    auto round =
-        ballot(nodes, clock, claim, CompareAndExpire{claim.resources, lease.owner.view(), claim.ttl}, terms);
+inline Result settle_extension(Ballot&& round, const Terms& terms, Lease& lease) {
     auto error = verdict(round, terms);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease))
         error = Errc::lost;
@@ -211,6 +222,12 @@ inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& leas
     else if (!error)
         lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
     return result_of(error, std::move(round));
+}
+
+/// Lengthens the lease by another ttl (S31, S32).
+inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
+    const auto terms = terms_of_extension(lease);
+    return settle_extension(ballot(nodes, clock, claim, extending(claim, lease), terms), terms, lease);
 }
 
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node

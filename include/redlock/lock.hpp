@@ -20,12 +20,14 @@
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// A Lock belongs to one thread at a time; different Locks, also on the same resource, may be used by any
-// threads at once and may share one Nodes. After fork() the parent's lock stays the parent's: in the child
-// it is not held, and destroying it there sends nothing.
+// With LockOptions::watchdog it is extended for as long as it is held, and lost() tells when that failed.
 //
-// What each verb does in each state; "lapsed" is held once, but past its validity; "unconfirmed" is released,
-// but too few nodes have answered, and the ttl is not over:
+// A Lock belongs to one thread at a time, its watchdog excepted; different Locks, also on the same resource,
+// may be used by any threads at once and may share one Nodes. After fork() the parent's lock stays the
+// parent's: in the child it is not held, and destroying it there sends nothing.
+//
+// What each verb does in each state; "lapsed" is held once, but past its validity or told to be lost;
+// "unconfirmed" is released, but too few nodes have answered, and the ttl is not over:
 //
 //              | free               | held                 | lapsed             | unconfirmed
 //   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
@@ -47,12 +49,15 @@
 #include <redlock/process.hpp>
 #include <redlock/resources.hpp>
 #include <redlock/result.hpp>
+#include <redlock/watch.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
+#include <memory>
 #include <new>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -69,7 +74,7 @@ public:
     /// outlive it.
     Lock(Nodes& nodes, std::string resource, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy())
-        : Lock(nodes, one(std::move(resource)), options, clock, entropy) {}
+        : Lock(nodes, one(std::move(resource)), std::move(options), clock, entropy) {}
 
     /// A claim on several resources as one lock: all of them or none, with one owner and one validity. The
     /// order does not matter, and what is named twice is locked once, so that locks that overlap exclude one
@@ -80,14 +85,17 @@ public:
           clock_(&clock),
           entropy_(&entropy),
           resources_(detail::checked_resources(std::move(resources))),
-          options_(options) {
+          options_(std::move(options)) {
         check(options_, nodes.node_timeout(), nodes.quarantine());
+        if (options_.watchdog && &options_.watchdog->clock() != &clock)
+            detail::refuse("LockOptions::watchdog", "made for another clock", "go by the clock of the lock");
+        watch_ = new_watch();
     }
 
     Lock(Nodes& nodes, std::initializer_list<std::string_view> resources, LockOptions options = {},
          Clock& clock = boot_clock(), Entropy& entropy = os_entropy())
-        : Lock(nodes, std::vector<std::string>(resources.begin(), resources.end()), options, clock, entropy) {
-    }
+        : Lock(nodes, std::vector<std::string>(resources.begin(), resources.end()), std::move(options), clock,
+               entropy) {}
 
     /// Releases what is held, and swallows whatever happens meanwhile (rule B2). Blocks as release() does.
     ~Lock() { let_go(); }
@@ -97,8 +105,9 @@ public:
           clock_(other.clock_),
           entropy_(other.entropy_),
           resources_(std::exchange(other.resources_, {})),
-          options_(other.options_),
+          options_(std::move(other.options_)),
           lease_(std::exchange(other.lease_, {})),
+          watch_(std::move(other.watch_)),
           process_(other.process_) {}
 
     /// Releases what is held first.
@@ -109,8 +118,9 @@ public:
         clock_ = other.clock_;
         entropy_ = other.entropy_;
         resources_ = std::exchange(other.resources_, {});
-        options_ = other.options_;
+        options_ = std::move(other.options_);
         lease_ = std::exchange(other.lease_, {});
+        watch_ = std::move(other.watch_);
         process_ = other.process_;
         return *this;
     }
@@ -118,13 +128,22 @@ public:
     // ---- Questions. No I/O: they know what the clock says and what the verbs were told, no more.
 
     /// Whether the lock may be counted on now. Once false it stays false for this acquisition (rule C4).
-    bool valid() const noexcept { return lease_.valid_at(clock_->now()) && here(); }
+    bool valid() const noexcept {
+        const auto now = clock_->now();  // before the lease, see Watch::commit()
+        return here() && lease().valid_at(now);
+    }
 
     /// How long it may still be counted on; zero when it may not.
     std::chrono::nanoseconds remaining() const noexcept {
+        if (!here()) return std::chrono::nanoseconds::zero();
         const auto now = clock_->now();
-        return lease_.valid_at(now) && here() ? lease_.valid_until - now : std::chrono::nanoseconds::zero();
+        const auto lease = this->lease();
+        return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
     }
+
+    /// Stopped when this acquisition is lost: when valid() turns false without a release(). To be asked for
+    /// after the acquisition. Without LockOptions::watchdog nobody stops it.
+    std::stop_token lost() const { return watch_ && here() ? watch_->lost() : std::stop_token{}; }
 
     /// The resource; of several, the first in order.
     const std::string& resource() const noexcept {
@@ -136,12 +155,12 @@ public:
     Resources resources() const noexcept { return resources_; }
 
     /// The 40 hex digits that sign this acquisition on the nodes; empty when there is none. Fresh each time.
-    std::string_view owner() const noexcept { return here() ? lease_.owner.view() : std::string_view{}; }
+    std::string_view owner() const noexcept { return here() ? signature().owner.view() : std::string_view{}; }
 
     /// The number of this acquisition, larger than that of every earlier holder of any of the resources; 0
     /// without LockOptions::fencing, and when there is none. Whoever it is shown to must refuse smaller ones
     /// than the largest that was shown before.
-    std::uint64_t fencing_token() const noexcept { return here() ? lease_.fencing_token : 0; }
+    std::uint64_t fencing_token() const noexcept { return here() ? signature().fencing_token : 0; }
 
     // ---- Verbs. They return what happened and never throw for circumstances.
 
@@ -186,21 +205,30 @@ public:
     Result extend(std::chrono::milliseconds ttl) {
         detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                           nodes_->quarantine());
-        if (!holds()) return Result{Errc::not_held};
-        if (!valid()) return Result{Errc::lost};
-        return algorithm::extend(*nodes_, *clock_, claim(ttl), lease_);
+        if (!here()) return Result{Errc::not_held};
+        const auto before = lease();
+        if (before.empty() || before.released) return Result{Errc::not_held};
+        if (!before.valid_at(clock_->now())) return Result{Errc::lost};
+        const auto terms = algorithm::terms_of_extension(before);
+        const auto claim = this->claim(ttl);
+        auto round = algorithm::ballot(*nodes_, *clock_, claim, algorithm::extending(claim, before), terms);
+        return watch_ ? watch_->settle(std::move(round), terms)
+                      : algorithm::settle_extension(std::move(round), terms, lease_);
     }
 
-    /// Lets go on all nodes (S26). Blocks one node_timeout at most. Success: a majority confirmed. `lost`:
-    /// the lock had ended before; keys of others are left alone (rule B3). `no_quorum`: too few nodes
-    /// answered; call it again, or let the keys expire after the ttl. In every case valid() is false from now
-    /// on.
+    /// Lets go on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is just extending.
+    /// Success: a majority confirmed. `lost`: the lock had ended before; keys of others are left alone (rule
+    /// B3). `no_quorum`: too few nodes answered; call it again, or let the keys expire after the ttl. In
+    /// every case valid() is false from now on, and nothing is extended or told any more (rules B7, C9).
     Result release() noexcept {
         try {
-            if (!here() || lease_.empty()) return Result{Errc::not_held};
-            if (lease_.released && clock_->now() >= lease_.valid_until) lease_ = {};
-            if (lease_.empty()) return Result{Errc::not_held};
-            return algorithm::release(*nodes_, *clock_, resources_, lease_);
+            if (!here()) return Result{Errc::not_held};
+            if (!watch_) return release(lease_);
+            options_.watchdog->unwatch(*watch_);
+            auto lease = watch_->give_up();
+            auto result = release(lease);
+            keep(lease);
+            return result;
         } catch (const std::bad_alloc&) {
             return Result{std::make_error_code(std::errc::not_enough_memory)};
         } catch (...) {  // a Nodes of the user's own that breaks its contract
@@ -258,7 +286,22 @@ private:
     }
 
     bool here() const noexcept { return process_ == this_process(); }
-    bool holds() const noexcept { return !lease_.empty() && !lease_.released && here(); }
+
+    std::shared_ptr<Watch> new_watch() const {
+        return options_.watchdog ? std::make_shared<Watch>(*nodes_, *clock_, resources_, options_) : nullptr;
+    }
+
+    // The lease: with a watchdog, shared with it. In a child of fork() not to be touched, for the parent's
+    // watchdog may have been about to change it.
+    Lease lease() const { return watch_ ? watch_->lease() : lease_; }
+    const Lease& signature() const noexcept { return watch_ ? watch_->signature() : lease_; }
+    void keep(const Lease& lease) {
+        if (watch_)
+            watch_->keep(lease);
+        else
+            lease_ = lease;
+    }
+
     algorithm::Claim claim(std::chrono::milliseconds ttl) const {
         return {resources_, ttl, options_.drift_factor, options_.fencing};
     }
@@ -268,17 +311,45 @@ private:
             return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
         if (!here()) {  // what the parent of fork() holds is not ours
             lease_ = {};
+            watch_ = new_watch();
             process_ = this_process();
         }
-        if (lease_.valid_at(clock_->now())) return Result{Errc::already_held};
+        if (valid()) return Result{Errc::already_held};
         let_go();
-        lease_ = {};
-        return algorithm::acquire(*nodes_, *clock_, *entropy_, claim(options_.ttl), options_.retry, patience,
-                                  lease_);
+        keep({});
+        Lease lease;
+        auto result = algorithm::acquire(*nodes_, *clock_, *entropy_, claim(options_.ttl), options_.retry,
+                                         patience, lease);
+        if (!result) return result;
+        if (!watch_) {
+            lease_ = lease;
+        } else if (const auto error = begin_watch(lease)) {
+            let_go();
+            return Result{error};
+        }
+        return result;
+    }
+
+    std::error_code begin_watch(const Lease& lease) {
+        watch_->begin(lease);
+        try {
+            options_.watchdog->watch(watch_);
+            return {};
+        } catch (const std::system_error& error) {  // in a child of fork(), which has to make a thread
+            return error.code();
+        } catch (const std::bad_alloc&) {
+            return std::make_error_code(std::errc::not_enough_memory);
+        }
+    }
+
+    Result release(Lease& lease) {
+        if (lease.released && clock_->now() >= lease.valid_until) lease = {};
+        if (lease.empty()) return Result{Errc::not_held};
+        return algorithm::release(*nodes_, *clock_, resources_, lease);
     }
 
     void let_go() noexcept {
-        if (!lease_.empty()) (void)release();
+        if (here() && !lease().empty()) (void)release();
     }
 
     // Constant after construction.
@@ -289,7 +360,8 @@ private:
     LockOptions options_;
 
     // What is held, and by which process.
-    Lease lease_{};
+    Lease lease_{};                   // unused with a watchdog
+    std::shared_ptr<Watch> watch_{};  // null without
     std::int64_t process_ = this_process();
 };
 

@@ -103,6 +103,12 @@ struct Terms {
     NodeSet to = NodeSet{}.set();                 ///< the nodes to ask
 };
 
+/// The extension of one lease, and the nodes that it goes to.
+struct Extension {
+    CompareAndExpire command;
+    NodeSet to = NodeSet{}.set();
+};
+
 // ---- What comes back.
 
 /// A node that gave no usable answer has neither granted nor refused (rule A7).
@@ -189,6 +195,15 @@ public:
     /// exception (rule A3). Nodes that nothing was sent to keep their blank report. May stop asking, or
     /// stop waiting, once the votes decide; returns by `terms.deadline`.
     virtual Tally ask(const Command& command, const Terms& terms) = 0;
+
+    /// Several extensions in one round, a tally each; returns by `deadline`. Here: one after the other.
+    virtual std::vector<Tally> extend_all(std::span<const Extension> extensions, Clock::time_point deadline) {
+        std::vector<Tally> tallies;
+        tallies.reserve(extensions.size());
+        for (const auto& [command, to] : extensions)
+            tallies.push_back(ask(command, Terms{.deadline = deadline, .to = to}));
+        return tallies;
+    }
 
 protected:
     explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},

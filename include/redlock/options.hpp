@@ -5,10 +5,14 @@
 #include <redlock/retry.hpp>
 
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
 namespace redlock {
+
+class Result;   // result.hpp
+class Watcher;  // watch.hpp
 
 struct LockOptions {
     /// The auto-release time and the time the holder has (S9). More than the drift and one node's budget;
@@ -26,6 +30,22 @@ struct LockOptions {
     /// Whether an acquisition comes with a token, larger than that of every earlier holder, for the resource
     /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ.
     bool fencing = false;
+
+    /// A Watchdog that extends the lock for as long as it is held, and tells when it is lost; none if null
+    /// (rule C6). Must outlive the lock.
+    Watcher* watchdog = nullptr;
+
+    /// The watchdog stops extending this long after the acquisition, so that a stuck holder does not hold for
+    /// ever (rule C7, S62); the lock then ends up to a ttl later. Positive; nanoseconds::max() means never.
+    std::chrono::nanoseconds max_hold = std::chrono::hours{1};
+
+    /// Called once, in the watchdog's thread, when the lock was lost (rule C8): a majority no longer has the
+    /// key, or the validity is about to end and could not be extended, or was not, because of max_hold. See
+    /// Lock::lost() for a token to wait on. Release or destroy the lock here, or anything else that is short:
+    /// meanwhile the watchdog does nothing for other locks. No internal lock is held; what it throws is
+    /// swallowed. It does not begin once release() or the destructor has returned, but may be under way then,
+    /// in its thread: what it touches must live that long. Needs `watchdog`.
+    std::function<void(const Result&)> on_lost{};
 };
 
 /// What is taken off the validity because clocks differ: ttl × drift_factor + 2 ms (S16). The 2 ms stand for
@@ -76,6 +96,11 @@ inline void check(const LockOptions& options, std::chrono::milliseconds node_tim
                        "be at least 1");
     if (options.retry.delay < 1ms || options.retry.delay > 24h)
         detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+    if (options.max_hold <= 0ns)
+        detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
+                       "be positive");
+    if (options.on_lost && !options.watchdog)
+        detail::refuse("LockOptions::on_lost", "set", "come with LockOptions::watchdog, which calls it");
 }
 
 }  // namespace redlock

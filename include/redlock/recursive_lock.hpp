@@ -43,6 +43,7 @@ public:
     std::chrono::nanoseconds remaining() const noexcept {
         return is_mine() ? lock_.remaining() : std::chrono::nanoseconds::zero();
     }
+    std::stop_token lost() const { return is_mine() ? lock_.lost() : std::stop_token{}; }
     std::string_view owner() const noexcept { return is_mine() ? lock_.owner() : std::string_view{}; }
     const std::string& resource() const noexcept { return lock_.resource(); }
 

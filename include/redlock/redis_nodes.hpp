@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,9 @@ public:
     ~RedisNodes() override;
 
     Tally ask(const Command& command, const Terms& terms) override;
+
+    /// Pipelined: to each node they go one behind the other, over one connection, in one budget.
+    std::vector<Tally> extend_all(std::span<const Extension> extensions, Clock::time_point deadline) override;
 
 private:
     class Impl;

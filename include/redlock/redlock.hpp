@@ -24,6 +24,7 @@
 //     redis_nodes.hpp  the network: N hiredis connections
 //     options.hpp      ttl, retries, drift
 //     fencing.hpp      tokens for resources that check them
+//     watchdog.hpp     extends what is held, and tells of a loss
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
@@ -46,3 +47,6 @@
 #include <redlock/result.hpp>
 #include <redlock/retry.hpp>
 #include <redlock/version.hpp>
+#include <redlock/watch.hpp>
+#include <redlock/watchdog.hpp>
+#include <redlock/watchlist.hpp>

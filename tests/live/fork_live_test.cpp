@@ -3,6 +3,8 @@
 #include "live_world.hpp"
 #include "monitor.hpp"
 
+#include <thread>
+
 namespace redlock::test {
 namespace {
 
@@ -115,6 +117,33 @@ TEST_F(Fork, EveryGenerationHoldsItsOwn) {
     EXPECT_EQ(child.hear(), "worked");
     EXPECT_EQ(child.hear(), "released");
     EXPECT_TRUE(lock.valid());
+}
+
+// D10. A child of fork() has the object, but not the thread: it gets one when it needs one, and leaves the
+// locks of its parent to the parent.
+TEST(ForkedWatchdog, ExtendsInTheChildWhatTheChildHolds) {
+    LiveWorld world{3, {.node_timeout = 400ms}};
+    Watchdog watchdog;
+    auto lock = world.lock({.ttl = 1500ms, .retry = {.attempts = 1}, .watchdog = &watchdog});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ForkedChild child{[&](auto say) {
+        say(lock.valid() || lock.lost().stop_possible() ? "holds the parent's" : "holds nothing");
+        auto own = world.lock("the child's", {.ttl = 600ms, .retry = {.attempts = 1}, .watchdog = &watchdog});
+        say(own.acquire() ? "acquired" : "not acquired");
+        const auto end = boot_clock().now() + 1500ms;
+        while (boot_clock().now() < end && own.valid()) std::this_thread::sleep_for(10ms);
+        say(own.valid() ? "still valid" : "lost");
+        say(own.release() ? "released" : "not released");
+        say(lock.try_acquire().message());
+    }};
+    EXPECT_EQ(child.hear(), "holds nothing");
+    EXPECT_EQ(child.hear(), "acquired");
+    EXPECT_EQ(child.hear(), "still valid");
+    EXPECT_EQ(child.hear(), "released");
+    EXPECT_THAT(child.hear(), testing::StartsWith("held by another"));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_TRUE(lock.valid()) << "the parent's was extended all the while";
+    EXPECT_THAT(lock.release(), Succeeds());
 }
 
 }  // namespace

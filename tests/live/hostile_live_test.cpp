@@ -289,5 +289,18 @@ TEST(Hostile, AnEchoDoesNotTellThePassword) {
     EXPECT_THAT(lock.acquire().message(), Not(HasSubstr("s3cret")));
 }
 
+// D11. Nor a part of it, where the server's words begin with one.
+TEST(Hostile, AnErrorThatBeginsWithAPartOfThePasswordDoesNotTellIt) {
+    const HostileServer server{[](Guest& guest) {
+        for (;;) {
+            (void)guest.hear();
+            guest.say("-open sesame now\r\n");
+        }
+    }};
+    RedisNodes nodes{{"redis://:open%20sesame@" + server.name()}, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, no_retry()};
+    EXPECT_THAT(lock.acquire().message(), Not(HasSubstr("(open")));
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -95,6 +95,39 @@ TEST_P(InEitherRound, HasABudgetThatDoesNotGrowWithTheTtl) {
     EXPECT_THAT(own_time([&] { EXPECT_THAT(lock.acquire(), Succeeds()); }), LastsAtMost(2s));
 }
 
+// A9. Extending and releasing take one budget, not one for each node that is tried in place of another.
+TEST(Patience, ExtendsAndReleasesWithinABudgetWithMostNodesFrozen) {
+    constexpr auto budget = 500ms;
+    LiveWorld world{5, {.node_timeout = budget}};
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock(no_retry(1min));
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U, 2U}) world[node].freeze();
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_THAT(own_time([&] { EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum)); }),
+                    LastsAtMost(budget + 100ms));
+    }
+    EXPECT_THAT(own_time([&] { lock.unlock(); }), LastsAtMost(budget + 100ms));
+}
+
+// A9, A3. The vote comes to hang on a node that was left alone: it is asked while there is time.
+TEST(Patience, AsksANodeThatWasLeftAloneWithinTheSameBudget) {
+    constexpr auto budget = 500ms;
+    LiveWorld world{3, {.node_timeout = budget}};
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock(no_retry(1min));
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world[0].freeze();
+    const auto end = boot_clock().now() + 2s;
+    while (boot_clock().now() < end) {
+        auto other = world.lock("another", no_retry());
+        EXPECT_THAT(other.acquire(), Succeeds());
+    }
+    world[0].thaw();
+    world[1].freeze();
+    EXPECT_THAT(own_time([&] { EXPECT_THAT(lock.extend(), Succeeds()); }), LastsAtMost(budget + 100ms));
+}
+
 // ---- Deadlines.
 
 // A8. Held by another for longer than one waits: tried until the deadline, not beyond.

@@ -172,6 +172,7 @@ const Bad bad[] = {
     {"UnixQueryUnknown", "unix:///r.sock?port=1", "query"},
     {"UnixPathTooLong", "unix:///" + std::string(200, 'x'), "path"},
     {"UnixPathWithNul", "unix:///r%00.sock", "path"},
+    {"UnixPathWithANewLine", "unix:///r%0A.sock", "path"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Table, BadAddresses, testing::ValuesIn(bad),

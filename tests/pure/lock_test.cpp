@@ -1,6 +1,8 @@
 // The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
 #include "world.hpp"
 
+#include <redlock/watchlist.hpp>
+
 #include <cstdlib>
 #include <stdexcept>
 #include <type_traits>
@@ -262,6 +264,39 @@ TEST_F(AHeldLock, ExcludesAChildAfterAFork) {
         std::exit(excluded && lock.try_acquire() && lock.valid() ? EXIT_SUCCESS : EXIT_FAILURE);
     };
     EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+// What was held before is forgotten, also where nobody has confirmed its release.
+TEST(LockStates, AFailedAcquireLeavesNothingOfALapsedLock) {
+    World world;
+    Watchlist watchlist{world.clock};
+    for (Watcher* const watchdog : {static_cast<Watcher*>(nullptr), static_cast<Watcher*>(&watchlist)}) {
+        auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .watchdog = watchdog});
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        world.pass(11s);
+        world.cut_all();
+        EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
+        EXPECT_THAT(lock.owner(), IsEmpty());
+        EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+        world.heal_all();
+    }
+}
+
+// The same where the lock has lapsed a moment ago, and a release may yet be confirmed.
+TEST(LockStates, AFailedAcquireLeavesNothingOfAnUnconfirmedRelease) {
+    World world;
+    Watchlist watchlist{world.clock};
+    for (Watcher* const watchdog : {static_cast<Watcher*>(nullptr), static_cast<Watcher*>(&watchlist)}) {
+        auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .watchdog = watchdog});
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        world.cut_all();
+        EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+        EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
+        EXPECT_THAT(lock.owner(), IsEmpty());
+        EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+        world.heal_all();
+        world.pass(10s);
+    }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,12 @@ public:
         return line("replicaof 127.0.0.1 " + std::to_string(port));
     }
 
+    /// Its wall clock is wrong by as many seconds as the file says at the time.
+    RedisConfig& clock_set_by(std::filesystem::path file) {
+        clock_file_ = std::move(file);
+        return *this;
+    }
+
     /// Reached through a unix socket in a private directory, and not by TCP.
     RedisConfig& on_unix_socket() {
         unix_socket_ = true;
@@ -51,6 +58,7 @@ public:
 
     const std::string& lines() const noexcept { return lines_; }
     const std::string& password() const noexcept { return password_; }
+    const std::filesystem::path& clock_file() const noexcept { return clock_file_; }
     bool is_on_unix_socket() const noexcept { return unix_socket_; }
 
     /// A word of redis.conf with any bytes in it.
@@ -69,6 +77,7 @@ public:
 private:
     std::string lines_{};
     std::string password_{};
+    std::filesystem::path clock_file_{};
     bool unix_socket_ = false;
 };
 

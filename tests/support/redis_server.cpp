@@ -73,6 +73,17 @@ void RedisServer::restart_empty() {
     restart();
 }
 
+void RedisServer::restart_without_the_last(std::size_t bytes) {
+    if (process_) process_->kill();
+    std::filesystem::path log;
+    for (const auto& file : std::filesystem::recursive_directory_iterator{directory_ / "data"})
+        if (file.path().extension() == ".aof" && file.path().string().find(".incr.") != std::string::npos)
+            log = file.path();
+    if (log.empty()) throw std::logic_error("redis-server " + name() + " has no append-only file");
+    std::filesystem::resize_file(log, std::filesystem::file_size(log) - bytes);
+    restart();
+}
+
 RespConnection RedisServer::connect() const {
     RespConnection connection{socket()};
     const auto answer = connection.ask({"AUTH", fixture, "any"});
@@ -101,11 +112,21 @@ void RedisServer::write_config() const {
     if (!file.flush()) throw std::runtime_error("cannot write redis.conf");
 }
 
+namespace {
+
+std::vector<std::string> environment_of(const RedisConfig& config) {
+    if (config.clock_file().empty()) return {};
+    return {"LD_PRELOAD=" REDLOCK_ODD_CLOCK_LIBRARY, "REDLOCK_ODD_CLOCK=" + config.clock_file().string()};
+}
+
+}  // namespace
+
 void RedisServer::start() {
     std::filesystem::create_directory(directory_ / "data");
     std::filesystem::remove(socket());  // one left by a crash would look like a server that refuses
-    process_.emplace(
-        Program{.words = {"redis-server", directory_ / "redis.conf"}, .output = directory_ / "log"});
+    process_.emplace(Program{.words = {"redis-server", directory_ / "redis.conf"},
+                             .environment = environment_of(config_),
+                             .output = directory_ / "log"});
     const auto ready =
         wait_until([this] { return !process_->running() || answers(); }, std::chrono::seconds{30});
     if (ready && process_->running()) return;

@@ -17,6 +17,7 @@
 #include "support/resp_connection.hpp"
 #include "support/temporary_directory.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -59,6 +60,10 @@ public:
     void restart();
     /// The same with its disk wiped.
     void restart_empty();
+
+    /// Kills it, and starts it again without the last `bytes` of its log: what a crash of the machine takes
+    /// where the log is not written through. With keeps_data() only.
+    void restart_without_the_last(std::size_t bytes);
 
     /// Runs one command on a connection of its own, as a user who may do everything.
     std::string command(const std::vector<std::string>& words) const { return connect().ask(words); }

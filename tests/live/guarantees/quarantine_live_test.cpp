@@ -1,5 +1,9 @@
 // S29, S30: a node that may have forgotten who holds what does not vote, until the longest ttl is over.
 #include "guarantee_world.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
 
 namespace redlock::test {
 namespace {
@@ -112,6 +116,97 @@ TEST_P(QuarantineAfter, HoldsForTheOneNode) {
     const auto result = lock.acquire();
     EXPECT_THAT(result, Succeeds());
     EXPECT_THAT(result, Reports(2, Errc::quarantined));
+}
+
+// S28, S30. What a crash of the machine takes from a log that was not written through: the tail, with the
+// holder's key in it. The marker comes back, but it is of another run.
+TEST_P(Quarantine, KeepsNodesThatLostTheTailOfTheirLogFromGrantingASecondLock) {
+    QuarantineWorld lasting{3, RedisConfig{}.keeps_data(), GetParam()};
+    auto holder = lasting.claim();
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    const auto marker = marker_of(lasting[0]);
+    for (const std::size_t node : {0U, 1U}) {
+        lasting[node].restart_without_the_last(20);
+        ASSERT_EQ(test::holder(lasting[node]), "(nil)") << "the tail was not the key";
+    }
+    ASSERT_NE(lasting[0].command({"GET", marker}), "(nil)") << "nothing else was to be lost";
+    auto other = lasting.claim();
+    EXPECT_FALSE(other.acquire_for(500ms));
+    EXPECT_TRUE(holder.valid()) << "too slow a machine: the lock is over";
+}
+
+// A server that is short of memory throws keys away, the marker like any other: it gives no vote until it has
+// kept its data for long enough again.
+TEST(AQuarantine, IsForNodesThatEvictToo) {
+    QuarantineWorld world;
+    const auto marker = marker_of(world[2]);
+    ASSERT_EQ(world[2].command({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), "OK");
+    ASSERT_EQ(world[2].command({"CONFIG", "SET", "maxmemory", "3mb"}), "OK");
+    const std::string much(100'000, 'x');
+    int keys = 0;
+    EXPECT_TRUE(wait_until([&] {
+        (void)world[2].command({"SET", "filler " + std::to_string(++keys), much});
+        return world[2].command({"GET", marker}) == "(nil)";
+    }));
+    auto lock = world.claim();
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_THAT(result, Reports(2, Errc::quarantined));
+}
+
+/// A world in which the wall clock of one node can be set.
+class SteppedClock : public testing::Test {
+protected:
+    SteppedClock() { set_clock(0s); }
+
+    void set_clock(std::chrono::seconds offset) { std::ofstream{clock_file_} << offset.count() << '\n'; }
+
+    /// Microseconds by its own clock.
+    static std::int64_t time_of(const RedisServer& server) {
+        const auto seconds = server.command({"TIME"});
+        return std::stoll(seconds) * 1'000'000;
+    }
+
+    support::TemporaryDirectory directory_;
+    std::filesystem::path clock_file_ = directory_ / "clock";
+    RedisServer odd_{RedisConfig{}.clock_set_by(clock_file_)};
+    Cluster others_{2};
+    RedisNodes nodes_{std::vector{others_[0].uri(), others_[1].uri(), odd_.uri()},
+                      {.node_timeout = 1s, .quarantine = quarantine}};
+
+    void SetUp() override {
+        for (const auto& server : others_) whole_since(server, 1min);
+        whole_since(odd_, 1min);
+        Lock lock{nodes_, "before", no_retry(quarantine)};
+        const auto result = lock.acquire();
+        ASSERT_THAT(result, Succeeds());
+        ASSERT_EQ(count(result, Vote::granted), 3U);
+    }
+};
+
+// A clock that is set back makes the marker one of the future: no vote, and no vote more than there should
+// be.
+TEST_F(SteppedClock, CostsTheNodeItsVoteWhenItIsSetBack) {
+    const auto before = time_of(odd_);
+    set_clock(-1h);
+    ASSERT_TRUE(wait_until([&] { return time_of(odd_) < before - 3'000'000'000; }));
+    Lock lock{nodes_, the_resource, no_retry(quarantine)};
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Succeeds());
+    EXPECT_THAT(result, Reports(2, Errc::quarantined));
+}
+
+// One that is set forward makes keys expire early, on that node alone: a minority, as S49 has it.
+TEST_F(SteppedClock, FreesTheNodesKeysWhenItIsSetForward) {
+    Lock lock{nodes_, the_resource, no_retry(quarantine)};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto before = time_of(odd_);
+    set_clock(1h);
+    ASSERT_TRUE(wait_until([&] { return time_of(odd_) > before + 3'000'000'000; }));
+    EXPECT_EQ(holder(odd_), "(nil)");
+    Lock other{nodes_, the_resource, no_retry(quarantine)};
+    EXPECT_THAT(other.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_TRUE(lock.valid());
 }
 
 // B1. Releases go to a node in quarantine all the same.

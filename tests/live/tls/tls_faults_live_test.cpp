@@ -164,6 +164,25 @@ TEST_P(TlsFaults, ANodeThatWasKilledIsUsedAgainWhenItIsBack) {
 }
 
 // D9. Threads share the nodes; each connection has a session of its own.
+// C6. What a watchdog sends in one go is encrypted like the rest.
+TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
+    auto nodes = this->nodes(1s);
+    warm_up(nodes);
+    Watchdog watchdog;
+    std::deque<Lock> locks;
+    for (int i = 0; i < 30; ++i) {
+        locks.emplace_back(nodes, "resource " + std::to_string(i),
+                           LockOptions{.ttl = 3s, .watchdog = &watchdog});
+        ASSERT_THAT(locks.back().acquire(), Succeeds());
+    }
+    const auto end = boot_clock().now() + 3s;
+    EXPECT_TRUE(wait_until([&] {
+        return std::ranges::all_of(locks,
+                                   [&](auto& it) { return boot_clock().now() + it.remaining() > end + 1s; });
+    }));
+    for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
+}
+
 TEST_P(TlsFaults, ThreadsShareTheNodes) {
     auto nodes = this->nodes();
     std::vector<std::jthread> threads;

@@ -1,0 +1,57 @@
+// Preloaded into a server, gives it a wall clock that is wrong by as many seconds as a file says, at any
+// time:
+//
+//     LD_PRELOAD=libredlock_odd_clock.so REDLOCK_ODD_CLOCK=/tmp/clock redis-server ...
+//     echo -3600 >/tmp/clock
+//
+// (libfaketime does this for more programs, but not for a redis-server on jemalloc, which asks for the time
+// while libfaketime allocates.) No memory of the heap, no C++ library: it runs before main().
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace {
+
+long offset() noexcept {
+    const char* const file = ::getenv("REDLOCK_ODD_CLOCK");
+    if (!file) return 0;
+    const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    char text[32] = {};
+    const auto length = ::read(fd, text, sizeof text - 1);
+    ::close(fd);
+    return length > 0 ? ::atol(text) : 0;
+}
+
+bool is_wall_clock(clockid_t clock) noexcept {
+    return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+}
+
+}  // namespace
+
+extern "C" {
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+    const auto result = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+    if (result == 0 && is_wall_clock(clock)) time->tv_sec += offset();
+    return result;
+}
+
+int gettimeofday(timeval* time, void* /*zone*/) noexcept {
+    timespec now{};
+    const int result = clock_gettime(CLOCK_REALTIME, &now);
+    *time = {now.tv_sec, static_cast<suseconds_t>(now.tv_nsec / 1000)};
+    return result;
+}
+
+time_t time(time_t* seconds) noexcept {
+    timespec now{};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (seconds) *seconds = now.tv_sec;
+    return now.tv_sec;
+}
+}
