@@ -1,0 +1,92 @@
+// A real redlock::Lock in a simulated process, with a referee beside it who sees every verb and its result.
+#pragma once
+
+#include "client.hpp"
+#include "referee.hpp"
+
+#include <redlock/lock.hpp>
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace redlock::sim {
+
+class CheckedLock {
+public:
+    CheckedLock(Client& client, std::vector<std::string> resources, LockOptions options = {});
+    CheckedLock(Client& client, std::string resource, LockOptions options = {})
+        : CheckedLock(client, std::vector{std::move(resource)}, options) {}
+    /// Releases what is held, as the real one does.
+    ~CheckedLock();
+    CheckedLock(const CheckedLock&) = delete;
+    CheckedLock& operator=(const CheckedLock&) = delete;
+
+    // ---- The verbs of the lock.
+    Result acquire(std::stop_token stop = {});
+    Result try_acquire();
+    Result acquire_for(nanoseconds span);
+    Result extend() { return extend(options_.ttl); }
+    Result extend(milliseconds ttl);
+    Result release();
+
+    // ---- Its questions, asked by its process: which may be paused right before the answer, or right after.
+    bool valid() const { return lock_.valid(); }
+    nanoseconds remaining() const { return lock_.remaining(); }
+    std::uint64_t fencing_token() const { return lock_.fencing_token(); }
+    const Lock& lock() const noexcept { return lock_; }
+    /// The real one, for who extends and releases in its own way: what it finds is not checked at the verb.
+    Lock& lock() noexcept { return lock_; }
+
+    // ---- For the referee.
+    /// Whether it says so now; what it said before is compared.
+    bool looks_valid();
+    bool overlaps(const CheckedLock& other) const;
+    std::string name() const { return client_.name(); }
+    std::vector<std::string> resources() const {
+        return {lock_.resources().begin(), lock_.resources().end()};
+    }
+
+private:
+    LockOptions observed(LockOptions options);
+    bool watched() const noexcept { return options_.watchdog != nullptr; }
+    template <class Verb>
+    Result acquire_by(Verb verb);
+    void won(const Result& result);
+    Result extend_watched(milliseconds ttl);
+    void let_go(std::string owner);
+    void told(const Result& loss);
+    bool was_told() const { return !told_.empty() && told_ == lock_.owner(); }
+    void look_at_the_watch(bool valid, bool open);
+    bool notice_is_due() const;
+    void look_at_an_extension(Clock::time_point until);
+    Clock::time_point valid_until() const;
+    Instant seen_until(Clock::time_point until) const { return client_.process().when(until); }
+
+    Client& client_;
+    Referee& referee_;
+    nanoseconds max_hold_;
+    LockOptions options_;
+
+    // Of the acquisition that is held, or was.
+    bool held_ = false;
+    std::string owner_{};
+    bool lapsed_ = false;
+    bool extending_ = false;
+    bool acquiring_ = false;  // which lets go of what has lapsed
+    std::size_t hold_ = 0;
+
+    // The same, of one that is watched.
+    Clock::time_point since_{};
+    Clock::time_point until_{};  // when last looked at
+    milliseconds longest_ttl_{};
+    bool extended_by_hand_ = false;
+    bool watch_was_noticed_ = false;
+    std::string told_{};  // the owner of the last whose loss was told
+    std::string over_{};  // the owner of the last that was released
+
+    Lock lock_;  // the first to go: until then a loss may be told
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,82 @@
+// All the chance of a world, from one seed: the same numbers on every machine, which the distributions of
+// the standard library do not promise.
+#pragma once
+
+#include <redlock/entropy.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+
+namespace redlock::sim {
+
+class Dice {
+public:
+    explicit Dice(std::uint64_t seed) : state_(seed) {}
+
+    /// splitmix64: one addition and a hash, so that also seeds 1, 2, 3 … have nothing in common.
+    std::uint64_t next() noexcept {
+        auto z = (state_ += 0x9E3779B97F4A7C15U);
+        z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+        z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+        return z ^ (z >> 31U);
+    }
+
+    std::size_t below(std::size_t end) noexcept { return end == 0 ? 0 : next() % end; }
+    int between(int least, int most) noexcept {
+        return least + static_cast<int>(below(static_cast<std::size_t>(most - least) + 1));
+    }
+    /// In [0, 1).
+    double fraction() noexcept { return static_cast<double>(next() >> 11U) * 0x1p-53; }
+    bool chance(double probability) noexcept { return probability > 0 && fraction() < probability; }
+
+    std::chrono::nanoseconds between(std::chrono::nanoseconds least, std::chrono::nanoseconds most) noexcept {
+        return least + scaled(most - least, fraction());
+    }
+    /// Mostly short, now and then long, never above three times the mean: what is bounded can be waited for.
+    std::chrono::nanoseconds about(std::chrono::nanoseconds mean) noexcept {
+        const auto u = fraction();
+        return scaled(mean, 3 * u * u);
+    }
+    double between(double least, double most) noexcept { return least + (most - least) * fraction(); }
+
+    template <class Range>
+    auto pick(const Range& range) noexcept {
+        return *(std::begin(range) + static_cast<std::ptrdiff_t>(below(std::size(range))));
+    }
+
+    /// Dice of their own for somebody, so that what one does changes nothing for the others.
+    Dice child() noexcept { return Dice{next()}; }
+
+private:
+    static std::chrono::nanoseconds scaled(std::chrono::nanoseconds span, double factor) noexcept {
+        return std::chrono::nanoseconds{
+            static_cast<std::chrono::nanoseconds::rep>(static_cast<double>(span.count()) * factor)};
+    }
+
+    std::uint64_t state_;
+};
+
+/// What owners and pauses are drawn from.
+class SimEntropy final : public Entropy {
+public:
+    explicit SimEntropy(Dice dice) : dice_(dice), first_(dice) {}
+
+    std::error_code fill(std::span<std::byte> out) noexcept override {
+        if (repeats_) dice_ = first_;
+        for (auto& byte : out) byte = static_cast<std::byte>(dice_.next() & 0xFFU);
+        return {};
+    }
+
+    /// From now on every draw gives the same (a mutant).
+    void repeat() noexcept { repeats_ = true; }
+
+private:
+    Dice dice_;
+    Dice first_;
+    bool repeats_ = false;
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,117 @@
+#include "fiber.hpp"
+
+#include <cxxabi.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace redlock::sim {
+namespace {
+
+/// Stacks, used again and again: a schedule has a handful of fibers, a run has millions.
+class Stacks {
+public:
+    static constexpr std::size_t size = std::size_t{256} * 1024;
+
+    Stacks() = default;
+    Stacks(const Stacks&) = delete;
+    Stacks& operator=(const Stacks&) = delete;
+    ~Stacks() {
+        for (void* const stack : free_) munmap(stack, size);
+    }
+
+    void* take() {
+        if (!free_.empty()) {
+            void* const stack = free_.back();
+            free_.pop_back();
+            return stack;
+        }
+        void* const stack =
+            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED) throw std::bad_alloc{};
+        mprotect(stack, 4096, PROT_NONE);  // one that runs over its end stops there
+        return stack;
+    }
+    void give_back(void* stack) { free_.push_back(stack); }
+
+private:
+    std::vector<void*> free_{};
+};
+
+/// The exceptions that are caught or on their way: two words, in the C++ ABI of Linux.
+class Exceptions {
+public:
+    /// Puts these in place of those of the thread, and keeps those.
+    void swap_with_the_thread() noexcept {
+        auto before = words_;
+        std::memcpy(before.data(), abi::__cxa_get_globals(), sizeof before);
+        std::memcpy(abi::__cxa_get_globals(), words_.data(), sizeof words_);
+        words_ = before;
+    }
+
+private:
+    std::array<void*, 2> words_{};
+};
+
+thread_local Stacks stacks;
+thread_local Fiber* running = nullptr;
+
+}  // namespace
+
+struct Fiber::Context {
+    ucontext_t own;
+    ucontext_t resumer;
+    void* stack;
+    Exceptions exceptions{};
+};
+
+Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), context_(std::make_unique<Context>()) {
+    context_->stack = stacks.take();
+    getcontext(&context_->own);
+    context_->own.uc_stack.ss_sp = context_->stack;
+    context_->own.uc_stack.ss_size = Stacks::size;
+    context_->own.uc_link = nullptr;
+    makecontext(&context_->own, &Fiber::enter, 0);
+}
+
+Fiber::~Fiber() {
+    stacks.give_back(context_->stack);
+}
+
+void Fiber::resume() {
+    running = this;
+    context_->exceptions.swap_with_the_thread();
+    swapcontext(&context_->resumer, &context_->own);
+    context_->exceptions.swap_with_the_thread();
+    running = nullptr;
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Fiber::suspend() {
+    auto& context = *running->context_;
+    swapcontext(&context.own, &context.resumer);
+}
+
+void Fiber::enter() {
+    running->run();
+    suspend();
+    std::abort();  // nobody resumes what is over
+}
+
+void Fiber::run() {
+    try {
+        body_();
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
+    body_ = nullptr;
+    over_ = true;
+}
+
+}  // namespace redlock::sim

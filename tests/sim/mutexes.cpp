@@ -1,0 +1,80 @@
+// pthread_mutex_lock() and pthread_mutex_unlock() as the simulation's own objects see them (ld --wrap): all
+// fibers of a world are one thread, to which a mutex of another fiber would be closed for ever.
+#include "looking.hpp"
+#include "process.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace redlock::sim {
+namespace {
+
+/// A mutex that a fiber holds.
+struct Held {
+    pthread_mutex_t* mutex;
+    std::vector<std::pair<Process*, Task*>> waiting;
+};
+
+/// Never more than a few.
+thread_local std::vector<Held> held;
+/// Those that were passed through, by who only looks.
+thread_local std::vector<pthread_mutex_t*> passed;
+
+auto find(pthread_mutex_t* mutex) {
+    return std::ranges::find(held, mutex, &Held::mutex);
+}
+
+/// True: the lock is taken for granted.
+bool pass_or_wait(pthread_mutex_t* mutex) {
+    auto* const process = Process::running();
+    for (auto it = find(mutex); it != held.end(); it = find(mutex)) {
+        if (!process || Looking::now()) {
+            Looking::behind_a_mutex();
+            passed.push_back(mutex);
+            return true;
+        }
+        it->waiting.emplace_back(process, process->current());
+        process->wait();
+    }
+    if (process) held.push_back({mutex, {}});
+    return false;
+}
+
+/// True: there is nothing to unlock.
+bool pass_or_wake(pthread_mutex_t* mutex) {
+    if (const auto it = std::ranges::find(passed, mutex); it != passed.end()) {
+        passed.erase(it);
+        return true;
+    }
+    if (const auto it = find(mutex); it != held.end()) {
+        const auto waiting = std::move(it->waiting);
+        held.erase(it);
+        for (const auto& [process, task] : waiting) process->wake(*task);
+    }
+    return false;
+}
+
+}  // namespace
+}  // namespace redlock::sim
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names that ld gives them
+extern "C" {
+
+int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
+    return redlock::sim::pass_or_wait(mutex) ? 0 : __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
+    return redlock::sim::pass_or_wake(mutex) ? 0 : __real_pthread_mutex_unlock(mutex);
+}
+
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)

@@ -1,0 +1,70 @@
+// What kind of world a schedule is to run in: how many of what, how bad the weather, which faults. Drawn at
+// random from all that the protocol is said to bear; a mutant narrows it to where its flaw shows.
+#pragma once
+
+#include "dice.hpp"
+#include "flaws.hpp"
+#include "network.hpp"
+#include "process.hpp"
+#include "world.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace redlock::sim {
+
+/// What may befall nodes and links, now and then.
+enum class Fault : std::uint8_t {
+    crash_and_keep,     ///< a crash; later a start with all data
+    crash_and_forget,   ///< … with none
+    crash_and_go_back,  ///< … with an old snapshot
+    flush,              ///< FLUSHALL
+    evict_marker,       ///< the marker of the quarantine is evicted
+    snapshot,           ///< one is taken
+    freeze,             ///< the server stands still for a while
+    step_clock,         ///< its wall clock is set
+    cut,                ///< nothing gets through between one client and one node for a while
+    pause,              ///< a client stands still
+    set_client_clock,   ///< the wall clock of a client's machine is set
+    crash_client,       ///< a client ends, whatever it holds
+};
+
+struct Plan {
+    WorldOptions world{};
+
+    // The clients.
+    int clients = 3;
+    int threads = 1;  ///< of each, with locks of their own
+    int resources = 1;
+    int turns = 5;  ///< acquisitions each thread tries
+    milliseconds least_ttl{200};
+    milliseconds longest_ttl{1000};
+    double drift_factor = 0.01;
+    bool fencing = false;
+    int attempts = 3;
+    milliseconds retry_delay{50};
+    double works = 1;          ///< how long they hold, as a share of the ttl, at most
+    double extends = 0.5;      ///< how often they extend rather than let go
+    double last_moment = 0.2;  ///< how often they do so when the validity is nearly over
+    double watched = 0;        ///< how many of their locks a watchdog extends
+    double watched_works = 3;  ///< how long they hold those, as a multiple of the ttl, at most
+    double limited = 0;        ///< how many of those have a longest hold
+    Hazards hazards{};
+
+    // The faults.
+    bool calm = false;  ///< no connection and no node ever fails
+    std::vector<Fault> faults{};
+    nanoseconds fault_interval = 200ms;  ///< between two of them, on average
+    nanoseconds longest_fault = 500ms;
+    double ambush = 0;           ///< how often one of them strikes just when a client begins a verb
+    nanoseconds steps_in_all{};  ///< how far one wall clock may be set, forward and back
+};
+
+/// Any world within the assumptions.
+Plan any_plan(Dice& dice);
+
+/// For the head of a schedule.
+std::string text(const Plan& plan);
+
+}  // namespace redlock::sim

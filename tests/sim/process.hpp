@@ -1,0 +1,193 @@
+// A process of a client: a boot clock of its own, one or several fibers (its threads), and the misfortunes of
+// processes. All its fibers share them: when it is paused, none of them goes on; when it crashes, all end.
+#pragma once
+
+#include "chronicle.hpp"
+#include "dice.hpp"
+#include "drifting_clock.hpp"
+#include "fiber.hpp"
+#include "looking.hpp"
+#include "timeline.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::sim {
+
+/// What a process may meet wherever it looks at its clock or turns to the network.
+struct Hazards {
+    double pause = 0;  ///< how often it stands still there
+    nanoseconds longest_pause{};
+    double stall = 0;  ///< how often one of its fibers does, alone: a thread without a processor
+    double crash = 0;  ///< how often it ends there
+};
+
+/// Who a fiber works for: the process is at its end when those of the user are.
+enum class Service : bool { user, background };
+
+/// One fiber of a process, and whether it waits.
+class Task {
+public:
+    Task(std::function<void()> body, Service service) : fiber_(std::move(body)), service_(service) {}
+
+private:
+    friend class Process;
+    Fiber fiber_;
+    Service service_;
+    bool sees_it_through_ = false;
+    std::uint64_t turn_ = 0;  // a timer of an earlier turn wakes nobody
+    bool parked_ = true;
+};
+
+class Process {
+public:
+    /// Thrown by every wait once the process has crashed. What it passes on its way out may wait again, and
+    /// gets it again: nothing is sent by a dead process.
+    struct Crashed {};
+
+    Process(Timeline& timeline, Chronicle& chronicle, Dice dice, std::string name, DriftingClock clock)
+        : timeline_(timeline), chronicle_(chronicle), dice_(dice), name_(std::move(name)), clock_(clock) {}
+    ~Process() { end(); }
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    const std::string& name() const noexcept { return name_; }
+    Timeline& timeline() noexcept { return timeline_; }
+    Chronicle& chronicle() noexcept { return chronicle_; }
+
+    // ---- What befalls it.
+
+    /// A fiber that begins now.
+    void spawn(std::function<void()> body, Service service = Service::user);
+    void meet(Hazards hazards) noexcept { hazards_ = hazards; }
+    /// A collection of garbage, a debugger, SIGSTOP, a machine that sleeps: its clock goes on, it does not.
+    void pause_for(nanoseconds span);
+    /// Somebody sets the wall clock of its machine, which is no concern of a boot clock.
+    void wall_clock_is_set(nanoseconds by) noexcept {
+        if (tells_wall_time_) clock_.step(timeline_.now(), by);
+    }
+    void crash();
+    void on_crash(std::function<void()> action) { on_crash_ = std::move(action); }
+    bool alive() const noexcept { return alive_; }
+    /// Whether some fiber of it cannot go on. At the instant in which a pause ends none has gone on yet.
+    bool paused() const noexcept { return stalled_until_ > Instant{} && timeline_.now() <= stalled_until_; }
+    /// None of them goes on.
+    bool stands_still() const noexcept { return timeline_.now() < paused_until_; }
+    /// Whether some fiber of it could not go on at `when`, or later.
+    bool stood_still_since(Instant when) const noexcept { return stalled_until_ >= when; }
+    /// Whether some fiber that works for the user still has something to do.
+    bool busy() const noexcept;
+    /// All its fibers end, without another word to anybody.
+    void end();
+
+    /// A clock like CLOCK_MONOTONIC, which stands still in every pause (a mutant).
+    void stop_clock_in_pauses() noexcept { clock_stops_ = true; }
+
+    /// A clock like CLOCK_REALTIME (another).
+    void tell_wall_time() noexcept { tells_wall_time_ = true; }
+
+    // ---- For its own fibers.
+
+    /// Its clock, read by nobody: no misfortune comes of it.
+    Clock::time_point now() const noexcept { return Clock::time_point{clock_.read(timeline_.now())}; }
+    /// True time of one of its own instants.
+    Instant when(Clock::time_point at) const noexcept { return clock_.when(at.time_since_epoch()); }
+
+    /// A place where it may be paused, or crash. A crash shows at the next wait.
+    void seam() noexcept;
+    /// Until its clock shows `until`, or until it is woken.
+    void wait_until(Clock::time_point until);
+    void check_alive() const {
+        if (!alive_ && !(current_ && current_->sees_it_through_)) throw Crashed{};
+    }
+    Task* current() noexcept { return current_; }
+    void wake(Task& task);
+
+    /// The one whose fiber runs in this thread of the simulation; null outside of fibers.
+    static Process* running() noexcept { return running_; }
+    /// Until somebody wakes it, dead or alive.
+    void wait() noexcept { park_until(Instant::max()); }
+
+    /// For a function that must not throw, and whose wait is going to end by itself: a crash does not end it.
+    class SeeingItThrough {
+    public:
+        explicit SeeingItThrough(Process& process)
+            : task_(*process.current_), before_(std::exchange(task_.sees_it_through_, true)) {}
+        ~SeeingItThrough() { task_.sees_it_through_ = before_; }
+        SeeingItThrough(const SeeingItThrough&) = delete;
+        SeeingItThrough& operator=(const SeeingItThrough&) = delete;
+
+    private:
+        Task& task_;
+        bool before_;
+    };
+
+    /// For who looks without wanting to change what it looks at: it never waits.
+    class Quiet {
+    public:
+        explicit Quiet(Process& process) : process_(process), before_(std::exchange(process.quiet_, true)) {}
+        ~Quiet() { process_.quiet_ = before_; }
+        Quiet(const Quiet&) = delete;
+        Quiet& operator=(const Quiet&) = delete;
+
+    private:
+        Looking looking_{};
+        Process& process_;
+        bool before_;
+    };
+
+private:
+    static thread_local Process* running_;
+
+    void run(Task& task);
+    void run(Task& task, std::uint64_t turn);
+    void park_until(Instant until);
+    void clock_goes_on() noexcept;
+    void stand_still_until(Instant until) noexcept;
+
+    Timeline& timeline_;
+    Chronicle& chronicle_;
+    Dice dice_;
+    std::string name_;
+    DriftingClock clock_;
+    Hazards hazards_{};
+    std::function<void()> on_crash_{};
+    std::vector<std::unique_ptr<Task>> tasks_{};
+    Task* current_ = nullptr;
+    Instant paused_until_{};
+    Instant stalled_until_{};  // some fiber, if not all
+    bool alive_ = true;
+    bool quiet_ = false;
+    bool clock_stops_ = false;
+    bool tells_wall_time_ = false;
+};
+
+/// The seam of time: redlock's Clock as this process has it.
+class SimClock final : public Clock {
+public:
+    explicit SimClock(Process& process) : process_(process) {}
+
+    time_point now() noexcept override {
+        process_.seam();
+        const auto result = process_.now();
+        process_.seam();
+        return result;
+    }
+
+    void sleep_until(time_point until, std::stop_token stop) override {
+        Task& sleeper = *process_.current();
+        const std::stop_callback alarm{stop, [&] { process_.wake(sleeper); }};
+        process_.check_alive();
+        while (process_.now() < until && !stop.stop_requested()) process_.wait_until(until);
+    }
+
+private:
+    Process& process_;
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,96 @@
+// What must hold in every world, looked at after every step of it. The referee sees true time and all
+// clients at once, as nobody in the world does.
+#pragma once
+
+#include "chronicle.hpp"
+#include "sim_node.hpp"
+#include "timeline.hpp"
+
+#include <redlock/nodes.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::sim {
+
+class CheckedLock;
+
+/// The claims.
+enum class Rule : std::uint8_t {
+    one_holder,           ///< at no instant do two locks say valid() of one resource (S1)
+    tokens_grow,          ///< a holder's token is larger than those of all whose validity ended before
+    validity_is_bounded,  ///< valid_until is at most the start of the round + ttl − drift (S15, S16)
+    validity_is_kept,     ///< a failed extension leaves valid_until, a successful one never shortens (C2)
+    lapsed_stays_lapsed,  ///< valid() never comes back for one acquisition (C3, C4)
+    confirmed_in_time,    ///< what a round confirms counts only before the validity has ended (A1, S32)
+    nothing_is_left,      ///< in calm weather, what was given up or released is on no node any more (A2)
+    no_deadlock,          ///< at the end of all, every key has expired (S2)
+    loss_is_told,         ///< who has a lock watched hears of its end by valid_until (C6)
+    one_notice,           ///< of one loss there is one notice (C8)
+    loss_is_final,        ///< when it is told, valid() is false, and lost() is stopped (C8)
+    over_with_release,    ///< after release() nothing is told, nor sent that extends (B7, C9)
+    hold_is_limited,      ///< nothing is extended by itself after max_hold (C7)
+};
+std::string_view name_of(Rule rule) noexcept;
+
+struct Violation {
+    Rule rule;
+    Instant when;
+    std::string text;
+};
+
+class Referee {
+public:
+    Referee(Timeline& timeline, Chronicle& chronicle, const std::vector<std::unique_ptr<SimNode>>& nodes)
+        : timeline_(timeline), chronicle_(chronicle), nodes_(nodes) {}
+
+    // ---- What it hears from the locks.
+    void watch(CheckedLock& lock) { locks_.push_back(&lock); }
+    void forget(CheckedLock& lock) { std::erase(locks_, &lock); }
+
+    /// One acquisition with a token, and the part of true time in which it may have been counted on.
+    struct Hold {
+        std::vector<std::string> resources;
+        std::uint64_t token;
+        Instant completed;
+        Instant until;
+    };
+    /// Returns its number, for later changes of its end.
+    std::size_t acquired(Hold hold);
+    void lasts(std::size_t hold, Instant until) { holds_[hold].until = until; }
+    void extended() noexcept { ++extensions_; }
+    /// Given up or released: on no node after `span`.
+    void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources);
+    void expect(bool condition, Rule rule, const std::string& text) {
+        if (!condition) violated(rule, text);
+    }
+    void violated(Rule rule, const std::string& text);
+
+    // ---- What it does by itself.
+    /// After every step.
+    void look();
+    /// When nothing will happen any more, and all keys must have expired.
+    void look_for_deadlocks();
+
+    // ---- Its verdict: of every rule the first violation.
+    const std::vector<Violation>& violations() const noexcept { return violations_; }
+    bool saw(Rule rule) const noexcept;
+    std::size_t holds() const noexcept { return holds_.size(); }
+    std::size_t extensions() const noexcept { return extensions_; }
+
+private:
+    void compare(const Hold& earlier, const Hold& later);
+
+    Timeline& timeline_;
+    Chronicle& chronicle_;
+    const std::vector<std::unique_ptr<SimNode>>& nodes_;
+    std::vector<CheckedLock*> locks_{};
+    std::vector<Hold> holds_{};
+    std::size_t extensions_ = 0;
+    std::vector<Violation> violations_{};
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,54 @@
+#include "storm.hpp"
+
+namespace redlock::sim {
+
+void Storm::go_on() {
+    if (plan_.faults.empty()) return;
+    world_.timeline().after(dice_.about(plan_.fault_interval), [this] {
+        if (!world_.busy()) return;
+        strike(dice_.pick(plan_.faults));
+        go_on();
+    });
+}
+
+void Storm::strike(Fault fault) {
+    auto& node = world_.node(dice_.below(world_.size()));
+    auto& client = *world_.clients()[dice_.below(world_.clients().size())];
+    switch (fault) {
+        case Fault::cut: return client.cut_off(dice_.below(world_.size()), some_time());
+        case Fault::pause: return client.process().pause_for(some_time());
+        case Fault::set_client_clock:
+            return client.process().wall_clock_is_set(dice_.chance(0.5) ? some_time() : -some_time());
+        case Fault::crash_client: return dice_.chance(0.1) ? client.process().crash() : void();
+        case Fault::step_clock: return step_clock();
+        default: break;
+    }
+    if (!node.up()) return;
+    switch (fault) {
+        case Fault::crash_and_keep: return crash(node, Data::kept);
+        case Fault::crash_and_forget: return crash(node, Data::nothing);
+        case Fault::crash_and_go_back: return crash(node, Data::old);
+        case Fault::flush: return node.flush();
+        case Fault::evict_marker: return node.evict_marker();
+        case Fault::snapshot: return node.take_snapshot();
+        case Fault::freeze: return node.freeze_for(some_time());
+        default: return;
+    }
+}
+
+void Storm::crash(SimNode& node, Data data) {
+    node.crash();
+    world_.timeline().after(some_time(), [&node, data] { node.restart(data); });
+}
+
+/// Forward and back, never more in all than the drift leaves room for.
+void Storm::step_clock() {
+    const auto index = dice_.below(world_.size());
+    const auto by = dice_.between(-plan_.steps_in_all, plan_.steps_in_all) / 4;
+    const auto size = by < 0ns ? -by : by;
+    if (stepped_[index] + size > plan_.steps_in_all) return;
+    stepped_[index] += size;
+    world_.node(index).step_clock(by);
+}
+
+}  // namespace redlock::sim

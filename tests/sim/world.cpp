@@ -1,0 +1,83 @@
+#include "world.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace redlock::sim {
+namespace {
+
+/// A world whose clients never come to an end is a mistake of whoever made it.
+constexpr std::uint64_t most_events = 2'000'000;
+
+/// The nodes' clocks show a day in 2026, since tokens are seeded with them.
+constexpr nanoseconds today = std::chrono::hours{24 * 365 * 56};
+
+}  // namespace
+
+World::World(WorldOptions options)
+    : options_(options),
+      dice_(options.seed),
+      timeline_(dice_.child()),
+      chronicle_(timeline_),
+      network_(timeline_, dice_.child()),
+      referee_(timeline_, chronicle_, nodes_) {
+    if (options.told) chronicle_.open();
+    network_.become(options.weather);
+    for (std::size_t index = 0; index < options.nodes; ++index) {
+        const DriftingClock wall{today + dice_.between(0ns, options.skew), some_rate()};
+        nodes_.push_back(std::make_unique<SimNode>(timeline_, chronicle_, "node " + std::to_string(index),
+                                                   wall, options.flaws));
+        if (options.trusted) nodes_.back()->trust_since(options.quarantine);
+    }
+}
+
+double World::some_rate() {
+    return 1 + dice_.between(-options_.rate_error, options_.rate_error);
+}
+
+/// The boot clocks have nothing in common but their rate.
+Client& World::client(const std::string& name) {
+    return client(name, DriftingClock{dice_.between(60min, 1000min), some_rate()});
+}
+
+Client& World::client(const std::string& name, DriftingClock clock) {
+    const Surroundings surroundings{timeline_, chronicle_, network_, referee_, nodes_, options_.flaws};
+    const SimNodesOptions options{.node_timeout = options_.node_timeout,
+                                  .quarantine = options_.quarantine,
+                                  .round = options_.round,
+                                  .backs_off = options_.backs_off};
+    clients_.push_back(std::make_unique<Client>(surroundings, dice_.child(), name, clock, options));
+    return *clients_.back();
+}
+
+void World::run(Instant until) {
+    while (timeline_.step(until)) step_on();
+    if (until != Instant::max()) timeline_.pass_to(until);
+}
+
+void World::run_to_a_violation() {
+    while (violations().empty() && timeline_.step()) step_on();
+}
+
+void World::step_on() {
+    referee_.look();
+    if (events() > most_events) throw std::runtime_error("this world never ends");
+}
+
+bool World::busy() const noexcept {
+    return std::ranges::any_of(clients_, [](const auto& client) { return client->process().busy(); });
+}
+
+/// A connection is made, and a command gets through behind another, in four ways at most.
+void World::is_calm() {
+    const auto span = 4 * network_.weather().longest() + 1ms;
+    for (const auto& client : clients_) client->settle_in(span);
+}
+
+void World::settle(nanoseconds longest_ttl) {
+    if (!violations().empty()) return;
+    timeline_.pass_to(timeline_.now() + longest_ttl);
+    referee_.look_for_deadlocks();
+}
+
+}  // namespace redlock::sim

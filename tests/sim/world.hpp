@@ -1,0 +1,99 @@
+// A world: nodes, a network, clients, true time, and a referee. Built by words:
+//
+//     World world{{.nodes = 3}};
+//     auto& alice = world.client("alice");
+//     alice.does([&] {
+//         CheckedLock lock{alice, "orders:42", {.ttl = 10s}};
+//         EXPECT_TRUE(lock.acquire());
+//         alice.process().pause_for(1min);
+//         EXPECT_FALSE(lock.valid());
+//     });
+//     world.at(3s, [&] { world.node(2).crash(); });
+//     world.run();
+//     EXPECT_THAT(world.violations(), IsEmpty());
+#pragma once
+
+#include "checked_lock.hpp"
+#include "chronicle.hpp"
+#include "client.hpp"
+#include "dice.hpp"
+#include "flaws.hpp"
+#include "network.hpp"
+#include "referee.hpp"
+#include "sim_node.hpp"
+#include "timeline.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::sim {
+
+struct WorldOptions {
+    std::size_t nodes = 3;
+    std::uint64_t seed = 1;
+    milliseconds node_timeout{50};
+    milliseconds quarantine{0};
+    Round round = Round::sequential;
+    bool backs_off = true;
+    bool trusted = true;    ///< the nodes have had their data for long when the world begins
+    double rate_error = 0;  ///< of every clock, at most
+    nanoseconds skew{};     ///< how far the wall clocks of two nodes are apart, at most
+    Weather weather{};
+    Flaws flaws{};
+    bool told = false;  ///< the schedule is written down
+};
+
+class World {
+public:
+    explicit World(WorldOptions options);
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    // ---- Who is in it.
+    SimNode& node(std::size_t index) { return *nodes_.at(index); }
+    std::size_t size() const noexcept { return nodes_.size(); }
+    Client& client(const std::string& name);
+    Client& client(const std::string& name, DriftingClock clock);
+    std::vector<std::unique_ptr<Client>>& clients() noexcept { return clients_; }
+    Network& network() noexcept { return network_; }
+    Timeline& timeline() noexcept { return timeline_; }
+    Chronicle& chronicle() noexcept { return chronicle_; }
+    Dice& dice() noexcept { return dice_; }
+
+    // ---- What happens in it.
+    void at(Instant when, std::function<void()> event) { timeline_.at(when, std::move(event)); }
+    Instant now() const noexcept { return timeline_.now(); }
+    /// Until nothing is going to happen any more, or `until`.
+    void run(Instant until = Instant::max());
+    /// The same, but no further than the first violation.
+    void run_to_a_violation();
+    /// Whether some fiber of some client still has something to do.
+    bool busy() const noexcept;
+    /// From now on the referee knows that all of a client's words arrive: no node and no connection fails.
+    void is_calm();
+    /// When all is over and `longest_ttl` has passed, no key may be left.
+    void settle(nanoseconds longest_ttl);
+
+    // ---- What came of it.
+    Referee& referee() noexcept { return referee_; }
+    const std::vector<Violation>& violations() const noexcept { return referee_.violations(); }
+    std::uint64_t events() const noexcept { return timeline_.events(); }
+
+private:
+    void step_on();
+    double some_rate();
+
+    WorldOptions options_;
+    Dice dice_;
+    Timeline timeline_;
+    Chronicle chronicle_;
+    Network network_;
+    std::vector<std::unique_ptr<SimNode>> nodes_{};
+    Referee referee_;
+    std::vector<std::unique_ptr<Client>> clients_{};
+};
+
+}  // namespace redlock::sim
