@@ -1,0 +1,58 @@
+// The resources that the workers are after, as bits, and which of them each mode takes.
+//
+// Plain, several and watched locks meet on the first three. The last is always locked with fencing: a holder
+// without would have no token to compare.
+#pragma once
+
+#include "ledger.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::torture {
+
+inline constexpr unsigned resource_count = 4;
+inline constexpr std::uint64_t fenced_resource = 1U << 3U;
+
+inline std::string name_of(unsigned resource) {
+    return "torture:" + std::to_string(resource);
+}
+
+inline std::vector<std::string> names_of(std::uint64_t resources) {
+    std::vector<std::string> names;
+    for (unsigned resource = 0; resource < resource_count; ++resource)
+        if ((resources >> resource & 1U) != 0) names.push_back(name_of(resource));
+    return names;
+}
+
+inline std::uint64_t choose(Mode mode, std::mt19937& randomness) {
+    const auto one = 1U << std::uniform_int_distribution<unsigned>{0, 2}(randomness);
+    switch (mode) {
+        case Mode::fenced: return fenced_resource;
+        case Mode::several: return 7U ^ one;  // two of the three
+        default: return one;
+    }
+}
+
+inline std::string_view name_of(Mode mode) {
+    switch (mode) {
+        case Mode::plain: return "plain";
+        case Mode::fenced: return "fenced";
+        case Mode::several: return "several";
+        case Mode::watched: return "watched";
+    }
+    throw std::invalid_argument("no such mode");
+}
+
+inline Mode mode_of(std::string_view name) {
+    for (const auto mode : modes)
+        if (name_of(mode) == name) return mode;
+    throw std::invalid_argument("no mode " + std::string{name});
+}
+
+}  // namespace redlock::torture

@@ -1,0 +1,18 @@
+#!/bin/sh
+# sh tests/torture/run.sh [OPTION...]: installs what is missing, builds, and tortures.
+#
+#     sh tests/torture/run.sh --minutes 10
+#     sh tests/torture/run.sh --minutes 2 --no-quarantine     the control: finds violations
+#
+# Exit status: 0 nothing found, 1 a violation, 2 it could not run. Options: --help.
+set -eu
+unset CDPATH
+cd -- "$(dirname -- "$0")/../.."
+log=build/torture.log
+mkdir -p build
+sh cmake/install-packages.sh build run test >&2
+{ cmake --preset release && cmake --build --preset release --target torture; } >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 2
+}
+exec build/release/tests/torture/torture "$@"
