@@ -23,10 +23,13 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     fail "this is no Debian; please install what corresponds to its packages:$wanted"
 fi
 
+# A package may come with another: the nodejs of NodeSource provides npm, and conflicts with Debian's.
+provided=$(dpkg-query --show --showformat='${db:Status-Status}, ${Provides}\n' | sed -n 's/^installed,//p' |
+    tr ',' '\n' | sed 's/^ *//; s/ *(.*//')
 missing=
 for package in $wanted; do
     status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=
-    [ "$status" = installed ] || missing="$missing $package"
+    [ "$status" = installed ] || printf '%s\n' "$provided" | grep -Fqx -e "$package" || missing="$missing $package"
 done
 if [ -z "$missing" ]; then
     echo "packages: all installed ($*)"

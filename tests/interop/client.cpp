@@ -1,0 +1,74 @@
+#include "client.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace redlock::interop {
+namespace {
+
+/// Opened for both directions, so that neither side waits for the other to open it.
+int open_fifo(const std::filesystem::path& path) {
+    if (::mkfifo(path.c_str(), 0600) != 0) throw std::system_error{errno, std::generic_category(), "mkfifo"};
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) throw std::system_error{errno, std::generic_category(), path.string()};
+    return fd;
+}
+
+support::Program between(const std::filesystem::path& directory, const std::vector<std::string>& words) {
+    std::vector<std::string> shell{"sh", "-c", R"(exec "$@" <"$0/to" >"$0/from")", directory};
+    shell.insert(shell.end(), words.begin(), words.end());
+    return {.words = std::move(shell)};
+}
+
+}  // namespace
+
+Client::Client(std::string name, const std::vector<std::string>& words)
+    : name_(std::move(name)),
+      to_(open_fifo(directory_ / "to")),
+      from_(open_fifo(directory_ / "from")),
+      process_(between(directory_.path(), words)) {
+    if (const auto line = answer(); line != "ready") throw std::runtime_error(name_ + " says: " + line);
+}
+
+Client::~Client() {
+    process_.kill();
+    ::close(to_);
+    ::close(from_);
+}
+
+void Client::tell(const std::string& line) {
+    const auto words = line + "\n";
+    if (::write(to_, words.data(), words.size()) != static_cast<ssize_t>(words.size()))
+        throw std::runtime_error(name_ + " does not listen");
+}
+
+std::string Client::answer(std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        if (const auto end = received_.find('\n'); end != std::string::npos) {
+            auto line = received_.substr(0, end);
+            received_.erase(0, end + 1);
+            return line;
+        }
+        if (std::chrono::steady_clock::now() >= deadline)
+            throw std::runtime_error(name_ + " does not answer");
+        pollfd readable{from_, POLLIN, 0};
+        if (::poll(&readable, 1, 100) == 0) {
+            if (!process_.running()) throw std::runtime_error(name_ + " has ended");
+            continue;
+        }
+        std::array<char, 4'096> bytes;
+        const auto length = ::read(from_, bytes.data(), bytes.size());
+        if (length > 0) received_.append(bytes.data(), static_cast<std::size_t>(length));
+    }
+}
+
+}  // namespace redlock::interop

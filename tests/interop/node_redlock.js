@@ -1,0 +1,79 @@
+// node-redlock over ioredis, as a client of the interop tests (see client.hpp).
+//
+//     NODE_PATH=.../node_modules node node_redlock.js redis://127.0.0.1:6379 ...
+"use strict";
+
+const fs = require("node:fs");
+const path = require("node:path");
+const readline = require("node:readline");
+const { setTimeout: sleep } = require("node:timers/promises");
+const Redis = require("ioredis");
+const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlock");
+
+const nodes = process.argv.slice(2).map((uri) => new Redis(uri));
+const redlock = new Redlock(nodes, { retryCount: 0, automaticExtensionThreshold: 0 });
+redlock.on("error", () => {}); // of single nodes; what comes of it is thrown as well
+let lock = null;
+
+// What `verb` resolves to, or `otherwise` where no majority of the nodes went along.
+async function attempt(verb, otherwise) {
+  try {
+    return await verb();
+  } catch (error) {
+    if (error instanceof ExecutionError || error instanceof ResourceLockedError) return otherwise;
+    throw error;
+  }
+}
+
+const acquire = (resource, ttl) =>
+  attempt(async () => {
+    lock = await redlock.acquire([resource], Number(ttl));
+    return "held";
+  }, "taken");
+
+const extend = (ttl) =>
+  attempt(async () => {
+    lock = await lock.extend(Number(ttl));
+    return "held";
+  }, "lost");
+
+const release = () =>
+  attempt(async () => {
+    await lock.release();
+    return "released";
+  }, "lost");
+
+async function contend(directory, resource, milliseconds) {
+  const witness = path.join(directory, "held");
+  const end = Date.now() + Number(milliseconds);
+  let holds = 0;
+  let overlaps = 0;
+  while (Date.now() < end) {
+    if ((await acquire(resource, 30_000)) === "held") {
+      try {
+        fs.closeSync(fs.openSync(witness, "wx"));
+        holds += 1;
+        await sleep(2);
+        fs.unlinkSync(witness);
+      } catch (error) {
+        if (error.code !== "EEXIST") throw error;
+        overlaps += 1;
+      }
+      if ((await release()) !== "released") throw new Error("a hold has lapsed");
+    }
+    await sleep(1 + Math.random() * 9);
+  }
+  return `${holds} holds ${overlaps} overlaps`;
+}
+
+async function main() {
+  await Promise.all(nodes.map((node) => node.ping()));
+  console.log("ready");
+  const verbs = { acquire, extend, release, contend };
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const [verb, ...words] = line.split(" ");
+    console.log(await verbs[verb](...words));
+  }
+}
+
+main();

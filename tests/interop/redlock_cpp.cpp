@@ -1,0 +1,104 @@
+// This library, as a client of the interop tests (see client.hpp).
+//
+//     redlock_cpp redis://127.0.0.1:6379 ...
+#include <redlock/redlock.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+class Client {
+public:
+    explicit Client(const std::vector<std::string>& uris) : nodes_(uris, {.node_timeout = 700ms}) {}
+
+    std::string perform(const std::string& line) {
+        std::istringstream words{line};
+        std::string verb, resource, directory;
+        milliseconds::rep number = 0;
+        words >> verb;
+        if (verb == "acquire" && words >> resource >> number) return acquire(resource, milliseconds{number});
+        if (verb == "extend" && words >> number) return extend(milliseconds{number});
+        if (verb == "release") return release();
+        if (verb == "contend" && words >> directory >> resource >> number)
+            return contend(directory + "/held", resource, milliseconds{number});
+        throw std::runtime_error("cannot do: " + line);
+    }
+
+private:
+    std::string acquire(const std::string& resource, milliseconds ttl) {
+        lock_.emplace(nodes_, resource, redlock::LockOptions{.ttl = ttl});
+        const auto result = lock_->try_acquire();
+        if (!result && result.error() != redlock::Errc::held_by_other) return result.message();
+        return result ? "held" : "taken";
+    }
+
+    std::string extend(milliseconds ttl) {
+        const auto result = lock_->extend(ttl);
+        if (!result && result.error() != redlock::Errc::lost) return result.message();
+        return result ? "held" : "lost";
+    }
+
+    std::string release() {
+        const auto result = lock_->release();
+        if (!result && result.error() != redlock::Errc::lost) return result.message();
+        return result ? "released" : "lost";
+    }
+
+    std::string contend(const std::string& witness, const std::string& resource, milliseconds span) {
+        std::uniform_real_distribution<double> pause{1, 10};
+        int holds = 0;
+        int overlaps = 0;
+        for (const auto end = redlock::boot_clock().now() + span; redlock::boot_clock().now() < end;) {
+            if (acquire(resource, 30s) == "held") {
+                (hold(witness) ? holds : overlaps) += 1;
+                if (release() != "released") throw std::runtime_error("a hold has lapsed");
+            }
+            std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{pause(random_)});
+        }
+        return std::to_string(holds) + " holds " + std::to_string(overlaps) + " overlaps";
+    }
+
+    /// False if somebody else is holding at the same time.
+    static bool hold(const std::string& witness) {
+        const int file = ::open(witness.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+        if (file < 0 && errno == EEXIST) return false;
+        if (file < 0) throw std::system_error{errno, std::generic_category(), witness};
+        ::close(file);
+        std::this_thread::sleep_for(2ms);
+        ::unlink(witness.c_str());
+        return true;
+    }
+
+    redlock::RedisNodes nodes_;
+    std::optional<redlock::Lock> lock_{};
+    std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        Client client{{argv + 1, argv + argc}};
+        std::cout << "ready" << std::endl;
+        for (std::string line; std::getline(std::cin, line);) std::cout << client.perform(line) << std::endl;
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << '\n';
+        return 1;
+    }
+}
