@@ -1,0 +1,138 @@
+// Any text as the address of a node. Each '$' stands for a password.
+//
+// D11: an address with an '@' in it is refused in the same words whatever the password, so that no part of it
+// can be in them. An address that is taken means what its fields say: they can be written as an address
+// again.
+#include "claim.hpp"
+
+#include <redlock/endpoint.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::fuzz {
+namespace {
+
+/// As good as the secret for a parser: letters, hex digits and numbers are in the same places.
+constexpr std::string_view another_secret = "gwmkaz9";
+
+struct Outcome {
+    std::optional<Endpoint> endpoint{};
+    std::string refusal{};
+};
+
+std::string with_password(std::string_view text, std::string_view password) {
+    std::string result;
+    for (const char c : text)
+        if (c == '$')
+            result += password;
+        else
+            result += c;
+    return result;
+}
+
+Outcome parsed(std::string_view uri) {
+    try {
+        return {.endpoint = Endpoint::parse(uri)};
+    } catch (const std::invalid_argument& refused) {
+        return {.refusal = refused.what()};
+    }
+}
+
+std::string encoded(std::string_view text) {
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string result;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        result += {'%', digits[byte >> 4U], digits[byte & 0xFU]};
+    }
+    return result;
+}
+
+std::string user_of(const Endpoint& endpoint) {
+    if (endpoint.username.empty() && endpoint.password.empty()) return {};
+    return encoded(endpoint.username) + ":" + encoded(endpoint.password) + "@";
+}
+
+std::string written(const Endpoint& endpoint) {
+    const auto database = std::to_string(endpoint.database);
+    if (!endpoint.unix_socket.empty())
+        return "unix://" + user_of(endpoint) + "/" + encoded(endpoint.unix_socket.substr(1)) +
+               "?db=" + database;
+    const auto& tls = endpoint.tls;
+    auto uri =
+        (tls.enabled ? "rediss://" : "redis://") + user_of(endpoint) + endpoint.name() + "/" + database;
+    if (tls.enabled)
+        uri += "?ca_file=" + encoded(tls.ca_file) + "&certificate=" + encoded(tls.certificate) +
+               "&key=" + encoded(tls.key) + "&server_name=" + encoded(tls.server_name);
+    return uri;
+}
+
+void claim_same(const Endpoint& a, const Endpoint& b) {
+    claim(a.host == b.host && a.port == b.port && a.unix_socket == b.unix_socket, "the same place");
+    claim(a.username == b.username && a.password == b.password, "the same user");
+    claim(a.database == b.database, "the same database");
+    claim(a.tls.enabled == b.tls.enabled && a.tls.ca_file == b.tls.ca_file &&
+              a.tls.certificate == b.tls.certificate && a.tls.key == b.tls.key &&
+              a.tls.server_name == b.tls.server_name,
+          "the same TLS");
+}
+
+void claim_sound(const Endpoint& endpoint) {
+    const bool local = !endpoint.unix_socket.empty();
+    claim(local != !endpoint.host.empty(), "a host or a socket");
+    claim(!local || (endpoint.unix_socket.front() == '/' && endpoint.unix_socket.size() <= 107),
+          "a path that fits");
+    claim(endpoint.port >= 1, "a port");
+    claim(endpoint.database >= 0 && endpoint.database <= 1'000'000, "a database");
+    claim(!(local && endpoint.tls.enabled), "no TLS with a socket");
+}
+
+/// name() says where it is and nothing else: without the user, the database and TLS it is the same place.
+void claim_named(const Endpoint& endpoint) {
+    const auto name = endpoint.name();
+    if (!endpoint.unix_socket.empty()) return claim(name == endpoint.unix_socket, "named by its socket");
+    const auto place = Endpoint::parse(name);
+    claim_same(place, {.host = endpoint.host, .port = endpoint.port});
+    claim(place.name() == name, "one name for one place");
+}
+
+void claim_usable(const Endpoint& endpoint) {
+    if (endpoint.tls.enabled) return;  // its files are read
+    const RedisNodes nodes{std::vector{endpoint}};
+    claim(nodes.name(0) == endpoint.name(), "named as its endpoint");
+}
+
+void try_address(std::string_view text) {
+    const auto uri = with_password(text, secret);
+    const auto outcome = parsed(uri);
+    const auto other = parsed(with_password(text, another_secret));
+    claim(outcome.endpoint.has_value() == other.endpoint.has_value(), "taken whatever the password");
+    if (!outcome.endpoint) {
+        claim(outcome.refusal.starts_with("redlock: node address: "), "says what it is about");
+        if (uri.find('@') != uri.npos) claim(outcome.refusal == other.refusal, "no trace of the password");
+        return;
+    }
+    const auto& endpoint = *outcome.endpoint;
+    claim_sound(endpoint);
+    claim_named(endpoint);
+    claim_same(Endpoint::parse(written(endpoint)), endpoint);
+    claim_usable(endpoint);
+    if (endpoint.host.find(secret) == std::string::npos &&
+        endpoint.unix_socket.find(secret) == std::string::npos)
+        claim_no_secret(endpoint.name());
+}
+
+}  // namespace
+}  // namespace redlock::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    redlock::fuzz::try_address({reinterpret_cast<const char*>(data), size});
+    return 0;
+}

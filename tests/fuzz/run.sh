@@ -1,0 +1,67 @@
+#!/bin/sh
+# sh tests/fuzz/run.sh [SECONDS]: installs what is missing, builds, and fuzzes each target for SECONDS (60).
+#
+# It starts from the inputs in tests/fuzz/corpus and from what it has found before, which it keeps in
+# build/fuzz/corpus. Fails at the first finding, and says where its input is and how to replay it.
+set -eu
+unset CDPATH
+cd -- "$(dirname -- "$0")/../.."
+seconds=${1:-60}
+case $seconds in
+'' | 0 | *[!0-9]*)
+    echo "usage: sh tests/fuzz/run.sh [SECONDS]" >&2
+    exit 2
+    ;;
+esac
+build=build/fuzz
+log=$build.log
+findings=$build/findings
+mkdir -p "$findings"
+
+sh cmake/install-packages.sh build fuzz
+
+jobs=$(getconf _NPROCESSORS_ONLN)
+echo "build: $build, $jobs jobs"
+{ cmake --preset fuzz && cmake --build --preset fuzz --parallel "$jobs"; } >"$log" 2>&1 || {
+    cat "$log" >&2
+    exit 1
+}
+
+# Sockets are made here. A target that finds something does not clean up after itself.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+# Kernels may place mappings more randomly than the AddressSanitizer of clang 14 can bear.
+quiet_layout=
+if setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi
+export UBSAN_OPTIONS=print_stacktrace=1
+
+# fuzz TARGET MAX_LEN: inputs longer than that are as good as several short ones, and slower.
+fuzz() {
+    target=$1
+    program=$build/tests/fuzz/$target
+    log=$build/$target.log
+    mkdir -p "$build/corpus/$target"
+    # Nothing waits in real time: ten seconds for one input are a hang.
+    # shellcheck disable=SC2086  # two words, or none
+    if ! timeout $((seconds + 120)) $quiet_layout "$program" -max_total_time="$seconds" -max_len="$2" -timeout=10 \
+        -rss_limit_mb=2048 -artifact_prefix="$findings/$target-" -print_final_stats=1 -verbosity=1 \
+        "$build/corpus/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1 </dev/null; then
+        grep -vE '^#[0-9]|^INFO|NEW_FUNC|# Uses:' "$log" | tail -n 60 >&2
+        input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
+        echo "$target: a finding, see above and $log" >&2
+        echo "input:  ${input:-none was kept}" >&2
+        [ -z "$input" ] || echo "replay: $program $input" >&2
+        exit 1
+    fi
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
+    echo "$target: $runs inputs in $seconds s ($rate a second), nothing found"
+}
+
+fuzz fuzz_endpoint 256
+fuzz fuzz_replies 1024
+fuzz fuzz_calls 96
