@@ -4,7 +4,7 @@
 #     sh tests/bench/run.sh                       everything: a quarter of an hour on a quiet machine
 #     sh tests/bench/run.sh --quick loopback work one repetition of two scenarios, to see that it works
 #
-# Scenarios: loopback rtt faults threads contention work. Options: --quick, --no-peers.
+# Scenarios: loopback rtt faults threads contention work watchdog. Options: --quick, --no-peers.
 # Leaves build/bench/results.json and build/bench/results.svg.
 #
 # Peers are measured where they are found: redis-plus-plus by CMake (CMAKE_PREFIX_PATH), redis-py from Debian,

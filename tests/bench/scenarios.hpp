@@ -32,4 +32,7 @@ void contention(const Effort& effort, Report& report);
 /// (f) Heap allocations, instructions and system calls per op.
 void work(const Effort& effort, Report& report);
 
+/// (g) Many locks under a watchdog: its share of a core, its latest extension, its latest notice of a loss.
+void watching(const Effort& effort, Report& report);
+
 }  // namespace redlock::bench
