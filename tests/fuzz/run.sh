@@ -1,5 +1,6 @@
 #!/bin/sh
-# sh tests/fuzz/run.sh [SECONDS]: installs what is missing, builds, and fuzzes each target for SECONDS (60).
+# sh tests/fuzz/run.sh [SECONDS [SEED]]: installs what is missing, builds, and fuzzes each target for SECONDS (60).
+# With a SEED, and no corpus of earlier runs, the same inputs in the same order.
 #
 # It starts from the inputs in tests/fuzz/corpus and from what it has found before, which it keeps in
 # build/fuzz/corpus. Fails at the first finding, and says where its input is and how to replay it.
@@ -9,10 +10,11 @@ cd -- "$(dirname -- "$0")/../.."
 seconds=${1:-60}
 case $seconds in
 '' | 0 | *[!0-9]*)
-    echo "usage: sh tests/fuzz/run.sh [SECONDS]" >&2
+    echo "usage: sh tests/fuzz/run.sh [SECONDS [SEED]]" >&2
     exit 2
     ;;
 esac
+seed=${2:-0} # 0: another one each time
 build=build/fuzz
 log=$build.log
 findings=$build/findings
@@ -47,7 +49,7 @@ fuzz() {
     mkdir -p "$build/corpus/$target"
     # Nothing waits in real time: ten seconds for one input are a hang.
     # shellcheck disable=SC2086  # two words, or none
-    if ! timeout $((seconds + 120)) $quiet_layout "$program" -max_total_time="$seconds" -max_len="$2" -timeout=10 \
+    if ! timeout $((seconds + 120)) $quiet_layout "$program" -max_total_time="$seconds" -seed="$seed" -max_len="$2" -timeout=10 \
         -rss_limit_mb=2048 -artifact_prefix="$findings/$target-" -print_final_stats=1 -verbosity=1 \
         "$build/corpus/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1 </dev/null; then
         grep -vE '^#[0-9]|^INFO|NEW_FUNC|# Uses:' "$log" | tail -n 60 >&2
