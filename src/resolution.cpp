@@ -1,35 +1,17 @@
 #include "resolution.hpp"
 
+#include "signals_blocked.hpp"
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <cstring>
 #include <thread>
 
 namespace redlock {
-namespace {
-
-/// Blocks all signals while a thread is started, so that the new one takes none that are meant for others.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_{};
-};
-
-}  // namespace
 
 std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
     std::shared_ptr<Resolution> resolution{new Resolution};

@@ -3,33 +3,13 @@
 #include <redlock/watchdog.hpp>
 #include <redlock/watchlist.hpp>
 
-#include <pthread.h>
+#include "signals_blocked.hpp"
 
-#include <csignal>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 namespace redlock {
-namespace {
-
-/// No signal of the process is handled in a thread that is not the user's.
-class SignalsBlocked {
-public:
-    SignalsBlocked() noexcept {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_{};
-};
-
-}  // namespace
 
 class Watchdog::Impl {
 public:

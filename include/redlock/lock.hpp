@@ -57,10 +57,10 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
