@@ -1,0 +1,240 @@
+// What the store promises to holders who come too late, alone and against other processes.
+#include "store.hpp"
+#include "statement.hpp"
+
+#include "forked_child.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/wait_until.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace fenced_store {
+namespace {
+
+using redlock::support::TemporaryDirectory;
+using redlock::support::wait_until;
+using redlock::test::ForkedChild;
+using testing::HasSubstr;
+using testing::Optional;
+
+constexpr auto* row = "account:7";
+
+MATCHER_P(AcceptedAs, fencing_token, "") {
+    return arg.accepted && arg.newest_fencing_token == static_cast<std::uint64_t>(fencing_token);
+}
+MATCHER_P(RefusedBy, newest, "") {
+    return !arg.accepted && arg.newest_fencing_token == static_cast<std::uint64_t>(newest);
+}
+
+/// What is thrown says.
+template <class Action>
+std::string complaint(Action action) {
+    try {
+        action();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "no complaint";
+}
+
+struct FencedStore : testing::Test {
+    TemporaryDirectory directory{};
+    std::filesystem::path file = directory / "rows.db";
+};
+
+TEST_F(FencedStore, HasNothingInARowThatWasNeverWritten) {
+    EXPECT_EQ(Store{file}.read(row), std::nullopt);
+}
+
+TEST_F(FencedStore, AcceptsANewerToken) {
+    Store store{file};
+    EXPECT_THAT(store.write(row, "first", 7), AcceptedAs(7));
+    EXPECT_THAT(store.write(row, "second", 9), AcceptedAs(9));
+    EXPECT_THAT(store.read(row), Optional(std::string{"second"}));
+}
+
+TEST_F(FencedStore, AcceptsTheSameTokenAgainForAHolderMayWriteTwice) {
+    Store store{file};
+    EXPECT_THAT(store.write(row, "first", 7), AcceptedAs(7));
+    EXPECT_THAT(store.write(row, "second", 7), AcceptedAs(7));
+    EXPECT_THAT(store.read(row), Optional(std::string{"second"}));
+}
+
+TEST_F(FencedStore, RefusesAnOlderTokenAndChangesNothing) {
+    Store store{file};
+    EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
+    EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
+    EXPECT_THAT(store.read(row), Optional(std::string{"of the later holder"}));
+    EXPECT_THAT(store.write(row, "again", 9), AcceptedAs(9));  // the refused one was not remembered
+}
+
+TEST_F(FencedStore, GoesOnRefusingWhenTheFileIsOpenedAnew) {
+    EXPECT_THAT(Store{file}.write(row, "of the later holder", 9), AcceptedAs(9));
+    EXPECT_THAT(Store{file}.write(row, "of the earlier holder", 8), RefusedBy(9));
+    Store reopened{file};
+    EXPECT_THAT(reopened.write(row, "of the earlier holder", 8), RefusedBy(9));
+    EXPECT_THAT(reopened.read(row), Optional(std::string{"of the later holder"}));
+}
+
+TEST_F(FencedStore, KeepsTheTokensOfDifferentRowsApart) {
+    Store store{file};
+    EXPECT_THAT(store.write("account:7", "seven", 9), AcceptedAs(9));
+    EXPECT_THAT(store.write("account:8", "eight", 3), AcceptedAs(3));
+    EXPECT_THAT(store.write("account:7", "late", 8), RefusedBy(9));
+    EXPECT_THAT(store.write("account:8", "late", 2), RefusedBy(3));
+    EXPECT_THAT(store.read("account:7"), Optional(std::string{"seven"}));
+    EXPECT_THAT(store.read("account:8"), Optional(std::string{"eight"}));
+}
+
+TEST_F(FencedStore, TakesAnyBytesAsTheyAre) {
+    Store store{file};
+    const std::string odd{"it's; --\n\0\xff", 11};
+    EXPECT_THAT(store.write(odd, odd, 1), AcceptedAs(1));
+    EXPECT_THAT(store.read(odd), Optional(odd));
+    EXPECT_THAT(store.write("", "", 1), AcceptedAs(1));
+    EXPECT_THAT(store.read(""), Optional(std::string{}));
+}
+
+// The contrast: nobody looks at a token, and none is forgotten.
+TEST_F(FencedStore, TakesEveryUnfencedWriteAndKeepsTheNewestToken) {
+    Store store{file};
+    EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
+    store.write_unfenced(row, "of anybody");
+    EXPECT_THAT(store.read(row), Optional(std::string{"of anybody"}));
+    EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
+}
+
+TEST_F(FencedStore, NamesATokenThatIsNone) {
+    Store store{file};
+    EXPECT_THAT(complaint([&] { (void)store.write(row, "x", 0); }), HasSubstr("fencing_token is 0"));
+    EXPECT_THAT(complaint([&] { (void)store.write(row, "x", std::numeric_limits<std::uint64_t>::max()); }),
+                HasSubstr("fencing_token is 18446744073709551615"));
+    EXPECT_EQ(store.read(row), std::nullopt);
+}
+
+// ---- Files that are none, or not ours to write
+
+TEST_F(FencedStore, NamesAFileThatCannotBeOpened) {
+    const auto missing = directory / "no" / "such" / "directory.db";
+    EXPECT_THAT(complaint([&] { Store{missing}; }), HasSubstr(missing.string() + ": unable to open"));
+}
+
+TEST_F(FencedStore, NamesAFileThatIsNoDatabase) {
+    std::ofstream{file} << std::string(4096, 'x');
+    EXPECT_THAT(complaint([&] { Store{file}; }), HasSubstr(file.string() + ": file is not a database"));
+}
+
+// As a user to whom the file is read-only: root could write it all the same.
+TEST_F(FencedStore, NamesAFileThatIsNotWritable) {
+    EXPECT_THAT(Store{file}.write(row, "content", 1), AcceptedAs(1));
+    ASSERT_EQ(::chmod(file.c_str(), 0444), 0);
+    ASSERT_EQ(::chmod(directory.path().c_str(), 0555), 0);
+    ForkedChild child{[&](auto say) {
+        if (::geteuid() == 0 && ::setuid(65'534) != 0) say("setuid");
+        say(complaint([&] { Store{file}; }));
+    }};
+    EXPECT_EQ(child.hear(), "store " + file.string() + ": the file is not writable");
+    ASSERT_EQ(::chmod(directory.path().c_str(), 0700), 0);
+}
+
+// ---- Other processes. They are made before this one opens the file: SQLite's connections do not survive
+// fork().
+
+/// proc(5): S while it sleeps, as SQLite does between two looks at a lock.
+bool sleeps(const std::string& pid) {
+    std::ifstream stat{"/proc/" + pid + "/stat"};
+    std::string text;
+    std::getline(stat, text);
+    const auto end_of_name = text.rfind(')');
+    return end_of_name != std::string::npos && text.compare(end_of_name + 1, 3, " S ") == 0;
+}
+
+void touch(const std::filesystem::path& path) {
+    std::ofstream created{path};
+}
+
+void wait_for(const std::filesystem::path& path) {
+    if (!wait_until([&] { return std::filesystem::exists(path); })) throw std::runtime_error(path.string());
+}
+
+/// Another make of writer, in the middle of a transaction.
+class WriteUnderWay {
+public:
+    WriteUnderWay(const std::filesystem::path& file, std::int64_t fencing_token) {
+        if (::sqlite3_open(file.c_str(), &database_) != SQLITE_OK) fail(*database_);
+        Statement{*database_, "BEGIN IMMEDIATE"}.step();
+        Statement{*database_, "INSERT INTO rows VALUES (?, 'of the later holder', ?)"}
+            .bind(row)
+            .bind(fencing_token)
+            .step();
+    }
+    ~WriteUnderWay() { ::sqlite3_close(database_); }
+    WriteUnderWay(const WriteUnderWay&) = delete;
+    WriteUnderWay& operator=(const WriteUnderWay&) = delete;
+
+    void commit() { Statement{*database_, "COMMIT"}.step(); }
+
+private:
+    sqlite3* database_ = nullptr;
+};
+
+TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
+    ForkedChild late{[&](auto say) {
+        wait_for(directory / "go");
+        Store store{file};
+        say(std::to_string(::getpid()));
+        const auto answer = store.write(row, "of the earlier holder", 8);
+        say((answer ? "accepted, " : "refused, ") + std::to_string(answer.newest_fencing_token));
+    }};
+    Store store{file};
+    WriteUnderWay newer{file, 9};
+    touch(directory / "go");
+    const auto pid = late.hear();
+    ASSERT_TRUE(wait_until([&] { return sleeps(pid); })) << pid;
+    newer.commit();
+    EXPECT_EQ(late.hear(), "refused, 9");
+    EXPECT_EQ(late.wait(), 0);
+    EXPECT_THAT(store.read(row), Optional(std::string{"of the later holder"}));
+}
+
+// Two that write at once, each with every second token: what stands in the row never gets older.
+TEST_F(FencedStore, NeverGoesBackWhileTwoProcessesWrite) {
+    constexpr std::uint64_t last = 200;
+    const auto writer = [&](std::uint64_t first) {
+        return [&, first](auto say) {
+            wait_for(directory / "go");
+            Store store{file};
+            for (auto fencing_token = first; fencing_token <= last; fencing_token += 2)
+                (void)store.write(row, std::to_string(fencing_token), fencing_token);
+            say("done");
+        };
+    };
+    ForkedChild odd{writer(1)};
+    ForkedChild even{writer(2)};
+    Store store{file};
+    touch(directory / "go");
+    int newest = 0;
+    const auto looks = [&] {
+        const auto now = std::stoi(store.read(row).value_or("0"));
+        EXPECT_GE(now, newest);
+        newest = now;
+        return newest == last;
+    };
+    EXPECT_TRUE(wait_until(looks, std::chrono::seconds{40}));
+    EXPECT_EQ(odd.hear(), "done");
+    EXPECT_EQ(even.hear(), "done");
+}
+
+}  // namespace
+}  // namespace fenced_store
