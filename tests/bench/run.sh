@@ -5,7 +5,7 @@
 #     sh tests/bench/run.sh --quick loopback work one repetition of two scenarios, to see that it works
 #
 # Scenarios: loopback rtt faults threads contention work watchdog. Options: --quick, --no-peers.
-# Leaves build/bench/results.json and build/bench/results.svg.
+# Leaves build/bench/results.json and build/bench/results.svg; pictures/make.sh --results makes the README's of it.
 #
 # Peers are measured where they are found: redis-plus-plus by CMake (CMAKE_PREFIX_PATH), redis-py from Debian,
 # node-redlock from npm where node and npm are installed.
@@ -49,5 +49,5 @@ commit=$(git describe --always --dirty 2>/dev/null) || commit=unknown
 echo "measure: commit $commit, $(uptime | sed 's/.*load/load/')"
 status=0
 "$build/tests/bench/redlock_bench" --json "$build/results.json" --commit "$commit" "$@" || status=$?
-[ "$status" -ne 0 ] || python3 "$here/chart.py" "$build/results.json" "$build/results.svg"
+[ "$status" -ne 0 ] || python3 -B "$here/pictures/benchmarks.py" "$build/results.json" "$build/results.svg"
 exit "$status"

@@ -1,0 +1,62 @@
+#!/bin/sh
+# sh tests/bench/pictures/make.sh: makes the README's pictures anew, timeline.svg and benchmarks.svg, each from
+# the figures beside it.
+#
+#     sh tests/bench/pictures/make.sh                  from the figures as they are: a moment
+#     sh tests/bench/pictures/make.sh --check          changes nothing: are the pictures what the figures make?
+#     sh tests/bench/pictures/make.sh --record         records timeline.json anew first: a build and some seconds
+#     sh tests/bench/pictures/make.sh --results FILE   first takes FILE for benchmarks.json: the
+#                                                      build/bench/results.json of a whole tests/bench/run.sh
+set -eu
+unset CDPATH
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+cd -- "$here/../../.."
+
+draw() {
+    for picture in timeline benchmarks; do
+        python3 -B "$here/$picture.py" "$here/$picture.json" "$1/$picture.svg"
+    done
+}
+
+check() {
+    made=$(mktemp -d)
+    trap 'rm -rf "$made"' EXIT
+    draw "$made"
+    for picture in timeline benchmarks; do
+        python3 -c 'import sys, xml.etree.ElementTree as xml; xml.parse(sys.argv[1])' "$here/$picture.svg"
+        cmp "$made/$picture.svg" "$here/$picture.svg"
+    done
+}
+
+record() {
+    build=build/bench
+    log=$build.log
+    mkdir -p "$build"
+    sh cmake/install-packages.sh build run
+    echo "build: $build"
+    {
+        cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREDLOCK_BUILD_BENCHMARKS=ON \
+            -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF &&
+            cmake --build "$build" --target redlock_bench_timeline
+    } >"$log" 2>&1 || {
+        cat "$log" >&2
+        exit 1
+    }
+    echo "record: tests/bench/pictures/timeline.json"
+    "$build/tests/bench/redlock_bench_timeline" "$here/timeline.json"
+}
+
+case $#${1-} in
+0) ;;
+1--check)
+    check
+    exit
+    ;;
+1--record) record ;;
+2--results) cp -- "$2" "$here/benchmarks.json" ;;
+*)
+    echo "usage: make.sh [--check | --record | --results FILE]" >&2
+    exit 2
+    ;;
+esac
+draw "$here"
