@@ -1,15 +1,9 @@
-// The one file that knows hiredis. It gets a connected socket, parses replies and says what broke; sockets
-// are made and written here, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(),
-// and connects to a name without a bound in time.
 #include "connection.hpp"
 
-#include <fcntl.h>
-#include <hiredis/hiredis.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include "socket.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -19,111 +13,8 @@
 #include <utility>
 
 namespace redlock {
-namespace {
 
 using wire::Reply;
-
-#if !defined(MSG_NOSIGNAL)
-constexpr int MSG_NOSIGNAL = 0;  // macOS: SO_NOSIGPIPE on the socket does it
-#endif
-
-// ---- Callbacks: hiredis parses into the one Reply of the connection, and nothing is allocated for it.
-
-Reply* target(const redisReadTask* task) {
-    return static_cast<Reply*>(task->privdata);
-}
-
-void* parse_string(const redisReadTask* task, char* text, size_t length) {
-    auto* const reply = target(task);
-    reply->text.assign(text, length);
-    reply->kind = task->type == REDIS_REPLY_STATUS  ? Reply::Kind::status
-                  : task->type == REDIS_REPLY_ERROR ? Reply::Kind::error
-                                                    : Reply::Kind::text;
-    return reply;
-}
-
-void* parse_integer(const redisReadTask* task, long long value) {
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::integer;
-    reply->text.clear();
-    reply->integer = value;
-    return reply;
-}
-
-void* parse_nil(const redisReadTask* task) {
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::nil;
-    reply->text.clear();
-    return reply;
-}
-
-/// No command of ours is answered by an array: a server that announces a milliard elements gets none.
-template <class Count>
-void* refuse_array(const redisReadTask*, Count) {
-    return nullptr;
-}
-
-void keep_object(void*) {}
-
-redisReplyObjectFunctions* parser() {
-    static redisReplyObjectFunctions functions = [] {
-        redisReplyObjectFunctions f{};
-        f.createString = parse_string;
-        f.createArray = refuse_array;
-        f.createInteger = parse_integer;
-        f.createNil = parse_nil;
-        f.freeObject = keep_object;
-        return f;
-    }();
-    return &functions;
-}
-
-int socket_error(int fd) {
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
-    return error;
-}
-
-std::string words_of(int error) {
-    return std::error_code{error, std::generic_category()}.message();
-}
-
-/// A socket that is non-blocking, closed on exec and raises no SIGPIPE; -1 if there is none to be had.
-int open_socket(int family) {
-#if defined(SOCK_CLOEXEC)
-    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return fd;
-#else
-    const int fd = ::socket(family, SOCK_STREAM, 0);
-    if (fd < 0) return fd;
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-#endif
-    const int on = 1;
-    if (family != AF_UNIX) {
-        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
-#if defined(SO_NOSIGPIPE)
-    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
-    return fd;
-}
-
-/// The value of a line of INFO; empty if there is no such line.
-std::string_view line_of_info(std::string_view info, std::string_view name) {
-    const auto begin = info.find(name);
-    if (begin == info.npos) return {};
-    const auto rest = info.substr(begin + name.size());
-    return rest.substr(0, rest.find_first_of("\r\n"));
-}
-
-}  // namespace
-
-void Connection::FreeContext::operator()(redisContext* context) const noexcept {
-    redisFree(context);
-}
 
 Connection::Connection(const Endpoint& endpoint, const TlsContext* tls,
                        std::shared_ptr<Resolution> resolution, std::size_t first_address,
@@ -143,7 +34,7 @@ Connection::~Connection() = default;
 
 int Connection::fd() const noexcept {
     if (state_ == State::resolving) return resolution_->fd();
-    return context_ ? context_->fd : -1;
+    return parser_ ? parser_->fd() : -1;
 }
 
 short Connection::events() const noexcept {
@@ -183,13 +74,7 @@ bool Connection::connect_to(const Address& address) {
         detail_ = words_of(errno);
         return false;
     }
-    context_.reset(redisConnectFd(fd));
-    if (!context_) {
-        ::close(fd);
-        throw std::bad_alloc{};
-    }
-    context_->reader->fn = parser();
-    context_->reader->privdata = &incoming_;
+    parser_.emplace(fd, incoming_);
     state_ = State::connecting;
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) {
         connected();
@@ -201,9 +86,9 @@ bool Connection::connect_to(const Address& address) {
 }
 
 void Connection::finish_connecting() {
-    pollfd writable{context_->fd, POLLOUT, 0};
+    pollfd writable{parser_->fd(), POLLOUT, 0};
     if (::poll(&writable, 1, 0) <= 0) return;
-    if (const int error = socket_error(context_->fd); error != 0) {
+    if (const int error = socket_error(parser_->fd()); error != 0) {
         detail_ = words_of(error);
         return connect();
     }
@@ -211,12 +96,8 @@ void Connection::finish_connecting() {
 }
 
 void Connection::connected() {
-    const int fd = context_->fd;
     // From here on the socket blocks, for wait_for_more(); all else says MSG_DONTWAIT.
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    const auto wait = std::chrono::microseconds{longest_wait_}.count();
-    const timeval longest{.tv_sec = wait / 1'000'000, .tv_usec = wait % 1'000'000};
-    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+    make_blocking(parser_->fd(), longest_wait_ / 2);
     if (!tls_context_) return greet();
     state_ = State::securing;
     tls_ = std::make_unique<TlsSession>(*tls_context_);
@@ -267,10 +148,10 @@ void Connection::identify_for(const Command& command) {
 /// Whether the reply to a step of the greeting lets us in. A user that may not PING is let in all the same:
 /// the refusal, too, shows that the server answers.
 bool Connection::introduces(const Reply& reply) {
-    if (step_ == Step::server) run_id_ = line_of_info(reply.text, "run_id:");
+    if (step_ == Step::server) run_id_ = wire::line_of_info(reply.text, "run_id:");
     if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
     if (step_ == Step::replication)
-        return reply.kind == Reply::Kind::text && line_of_info(reply.text, "role:") == "master";
+        return reply.kind == Reply::Kind::text && wire::line_of_info(reply.text, "role:") == "master";
     return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
 }
 
@@ -334,6 +215,18 @@ void Connection::send_all(std::span<const Command> commands) {
     flush();
 }
 
+void Connection::ask(std::span<const std::string_view> words) {
+    parser_->admit_lists();
+    awaited_ = 1;
+    answers_.resize(std::max(answers_.size(), awaited_));
+    last_script_ = nullptr;
+    answer_by_sha1_ = false;
+    used_ = true;
+    wire::append(outgoing(), words);
+    ++owed_;
+    flush();
+}
+
 bool Connection::knows_script_of(const Command& command) const noexcept {
     const auto* const script = wire::script_of(command, recipient());
     return script && known_[wire::number_of(script)];
@@ -358,8 +251,8 @@ void Connection::flush() {
         plain_out_.clear();
     }
     while (written_ < out_.size()) {
-        const auto sent =
-            ::send(context_->fd, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const auto sent = ::send(parser_->fd(), out_.data() + written_, out_.size() - written_,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (sent < 0) {
@@ -379,14 +272,14 @@ void Connection::read(int flags) {
     while (!broken() && parse_reply()) take_reply();
     // More than any reply of ours needs: a server that streams without an end must not fill our memory.
     constexpr std::size_t most_unparsed = 65'536;
-    if (!broken() && context_->reader->len - context_->reader->pos > most_unparsed)
+    if (!broken() && parser_->unparsed() > most_unparsed)
         break_off(Errc::unexpected_reply, "a reply without an end");
 }
 
 /// Hands hiredis what has come in; false when there is nothing new to parse.
 bool Connection::receive(int flags) {
     std::array<char, 16'384> bytes;
-    const auto length = ::recv(context_->fd, bytes.data(), bytes.size(), flags);
+    const auto length = ::recv(parser_->fd(), bytes.data(), bytes.size(), flags);
     if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
     if (length <= 0) {
         break_off(Errc::connection_failed, length == 0 ? "closed by the server" : words_of(errno));
@@ -410,18 +303,15 @@ bool Connection::decrypt(std::string_view cipher) {
 }
 
 bool Connection::feed(std::string_view plain) {
-    return redisReaderFeed(context_->reader, plain.data(), plain.size()) == REDIS_OK;
+    return parser_->feed(plain);
 }
 
 /// Parses one more reply out of what was read; false while it is not complete.
 bool Connection::parse_reply() {
-    incoming_.kind = Reply::Kind::none;
-    void* parsed = nullptr;
-    if (redisGetReplyFromReader(context_.get(), &parsed) != REDIS_OK) {
+    const auto progress = parser_->next();
+    if (progress == ReplyParser::Progress::nonsense)
         break_off(Errc::unexpected_reply, "not an answer in the Redis protocol");
-        return false;
-    }
-    return parsed != nullptr;
+    return progress == ReplyParser::Progress::complete;
 }
 
 void Connection::take_reply() {
@@ -439,7 +329,7 @@ void Connection::take_reply() {
 
 bool Connection::gone_stale() const noexcept {
     char byte = 0;
-    const auto seen = ::recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const auto seen = ::recv(parser_->fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
@@ -447,9 +337,8 @@ void Connection::break_off(Errc cause, std::string detail) {
     state_ = State::broken;
     cause_ = cause;
     detail_ = std::move(detail);
-    const linger none{.l_onoff = 1, .l_linger = 0};
-    if (context_) ::setsockopt(context_->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    context_.reset();
+    if (parser_) drop_unsent(parser_->fd());
+    parser_.reset();
 }
 
 }  // namespace redlock

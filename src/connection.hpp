@@ -1,4 +1,4 @@
-// One connection to one node: hiredis on a non-blocking socket of our own.
+// One connection to one node: a socket of our own, and hiredis to parse what comes in.
 //
 // A connection owes a counted number of replies and gives them back in the order of the commands, so that no
 // reply is ever taken for another command's (rule D1): only the replies to what was sent last can become
@@ -15,6 +15,7 @@
 #include <redlock/nodes.hpp>
 
 #include "reply.hpp"
+#include "reply_parser.hpp"
 #include "request.hpp"
 #include "resolution.hpp"
 #include "tls.hpp"
@@ -25,13 +26,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
-
-struct redisContext;
 
 namespace redlock {
 
@@ -55,8 +55,9 @@ public:
     /// Goes on as far as the socket allows: connects, greets, writes, reads.
     void advance();
 
-    /// When ready: reads what comes next, for which it waits `longest_wait` at most; a signal ends the wait.
-    /// One system call in place of the two of poll() and read, for who waits for nobody else meanwhile.
+    /// When ready: reads what comes next, for which it waits half of `longest_wait`, and up to two of the
+    /// kernel's ticks (10 ms each at most) longer; a signal ends the wait. One system call in place of the
+    /// two of poll() and read, for who waits for nobody else meanwhile.
     void wait_for_more();
 
     State state() const noexcept { return state_; }
@@ -105,6 +106,10 @@ public:
     bool scripted() const noexcept { return last_script_ != nullptr; }
     void send_whole(const Command& command);
 
+    /// Sends a command of plain words that is none of a lock's: see Inquiry. From then on a list of up to 16
+    /// texts and numbers is a reply, too.
+    void ask(std::span<const std::string_view> words);
+
     /// The reply to the last command sent, once it is there.
     const wire::Reply* answer() const noexcept { return answers().empty() ? nullptr : answers_.data(); }
 
@@ -140,9 +145,6 @@ public:
 
 private:
     enum class Step : std::uint8_t { auth, select, ping, server, replication, done };
-    struct FreeContext {
-        void operator()(redisContext* context) const noexcept;
-    };
 
     void connect();
     bool connect_to(const Address& address);
@@ -173,7 +175,6 @@ private:
     Clock::time_point begun_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
-    std::unique_ptr<redisContext, FreeContext> context_;
     State state_ = State::resolving;
     Step step_ = Step::auth;
     bool was_ready_ = false;
@@ -185,7 +186,8 @@ private:
     std::string plain_out_{};  // with TLS: what is not yet in out_
     std::string plain_in_{};
 
-    wire::Reply incoming_{};              // what hiredis parses into
+    wire::Reply incoming_{};  // what parser_ parses into
+    std::optional<ReplyParser> parser_{};
     std::vector<wire::Reply> answers_{};  // room for those awaited, kept for the next
     std::size_t awaited_ = 0;             // how many of the replies, the last ones, are answers
     bool used_ = false;

@@ -51,6 +51,13 @@ Judgement judge(const Command& command, const Reply& reply, bool scripted) noexc
     return {Vote::unknown, Errc::unexpected_reply};
 }
 
+std::string_view line_of_info(std::string_view info, std::string_view name) noexcept {
+    const auto begin = info.find(name);
+    if (begin == info.npos) return {};
+    const auto rest = info.substr(begin + name.size());
+    return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
 std::string printable(std::string_view words) {
     constexpr std::size_t longest = 120;
     std::string result{words.substr(0, longest)};

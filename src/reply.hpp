@@ -12,10 +12,10 @@ namespace redlock::wire {
 
 /// One reply of a server. Reused for the next, so that its text needs no memory of its own each time.
 struct Reply {
-    enum class Kind : std::uint8_t { none, status, error, nil, integer, text };
+    enum class Kind : std::uint8_t { none, status, error, nil, integer, text, list };
     Kind kind = Kind::none;
     long long integer = 0;
-    std::string text{};
+    std::string text{};  ///< of a list: its elements, one a line
 
     /// The first word alone tells errors apart: the rest differs between servers (rule D6).
     std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
@@ -39,6 +39,9 @@ struct Judgement {
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
 /// and 0 answer a script, or a count where that was asked for; all else is unknown (rule A7).
 Judgement judge(const Command& command, const Reply& reply, bool scripted) noexcept;
+
+/// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.
+std::string_view line_of_info(std::string_view info, std::string_view name) noexcept;
 
 /// A server's words for a report: one line, printable, not too long.
 std::string printable(std::string_view words);

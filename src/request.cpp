@@ -63,16 +63,6 @@ Resources resources_of(const Command& command) noexcept {
     return std::visit([](const auto& it) { return it.resources; }, command);
 }
 
-/// In braces is what Redis Cluster hashes: the counter stays with its resource.
-std::string counter_of(std::string_view resource, std::string_view run_id) {
-    const auto open = resource.find('{');
-    const auto close = resource.find('}', open == resource.npos ? open : open + 1);
-    const bool tagged = close != resource.npos && close > open + 1;
-    std::string name{tagged ? "" : "{"};
-    name.append(resource).append(tagged ? ":fence:" : "}:fence:").append(run_id);
-    return name;
-}
-
 /// Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
 /// smaller ones can still be given.
 std::chrono::milliseconds expiry_of_counters(const Recipient& recipient) noexcept {
@@ -93,8 +83,7 @@ void append_script(std::string& out, const Command& command, const Recipient& re
     std::vector<std::string> own;
     if (counts(command))
         for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
-    if (!erases && recipient.quarantine > 0ms)
-        own.push_back("redlock:since:" + std::string{recipient.run_id});
+    if (!erases && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));
 
     const Digits keys{static_cast<long long>(resources.size() + own.size())};
     const Digits number{amount_in(command)};
@@ -112,6 +101,19 @@ void append_script(std::string& out, const Command& command, const Recipient& re
 }
 
 }  // namespace
+
+std::string counter_of(std::string_view resource, std::string_view run_id) {
+    const auto open = resource.find('{');
+    const auto close = resource.find('}', open == resource.npos ? open : open + 1);
+    const bool tagged = close != resource.npos && close > open + 1;
+    std::string name{tagged ? "" : "{"};
+    name.append(resource).append(tagged ? ":fence:" : "}:fence:").append(run_id);
+    return name;
+}
+
+std::string marker_of(std::string_view run_id) {
+    return "redlock:since:" + std::string{run_id};
+}
 
 bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     return counts(command) ||

@@ -31,6 +31,13 @@ std::chrono::milliseconds ttl_of(const Command& command) noexcept;
 /// The value that signs `command`.
 std::string_view owner_of(const Command& command) noexcept;
 
+/// The key that counts the holders of `resource` on that run of a server. In braces is what Redis Cluster
+/// hashes: the counter stays with its resource.
+std::string counter_of(std::string_view resource, std::string_view run_id);
+
+/// The key that tells since when that run of a server has had its data, in microseconds of its wall clock.
+std::string marker_of(std::string_view run_id);
+
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
     whole,   ///< EVAL with the text: works everywhere

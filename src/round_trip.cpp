@@ -189,11 +189,13 @@ void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::str
 // ---- Waiting
 
 /// The short way to an answer that comes at once, as it mostly does: what is read is this node's, and nobody
-/// else's reply is missed meanwhile. Where it does not come, await() goes on by the clock.
+/// else's reply is missed meanwhile. Where it does not come, await() goes on by the clock, which is finer
+/// than the ticks that this wait is counted in.
 void RoundTrip::wait_for(std::size_t node) {
+    using namespace std::chrono_literals;
     auto& exchange = exchanges_[node];
-    if (exchange.stage != Exchange::Stage::sent) return;
-    // The connection waits for a whole budget: only right after the start is that not too long.
+    if (exchange.stage != Exchange::Stage::sent || node_timeout_ < 20ms) return;
+    // The connection waits for a share of the whole budget: only right after the start is that not too long.
     const auto whole_budget = exchange.deadline - node_timeout_ + node_timeout_ / 50;
     if (open() > 1 || boot_clock().now() >= whole_budget) return;
     exchange.connection->wait_for_more();

@@ -1,0 +1,153 @@
+// The one file that knows hiredis. It gets a connected socket and parses replies; sockets are made and
+// written elsewhere, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and
+// connects to a name without a bound in time.
+#include "reply_parser.hpp"
+
+#include <hiredis/hiredis.h>
+#include <unistd.h>
+
+#include <new>
+#include <string>
+
+namespace redlock {
+namespace {
+
+using wire::Reply;
+
+// ---- Callbacks: hiredis parses into the one Reply of the connection, and nothing is allocated for it.
+
+Reply* target(const redisReadTask* task) {
+    return static_cast<Reply*>(task->privdata);
+}
+
+void* parse_string(const redisReadTask* task, char* text, size_t length) {
+    auto* const reply = target(task);
+    reply->text.assign(text, length);
+    reply->kind = task->type == REDIS_REPLY_STATUS  ? Reply::Kind::status
+                  : task->type == REDIS_REPLY_ERROR ? Reply::Kind::error
+                                                    : Reply::Kind::text;
+    return reply;
+}
+
+void* parse_integer(const redisReadTask* task, long long value) {
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::integer;
+    reply->text.clear();
+    reply->integer = value;
+    return reply;
+}
+
+void* parse_nil(const redisReadTask* task) {
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::nil;
+    reply->text.clear();
+    return reply;
+}
+
+/// No command of ours is answered by an array: a server that announces a milliard elements gets none.
+template <class Count>
+void* refuse_array(const redisReadTask*, Count) {
+    return nullptr;
+}
+
+void keep_object(void*) {}
+
+redisReplyObjectFunctions* parser() {
+    static redisReplyObjectFunctions functions = [] {
+        redisReplyObjectFunctions f{};
+        f.createString = parse_string;
+        f.createArray = refuse_array;
+        f.createInteger = parse_integer;
+        f.createNil = parse_nil;
+        f.freeObject = keep_object;
+        return f;
+    }();
+    return &functions;
+}
+
+// ---- The same for an inquiry, which may be answered by a short flat list.
+
+constexpr std::size_t most_elements = 16;
+
+/// Elements come one by one, perhaps with reads between them, when the kind is forgotten.
+void* add_element(const redisReadTask* task, std::string_view element) {
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::list;
+    if (task->idx > 0) reply->text += '\n';
+    reply->text.append(element);
+    return reply;
+}
+
+void* parse_string_or_element(const redisReadTask* task, char* text, size_t length) {
+    return task->parent ? add_element(task, {text, length}) : parse_string(task, text, length);
+}
+
+void* parse_integer_or_element(const redisReadTask* task, long long value) {
+    return task->parent ? add_element(task, std::to_string(value)) : parse_integer(task, value);
+}
+
+void* parse_nil_or_element(const redisReadTask* task) {
+    return task->parent ? add_element(task, {}) : parse_nil(task);
+}
+
+template <class Count>
+void* begin_list(const redisReadTask* task, Count count) {
+    if (task->parent || static_cast<std::size_t>(count) > most_elements) return nullptr;
+    auto* const reply = target(task);
+    reply->kind = Reply::Kind::list;
+    reply->text.clear();
+    return reply;
+}
+
+redisReplyObjectFunctions* parser_of_lists() {
+    static redisReplyObjectFunctions functions = [] {
+        redisReplyObjectFunctions f{};
+        f.createString = parse_string_or_element;
+        f.createArray = begin_list;
+        f.createInteger = parse_integer_or_element;
+        f.createNil = parse_nil_or_element;
+        f.freeObject = keep_object;
+        return f;
+    }();
+    return &functions;
+}
+
+}  // namespace
+
+void ReplyParser::FreeContext::operator()(redisContext* context) const noexcept {
+    redisFree(context);
+}
+
+ReplyParser::ReplyParser(int fd, Reply& reply) : context_(redisConnectFd(fd)), reply_(reply) {
+    if (!context_) {
+        ::close(fd);
+        throw std::bad_alloc{};
+    }
+    context_->reader->fn = parser();
+    context_->reader->privdata = &reply_;
+}
+
+int ReplyParser::fd() const noexcept {
+    return context_->fd;
+}
+
+void ReplyParser::admit_lists() noexcept {
+    context_->reader->fn = parser_of_lists();
+}
+
+bool ReplyParser::feed(std::string_view bytes) {
+    return redisReaderFeed(context_->reader, bytes.data(), bytes.size()) == REDIS_OK;
+}
+
+ReplyParser::Progress ReplyParser::next() {
+    reply_.kind = Reply::Kind::none;
+    void* parsed = nullptr;
+    if (redisGetReplyFromReader(context_.get(), &parsed) != REDIS_OK) return Progress::nonsense;
+    return parsed != nullptr ? Progress::complete : Progress::incomplete;
+}
+
+std::size_t ReplyParser::unparsed() const noexcept {
+    return context_->reader->len - context_->reader->pos;
+}
+
+}  // namespace redlock

@@ -1,0 +1,56 @@
+#include "socket.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace redlock {
+
+int socket_error(int fd) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+    return error;
+}
+
+std::string words_of(int error) {
+    return std::error_code{error, std::generic_category()}.message();
+}
+
+int open_socket(int family) {
+#if defined(SOCK_CLOEXEC)
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return fd;
+#else
+    const int fd = ::socket(family, SOCK_STREAM, 0);
+    if (fd < 0) return fd;
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+#endif
+    const int on = 1;
+    if (family != AF_UNIX) {
+        ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+#if defined(SO_NOSIGPIPE)
+    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    return fd;
+}
+
+void make_blocking(int fd, std::chrono::milliseconds longest) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    const auto wait = std::chrono::microseconds{longest}.count();
+    const timeval most{.tv_sec = wait / 1'000'000, .tv_usec = wait % 1'000'000};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+}
+
+void drop_unsent(int fd) {
+    const linger none{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+}  // namespace redlock

@@ -1,0 +1,29 @@
+// The few words that sockets are spoken to with, the same on every system.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <string>
+
+#if !defined(MSG_NOSIGNAL)
+#define MSG_NOSIGNAL 0  // macOS: SO_NOSIGPIPE on the socket does it
+#endif
+
+namespace redlock {
+
+/// A socket that is non-blocking, closed on exec and raises no SIGPIPE; -1 if there is none to be had.
+int open_socket(int family);
+
+/// From now on it blocks, reading for `longest` at most.
+void make_blocking(int fd, std::chrono::milliseconds longest);
+
+/// What went wrong on it; 0 if nothing did.
+int socket_error(int fd);
+
+/// Closing it will not send what the kernel still has to send.
+void drop_unsent(int fd);
+
+std::string words_of(int error);
+
+}  // namespace redlock
