@@ -2,10 +2,37 @@
 #
 # hiredis installs a CMake config from 1.0 on, Debian 12 ships 0.14.1 without one, and the configs of some
 # releases look for things of their own: header and library are looked for here, the same way for all of
-# them. Sets hiredis_FOUND and hiredis_VERSION. This file is installed with redlock, whose config uses it.
+# them. A config is taken where the caller's places (CMAKE_PREFIX_PATH, a toolchain) have nothing else, or where
+# the caller asks for it, by hiredis_DIR or as package managers do by CMAKE_FIND_PACKAGE_PREFER_CONFIG.
+# Sets hiredis_FOUND and hiredis_VERSION. This file is installed with redlock, whose config uses it.
 
 if(TARGET hiredis::hiredis)  # from an earlier call, or the project around us builds its own
     set(hiredis_FOUND TRUE)
+    return()
+endif()
+
+# Configs of 1.x refuse who asks for 0.14 or later, and a find_package() in here inherits what was asked for: the
+# version is forgotten while looking for a config, and compared afterwards.
+function(hiredis_find_config)
+    unset(hiredis_FIND_VERSION)
+    unset(hiredis_FIND_VERSION_COMPLETE)
+    find_package(hiredis CONFIG QUIET ${ARGN})
+    set(hiredis_CONFIG "${hiredis_CONFIG}" PARENT_SCOPE)
+    set(hiredis_VERSION "${hiredis_VERSION}" PARENT_SCOPE)
+endfunction()
+
+set(hiredis_callers_places NO_CMAKE_SYSTEM_PATH NO_SYSTEM_ENVIRONMENT_PATH)
+if(NOT hiredis_DIR AND NOT CMAKE_FIND_PACKAGE_PREFER_CONFIG)
+    find_path(hiredis_INCLUDE_DIR hiredis/hiredis.h ${hiredis_callers_places})
+    find_library(hiredis_LIBRARY hiredis ${hiredis_callers_places})
+endif()
+if(NOT hiredis_INCLUDE_DIR OR NOT hiredis_LIBRARY)
+    hiredis_find_config(${hiredis_callers_places})
+endif()
+unset(hiredis_callers_places)
+if(TARGET hiredis::hiredis)
+    include(FindPackageHandleStandardArgs)
+    find_package_handle_standard_args(hiredis REQUIRED_VARS hiredis_CONFIG VERSION_VAR hiredis_VERSION)
     return()
 endif()
 

@@ -1,0 +1,97 @@
+# What `cpack` makes of an installation in /usr: three Debian packages, split as Debian does. Included where
+# REDLOCK_DEBIAN_PACKAGES is on, see cmake/make-packages.sh; what belongs to which of them says cmake/install.cmake.
+if(NOT REDLOCK_INSTALL OR NOT BUILD_SHARED_LIBS)
+    message(FATAL_ERROR "REDLOCK_DEBIAN_PACKAGES is ON: it needs REDLOCK_INSTALL=ON and BUILD_SHARED_LIBS=ON")
+endif()
+
+get_target_property(soversion redlock SOVERSION)
+set(runtime_package "libredlock${soversion}")
+set(revision 1)
+set(same_version "= ${PROJECT_VERSION}-${revision}")
+set(development_needs "${runtime_package} (${same_version}), libhiredis-dev")
+if(redlock_has_tls)
+    string(APPEND development_needs ", libssl-dev")
+endif()
+
+# The static library, of the same objects: who wants it says -static, and pkg-config --static knows the rest.
+add_library(redlock_archive STATIC $<TARGET_OBJECTS:redlock>)
+set_target_properties(redlock_archive PROPERTIES OUTPUT_NAME redlock LINKER_LANGUAGE CXX)
+install(TARGETS redlock_archive ARCHIVE COMPONENT development)
+
+# Each package has a licence and a changelog; make-packages.sh may be told who makes it, as Debian's tools are.
+set(maintainer_name "The redlock authors")
+set(maintainer_address "redlock@localhost")
+if(DEFINED ENV{DEBFULLNAME})
+    set(maintainer_name "$ENV{DEBFULLNAME}")
+endif()
+if(DEFINED ENV{DEBEMAIL})
+    set(maintainer_address "$ENV{DEBEMAIL}")
+endif()
+set(maintainer "${maintainer_name} <${maintainer_address}>")
+string(TIMESTAMP packaged_at "%a, %d %b %Y %H:%M:%S +0000" UTC)  # or SOURCE_DATE_EPOCH, where it is set
+configure_file(cmake/changelog.Debian.in changelog.Debian @ONLY)
+
+# debian_package(COMPONENT NAME SECTION DEPENDS SUMMARY DESCRIPTION)
+function(debian_package component name section depends summary description)
+    set(documents "${CMAKE_INSTALL_DATAROOTDIR}/doc/${name}")
+    install(FILES LICENSE DESTINATION "${documents}" RENAME copyright COMPONENT ${component})
+    install(FILES CHANGELOG.md DESTINATION "${documents}" RENAME changelog COMPONENT ${component})
+    install(FILES "${PROJECT_BINARY_DIR}/changelog.Debian" DESTINATION "${documents}" COMPONENT ${component})
+    string(TOUPPER ${component} upper)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_NAME "${name}" PARENT_SCOPE)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION "${section}" PARENT_SCOPE)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
+    set(CPACK_DEBIAN_${upper}_DESCRIPTION "${summary}\n${description}" PARENT_SCOPE)
+    list(APPEND CPACK_COMPONENTS_ALL ${component})
+    set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} PARENT_SCOPE)
+endfunction()
+
+set(about
+"Redlock is the algorithm of the page \"Distributed Locks with Redis\": a
+lock that N independent Redis masters grant by majority, so that a minority
+of them may be down, frozen or cut off.
+.
+"
+)
+debian_package(
+    runtime "${runtime_package}" libs "" "distributed locks with Redis - shared library"
+    "${about}This package holds the library that programs run with."
+)
+debian_package(
+    development libredlock-dev libdevel "${development_needs}" "distributed locks with Redis - development files"
+    "${about}This package holds the headers of C++20, the library to link, the CMake
+package and the pkg-config file."
+)
+if(TARGET redlock_tool)
+    # It uses more of the library than the headers show: only the one of its own build will do.
+    debian_package(
+        tool redlock database "${runtime_package} (${same_version})" "run a command while holding a distributed lock"
+        "${about}The command redlock runs others under such a lock, takes and gives locks in
+scripts, tells who holds one, checks the nodes and measures them."
+    )
+endif()
+
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each has its own
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}")
+set(CPACK_PACKAGING_INSTALL_PREFIX "${CMAKE_INSTALL_PREFIX}")
+set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/compress_documents.cmake")
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${revision})
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${maintainer}")
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# What the library needs says dpkg-shlibdeps; what needs the library learns it from the shlibs file. While the
+# version is 0.x a patch may add symbols: at least the version that was built against.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+file(WRITE "${PROJECT_BINARY_DIR}/triggers" "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/triggers")
+include(CPack)

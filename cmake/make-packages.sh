@@ -1,0 +1,38 @@
+#!/bin/sh
+# sh cmake/make-packages.sh [DIRECTORY]: installs what is missing, builds, and leaves the Debian packages in DIRECTORY
+# (build/packages): libredlock0.1, libredlock-dev and redlock, for the Debian it runs on.
+#
+# DEBFULLNAME and DEBEMAIL say who makes them.
+set -eu
+unset CDPATH
+umask 022 # what is packed is for everybody to read
+cd -- "$(dirname -- "$0")/.."
+build=${1:-build/packages}
+mkdir -p "$build"
+build=$(cd -- "$build" && pwd)
+log=$build/log
+rm -f "$build"/*.deb
+
+logged() {
+    "$@" >>"$log" 2>&1 || {
+        cat "$log" >&2
+        exit 1
+    }
+}
+
+sh cmake/install-packages.sh build package
+: >"$log"
+
+# Debian's flags of hardening; how far to optimise says the preset.
+CXXFLAGS="$(DEB_BUILD_MAINT_OPTIONS=hardening=+all DEB_CXXFLAGS_MAINT_STRIP='-g -O2' dpkg-buildflags --get CXXFLAGS)"
+CXXFLAGS="$CXXFLAGS $(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get CPPFLAGS)"
+LDFLAGS="$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get LDFLAGS)"
+
+echo "configure: $build"
+logged cmake --preset packages -B "$build" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_SHARED_LINKER_FLAGS="$LDFLAGS" \
+    -DCMAKE_EXE_LINKER_FLAGS="$LDFLAGS"
+echo "build: $build"
+logged cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
+echo "pack: $build"
+logged cpack --config "$build/CPackConfig.cmake"
+ls "$build"/*.deb

@@ -1,0 +1,22 @@
+# The target `reference`: the headers and the README as pages to browse, build/<preset>/reference/html. A comment that
+# doxygen cannot make sense of is an error.
+find_package(Doxygen QUIET)
+if(NOT DOXYGEN_FOUND)
+    return()
+endif()
+
+set(DOXYGEN_OUTPUT_DIRECTORY reference)
+set(DOXYGEN_GENERATE_LATEX NO)
+set(DOXYGEN_HAVE_DOT NO)
+set(DOXYGEN_QUIET YES)
+set(DOXYGEN_WARN_AS_ERROR FAIL_ON_WARNINGS)
+set(DOXYGEN_STRIP_FROM_PATH "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+set(DOXYGEN_STRIP_FROM_INC_PATH "${PROJECT_SOURCE_DIR}/include")
+set(DOXYGEN_USE_MDFILE_AS_MAINPAGE "${PROJECT_SOURCE_DIR}/README.md")
+set(DOXYGEN_EXTRACT_ALL YES)
+set(DOXYGEN_EXCLUDE_SYMBOLS "redlock::detail" "redlock::detail::*")
+set(DOXYGEN_JAVADOC_AUTOBRIEF YES)
+set(DOXYGEN_BUILTIN_STL_SUPPORT YES)
+set(DOXYGEN_SORT_MEMBER_DOCS NO)  # a header is read from the top
+set(DOXYGEN_INPUT_FILTER "${PROJECT_SOURCE_DIR}/cmake/reference_filter.sh")
+doxygen_add_docs(reference README.md include/redlock)
