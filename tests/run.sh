@@ -18,8 +18,8 @@ log=build/$preset.log
 mkdir -p build
 
 case $preset in
-clang) sh cmake/install-packages.sh build run test lint ;;
-*) sh cmake/install-packages.sh build run test ;;
+clang) sh cmake/install-packages.sh build tool run test lint ;;
+*) sh cmake/install-packages.sh build tool run test ;;
 esac
 
 echo "configure: build/$preset"

@@ -1,9 +1,11 @@
 // Randomness as an argument: owners and pauses are drawn from here and from nowhere else.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -33,7 +35,6 @@ public:
         *this = {};
         std::array<std::byte, 20> bytes;
         if (auto error = entropy.fill(bytes)) return error;
-        constexpr std::string_view digits = "0123456789abcdef";
         for (std::size_t i = 0; i < bytes.size(); ++i) {
             const auto byte = std::to_integer<unsigned>(bytes[i]);
             hex_[2 * i] = digits[byte >> 4U];
@@ -43,10 +44,22 @@ public:
         return {};
     }
 
+    /// The one that was written as `hex`; none if that is not 40 hex digits in lower case.
+    static std::optional<Owner> parse(std::string_view hex) noexcept {
+        Owner owner;
+        const bool proper = hex.size() == owner.hex_.size() && hex.find_first_not_of(digits) == hex.npos;
+        if (!proper) return std::nullopt;
+        std::ranges::copy(hex, owner.hex_.begin());
+        owner.length_ = hex.size();
+        return owner;
+    }
+
     std::string_view view() const noexcept { return {hex_.data(), length_}; }
     bool empty() const noexcept { return length_ == 0; }
 
 private:
+    static constexpr std::string_view digits = "0123456789abcdef";
+
     std::array<char, 40> hex_{};
     std::size_t length_ = 0;
 };

@@ -10,7 +10,7 @@ unset CDPATH
 cd -- "$(dirname -- "$0")/../.."
 log=build/torture.log
 mkdir -p build
-sh cmake/install-packages.sh build run test >&2
+sh cmake/install-packages.sh build tool run test >&2
 { cmake --preset release && cmake --build --preset release --target torture; } >"$log" 2>&1 || {
     cat "$log" >&2
     exit 2

@@ -1,0 +1,62 @@
+#include "acquisition.hpp"
+
+#include "signals_blocked.hpp"
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/retry.hpp>
+
+#include <chrono>
+#include <exception>
+#include <stop_token>
+#include <thread>
+
+namespace redlock::tool {
+namespace {
+
+/// For as long as others hold it. The attempts count only where the nodes are to blame.
+Result outlast(Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+    for (;;) {
+        auto result = lock.acquire(stop);
+        if (result || result.error() != Errc::held_by_other) return result;
+        const auto pause = random_pause(arguments.retry_delay, os_entropy());
+        boot_clock().sleep_until(boot_clock().now() + pause, stop);
+    }
+}
+
+Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+    const bool once = arguments.nonblock || arguments.wait == std::chrono::nanoseconds::zero();
+    if (once) return lock.try_acquire();
+    return arguments.wait ? lock.acquire_for(*arguments.wait, stop) : outlast(lock, arguments, stop);
+}
+
+}  // namespace
+
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, Alarm& alarm) {
+    Acquisition acquisition{Result{Errc::cancelled}};
+    std::exception_ptr failure;
+    std::jthread worker;
+    {
+        const SignalsBlocked blocked;
+        worker = std::jthread{[&](const std::stop_token& stop) {
+            try {
+                acquisition.result = acquire_as_told(lock, arguments, stop);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            Alarm::ring(Alarm::finished);
+        }};
+    }
+    for (;;) {
+        const auto event = alarm.wait().value_or(Alarm::loss);
+        if (event == Alarm::finished) break;
+        if (event == Alarm::loss) continue;  // the acquisition is over already, and has told so
+        acquisition.interrupted = event;
+        worker.request_stop();
+    }
+    worker.join();
+    if (failure) std::rethrow_exception(failure);
+    return acquisition;
+}
+
+}  // namespace redlock::tool

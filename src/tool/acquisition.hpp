@@ -1,0 +1,22 @@
+// Acquiring for somebody who may lose patience: by -n, by -w, or by a signal.
+#pragma once
+
+#include "alarm.hpp"
+#include "lock_arguments.hpp"
+
+#include <redlock/lock.hpp>
+#include <redlock/result.hpp>
+
+#include <optional>
+
+namespace redlock::tool {
+
+struct Acquisition {
+    Result result;
+    std::optional<int> interrupted{};  ///< by this signal
+};
+
+/// Acquires in a thread of its own, so that a signal of `alarm` can end it; waits as the arguments say.
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, Alarm& alarm);
+
+}  // namespace redlock::tool

@@ -1,0 +1,80 @@
+#include "alarm.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+namespace redlock::tool {
+namespace {
+
+std::atomic<int> writing_end = -1;
+static_assert(std::atomic<int>::is_always_lock_free);  // a signal handler reads it
+
+}  // namespace
+
+extern "C" {
+static void redlock_tool_on_signal(int signal) {
+    const int error = errno;
+    Alarm::ring(signal);
+    errno = error;
+}
+}
+
+Alarm::Alarm() {
+    if (::pipe(pipe_.data()) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
+    for (const int fd : pipe_) {
+        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+        ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    }
+    writing_end = pipe_[1];
+}
+
+Alarm::~Alarm() {
+    restore_all();
+    writing_end = -1;
+    for (const int fd : pipe_) ::close(fd);
+}
+
+void Alarm::catch_signals(std::initializer_list<int> signals) {
+    for (const int signal : signals) {
+        struct sigaction before {};
+        ::sigaction(signal, nullptr, &before);
+        if (before.sa_handler == SIG_IGN && signal != SIGCHLD) continue;
+        before_.try_emplace(signal, before);
+        struct sigaction ours {};
+        ours.sa_handler = redlock_tool_on_signal;
+        ours.sa_flags = SA_RESTART;
+        ::sigaction(signal, &ours, nullptr);
+    }
+}
+
+void Alarm::restore_all() const noexcept {
+    for (const auto& [signal, before] : before_) ::sigaction(signal, &before, nullptr);
+}
+
+/// A full pipe wakes as well as one byte more would.
+void Alarm::ring(int event) noexcept {
+    const auto byte = static_cast<signed char>(event);
+    [[maybe_unused]] const auto written = ::write(writing_end, &byte, 1);
+}
+
+std::optional<int> Alarm::wait(Clock::time_point deadline) {
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_clock().now()).count();
+        pollfd readable{pipe_[0], POLLIN, 0};
+        constexpr decltype(left) longest = 3'600'000;
+        if (::poll(&readable, 1, static_cast<int>(std::clamp(left, decltype(left){0}, longest))) < 0)
+            continue;
+        signed char byte = 0;
+        if (::read(pipe_[0], &byte, 1) == 1) return byte;
+        if (boot_clock().now() >= deadline) return std::nullopt;
+    }
+}
+
+}  // namespace redlock::tool

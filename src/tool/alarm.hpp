@@ -1,0 +1,45 @@
+// What wakes a thread that waits: signals, and whatever other threads ring for. A pipe to oneself, written by
+// signal handlers, so that nothing that comes between two waits is missed.
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include <array>
+#include <csignal>
+#include <initializer_list>
+#include <map>
+#include <optional>
+
+namespace redlock::tool {
+
+/// One at a time in a process. Signals that it catches are what they were before when it is gone.
+class Alarm {
+public:
+    /// What woke us: the number of a signal, or one of these.
+    static constexpr int finished = 0;  ///< a worker has done its work
+    static constexpr int loss = -1;     ///< the lock was lost
+
+    /// Throws std::system_error where there is no pipe to be had.
+    Alarm();
+    ~Alarm();
+    Alarm(const Alarm&) = delete;
+    Alarm& operator=(const Alarm&) = delete;
+
+    /// Signals that were ignored when the process was started stay ignored (nohup, background jobs of sh).
+    void catch_signals(std::initializer_list<int> signals);
+
+    /// What they did before they were caught: for a child. Safe between fork() and exec().
+    void restore_all() const noexcept;
+
+    /// From any thread or signal handler.
+    static void ring(int event) noexcept;
+
+    /// The next event, for which it waits until `deadline` at most.
+    std::optional<int> wait(Clock::time_point deadline = Clock::never());
+
+private:
+    std::map<int, struct sigaction> before_{};
+    std::array<int, 2> pipe_{-1, -1};
+};
+
+}  // namespace redlock::tool

@@ -1,0 +1,153 @@
+#include "bench.hpp"
+
+#include "bench_report.hpp"
+#include "exit_status.hpp"
+#include "lock_arguments.hpp"
+#include "node_arguments.hpp"
+#include "span.hpp"
+#include "workload.hpp"
+
+#include <redlock/entropy.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Request {
+    NodeArguments nodes{};
+    LeaseArguments lease{};
+    std::chrono::nanoseconds seconds = 5s;
+    std::size_t threads = 1;
+    std::string prefix = "redlock:bench";
+
+    void add_to(CLI::App& app) {
+        add_span(app, "--seconds", seconds, "How long each kind of round is measured (5s)");
+        app.add_option("--threads", threads, "How many acquire at the same time (1)")
+            ->check(CLI::Range(1, 1000));
+        app.add_option("--resource", prefix, "What the names of the resources begin with (redlock:bench)")
+            ->type_name("PREFIX");
+        lease.add_to(app);
+        nodes.add_to(app);
+    }
+};
+
+/// From now on the signals that would end the process wait to be asked for; threads inherit that.
+class Interruption {
+public:
+    Interruption() {
+        ::sigemptyset(&signals_);
+        ::sigaddset(&signals_, SIGINT);
+        ::sigaddset(&signals_, SIGTERM);
+        ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    }
+
+    /// Waits for one; false if none has come within a fifth of a second, or ever.
+    bool wait() {
+        const timespec fifth{.tv_sec = 0, .tv_nsec = 200'000'000};
+        if (!came_ && ::sigtimedwait(&signals_, nullptr, &fifth) > 0) came_ = true;
+        return came_;
+    }
+
+    bool came() const noexcept { return came_; }
+
+private:
+    sigset_t signals_{};
+    bool came_ = false;
+};
+
+/// A line that is written over again and again, and only for eyes.
+class ProgressLine {
+public:
+    explicit ProgressLine(std::string title) : title_(std::move(title)) {}
+    ~ProgressLine() {
+        if (seen_) std::cerr << '\r' << std::string(width_, ' ') << '\r' << std::flush;
+    }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void show(std::uint64_t acquired) {
+        if (!seen_) return;
+        const std::chrono::duration<double> took = boot_clock().now() - start_;
+        const auto rate =
+            static_cast<std::uint64_t>(static_cast<double>(acquired) / std::max(took.count(), 1e-3));
+        auto line =
+            title_ + ": " + std::to_string(acquired) + " acquired, " + std::to_string(rate) + " a second";
+        width_ = std::max(width_, line.size());
+        line.resize(width_, ' ');
+        std::cerr << '\r' << line << std::flush;
+    }
+
+private:
+    const std::string title_;
+    const bool seen_ = ::isatty(STDERR_FILENO) == 1;
+    const Clock::time_point start_ = boot_clock().now();
+    std::size_t width_ = 0;
+};
+
+std::string random_below(const std::string& prefix) {
+    Owner random;
+    if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
+    return prefix + ":" + std::string{random.view()};
+}
+
+Measurement measure(const Request& request, const Workload& workload, Round round, const std::string& title,
+                    Interruption& interruption) {
+    auto options = request.nodes.options();
+    options.round = round;
+    options.max_idle = std::max(options.max_idle, request.threads);
+    RedisNodes nodes{request.nodes.endpoints(), options};
+    check(workload.lock, nodes.node_timeout(), nodes.quarantine());
+    ProgressLine progress{title};
+    const auto end = boot_clock().now() + request.seconds;
+    return run(nodes, workload, [&](std::uint64_t acquired) {
+        progress.show(acquired);
+        return boot_clock().now() < end && !interruption.wait();
+    });
+}
+
+int bench(const Request& request) {
+    if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
+    const Workload workload{.prefix = random_below(request.prefix),
+                            .lock = {.ttl = request.lease.ttl,
+                                     .retry = {.attempts = 1},
+                                     .drift_factor = request.lease.drift_factor},
+                            .threads = request.threads};
+    Interruption interruption;
+    bool acquired = false;
+    for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
+                                       std::pair{Round::all_at_once, "all at once"}}) {
+        if (interruption.came()) break;
+        const auto measurement = measure(request, workload, round, title, interruption);
+        if (round == Round::all_at_once) std::cout << '\n';
+        print(std::cout, title, measurement);
+        std::cout << std::flush;
+        acquired = acquired || measurement.acquire.count() > 0;
+    }
+    return acquired ? 0 : exit_status::no_quorum;
+}
+
+}  // namespace
+
+Subcommand add_bench(CLI::App& app) {
+    auto* const subcommand = app.add_subcommand("bench", "Measure how fast locks are on these nodes");
+    auto request = std::make_shared<Request>();
+    request->add_to(*subcommand);
+    return {subcommand, [request] { return bench(*request); }};
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,13 @@
+// redlock bench: how fast locks are on the user's own nodes, in both kinds of round.
+//
+// Every thread has a random resource of its own, so it meets no lock in use and leaves none behind. Ctrl-C
+// ends it early, and what was measured is printed. Exit status: 0; 69 if nothing could be acquired.
+#pragma once
+
+#include "subcommand.hpp"
+
+namespace redlock::tool {
+
+Subcommand add_bench(CLI::App& app);
+
+}  // namespace redlock::tool

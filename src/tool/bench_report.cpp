@@ -1,0 +1,77 @@
+#include "bench_report.hpp"
+
+#include "span.hpp"
+#include "table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iomanip>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+void add_row(Table& table, const std::string& verb, const LatencyHistogram& latencies) {
+    std::vector<std::string> row{verb};
+    for (const double percent : {50.0, 90.0, 99.0, 99.9})
+        row.push_back(text_of(latencies.percentile(percent)));
+    row.push_back(text_of(latencies.largest()));
+    table.add(std::move(row));
+}
+
+/// As long as its share of the longest; what there is at all is seen.
+std::string stripe(std::uint64_t count, std::uint64_t most) {
+    constexpr std::uint64_t longest = 50;
+    std::string result;
+    if (count > 0) result.append(std::max<std::uint64_t>(count * longest / most, 1), '#');
+    return result;
+}
+
+void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
+    const auto bars = bars_of(latencies);
+    std::uint64_t most = 1;
+    for (const auto& bar : bars) most = std::max(most, bar.count);
+    Table table{{"acquired within", "times", ""}};
+    for (const auto& bar : bars)
+        table.add({text_of(bar.to), std::to_string(bar.count), stripe(bar.count, most)});
+    out << '\n' << table;
+}
+
+}  // namespace
+
+std::vector<Bar> bars_of(const LatencyHistogram& latencies) {
+    std::vector<Bar> bars;
+    std::chrono::nanoseconds from{0};
+    std::uint64_t seen = 0;
+    constexpr std::array<int, 3> steps{1, 2, 5};
+    for (std::chrono::nanoseconds decade = 1us; seen < latencies.count(); decade *= 10)
+        for (const int step : steps) {
+            const auto to = decade * step;
+            const auto count = latencies.between(from, to);
+            const bool inside = (seen > 0 || count > 0) && seen < latencies.count();
+            if (inside) bars.push_back({from, to, count});
+            seen += count;
+            from = to;
+        }
+    return bars;
+}
+
+void print(std::ostream& out, const std::string& title, const Measurement& measurement) {
+    out << title << ": " << measurement.acquire.count() << " times acquired and released in "
+        << text_of(measurement.took) << ", " << std::fixed << std::setprecision(0) << measurement.per_second()
+        << " a second\n\n";
+    if (measurement.acquire.count() > 0) {
+        Table table{{"", "p50", "p90", "p99", "p99.9", "max"}};
+        add_row(table, "acquire", measurement.acquire);
+        add_row(table, "release", measurement.release);
+        out << table;
+        print_histogram(out, measurement.acquire);
+    }
+    for (const auto& [error, count] : measurement.failures)
+        out << "failed: " << error << ", " << count << " times\n";
+    for (const auto& [cause, count] : measurement.node_causes)
+        out << "no vote: " << cause << ", " << count << " times\n";
+}
+
+}  // namespace redlock::tool

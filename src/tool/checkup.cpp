@@ -1,0 +1,138 @@
+#include "checkup.hpp"
+
+#include "probe.hpp"
+#include "request.hpp"
+
+#include <redlock/redis_nodes.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <optional>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+
+Trouble trouble_of(const Answer& answer) {
+    return {answer.cause, answer.detail};
+}
+
+/// The lines of a reply that is a list.
+std::vector<std::string> elements_of(const std::string& text) {
+    std::vector<std::string> elements(1);
+    for (const char c : text)
+        if (c == '\n')
+            elements.emplace_back();
+        else
+            elements.back() += c;
+    return elements;
+}
+
+std::optional<microseconds::rep> number_of(const std::string& text) {
+    microseconds::rep number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+std::optional<microseconds> time_of(const Answer& answer) {
+    const auto elements = elements_of(answer.reply.text);
+    if (!answer || elements.size() != 2) return std::nullopt;
+    const auto seconds = number_of(elements[0]);
+    const auto rest = number_of(elements[1]);
+    if (!seconds || !rest) return std::nullopt;
+    return microseconds{*seconds * 1'000'000 + *rest};
+}
+
+/// One node's part.
+class Checkup {
+public:
+    Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
+        : plan_(plan), inquiry_(endpoint, plan.purpose.node_timeout) {
+        facts_.name = endpoint.name();
+        if (!endpoint.username.empty()) facts_.user = endpoint.username;
+    }
+
+    void run() {
+        facts_.unreachable = trouble_of(inquiry_.connect());
+        if (facts_.unreachable) return;
+        measure_round_trip();
+        read_info();
+        read_config();
+        Probe{inquiry_, plan_}.run(facts_);
+        if (plan_.purpose.quarantine > 0ms) read_marker();
+    }
+
+    /// Half of the round trip has passed since the server read its clock.
+    void read_clock() {
+        if (facts_.unreachable) return;
+        const auto start = boot_clock().now();
+        const auto answer = inquiry_.ask({"TIME"});
+        facts_.clock_trouble = trouble_of(answer);
+        if (const auto time = time_of(answer))
+            facts_.clock_offset = *time - (start + answer.took / 2).time_since_epoch();
+    }
+
+    NodeFacts facts() && { return std::move(facts_); }
+
+private:
+    /// A refusal to PING takes as long as a PONG.
+    void measure_round_trip() {
+        std::array<std::chrono::nanoseconds, 5> times{};
+        for (auto& time : times) time = inquiry_.ask({"PING"}).took;
+        std::ranges::sort(times);
+        facts_.round_trip = times[times.size() / 2];
+    }
+
+    void read_info() {
+        const auto answer = inquiry_.ask({"INFO"});
+        facts_.info_trouble = trouble_of(answer);
+        if (answer) facts_.info = ServerInfo::parse(answer.reply.text);
+    }
+
+    void read_config() {
+        const auto answer = inquiry_.ask({"CONFIG", "GET", "appendfsync"});
+        facts_.config_trouble = trouble_of(answer);
+        if (const auto elements = elements_of(answer.reply.text); answer && elements.size() == 2)
+            facts_.appendfsync = elements[1];
+    }
+
+    void read_marker() {
+        if (facts_.info.run_id.empty()) return;
+        const auto name = wire::marker_of(facts_.info.run_id);
+        const auto marker = inquiry_.ask({"GET", name});
+        const auto now = time_of(inquiry_.ask({"TIME"}));
+        facts_.trials.push_back({"read the marker of the quarantine", name, "+get", trouble_of(marker)});
+        if (!marker || !now) return;
+        facts_.marker.emplace();
+        const auto since = number_of(marker.reply.text);
+        if (!since) return;
+        const auto until = microseconds{*since} + plan_.purpose.quarantine;
+        facts_.marker->placed = true;
+        facts_.marker->left = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - *now), 0ms);
+        facts_.marker->until = std::chrono::system_clock::time_point{until};
+    }
+
+    const CheckupPlan& plan_;
+    Inquiry inquiry_;
+    NodeFacts facts_{};
+};
+
+}  // namespace
+
+std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
+    (void)RedisNodes{endpoints, {.node_timeout = plan.purpose.node_timeout}};  // refuses what no lock can use
+    std::deque<Checkup> checkups;
+    for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan).run();
+    for (auto& checkup : checkups) checkup.read_clock();
+    std::vector<NodeFacts> facts;
+    facts.reserve(checkups.size());
+    for (auto& checkup : checkups) facts.push_back(std::move(checkup).facts());
+    return facts;
+}
+
+}  // namespace redlock::tool

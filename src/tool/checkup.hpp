@@ -1,0 +1,29 @@
+// The asking of `redlock doctor`: what one node says and does. It judges nothing.
+#pragma once
+
+#include "node_facts.hpp"
+#include "purpose.hpp"
+
+#include <redlock/endpoint.hpp>
+
+#include "inquiry.hpp"
+
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+/// What to try.
+struct CheckupPlan {
+    Purpose purpose{};
+    std::string resource{};  ///< of the probe; free, or nobody's
+    bool fencing = false;    ///< whether the locks count their holders
+    bool mark = false;       ///< place the marker of the quarantine
+};
+
+/// Asks the nodes one after the other, each command within a node's budget, and their clocks close together.
+/// Leaves nothing behind but the marker. Where a node does not let go of the probe, it expires in 10 s.
+/// Throws std::invalid_argument for endpoints that RedisNodes refuses.
+std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan);
+
+}  // namespace redlock::tool

@@ -1,0 +1,17 @@
+// Where the words of `redlock run [OPTION...] RESOURCE [--] COMMAND [ARG...]` turn from ours into the
+// command's.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+/// Takes the command off the end of `words`: all that stands behind RESOURCE, which is the first word that is
+/// neither an option of `app` nor its value. What looks like our options in there is the command's own. A
+/// "--" in between is dropped.
+std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words);
+
+}  // namespace redlock::tool

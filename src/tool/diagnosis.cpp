@@ -1,0 +1,166 @@
+#include "diagnosis.hpp"
+
+#include "server_findings.hpp"
+#include "span.hpp"
+#include "vote_findings.hpp"
+
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+void add(Findings& findings, Findings more) {
+    std::ranges::move(more, std::back_inserter(findings));
+}
+
+NodeDiagnosis alone(const NodeFacts& node, const Purpose& purpose) {
+    if (node.unreachable) return {{unreachable_finding(node)}};
+    NodeDiagnosis it;
+    add(it.findings, kind_findings(node));
+    add(it.findings, trial_findings(node));
+    add(it.findings, memory_findings(node));
+    add(it.findings, persistence_findings(node, purpose));
+    add(it.findings, quarantine_findings(node, purpose));
+    add(it.findings, speed_findings(node, purpose));
+    add(it.findings, silence_findings(node, purpose));
+    return it;
+}
+
+/// How far `offset` is from the middle of the others; of an even number from the nearer of the middle two,
+/// so that of three nodes the one that is wrong does not throw suspicion on the right ones.
+nanoseconds distance_from_others(std::span<const NodeFacts> nodes, std::size_t node) {
+    std::vector<nanoseconds> others;
+    for (std::size_t other = 0; other < nodes.size(); ++other)
+        if (other != node && nodes[other].clock_offset) others.push_back(*nodes[other].clock_offset);
+    if (others.empty()) return 0ns;
+    std::ranges::sort(others);
+    const auto offset = *nodes[node].clock_offset;
+    const auto nearest = std::clamp(offset, others[(others.size() - 1) / 2], others[others.size() / 2]);
+    return offset - nearest;
+}
+
+Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, const Purpose& purpose) {
+    if (!nodes[node].clock_offset) return {};
+    const auto distance = distance_from_others(nodes, node);
+    const auto size = distance < 0ns ? -distance : distance;
+    const auto tolerable = std::max<nanoseconds>(drift(purpose.ttl, purpose.drift_factor), 500ms);
+    if (size <= tolerable) return {};
+    return {{size > purpose.ttl ? Severity::unsafe : Severity::warning, "clock",
+             "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
+                 " the other nodes'",
+             "servers expire keys by it: when it is stepped right, locks end early or late; fencing and the "
+             "quarantine count on it, too",
+             "run NTP on it, and correct its clock while it takes no part"}};
+}
+
+/// The node before it that is the same run of a server; its own index if there is none.
+std::size_t first_of_same_server(std::span<const NodeFacts> nodes, std::size_t node) {
+    const auto& run_id = nodes[node].info.run_id;
+    for (std::size_t before = 0; before < node && !run_id.empty(); ++before)
+        if (nodes[before].info.run_id == run_id) return before;
+    return node;
+}
+
+Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
+    const auto first = first_of_same_server(nodes, node);
+    if (first == node) return {};
+    return {{Severity::unsafe, "same_server", "it is the same server as " + nodes[first].name,
+             "one server has two votes: when it forgets, two holders may each have a majority",
+             "a server of its own for each node", false}};
+}
+
+/// A quarantine passes; whatever else costs a majority its votes does not.
+Finding no_quorum_finding(const Diagnosis& diagnosis) {
+    const auto waiting = std::ranges::count_if(diagnosis.nodes, &NodeDiagnosis::only_in_quarantine);
+    const bool passes = diagnosis.spare() + waiting >= 0;
+    return {passes ? Severity::warning : Severity::unsafe, "quorum", "no majority of the nodes has a vote",
+            "no lock can be acquired now",
+            passes ? "wait for the end of the quarantine" : "bring back the nodes that have no vote"};
+}
+
+Findings joint_findings(const Diagnosis& diagnosis) {
+    Findings findings;
+    const auto size = diagnosis.nodes.size();
+    if (diagnosis.spare() < 0) findings.push_back(no_quorum_finding(diagnosis));
+    if (size % 2 == 0)
+        findings.push_back({Severity::hint, "number",
+                            "of " + std::to_string(size) + " nodes " + std::to_string(size - quorum(size)) +
+                                " may fail, no more than of " + std::to_string(size - 1),
+                            "an even number costs a node and gains nothing", "one node more, or one less"});
+    return findings;
+}
+
+Severity together(const Diagnosis& diagnosis) {
+    auto worst = Severity::hint;
+    const auto take = [&](Severity it) {
+        worst = std::max(worst, it == Severity::unreachable ? Severity::warning : it);
+    };
+    for (const auto& node : diagnosis.nodes) take(node.verdict());
+    for (const auto& finding : diagnosis.findings) take(finding.severity);
+    return worst;
+}
+
+}  // namespace
+
+Severity NodeDiagnosis::verdict() const noexcept {
+    const auto worst = std::ranges::max_element(findings, {}, &Finding::severity);
+    return worst == findings.end() ? Severity::hint : worst->severity;
+}
+
+bool NodeDiagnosis::has_vote() const noexcept {
+    return std::ranges::all_of(findings, &Finding::has_vote);
+}
+
+bool NodeDiagnosis::only_in_quarantine() const noexcept {
+    const auto harmless = [](const Finding& it) { return it.has_vote || it.subject == "quarantine"; };
+    return !has_vote() && std::ranges::all_of(findings, harmless);
+}
+
+Diagnosis diagnose(std::span<const NodeFacts> nodes, const Purpose& purpose) {
+    Diagnosis it;
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+        it.nodes.push_back(alone(nodes[node], purpose));
+        add(it.nodes.back().findings, twin_findings(nodes, node));
+        add(it.nodes.back().findings, clock_findings(nodes, node, purpose));
+        std::ranges::stable_sort(it.nodes.back().findings, std::greater{}, &Finding::severity);
+    }
+    it.votes = static_cast<std::size_t>(std::ranges::count_if(it.nodes, &NodeDiagnosis::has_vote));
+    it.quorum = quorum(nodes.size());
+    it.findings = joint_findings(it);
+    it.verdict = together(it);
+    return it;
+}
+
+const char* verdict_name(Severity severity) noexcept {
+    switch (severity) {
+        case Severity::hint: return "ok";
+        case Severity::warning: return "warning";
+        case Severity::unsafe: return "unsafe";
+        case Severity::unreachable: break;
+    }
+    return "unreachable";
+}
+
+std::string summary_of(const Diagnosis& diagnosis) {
+    auto text = std::to_string(diagnosis.votes) + " of " + std::to_string(diagnosis.nodes.size()) +
+                " nodes have a vote, the quorum is " + std::to_string(diagnosis.quorum) + ": ";
+    if (diagnosis.spare() < 0) return text + "no lock can be acquired";
+    return text + (diagnosis.spare() == 0 ? "none" : std::to_string(diagnosis.spare())) + " may fail";
+}
+
+std::string advice_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
+    for (const auto severity : {Severity::unsafe, Severity::unreachable, Severity::warning})
+        for (std::size_t node = 0; node < nodes.size(); ++node)
+            for (const auto& finding : diagnosis.nodes[node].findings)
+                if (finding.severity == severity) return nodes[node].name + ": " + finding.remedy;
+    return {};
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,94 @@
+#include "doctor.hpp"
+
+#include "checkup.hpp"
+#include "diagnosis.hpp"
+#include "diagnosis_report.hpp"
+#include "exit_status.hpp"
+#include "lock_arguments.hpp"
+#include "node_arguments.hpp"
+#include "report.hpp"
+
+#include <redlock/entropy.hpp>
+#include <redlock/options.hpp>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Request {
+    NodeArguments nodes{};
+    LeaseArguments lease{};
+    std::optional<std::string> probe{};
+    bool fencing = false;
+    bool mark = false;
+    bool json = false;
+
+    void add_to(CLI::App& app) {
+        app.add_option("--probe", probe,
+                       "The resource to try with, where an ACL allows no other (a random one)")
+            ->type_name("RESOURCE");
+        app.add_flag("--fencing", fencing, "The locks are numbered: try what that needs, too");
+        app.add_flag("--mark", mark, "Start the quarantine of nodes that are new, with --quarantine");
+        app.add_flag("--json", json, "One JSON object on stdout");
+        lease.add_to(app);
+        nodes.add_to(app);
+        app.footer("Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
+    }
+};
+
+std::string random_name() {
+    Owner random;
+    if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
+    return "redlock:doctor:" + std::string{random.view()};
+}
+
+CheckupPlan plan_of(const Request& request) {
+    const auto options = request.nodes.options();
+    check({.ttl = request.lease.ttl, .drift_factor = request.lease.drift_factor}, options.node_timeout,
+          options.quarantine);
+    if (request.mark && options.quarantine == 0ms)
+        throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
+    return {.purpose = {.ttl = request.lease.ttl,
+                        .drift_factor = request.lease.drift_factor,
+                        .node_timeout = options.node_timeout,
+                        .quarantine = options.quarantine},
+            .resource = request.probe ? *request.probe : random_name(),
+            .fencing = request.fencing,
+            .mark = request.mark};
+}
+
+int status_of(Severity verdict) {
+    if (verdict == Severity::hint) return 0;
+    return verdict == Severity::warning ? exit_status::warnings : exit_status::unsafe;
+}
+
+int doctor(const Request& request) {
+    const auto plan = plan_of(request);
+    const auto nodes = check_up(request.nodes.endpoints(), plan);
+    const auto diagnosis = diagnose(nodes, plan.purpose);
+    if (request.json)
+        print_json(std::cout, json_of(diagnosis, nodes));
+    else
+        print(std::cout, diagnosis, nodes);
+    return status_of(diagnosis.verdict);
+}
+
+}  // namespace
+
+Subcommand add_doctor(CLI::App& app) {
+    auto* const subcommand =
+        app.add_subcommand("doctor", "Look what is wrong with the nodes, and what to change");
+    auto request = std::make_shared<Request>();
+    request->add_to(*subcommand);
+    return {subcommand, [request] { return doctor(*request); }};
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,14 @@
+// redlock doctor: looks at each node, says what is wrong with it for locks, and what to change.
+//
+// It writes to the nodes a probe, which it takes away again, and with --mark the marker of the quarantine.
+// Exit status: 0 all is fine; 1 there are warnings, or a minority of the nodes does not answer; 2 a node is
+// unsafe, or no majority has a vote.
+#pragma once
+
+#include "subcommand.hpp"
+
+namespace redlock::tool {
+
+Subcommand add_doctor(CLI::App& app);
+
+}  // namespace redlock::tool

@@ -1,0 +1,176 @@
+#include "lease_commands.hpp"
+
+#include "exit_status.hpp"
+#include "lock_arguments.hpp"
+#include "node_arguments.hpp"
+#include "report.hpp"
+#include "span.hpp"
+
+#include <redlock/algorithm.hpp>
+#include <redlock/resources.hpp>
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::tool {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// What the three have in common.
+struct Request {
+    NodeArguments nodes{};
+    LeaseArguments lease{};
+    AcquireArguments acquire{};
+    std::string resource{};
+    std::string owner{};
+    bool json = false;
+    bool verbose = false;
+
+    void add_common_to(CLI::App& app) {
+        app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
+        app.add_flag("--json", json, "One JSON object on stdout, also for a failure");
+        app.add_flag("-v,--verbose", verbose, "How each node voted, on stderr");
+        nodes.add_to(app);
+    }
+
+    void add_owner_to(CLI::App& app) {
+        app.add_option("--owner", owner, "The owner that redlock acquire printed")
+            ->required()
+            ->type_name("OWNER");
+    }
+
+    std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
+    LockOptions options() const {
+        return {.ttl = lease.ttl,
+                .retry = {.delay = acquire.retry_delay},
+                .drift_factor = lease.drift_factor,
+                .fencing = acquire.fencing};
+    }
+};
+
+Owner owner_of(const std::string& text) {
+    const auto owner = Owner::parse(text);
+    if (!owner) throw std::invalid_argument{"--owner must be the 40 hex digits that redlock acquire printed"};
+    return *owner;
+}
+
+/// A lease of which only the owner is known: it may stand on every node, and whether it stands the nodes
+/// themselves will say. Where a majority still has it, no other was held since it was acquired.
+Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::never()) {
+    return {.owner = owner_of(owner), .valid_until = valid_until, .marked = NodeSet{}.set()};
+}
+
+void print_lease(const Lease& lease, Clock::duration validity) {
+    std::cout << "owner=" << lease.owner.view() << '\n'
+              << "validity_ms=" << std::chrono::floor<std::chrono::milliseconds>(validity).count() << '\n';
+    if (lease.fencing_token != 0) std::cout << "fencing_token=" << lease.fencing_token << '\n';
+}
+
+ordered_json json_of(const Request& request, const Lease& lease, const Result& result) {
+    ordered_json json{{"resource", request.resource}};
+    if (result) {
+        json["owner"] = lease.owner.view();
+        json["validity_ms"] = std::chrono::floor<std::chrono::milliseconds>(result.validity()).count();
+        if (lease.fencing_token != 0) json["fencing_token"] = lease.fencing_token;
+    }
+    json.update(tool::json_of(result));
+    return json;
+}
+
+/// Text that is not UTF-8 is shown with replacements rather than not at all.
+void print(const ordered_json& json) {
+    std::cout << json.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+}
+
+/// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
+int conclude(const Request& request, const Result& result) {
+    if (!result) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
+    if (request.verbose) print_votes(std::cerr, result);
+    return exit_status::of(result.error(), request.acquire.conflict_exit_code);
+}
+
+algorithm::Patience patience_of(const AcquireArguments& arguments, const LockOptions& options) {
+    if (arguments.nonblock) return {.attempts = 1};
+    if (arguments.wait) return {.deadline = deadline_after(boot_clock().now(), *arguments.wait)};
+    return {.attempts = options.retry.attempts, .outlasts_holders = true};
+}
+
+int acquire(const Request& request) {
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    const auto options = request.options();
+    check(options, nodes.node_timeout(), nodes.quarantine());
+    const auto resources = request.resources();
+    const algorithm::Claim claim{resources, options.ttl, options.drift_factor, options.fencing};
+    Lease lease;
+    const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), claim, options.retry,
+                                           patience_of(request.acquire, options), lease);
+    if (request.json)
+        print(json_of(request, lease, result));
+    else if (result)
+        print_lease(lease, result.validity());
+    return conclude(request, result);
+}
+
+int extend(const Request& request) {
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    const auto options = request.options();
+    check(options, nodes.node_timeout(), nodes.quarantine());
+    const auto resources = request.resources();
+    const algorithm::Claim claim{resources, options.ttl, options.drift_factor};
+    auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), claim));
+    const auto result = algorithm::extend(nodes, boot_clock(), claim, lease);
+    if (request.json)
+        print(json_of(request, lease, result));
+    else if (result)
+        print_lease(lease, result.validity());
+    return conclude(request, result);
+}
+
+int release(const Request& request) {
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    const auto resources = request.resources();
+    auto lease = lease_of(request.owner);
+    const auto result = algorithm::release(nodes, boot_clock(), resources, lease);
+    if (request.json) print(json_of(request, lease, result));
+    return conclude(request, result);
+}
+
+/// The subcommand `name`, which does `verb` with what it was given.
+std::pair<Subcommand, std::shared_ptr<Request>> add(CLI::App& app, const std::string& name,
+                                                    const std::string& help, int (*verb)(const Request&)) {
+    auto request = std::make_shared<Request>();
+    auto* const subcommand = app.add_subcommand(name, help);
+    return {{subcommand, [request, verb] { return verb(*request); }}, request};
+}
+
+}  // namespace
+
+Subcommand add_acquire(CLI::App& app) {
+    auto [subcommand, request] =
+        add(app, "acquire", "Acquire a lock that outlives this process, and print its owner", acquire);
+    request->acquire.add_to(*subcommand.arguments);
+    request->lease.add_to(*subcommand.arguments);
+    request->add_common_to(*subcommand.arguments);
+    return subcommand;
+}
+
+Subcommand add_extend(CLI::App& app) {
+    auto [subcommand, request] = add(app, "extend", "Put the time that is left back to the ttl", extend);
+    request->add_owner_to(*subcommand.arguments);
+    request->lease.add_to(*subcommand.arguments);
+    request->add_common_to(*subcommand.arguments);
+    return subcommand;
+}
+
+Subcommand add_release(CLI::App& app) {
+    auto [subcommand, request] = add(app, "release", "Let go of a lock", release);
+    request->add_owner_to(*subcommand.arguments);
+    request->add_common_to(*subcommand.arguments);
+    return subcommand;
+}
+
+}  // namespace redlock::tool

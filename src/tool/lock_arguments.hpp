@@ -1,0 +1,32 @@
+// How to lock: the arguments of the subcommands that acquire or extend.
+#pragma once
+
+#include <redlock/options.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace redlock::tool {
+
+/// How long a lease lasts.
+struct LeaseArguments {
+    std::chrono::milliseconds ttl = std::chrono::seconds{30};
+    double drift_factor = LockOptions{}.drift_factor;
+
+    void add_to(CLI::App& app);
+};
+
+/// How to come by it.
+struct AcquireArguments {
+    bool nonblock = false;
+    std::optional<std::chrono::nanoseconds> wait{};  ///< none: for as long as others hold it
+    int conflict_exit_code = 1;
+    bool fencing = false;
+    std::chrono::milliseconds retry_delay = Retry{}.delay;
+
+    void add_to(CLI::App& app);
+};
+
+}  // namespace redlock::tool

@@ -1,0 +1,86 @@
+// The command `redlock`: picks the subcommand, and has it carried out.
+#include "bench.hpp"
+#include "doctor.hpp"
+#include "exit_status.hpp"
+#include "lease_commands.hpp"
+#include "run_command.hpp"
+#include "secrets.hpp"
+#include "status.hpp"
+#include "subcommand.hpp"
+
+#include <redlock/version.hpp>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::tool {
+namespace {
+
+/// The library names its own options; who sits at a shell knows them by other names.
+std::string in_words_of_the_shell(std::string text) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
+        {"redlock: ", ""},
+        {"LockOptions::ttl", "--ttl"},
+        {"LockOptions::drift_factor", "--drift-factor"},
+        {"LockOptions::retry.delay", "--retry-delay"},
+        {"NodesOptions::node_timeout", "--node-timeout"},
+        {"NodesOptions::quarantine", "--quarantine"},
+    }};
+    for (const auto& [theirs, ours] : names)
+        if (const auto at = text.find(theirs); at != text.npos) text.replace(at, theirs.size(), ours);
+    return text;
+}
+
+int say(const std::string& problem, int status) {
+    std::cerr << "redlock: " << in_words_of_the_shell(without_secrets(problem)) << '\n';
+    return status;
+}
+
+/// What CLI11 throws is also how it prints --help and --version.
+int parse(CLI::App& app, std::vector<std::string> words) {
+    try {
+        std::ranges::reverse(words);  // as CLI11 wants them
+        app.parse(std::move(words));
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        (void)say(error.what(), exit_status::usage);
+        return say("try redlock --help, redlock COMMAND --help", exit_status::usage);
+    }
+    return -1;
+}
+
+int carry_out(std::vector<std::string> words) {
+    CLI::App app{"Distributed locks with Redis (Redlock) over N independent masters.", "redlock"};
+    app.set_version_flag("--version", "redlock " REDLOCK_VERSION_STRING);
+    app.require_subcommand(1);
+    const std::vector<Subcommand> subcommands{add_run(app, words), add_acquire(app), add_extend(app),
+                                              add_release(app),    add_status(app),  add_doctor(app),
+                                              add_bench(app)};
+    if (const int status = parse(app, std::move(words)); status >= 0) return status;
+    const auto chosen =
+        std::ranges::find_if(subcommands, [](const Subcommand& it) { return it.arguments->parsed(); });
+    return chosen->carry_out();
+}
+
+}  // namespace
+}  // namespace redlock::tool
+
+int main(int argc, char** argv) {
+    namespace tool = redlock::tool;
+    try {
+        std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
+        tool::erase_secrets(argc, argv);
+        return tool::carry_out(std::move(words));
+    } catch (const std::invalid_argument& error) {
+        return tool::say(error.what(), tool::exit_status::usage);
+    } catch (const std::exception& error) {
+        return tool::say(error.what(), tool::exit_status::internal);
+    }
+}

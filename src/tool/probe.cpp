@@ -1,0 +1,119 @@
+#include "probe.hpp"
+
+#include "request.hpp"
+#include "vote_findings.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/resources.hpp>
+
+#include <array>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds probe_ttl = 10s;
+
+/// Any answer shows that the command is allowed, a refusal as well as a grant.
+Trouble trouble_of(const NodeReport& report) {
+    if (report.vote != Vote::unknown) return {};
+    return {report.cause, report.detail};
+}
+
+}  // namespace
+
+Probe::Probe(Inquiry& inquiry, const CheckupPlan& plan)
+    : inquiry_(inquiry), plan_(plan), resources_(detail::checked_resources({plan.resource})) {
+    if (const auto error = owner_.draw(os_entropy())) throw std::system_error(error, "no entropy");
+}
+
+NodeReport Probe::ask(RedisNodes& nodes, const Command& command) const {
+    return nodes.ask(command, Terms{})[0];
+}
+
+void Probe::run(NodeFacts& facts) {
+    lock_and_unlock(facts);
+    if (plan_.purpose.quarantine > 0ms && plan_.mark) place_marker(facts);
+    if (plan_.fencing)
+        try_further(facts, "count the holders for fencing", wire::counter_of(plan_.resource, ""));
+    if (plan_.purpose.quarantine > 0ms) try_further(facts, "keep a quarantine", "redlock:since:");
+}
+
+/// What may not be released again is acquired for a millisecond only: so the release comes first, when there
+/// is nothing to release.
+void Probe::lock_and_unlock(NodeFacts& facts) {
+    RedisNodes nodes{{inquiry_.endpoint()}, {.node_timeout = plan_.purpose.node_timeout}};
+    const auto owner = owner_.view();
+    const auto note = [&](const char* verb, const char* permissions, const NodeReport& report) {
+        facts.trials.push_back({verb, plan_.resource, permissions, trouble_of(report)});
+        return report.vote;
+    };
+    const auto* const to_release = "+eval +evalsha +get +del";
+    const bool allowed = may_use_each_command(facts);
+    const auto released = note("release", to_release, ask(nodes, CompareAndDelete{resources_, owner}));
+    const auto ttl = allowed && released != Vote::unknown ? probe_ttl : 1ms;
+    const auto acquired = note("acquire", "+set", ask(nodes, SetIfAbsent{resources_, owner, ttl}));
+    (void)note("extend", "+eval +evalsha +get +pttl +pexpire",
+               ask(nodes, CompareAndExpire{resources_, owner, ttl + ttl}));
+    facts.probe_was_held = acquired == Vote::refused;
+    if (released != Vote::unknown && acquired != Vote::refused)
+        (void)note("release", to_release, ask(nodes, CompareAndDelete{resources_, owner}));
+}
+
+/// The commands of the scripts, each by itself: where a script may not run one of them, not every server says
+/// which. On a key that nobody has; where an ACL does not allow that key, the command itself it does.
+bool Probe::may_use_each_command(NodeFacts& facts) {
+    const auto key = plan_.resource + ":doctor-" + std::string{owner_.view()};
+    using Words = std::vector<std::string_view>;
+    const std::vector<std::pair<const char*, Words>> commands{{"release", {"GET", key}},
+                                                              {"release", {"DEL", key}},
+                                                              {"extend", {"PTTL", key}},
+                                                              {"extend", {"PEXPIRE", key, "1"}}};
+    bool all = true;
+    for (const auto& [verb, words] : commands)
+        all = is_allowed(facts, {verb, plan_.resource, "", {}}, words) && all;
+    return all;
+}
+
+bool Probe::is_allowed(NodeFacts& facts, Trial trial, std::span<const std::string_view> words) {
+    const auto answer = inquiry_.ask(words);
+    trial.trouble = {answer.cause, answer.detail};
+    if (answer.cause != Errc::permission_denied || !missing_permission(trial).starts_with('+')) return true;
+    facts.trials.push_back(std::move(trial));
+    return false;
+}
+
+/// As the first acquire ever does it.
+void Probe::place_marker(NodeFacts& facts) {
+    RedisNodes nodes{{inquiry_.endpoint()},
+                     {.node_timeout = plan_.purpose.node_timeout, .quarantine = plan_.purpose.quarantine}};
+    const auto report = ask(nodes, SetIfAbsent{resources_, owner_.view(), probe_ttl});
+    if (report.cause != Errc::quarantined)
+        facts.trials.push_back({"place the marker of the quarantine", "redlock:since:*",
+                                "+eval +set +get +pttl +pexpire +exists +time +info", trouble_of(report)});
+    if (report.vote != Vote::refused) (void)ask(nodes, CompareAndDelete{resources_, owner_.view()});
+}
+
+/// The further commands one by one, on a key of their own that goes after a millisecond. Only a refusal of
+/// the ACL counts here.
+void Probe::try_further(NodeFacts& facts, const std::string& verb, const std::string& key) {
+    const auto own_key = key + "doctor-" + std::string{owner_.view()};
+    const std::vector<std::vector<std::string_view>> commands{
+        {"SET", own_key, "0", "PX", "1"}, {"GET", own_key},   {"PTTL", own_key}, {"PEXPIRE", own_key, "1"},
+        {"EXISTS", plan_.resource},       {"INFO", "server"}, {"TIME"},
+    };
+    for (const auto& words : commands) {
+        const auto answer = inquiry_.ask(words);
+        if (answer.cause == Errc::permission_denied)
+            facts.trials.push_back({verb,
+                                    key + "*",
+                                    "+set +get +pttl +pexpire +exists +info +time",
+                                    {answer.cause, answer.detail}});
+    }
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,40 @@
+// Whether a node lets us do what locks do: tried with a lock of our own.
+#pragma once
+
+#include "checkup.hpp"
+#include "node_facts.hpp"
+
+#include <redlock/entropy.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::tool {
+
+class Probe {
+public:
+    /// No I/O. Both must outlive it.
+    Probe(Inquiry& inquiry, const CheckupPlan& plan);
+
+    /// Acquires, extends and releases on this one node by the library's own rounds; marks it where that was
+    /// asked for; and tries what fencing and a quarantine need beside that.
+    void run(NodeFacts& facts);
+
+private:
+    void lock_and_unlock(NodeFacts& facts);
+    bool may_use_each_command(NodeFacts& facts);
+    bool is_allowed(NodeFacts& facts, Trial trial, std::span<const std::string_view> words);
+    void place_marker(NodeFacts& facts);
+    void try_further(NodeFacts& facts, const std::string& verb, const std::string& key);
+    NodeReport ask(RedisNodes& nodes, const Command& command) const;
+
+    Inquiry& inquiry_;
+    const CheckupPlan& plan_;
+    std::vector<std::string> resources_;
+    Owner owner_{};
+};
+
+}  // namespace redlock::tool

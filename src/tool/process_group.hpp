@@ -1,0 +1,56 @@
+// The command and all that it starts: a process group of its own, so that they can be signalled together.
+#pragma once
+
+#include "alarm.hpp"
+#include "terminal.hpp"
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+class ProcessGroup {
+public:
+    struct Start {
+        std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
+        std::vector<std::string> environment;  ///< "NAME=value", in addition to ours or in place of it
+        bool in_foreground = false;            ///< gets the terminal
+        bool dies_with_us = true;              ///< SIGTERM for the command, should we die before it
+    };
+
+    /// Starts it. Its signals are as `alarm` found them. A program that cannot be executed has ended with 126
+    /// or 127, as in a shell, and said why on stderr. Throws std::system_error when no process can be made.
+    ProcessGroup(const Start& start, const Alarm& alarm, const Terminal& terminal);
+
+    pid_t id() const noexcept { return id_; }
+
+    /// Takes notice of what has ended or stopped since. Never waits.
+    void look();
+
+    /// Of the command itself: its exit status, or 128 + the signal that killed it; none while it runs.
+    std::optional<int> status() const noexcept { return status_; }
+
+    /// The signal that stopped the command since this was last asked.
+    std::optional<int> take_stop() noexcept;
+
+    /// Whether anything of the group is left, be it what the command left behind.
+    bool alive() const noexcept;
+
+    /// To all of it; what is stopped is continued, so that it can take notice.
+    void signal(int number) const noexcept;
+
+private:
+    [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
+                                    const std::vector<char*>& environment, const Terminal& terminal,
+                                    int failure_pipe, pid_t parent) noexcept;
+    void note(int status) noexcept;
+
+    pid_t id_ = -1;
+    std::optional<int> status_{};
+    std::optional<int> stop_{};
+};
+
+}  // namespace redlock::tool

@@ -1,0 +1,18 @@
+// What the nodes are to serve for. A server that is fine for one purpose may be unsafe for another.
+#pragma once
+
+#include <redlock/options.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include <chrono>
+
+namespace redlock::tool {
+
+struct Purpose {
+    std::chrono::milliseconds ttl = std::chrono::seconds{30};
+    double drift_factor = LockOptions{}.drift_factor;
+    std::chrono::milliseconds node_timeout = NodesOptions{}.node_timeout;
+    std::chrono::milliseconds quarantine{0};  ///< 0: the locks have none
+};
+
+}  // namespace redlock::tool

@@ -1,0 +1,39 @@
+#include "secrets.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace redlock::tool {
+namespace {
+
+constexpr std::string_view scheme_end = "://";
+
+/// A word may hold more than one address, so all up to its last '@' goes.
+void erase_in_word(std::span<char> word) {
+    const std::string_view view{word.data(), word.size()};
+    const auto begin = view.find(scheme_end);
+    const auto at = view.rfind('@');
+    if (begin == view.npos || at == view.npos || at < begin) return;
+    const auto from = begin + scheme_end.size();
+    if (from < at) std::ranges::fill(word.subspan(from, at - from), '*');
+}
+
+}  // namespace
+
+std::string without_secrets(std::string_view text) {
+    std::string result{text};
+    for (std::size_t begin = 0; begin < result.size();) {
+        const auto end = std::min(result.find_first_of(" \t\n", begin), result.size());
+        erase_in_word(std::span{result}.subspan(begin, end - begin));
+        begin = end + 1;
+    }
+    return result;
+}
+
+void erase_secrets(int argc, char** argv) {
+    for (char* const argument : std::span{argv, static_cast<std::size_t>(argc)})
+        erase_in_word({argument, std::strlen(argument)});
+}
+
+}  // namespace redlock::tool

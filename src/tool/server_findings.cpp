@@ -1,0 +1,154 @@
+#include "server_findings.hpp"
+
+#include "span.hpp"
+
+#include <redlock/error.hpp>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";
+
+std::string megabytes(std::uint64_t bytes) {
+    std::array<char, 32> text{};
+    const auto length =
+        std::snprintf(text.data(), text.size(), "%.1f MB", static_cast<double>(bytes) / 1024 / 1024);
+    return {text.data(), static_cast<std::size_t>(length)};
+}
+
+void judge_version(const ServerInfo& info, Findings& findings) {
+    if (info.redis_version.empty()) return;
+    const auto version = Version::parse(info.redis_version);
+    const auto what = "it is " + info.make + " " + info.version;
+    if (version < Version{2, 6, 12})
+        findings.push_back({Severity::unsafe, "version", what,
+                            "before 2.6.12 there is no SET with NX and PX, so no lock can be acquired",
+                            "upgrade the server", false});
+    else if (version < Version{6, 0, 0})
+        findings.push_back({Severity::warning, "version", what,
+                            "nobody mends versions before 6 any more, and they have no ACL",
+                            "upgrade the server"});
+}
+
+void judge_role(const ServerInfo& info, Findings& findings) {
+    if (info.role == "slave")
+        findings.push_back({Severity::unsafe, "role", "it is a replica",
+                            "replication is late: a replica lacks locks that its master has granted",
+                            "replicaof no one, and a server of its own for each node", false});
+    else if (info.replicas.value_or(0) > 0)
+        findings.push_back(
+            {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
+             "one that is promoted in its place may lack locks that it has granted",
+             "no automatic failover of this node; what it loses while it is down the other nodes bear"});
+}
+
+void judge_mode(const ServerInfo& info, Findings& findings) {
+    if (info.mode == "sentinel")
+        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "sentinels keep no keys",
+                            "name the server itself, one that no failover moves", false});
+    if (info.mode == "cluster")
+        findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
+                            "it answers for its own slots alone, and its replicas are promoted by themselves",
+                            "cluster-enabled no, on independent servers"});
+}
+
+void judge_eviction(const ServerInfo& info, Findings& findings) {
+    const bool bounded = info.max_memory.value_or(0) > 0;
+    if (!bounded || info.eviction.empty() || info.eviction == "noeviction") return;
+    findings.push_back(
+        {Severity::unsafe, "eviction",
+         "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " + info.eviction,
+         std::string{"the keys of locks have an expiry and are evicted like any; "} + forgetting_matters,
+         "maxmemory-policy noeviction"});
+}
+
+void judge_room(const ServerInfo& info, Findings& findings) {
+    if (info.max_memory.value_or(0) == 0 || !info.used_memory) return;
+    const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
+    const auto what =
+        megabytes(*info.used_memory) + " of maxmemory " + megabytes(*info.max_memory) + " are used";
+    const auto* const remedy = "a larger maxmemory, or fewer keys on this server";
+    if (share >= 1)
+        findings.push_back({Severity::unsafe, "memory", what,
+                            "it answers every SET with OOM, so it grants no lock", remedy, false});
+    else if (share > 0.9)
+        findings.push_back({Severity::warning, "memory", what,
+                            "when it is full it answers every SET with OOM and grants no lock", remedy});
+}
+
+bool writes_through(const NodeFacts& node) {
+    return node.info.appendonly.value_or(false) && node.appendfsync == "always";
+}
+
+std::string persistence_of(const NodeFacts& node) {
+    if (!node.info.appendonly.value_or(false)) return "appendonly no";
+    return "appendonly yes, appendfsync " + node.appendfsync;
+}
+
+std::string remedy_for_forgetting(const Purpose& purpose) {
+    return "appendonly yes with appendfsync always, or --quarantine " + argument_of(purpose.ttl) +
+           " in every client, or keep a crashed node away for " + text_of(purpose.ttl);
+}
+
+}  // namespace
+
+Findings kind_findings(const NodeFacts& node) {
+    Findings findings;
+    judge_version(node.info, findings);
+    judge_role(node.info, findings);
+    judge_mode(node.info, findings);
+    return findings;
+}
+
+Findings memory_findings(const NodeFacts& node) {
+    Findings findings;
+    judge_eviction(node.info, findings);
+    judge_room(node.info, findings);
+    return findings;
+}
+
+Findings persistence_findings(const NodeFacts& node, const Purpose& purpose) {
+    Findings findings;
+    const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
+    if (purpose.quarantine > 0ms || unknown || writes_through(node)) return findings;
+    findings.push_back({Severity::warning, "persistence",
+                        "a crash can take its last writes: " + persistence_of(node), forgetting_matters,
+                        remedy_for_forgetting(purpose)});
+    if (node.info.uptime && *node.info.uptime < purpose.ttl)
+        findings.push_back({Severity::warning, "uptime",
+                            "it was started " + text_of_age(*node.info.uptime) +
+                                " ago, less than the ttl of " + text_of(purpose.ttl),
+                            "it may have forgotten who holds what",
+                            "wait until it has been up for the ttl before it takes part"});
+    return findings;
+}
+
+Findings silence_findings(const NodeFacts& node, const Purpose& purpose) {
+    Findings findings;
+    const auto tell = [&](const char* subject, const std::string& command, const Trouble& trouble,
+                          const char* what, const std::string& permission) {
+        if (!trouble) return;
+        findings.push_back(
+            {Severity::warning, subject,
+             command + " is not answered: " + trouble.cause.message() +
+                 (trouble.detail.empty() ? "" : " (" + trouble.detail + ")"),
+             std::string{what} + " unknown",
+             trouble.cause == Errc::permission_denied
+                 ? "ACL SETUSER " + node.user + " " + permission + ", at least for this checkup"
+                 : "look whether the server knows the command by another name, or answers late"});
+    };
+    tell("info", "INFO", node.info_trouble, "version, role, memory and persistence stay", "+info");
+    if (purpose.quarantine == 0ms && node.info.appendonly.value_or(false))
+        tell("persistence", "CONFIG GET", node.config_trouble,
+             "whether a crash can take its last writes stays", "+config|get");
+    tell("clock", "TIME", node.clock_trouble, "how far off its clock is stays", "+time");
+    return findings;
+}
+
+}  // namespace redlock::tool

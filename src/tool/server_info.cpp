@@ -1,0 +1,84 @@
+#include "server_info.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace redlock::tool {
+namespace {
+
+/// The value of the line that begins with `name` and a colon; empty if there is none.
+std::string value_of(std::string_view info, std::string_view name) {
+    for (std::size_t begin = 0; begin < info.size();) {
+        const auto end = std::min(info.find('\n', begin), info.size());
+        auto line = info.substr(begin, end - begin);
+        begin = end + 1;
+        if (!line.starts_with(name) || !line.substr(name.size()).starts_with(':')) continue;
+        line.remove_prefix(name.size() + 1);
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        return std::string{line};
+    }
+    return {};
+}
+
+std::optional<std::uint64_t> number_of(std::string_view info, std::string_view name) {
+    const auto text = value_of(info, name);
+    std::uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// Those that speak the protocol all tell a redis_version, and beside it who they are.
+void name_the_make(ServerInfo& it, std::string_view info) {
+    it.make = it.redis_version.empty() ? "" : "redis";
+    it.version = it.redis_version;
+    if (auto version = value_of(info, "valkey_version"); !version.empty()) {
+        it.make = "valkey";
+        it.version = std::move(version);
+    } else if (version = value_of(info, "dragonfly_version"); !version.empty()) {
+        it.make = "dragonfly";
+        it.version = std::move(version);
+    } else if (value_of(info, "executable").find("keydb") != std::string::npos) {
+        it.make = "keydb";
+    }
+}
+
+}  // namespace
+
+Version Version::parse(std::string_view text) {
+    std::array<int, 3> parts{};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (int& part : parts) {
+        at = std::from_chars(at, end, part).ptr;
+        if (at != end && *at == '.') ++at;
+    }
+    return {parts[0], parts[1], parts[2]};
+}
+
+std::string text_of_age(std::chrono::seconds age) {
+    using namespace std::chrono_literals;
+    if (age < 2min) return std::to_string(age / 1s) + " s";
+    if (age < 2h) return std::to_string(age / 1min) + " min";
+    if (age < 48h) return std::to_string(age / 1h) + " h";
+    return std::to_string(age / 24h) + " d";
+}
+
+ServerInfo ServerInfo::parse(std::string_view info) {
+    ServerInfo it;
+    it.redis_version = value_of(info, "redis_version");
+    name_the_make(it, info);
+    it.run_id = value_of(info, "run_id");
+    it.mode = value_of(info, "redis_mode");
+    it.role = value_of(info, "role");
+    it.replicas = number_of(info, "connected_slaves");
+    if (const auto seconds = number_of(info, "uptime_in_seconds"))
+        it.uptime = std::chrono::seconds{static_cast<std::chrono::seconds::rep>(*seconds)};
+    if (const auto enabled = number_of(info, "aof_enabled")) it.appendonly = *enabled != 0;
+    it.used_memory = number_of(info, "used_memory");
+    it.max_memory = number_of(info, "maxmemory");
+    it.eviction = value_of(info, "maxmemory_policy");
+    return it;
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,12 @@
+// redlock status: who holds a resource, node by node. It only reads: GET, PTTL, TYPE and INFO.
+//
+// Exit status: 0 a majority of the nodes answered, whatever they said; 69 no majority did.
+#pragma once
+
+#include "subcommand.hpp"
+
+namespace redlock::tool {
+
+Subcommand add_status(CLI::App& app);
+
+}  // namespace redlock::tool

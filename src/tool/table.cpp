@@ -1,0 +1,24 @@
+#include "table.hpp"
+
+#include <algorithm>
+
+namespace redlock::tool {
+
+std::ostream& operator<<(std::ostream& out, const Table& table) {
+    std::vector<std::size_t> widths(table.rows_.front().size());
+    for (const auto& row : table.rows_)
+        for (std::size_t column = 0; column < row.size(); ++column)
+            widths[column] = std::max(widths[column], row[column].size());
+    for (const auto& row : table.rows_) {
+        std::string line;
+        for (std::size_t column = 0; column < row.size(); ++column) {
+            line += row[column];
+            line.append(widths[column] - row[column].size() + 2, ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out << line << '\n';
+    }
+    return out;
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,24 @@
+// Rows of text in columns as wide as they need.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+class Table {
+public:
+    explicit Table(std::vector<std::string> headings) : rows_{std::move(headings)} {}
+
+    /// As many cells as there are headings.
+    void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+    /// Two blanks between the columns, none at the end of a line.
+    friend std::ostream& operator<<(std::ostream& out, const Table& table);
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace redlock::tool

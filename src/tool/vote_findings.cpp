@@ -1,0 +1,144 @@
+#include "vote_findings.hpp"
+
+#include "span.hpp"
+
+#include <redlock/error.hpp>
+
+#include <algorithm>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string words_of(const Trouble& trouble) {
+    return trouble.cause.message() + (trouble.detail.empty() ? "" : ": " + trouble.detail);
+}
+
+std::string remedy_for(std::error_code cause, const NodeFacts& node) {
+    if (cause == Errc::authentication_failed)
+        return "the password of requirepass, or the name and password of an ACL user, in the node's address; "
+               "with TLS, certificates that both sides trust";
+    if (cause == Errc::connection_failed)
+        return "start the server, or correct the node's address; look at bind, port, protected-mode and the "
+               "firewall";
+    if (cause == Errc::timed_out)
+        return "look whether it hangs and how far away it is; where it is only far, a larger --node-timeout";
+    if (cause == Errc::loading) return "wait until it has read its data";
+    if (cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
+    return "look into the log of the server";
+}
+
+/// 'eval', 'config|get': between the first two single quotes.
+std::string quoted_word(const std::string& text) {
+    const auto begin = text.find('\'');
+    const auto end = begin == text.npos ? begin : text.find('\'', begin + 1);
+    return end == text.npos ? std::string{} : text.substr(begin + 1, end - begin - 1);
+}
+
+bool is_command(const std::string& word) {
+    return !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz|_-") == word.npos;
+}
+
+/// INFO has told it, too, and better.
+bool is_told_by_info(const Trial& trial, const ServerInfo& info) {
+    if (trial.trouble.cause == Errc::read_only) return info.role == "slave";
+    const bool full = info.max_memory.value_or(0) > 0 && info.used_memory.value_or(0) >= *info.max_memory;
+    return trial.trouble.cause == Errc::out_of_memory && full;
+}
+
+Finding forbidden(const Trial& trial, const NodeFacts& node) {
+    const auto permission = missing_permission(trial);
+    const auto rule = "ACL SETUSER " + node.user + " " + permission;
+    // A name that we made up ourselves says nothing of the names in use.
+    if (permission.starts_with("~redlock:doctor:"))
+        return {Severity::warning, "acl", "it does not allow the resource of the probe, " + trial.key,
+                "so nothing of what a lock does could be tried",
+                "--probe with a resource that the ACL allows"};
+    return {Severity::unsafe,
+            "acl",
+            "it cannot " + trial.verb + ": " + words_of(trial.trouble),
+            "the node has no full part in locks",
+            rule,
+            false};
+}
+
+Finding failed(const Trial& trial, const NodeFacts& node) {
+    if (trial.trouble.cause == Errc::permission_denied) return forbidden(trial, node);
+    const auto what = "it cannot " + trial.verb + ": " + words_of(trial.trouble);
+    if (trial.trouble.cause == Errc::out_of_memory)
+        return {Severity::unsafe,
+                "memory",
+                what,
+                "it grants no lock",
+                "a larger maxmemory, or fewer keys",
+                false};
+    if (trial.trouble.cause == Errc::read_only)
+        return {Severity::unsafe, "role", what, "it grants no lock", "replicaof no one", false};
+    return {
+        Severity::unsafe, "trial", what, "it grants no lock", remedy_for(trial.trouble.cause, node), false};
+}
+
+}  // namespace
+
+Finding unreachable_finding(const NodeFacts& node) {
+    return {Severity::unreachable,
+            "reach",
+            words_of(node.unreachable),
+            "it has no vote",
+            remedy_for(node.unreachable.cause, node),
+            false};
+}
+
+Findings speed_findings(const NodeFacts& node, const Purpose& purpose) {
+    if (!node.round_trip || *node.round_trip <= purpose.node_timeout / 2) return {};
+    return {{Severity::warning, "speed",
+             "a round trip takes " + text_of(*node.round_trip) + " of a node's budget of " +
+                 text_of(purpose.node_timeout),
+             "a little more, and its votes come too late to count",
+             "--node-timeout " +
+                 argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
+                 " or more, or a node that is nearer"}};
+}
+
+std::string missing_permission(const Trial& trial) {
+    const auto& words = trial.trouble.detail;
+    if (const auto command = quoted_word(words); is_command(command)) return "+" + command;
+    if (words.find("key") != words.npos) return "~" + trial.key;
+    return trial.permissions;
+}
+
+/// One finding for each thing to change: several trials may lack the same.
+Findings trial_findings(const NodeFacts& node) {
+    Findings findings;
+    for (const auto& trial : node.trials) {
+        if (!trial.trouble || is_told_by_info(trial, node.info)) continue;
+        auto finding = failed(trial, node);
+        const bool several = trial.permissions.find(' ') != trial.permissions.npos;
+        const bool vague = several && missing_permission(trial) == trial.permissions;
+        const auto same = [&](const Finding& it) {
+            return it.subject == finding.subject && (it.remedy == finding.remedy || vague);
+        };
+        if (std::ranges::none_of(findings, same)) findings.push_back(std::move(finding));
+    }
+    if (node.probe_was_held)
+        findings.push_back({Severity::hint, "acl", "the resource of the probe is held by another",
+                            "extending and releasing could be tried in part only",
+                            "another --probe, which the ACL allows as well"});
+    return findings;
+}
+
+Findings quarantine_findings(const NodeFacts& node, const Purpose& purpose) {
+    if (purpose.quarantine == 0ms || !node.marker) return {};
+    if (!node.marker->placed)
+        return {{Severity::warning, "quarantine", "it has no marker of the quarantine yet",
+                 "it will have no vote for " + text_of(purpose.quarantine) + " after the first acquire ever",
+                 "redlock doctor --mark --quarantine " + argument_of(purpose.quarantine) +
+                     ", when the node is set up",
+                 false}};
+    if (node.marker->left == 0ms) return {};
+    return {{Severity::warning, "quarantine", "it is in quarantine for another " + text_of(node.marker->left),
+             "its data is not known to be whole, so it has no vote until then", "wait", false}};
+}
+
+}  // namespace redlock::tool

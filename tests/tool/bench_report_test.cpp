@@ -1,0 +1,58 @@
+// What the bench prints.
+#include "tool/bench_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Bars, AreOnALogScaleFromTheFirstToTheLast) {
+    LatencyHistogram histogram;
+    for (const auto latency : {150us, 160us, 300us, 3ms + 0us}) histogram.record(latency);
+    const auto bars = bars_of(histogram);
+    ASSERT_EQ(bars.size(), 5U);  // 100 to 200 µs, 500 µs, 1 ms, 2 ms, 5 ms
+    EXPECT_EQ(bars[0].from, 100us);
+    EXPECT_EQ(bars[0].to, 200us);
+    EXPECT_EQ(bars[0].count, 2U);
+    EXPECT_EQ(bars[1].count, 1U);
+    EXPECT_EQ(bars[2].count, 0U);
+    EXPECT_EQ(bars[4].from, 2ms);
+    EXPECT_EQ(bars[4].to, 5ms);
+    EXPECT_EQ(bars[4].count, 1U);
+}
+
+TEST(Bars, OfNothingAreNone) {
+    EXPECT_TRUE(bars_of({}).empty());
+}
+
+TEST(BenchReport, TellsPercentilesRateAndFailures) {
+    Measurement measurement;
+    for (int i = 0; i < 100; ++i) measurement.acquire.record(3ms);
+    for (int i = 0; i < 100; ++i) measurement.release.record(1ms);
+    measurement.took = 2s;
+    measurement.failures["acquire: no quorum"] = 7;
+    std::ostringstream out;
+    print(out, "all at once", measurement);
+    EXPECT_THAT(out.str(), HasSubstr("all at once: 100 times acquired and released in 2.0 s, 50 a second"));
+    EXPECT_THAT(out.str(), testing::ContainsRegex("acquire +3.00 ms +3.00 ms +3.00 ms +3.00 ms +3.00 ms\n"));
+    EXPECT_THAT(out.str(), testing::ContainsRegex("release +1.00 ms"));
+    EXPECT_THAT(out.str(), testing::ContainsRegex("5.00 ms +100 +#{50}\n"));
+    EXPECT_THAT(out.str(), HasSubstr("failed: acquire: no quorum, 7 times"));
+}
+
+TEST(BenchReport, OfNothingHasNoPercentiles) {
+    std::ostringstream out;
+    print(out, "all at once", {});
+    EXPECT_THAT(out.str(), HasSubstr("0 times acquired"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("p99")));
+}
+
+}  // namespace
+}  // namespace redlock::tool

@@ -1,0 +1,54 @@
+// As cron starts things: no terminal, hardly an environment, no input, a file for what is said.
+#include "tool_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+class Cron : public testing::Test {
+protected:
+    int shell(const std::string& line) {
+        support::ChildProcess child{
+            {{"env", "-i", "HOME=/", "LOGNAME=root", "SHELL=/bin/sh", "PATH=/usr/bin:/bin", "/bin/sh", "-c",
+              line + " </dev/null >>" + world.file("mail").string() + " 2>&1"}}};
+        EXPECT_TRUE(wait_until([&] { return !child.running(); }, 30s));
+        return child.wait();
+    }
+
+    std::string redlock() const {
+        return std::string{REDLOCK_TOOL} + " run --nodes-file " + world.file("nodes").string();
+    }
+
+    void SetUp() override {
+        std::ofstream nodes{world.file("nodes")};
+        for (const auto& uri : world.uris()) nodes << uri << '\n';
+    }
+
+    ToolWorld world{3};
+};
+
+TEST_F(Cron, RunsItsJobAndSendsNoMail) {
+    EXPECT_EQ(shell(redlock() + " -n job touch " + world.file("done").string()), 0);
+    EXPECT_TRUE(world.has("done"));
+    EXPECT_EQ(world.in("mail"), "");
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+// flock -n -E 0 /var/lock/job -c '...' becomes redlock run -n -E 0 job -c '...'
+TEST_F(Cron, LinesOfFlockWorkWithTheNameInPlaceOfTheFile) {
+    EXPECT_EQ(shell(redlock() + " -n -E 0 job -c 'echo $((2 + 3))'"), 0);
+    EXPECT_EQ(world.in("mail"), "5\n");
+}
+
+TEST_F(Cron, SaysOnceWhyAJobWasNotRun) {
+    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    EXPECT_EQ(shell(redlock() + " -n job true"), 1);
+    EXPECT_THAT(world.in("mail"),
+                testing::MatchesRegex("redlock: job: held by another on [23] of 3 nodes\n"));
+}
+
+TEST_F(Cron, PassesTheStatusOn) {
+    EXPECT_EQ(shell(redlock() + " job -- sh -c 'exit 77'"), 77);
+}
+
+}  // namespace
+}  // namespace redlock::test

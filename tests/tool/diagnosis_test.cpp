@@ -1,0 +1,144 @@
+// What a doctor makes of the nodes together.
+#include "facts.hpp"
+
+#include <redlock/error.hpp>
+
+namespace redlock::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Severity verdict(const std::vector<NodeFacts>& nodes, const Purpose& purpose = {}) {
+    return diagnose(nodes, purpose).verdict;
+}
+
+std::vector<NodeFacts> with_dead(std::size_t count, std::size_t dead) {
+    auto nodes = healthy_nodes(count);
+    for (std::size_t node = 0; node < dead; ++node) nodes[node].unreachable = {Errc::connection_failed, ""};
+    return nodes;
+}
+
+TEST(Diagnosis, CountsHowManyMayFail) {
+    struct Row {
+        std::size_t nodes, dead;
+        long spare;
+        Severity verdict;
+    };
+    const std::vector<Row> table{
+        {1, 0, 0, Severity::hint},    {3, 0, 1, Severity::hint},    {3, 1, 0, Severity::warning},
+        {3, 2, -1, Severity::unsafe}, {5, 0, 2, Severity::hint},    {5, 2, 0, Severity::warning},
+        {5, 3, -1, Severity::unsafe}, {4, 1, 0, Severity::warning}, {2, 1, -1, Severity::unsafe},
+    };
+    for (const auto& [count, dead, spare, expected] : table) {
+        const auto diagnosis = diagnose(with_dead(count, dead), {});
+        EXPECT_EQ(diagnosis.spare(), spare) << count << " with " << dead << " dead";
+        EXPECT_EQ(diagnosis.verdict, expected) << count << " with " << dead << " dead";
+    }
+    EXPECT_EQ(summary_of(diagnose(with_dead(5, 1), {})),
+              "4 of 5 nodes have a vote, the quorum is 3: 1 may fail");
+    EXPECT_EQ(summary_of(diagnose(with_dead(5, 3), {})),
+              "2 of 5 nodes have a vote, the quorum is 3: no lock can be acquired");
+}
+
+TEST(Diagnosis, OfAnEvenNumberIsAHint) {
+    for (const std::size_t count : {1U, 3U, 5U})
+        EXPECT_THAT(diagnose(healthy_nodes(count), {}).findings, IsEmpty());
+    for (const std::size_t count : {2U, 4U}) {
+        const auto diagnosis = diagnose(healthy_nodes(count), {});
+        ASSERT_THAT(brief(diagnosis.findings), ElementsAre("hint number"));
+        EXPECT_EQ(diagnosis.verdict, Severity::hint);
+    }
+    EXPECT_EQ(diagnose(healthy_nodes(4), {}).findings[0].what, "of 4 nodes 1 may fail, no more than of 3");
+}
+
+TEST(Diagnosis, GivesOneServerOneVote) {
+    auto nodes = healthy_nodes(3);
+    nodes[2].info.run_id = nodes[0].info.run_id;
+    const auto diagnosis = diagnose(nodes, {});
+    EXPECT_THAT(diagnosis.nodes[0].findings, IsEmpty());
+    ASSERT_THAT(brief(diagnosis.nodes[2].findings), ElementsAre("unsafe same_server"));
+    EXPECT_THAT(diagnosis.nodes[2].findings[0].what, HasSubstr("the same server as a"));
+    EXPECT_EQ(diagnosis.votes, 2U);
+    EXPECT_EQ(diagnosis.verdict, Severity::unsafe);
+}
+
+TEST(Diagnosis, TakesServersThatDoNotSayWhoTheyAreForSeveral) {
+    auto nodes = healthy_nodes(3);
+    for (auto& node : nodes) node.info.run_id = "";
+    EXPECT_EQ(verdict(nodes), Severity::hint);
+}
+
+// A quarantine passes: no lock can be acquired meanwhile, but nothing has to be mended.
+TEST(Diagnosis, WarnsOfAMajorityInQuarantine) {
+    auto nodes = healthy_nodes(3);
+    for (auto& node : nodes) node.marker = MarkerFacts{.placed = true, .left = 1s};
+    const Purpose purpose{.quarantine = 30s};
+    EXPECT_EQ(verdict(nodes, purpose), Severity::warning);
+    EXPECT_EQ(diagnose(nodes, purpose).votes, 0U);
+    for (std::size_t dead = 0; dead < 2; ++dead) nodes[dead].unreachable = {Errc::timed_out, ""};
+    EXPECT_EQ(verdict(nodes, purpose), Severity::unsafe);
+}
+
+TEST(Diagnosis, AdvisesTheWorstFirst) {
+    auto nodes = healthy_nodes(3);
+    EXPECT_EQ(advice_of(diagnose(nodes, {}), nodes), "");
+    nodes[0].info.appendonly = false;
+    EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("a: appendonly yes"));
+    nodes[2].info.role = "slave";
+    EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("c: replicaof no one"));
+}
+
+// ---- Clocks
+
+std::vector<NodeFacts> with_offsets(const std::vector<std::chrono::milliseconds>& offsets) {
+    auto nodes = healthy_nodes(offsets.size());
+    for (std::size_t node = 0; node < nodes.size(); ++node) nodes[node].clock_offset = offsets[node];
+    return nodes;
+}
+
+/// 'w' for a warning, 'u' for unsafe, '.' for a clock that is right.
+std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const Purpose& purpose = {}) {
+    std::string result;
+    for (const auto& node : diagnose(with_offsets(offsets), purpose).nodes)
+        result += node.findings.empty() ? '.' : node.verdict() == Severity::unsafe ? 'u' : 'w';
+    return result;
+}
+
+TEST(Clocks, AreComparedWithTheOthers) {
+    EXPECT_EQ(judged({0ms, 0ms, 0ms}), "...");
+    EXPECT_EQ(judged({1h, 1h, 1h}), "...") << "it may be we who are wrong";
+    EXPECT_EQ(judged({0ms, 500ms, 0ms}), "...");
+    EXPECT_EQ(judged({0ms, 501ms, 0ms}), ".w.");
+    EXPECT_EQ(judged({0ms, -501ms, 0ms}), ".w.");
+    EXPECT_EQ(judged({0ms, 30s, 0ms}), ".w.");
+    EXPECT_EQ(judged({0ms, 30'001ms, 0ms}), ".u.");
+    EXPECT_EQ(judged({0ms, 0ms, -1h, 0ms, 10ms}), "..u..");
+    EXPECT_EQ(judged({0ms, 1h, 1h, 0ms, 0ms}), ".uu..");
+    EXPECT_EQ(judged({0ms, 1h}), "uu") << "of two nobody can tell which";
+    EXPECT_EQ(judged({1h}), ".");
+}
+
+// Of a long ttl a clock may be off by as much as the drift.
+TEST(Clocks, MayDifferByTheDrift) {
+    EXPECT_EQ(judged({0ms, 6s, 0ms}, {.ttl = 10min}), "...");
+    EXPECT_EQ(judged({0ms, 6'100ms, 0ms}, {.ttl = 10min}), ".w.");
+}
+
+TEST(Clocks, ThatAreUnknownAccuseNobody) {
+    auto nodes = with_offsets({1h, 0ms, 0ms});
+    nodes[1].clock_offset.reset();
+    nodes[2].clock_offset.reset();
+    EXPECT_EQ(verdict(nodes), Severity::hint);
+}
+
+TEST(Clocks, AreToldToBeBehindOrAhead) {
+    EXPECT_THAT(diagnose(with_offsets({0ms, 0ms, -1h}), {}).nodes[2].findings.at(0).what,
+                HasSubstr("3600.0 s behind the other nodes'"));
+    EXPECT_THAT(diagnose(with_offsets({0ms, 0ms, 2s}), {}).nodes[2].findings.at(0).what,
+                HasSubstr("2.0 s ahead of the other nodes'"));
+}
+
+}  // namespace
+}  // namespace redlock::tool

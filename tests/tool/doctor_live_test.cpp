@@ -1,0 +1,204 @@
+// `redlock doctor` against servers that are well, and against each kind of sick one.
+#include "invocation.hpp"
+#include "live_world.hpp"
+#include "support/loopback_name.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <fstream>
+
+namespace redlock::test {
+namespace {
+
+const RedisConfig well = RedisConfig{}.keeps_data();
+
+Invocation doctor(const std::string& nodes, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), "doctor");
+    return Invocation{nodes, more};
+}
+
+/// A cluster of three in which the last is another kind of server.
+struct SickWorld {
+    explicit SickWorld(const RedisConfig& sick)
+        : server{sick}, list{others.uri_list() + "," + server.uri()} {}
+
+    /// Its findings, by subject.
+    std::vector<std::string> findings() {
+        report = doctor(list, {"--json"}).json();
+        return subjects(report.at("nodes").at(2).at("findings"));
+    }
+    int status() { return doctor(list).status(); }
+    const nlohmann::json& finding(std::size_t number = 0) {
+        return report["nodes"][2]["findings"].at(number);
+    }
+
+    Cluster others{2, well};
+    RedisServer server;
+    std::string list;
+    nlohmann::json report{};
+};
+
+TEST(Doctor, FindsNothingWrongWithServersThatAreWell) {
+    Cluster cluster{3, well};
+    auto text = doctor(cluster.uri_list());
+    EXPECT_EQ(text.status(), 0) << text.output();
+    EXPECT_THAT(text.output(), HasSubstr("ok: 3 of 3 nodes have a vote, the quorum is 2: 1 may fail"));
+    const auto json = doctor(cluster.uri_list(), {"--json"}).json();
+    EXPECT_EQ(json.at("verdict"), "ok");
+    EXPECT_EQ(json.at("may_fail"), 1);
+    for (const auto& node : json.at("nodes")) {
+        EXPECT_EQ(node.at("verdict"), "ok");
+        EXPECT_EQ(node.at("server"), "redis");
+        EXPECT_EQ(node.at("role"), "master");
+        EXPECT_EQ(node.at("appendfsync"), "always");
+        EXPECT_GT(node.at("round_trip_ms"), 0.0);
+        EXPECT_EQ(node.at("run_id").get<std::string>().size(), 40U);
+        EXPECT_THAT(node.at("findings"), IsEmpty());
+    }
+}
+
+TEST(Doctor, LeavesNothingBehind) {
+    Cluster cluster{3, well};
+    EXPECT_EQ(doctor(cluster.uri_list()).status(), 0);
+    EXPECT_EQ(
+        doctor(cluster.uri_list(), {"--probe", "orders:1", "--fencing", "--quarantine", "30s"}).status(), 1);
+    for (auto& server : cluster)
+        EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }, 5s))
+            << server.command({"KEYS", "*"});
+}
+
+TEST(Doctor, DoesNotTouchALockThatIsHeld) {
+    LiveWorld world{3, {.node_timeout = 2s}, well};
+    auto lock = world.lock(LockOptions{.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    auto it = doctor(world.uri_list(), {"--probe", the_resource});
+    EXPECT_EQ(it.status(), 0) << it.output();
+    EXPECT_THAT(it.output(), HasSubstr("held by another"));
+    EXPECT_EQ(world.keys_of(lock.owner()), 3U);
+    EXPECT_THAT(lock.extend(), Succeeds());
+}
+
+TEST(Doctor, WarnsOfServersThatForgetAndAreYoung) {
+    Cluster cluster{3};
+    const auto json = doctor(cluster.uri_list(), {"--ttl", "10m", "--json"}).json();
+    EXPECT_EQ(json.at("verdict"), "warning");
+    for (const auto& node : json.at("nodes"))
+        EXPECT_THAT(subjects(node.at("findings")), ElementsAre("persistence", "uptime"));
+    EXPECT_EQ(doctor(cluster.uri_list(), {"--ttl", "10m"}).status(), 1);
+    auto text = doctor(cluster.uri_list());
+    EXPECT_EQ(text.status(), 1);
+    EXPECT_THAT(text.output(),
+                HasSubstr("warning: all nodes: a crash can take its last writes: appendonly no"));
+}
+
+TEST(Doctor, WarnsOfAServerThatIsNotWrittenThrough) {
+    SickWorld world{RedisConfig{}.line("appendonly yes").line("appendfsync everysec")};
+    EXPECT_THAT(world.findings(), testing::Contains("persistence"));
+    EXPECT_THAT(world.finding().at("what"), HasSubstr("appendfsync everysec"));
+    EXPECT_EQ(world.status(), 1);
+}
+
+TEST(Doctor, DoesNotAcceptAReplica) {
+    Cluster cluster{2, well};
+    RedisServer replica{RedisConfig{}.keeps_data().replica_of(cluster[0].port())};
+    const auto list = cluster.uri_list() + "," + replica.uri();
+    const auto json = doctor(list, {"--json"}).json();
+    EXPECT_THAT(subjects(json["nodes"][2].at("findings")), ElementsAre("role"));
+    EXPECT_EQ(json["nodes"][2].at("role"), "replica");
+    EXPECT_EQ(json.at("votes"), 2);
+    EXPECT_EQ(doctor(list).status(), 2);
+}
+
+struct Policy : testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Doctor, Policy, testing::Values("allkeys-lru", "volatile-ttl"),
+                         [](const auto& info) { return info.index == 0 ? "Allkeys" : "Volatile"; });
+
+TEST_P(Policy, ThatEvictsKeysIsUnsafe) {
+    SickWorld world{
+        RedisConfig{}.keeps_data().max_memory("100mb").line(std::string{"maxmemory-policy "} + GetParam())};
+    EXPECT_THAT(world.findings(), ElementsAre("eviction"));
+    EXPECT_EQ(world.finding().at("remedy"), "maxmemory-policy noeviction");
+    EXPECT_EQ(world.status(), 2);
+}
+
+TEST(Doctor, DoesNotAcceptAServerWithoutRoom) {
+    SickWorld world{RedisConfig{}.keeps_data().max_memory("1")};
+    EXPECT_THAT(world.findings(), ElementsAre("memory"));
+    EXPECT_EQ(world.report.at("votes"), 2);
+    EXPECT_EQ(world.status(), 2);
+}
+
+TEST(Doctor, FindsTheSameServerBehindTwoNames) {
+    Cluster cluster{2, well};
+    const auto again = std::string{support::loopback_name} + ":" + std::to_string(cluster[0].port());
+    const auto list = cluster.uri_list() + "," + again;
+    const auto json = doctor(list, {"--json"}).json();
+    ASSERT_THAT(subjects(json["nodes"][2].at("findings")), ElementsAre("same_server"));
+    EXPECT_THAT(json["nodes"][2]["findings"][0].at("what"), HasSubstr(cluster[0].name()));
+    EXPECT_EQ(doctor(list).status(), 2);
+}
+
+TEST(Doctor, FindsAClockThatIsOff) {
+    support::TemporaryDirectory directory;
+    const auto clock = directory / "clock";
+    std::ofstream{clock} << -3600 << '\n';
+    SickWorld world{RedisConfig{}.keeps_data().clock_set_by(clock)};
+    EXPECT_THAT(world.findings(), ElementsAre("clock"));
+    EXPECT_THAT(world.finding().at("what"), HasSubstr("behind the other nodes'"));
+    EXPECT_EQ(world.status(), 2);
+    std::ofstream{clock} << 5 << '\n';
+    ASSERT_TRUE(wait_until([&] {
+        return world.findings() == std::vector<std::string>{"clock"} &&
+               world.finding().at("severity") == "warning";
+    }));
+    EXPECT_EQ(world.status(), 1);
+}
+
+TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
+    SickWorld world{well};
+    world.server.kill();
+    EXPECT_THAT(world.findings(), ElementsAre("reach"));
+    EXPECT_EQ(world.report["nodes"][2].at("verdict"), "unreachable");
+    EXPECT_THAT(world.finding().at("what"), HasSubstr("Connection refused"));
+    EXPECT_EQ(world.report.at("may_fail"), 0);
+    EXPECT_EQ(world.status(), 1);
+    world.others[0].kill();
+    EXPECT_EQ(world.status(), 2);
+}
+
+TEST(Doctor, TellsAWrongPasswordFromAServerThatIsDown) {
+    Cluster cluster{3, RedisConfig{}.keeps_data().password("s3cret")};
+    const auto list = cluster[0].uri() + "," + cluster[1].uri() + ",redis://:wr0ng@" + cluster[2].name();
+    auto text = doctor(list);
+    EXPECT_EQ(text.status(), 1);
+    EXPECT_THAT(text.output(), HasSubstr("unreachable: " + cluster[2].name() + ": authentication failed"));
+    EXPECT_THAT(text.output(), Not(HasSubstr("wr0ng")));
+    EXPECT_THAT(text.output(), Not(HasSubstr("s3cret")));
+}
+
+TEST(Doctor, IsNotHeldUpByAFrozenNode) {
+    Cluster cluster{3, well};
+    cluster[1].freeze();
+    Invocation it{cluster.uri_list(), {"doctor"}, "500ms"};
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 1); }), LastsAtMost(10s));
+    EXPECT_THAT(it.output(), HasSubstr("unreachable: " + cluster[1].name() + ": timed out"));
+    cluster[1].thaw();
+}
+
+TEST(Doctor, HintsAtAnEvenNumber) {
+    Cluster cluster{2, well};
+    auto it = doctor(cluster.uri_list());
+    EXPECT_EQ(it.status(), 0);
+    EXPECT_THAT(it.output(), HasSubstr("hint: together: of 2 nodes 0 may fail, no more than of 1"));
+}
+
+TEST(Doctor, RefusesWrongArguments) {
+    Cluster cluster{1};
+    for (const auto& arguments : std::vector<std::vector<std::string>>{
+             {"--mark"}, {"--ttl", "1ms"}, {"--ttl", "1h", "--quarantine", "1s"}, {"--probe", ""}, {"name"}})
+        EXPECT_EQ(doctor(cluster.uri_list(), arguments).status(), 64) << arguments[0];
+    EXPECT_EQ(doctor("").status(), 64);
+    EXPECT_EQ(doctor(cluster[0].uri() + "," + cluster[0].uri()).status(), 64);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,94 @@
+// `redlock doctor` as users who may not do everything: it names the rule to add.
+#include "invocation.hpp"
+#include "live_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+const std::string least = "+set +get +del +pttl +pexpire +eval +evalsha";
+const std::string to_look = " +info +time +config|get";
+
+/// One server with a user who may do that.
+struct Permitted {
+    explicit Permitted(const std::string& rules)
+        : server{RedisConfig{}.keeps_data().user("locker on >s3cret resetkeys -@all ~orders:* " + rules)} {}
+
+    Invocation doctor(std::vector<std::string> more = {}) {
+        const std::vector<std::string> first{"doctor", "--probe", the_resource};
+        more.insert(more.begin(), first.begin(), first.end());
+        return Invocation{server.uri("locker", "s3cret"), more};
+    }
+    bool clean() {
+        return wait_until([this] { return server.command({"DBSIZE"}) == "0"; },
+                          5s);  // less than the probe lasts
+    }
+
+    RedisServer server;
+};
+
+TEST(DoctorPermissions, OfTheReadmeAreEnough) {
+    Permitted world{least + to_look};
+    auto it = world.doctor();
+    EXPECT_EQ(it.status(), 0) << it.output();
+    EXPECT_TRUE(world.clean());
+}
+
+struct Missing : testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(DoctorPermissions, Missing,
+                         testing::Values("set", "get", "del", "pttl", "pexpire", "eval"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Missing, IsUnsafeAndNamedAsARule) {
+    Permitted world{least + to_look + " -" + GetParam()};
+    const auto json = world.doctor({"--json"}).json();
+    EXPECT_EQ(json.at("verdict"), "unsafe");
+    const auto& findings = json["nodes"][0].at("findings");
+    ASSERT_THAT(subjects(findings), ElementsAre("acl"));
+    EXPECT_EQ(findings[0].at("remedy"), std::string{"ACL SETUSER locker +"} + GetParam());
+    EXPECT_TRUE(world.clean()) << "it must not acquire for long what it cannot release";
+    EXPECT_EQ(world.doctor().status(), 2);
+}
+
+TEST(DoctorPermissions, ForTheResourceAreNamedToo) {
+    Permitted world{least + to_look + " resetkeys ~customers:*"};
+    auto it = world.doctor();
+    EXPECT_EQ(it.status(), 2);
+    EXPECT_THAT(it.output(), HasSubstr("ACL SETUSER locker ~orders:42\n"));
+}
+
+TEST(DoctorPermissions, ForAMadeUpResourceAreAskedFor) {
+    Permitted world{least + to_look};
+    Invocation it{world.server.uri("locker", "s3cret"), {"doctor"}};
+    EXPECT_EQ(it.status(), 1);
+    EXPECT_THAT(it.output(), HasSubstr("--probe with a resource that the ACL allows"));
+}
+
+TEST(DoctorPermissions, ToLookMayBeMissing) {
+    Permitted world{least};
+    auto it = world.doctor();
+    EXPECT_EQ(it.status(), 1) << it.output();
+    for (const auto* rule : {"+info", "+time"}) EXPECT_THAT(it.output(), HasSubstr(rule));
+    Permitted without_config{least + " +info +time"};
+    auto other = without_config.doctor();
+    EXPECT_EQ(other.status(), 1);
+    EXPECT_THAT(other.output(), HasSubstr("ACL SETUSER locker +config|get"));
+}
+
+TEST(DoctorPermissions, OfFencingAndQuarantineAreTriedWhenAskedFor) {
+    Permitted plain{least + to_look};
+    for (const std::vector<std::string>& guarantee :
+         {std::vector<std::string>{"--fencing"}, {"--quarantine", "1m"}}) {
+        auto it = plain.doctor(guarantee);
+        EXPECT_EQ(it.status(), 2) << guarantee[0];
+        EXPECT_THAT(it.output(), HasSubstr("+exists"));
+    }
+    EXPECT_THAT(plain.doctor({"--fencing", "--json"}).json().dump(), HasSubstr("~{orders:42}:fence:*"));
+    EXPECT_THAT(plain.doctor({"--quarantine", "1m", "--json"}).json().dump(), HasSubstr("~redlock:since:*"));
+    Permitted whole{least + to_look + " ~{orders:*}:fence:* ~redlock:since:* +exists"};
+    EXPECT_EQ(whole.doctor({"--fencing"}).status(), 0) << whole.doctor({"--fencing"}).output();
+    EXPECT_EQ(whole.doctor({"--fencing", "--quarantine", "1m"}).status(), 1) << "for it has no marker yet";
+    EXPECT_TRUE(whole.clean());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,135 @@
+// Every exit status that the command has, in one table; the man page has the same.
+#include "tool_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+struct Case {
+    std::string name;
+    std::vector<std::string> arguments;
+    int status;
+    std::string says{};  // on stderr
+};
+
+void PrintTo(const Case& it, std::ostream* out) {
+    *out << it.name;
+}
+
+class ExitStatus : public testing::TestWithParam<Case> {
+protected:
+    ToolWorld world{3};
+};
+
+class OfFreeNodes : public ExitStatus {};
+class OfHeldNodes : public ExitStatus {};
+class OfDeadNodes : public ExitStatus {};
+
+std::string name_of(const testing::TestParamInfo<Case>& it) {
+    return it.param.name;
+}
+
+TEST_P(OfFreeNodes, IsAsDocumented) {
+    const auto outcome = world.run(GetParam().arguments);
+    EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+const std::string nobody(40, '0');
+
+INSTANTIATE_TEST_SUITE_P(
+    ExitStatus, OfFreeNodes,
+    testing::Values(
+        Case{"Success", {"run", "job", "true"}, 0},
+        Case{"TheCommandsOwn", {"run", "job", "--", "sh", "-c", "exit 7"}, 7},
+        Case{"OfAShellCommand", {"run", "job", "-c", "exit 8"}, 8},
+        Case{"OfASignal", {"run", "job", "-c", "kill -KILL $$"}, 137},
+        Case{"OfSigterm", {"run", "job", "-c", "kill -TERM $$"}, 143},
+        Case{"NotFound", {"run", "job", "no-such-program"}, 127, "no-such-program: No such file"},
+        Case{"NotExecutable", {"run", "job", "/etc/passwd"}, 126, "/etc/passwd: Permission denied"},
+        Case{"NoSubcommand", {}, 64, "subcommand is required"},
+        Case{"AnotherSubcommand", {"lock", "job"}, 64},
+        Case{"NoResource", {"run"}, 64, "RESOURCE is required"},
+        Case{"NoCommand", {"run", "job"}, 64, "no COMMAND"},
+        Case{"EmptyResource", {"run", "", "true"}, 64, "resource is empty"},
+        Case{"TwoCommands", {"run", "-c", "true", "job", "true"}, 64, "both --command"},
+        Case{"UnknownOption", {"run", "--nonsense", "job", "true"}, 64, "--nonsense"},
+        Case{"NotASpan", {"run", "-w", "soon", "job", "true"}, 64, "--wait: \"soon\" is no span"},
+        Case{"NonblockAndWait", {"run", "-n", "-w", "1", "job", "true"}, 64, "excludes"},
+        Case{"TtlTooShort", {"run", "--ttl", "10ms", "job", "true"}, 64, "--ttl is 10 ms; it must exceed"},
+        Case{"TtlTooFine", {"run", "--ttl", "0.0001", "job", "true"}, 64, "--ttl"},
+        Case{"ConflictOutOfRange", {"run", "-E", "256", "job", "true"}, 64, "--conflict-exit-code"},
+        Case{"NotAPolicy",
+             {"run", "--on-lost", "die", "job", "true"},
+             64,
+             "\"die\" is not stop, term or ignore"},
+        Case{"MalformedNode", {"run", "--node", "http://x", "job", "true"}, 64, "scheme"},
+        Case{"MissingNodesFile",
+             {"run", "--nodes-file", "/no/such", "job", "true"},
+             64,
+             "/no/such: cannot be read"},
+        Case{"EmptyNodesFile", {"run", "--nodes-file", "/dev/null", "job", "true"}, 64, "names no node"},
+        Case{"NotAnOwner", {"release", "--owner", "me", "job"}, 64, "40 hex digits"},
+        Case{"NoOwner", {"extend", "job"}, 64, "--owner is required"},
+        Case{"ExtendOfNobodys", {"extend", "--owner", nobody, "job"}, 75, "lost"},
+        Case{"ReleaseOfNobodys", {"release", "--owner", nobody, "job"}, 75, "lost"}),
+    name_of);
+
+TEST_P(OfHeldNodes, IsThatOfAConflict) {
+    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    const auto outcome = world.run(GetParam().arguments);
+    EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
+    EXPECT_EQ(world.keys(), 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ExitStatus, OfHeldNodes,
+    testing::Values(
+        Case{"Nonblock", {"run", "-n", "job", "true"}, 1, "job: held by another"},
+        Case{"WaitUntilItIsOver", {"run", "-w", "0.3", "job", "true"}, 1, "job: held by another"},
+        Case{"WaitForNothing", {"run", "-w", "0", "job", "true"}, 1, "job: held by another"},
+        Case{"AnotherStatus", {"run", "-n", "-E", "0", "job", "false"}, 0, "job: held by another"},
+        Case{"AcquireNonblock", {"acquire", "-n", "job"}, 1, "job: held by another"},
+        Case{"AcquireAnotherStatus", {"acquire", "-w", "0.3", "-E", "42", "job"}, 42, "job: held by another"},
+        Case{"ExtendOfAnothers", {"extend", "--owner", nobody, "job"}, 75, "lost"},
+        Case{"ReleaseOfAnothers", {"release", "--owner", nobody, "job"}, 75, "lost"}),
+    name_of);
+
+TEST_P(OfDeadNodes, IsThatOfNoQuorum) {
+    world[0].kill();
+    world[1].kill();
+    const auto outcome = world.run(GetParam().arguments);
+    EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(world[0].name()));
+    EXPECT_EQ(world[2].command({"EXISTS", "job"}), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(ExitStatus, OfDeadNodes,
+                         testing::Values(Case{"Run", {"run", "job", "true"}, 69},
+                                         Case{"RunNonblock", {"run", "-n", "job", "true"}, 69},
+                                         Case{"RunWait", {"run", "-w", "0.5", "job", "true"}, 69},
+                                         Case{"Acquire", {"acquire", "job"}, 69},
+                                         Case{"Extend", {"extend", "--owner", nobody, "job"}, 69},
+                                         Case{"Release", {"release", "--owner", nobody, "job"}, 69}),
+                         name_of);
+
+TEST(ExitStatusWithoutNodes, IsUsage) {
+    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES="}};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, HasSubstr("no nodes: give --node or --nodes-file, or set REDLOCK_NODES"));
+}
+
+TEST(ExitStatusOfVersionAndHelp, IsSuccess) {
+    Tool version{{"--version"}, {}};
+    EXPECT_EQ(version.wait().out, "redlock " REDLOCK_VERSION_STRING "\n");
+    EXPECT_EQ(version.wait().status, 0);
+    Tool help{{"run", "--help"}, {}};
+    EXPECT_THAT(help.wait().out, HasSubstr("--conflict-exit-code"));
+    EXPECT_EQ(help.wait().status, 0);
+}
+
+}  // namespace
+}  // namespace redlock::test

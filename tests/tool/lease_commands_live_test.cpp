@@ -1,0 +1,104 @@
+// redlock acquire, extend and release, as scripts use them.
+#include "tool_world.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace redlock::test {
+namespace {
+
+using nlohmann::json;
+
+class LeaseCommands : public testing::Test {
+protected:
+    /// The value of NAME=value in what was printed.
+    static std::string value(const std::string& out, const std::string& name) {
+        const auto at = out.find(name + "=");
+        if (at == out.npos) return {};
+        const auto begin = at + name.size() + 1;
+        return out.substr(begin, out.find('\n', begin) - begin);
+    }
+
+    ToolWorld world{3};
+};
+
+TEST_F(LeaseCommands, AcquireALockThatOutlivesThem) {
+    const auto outcome = world.run({"acquire", "--ttl", "60s", "job"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto owner = value(outcome.out, "owner");
+    for (auto& node : world) EXPECT_EQ(holder(node, "job"), owner);
+    EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
+                testing::AllOf(testing::Gt(50'000), testing::Lt(59'400)));
+    EXPECT_EQ(value(outcome.out, "fencing_token"), "");
+}
+
+TEST_F(LeaseCommands, PrintTheFencingTokenThatWasAskedFor) {
+    const auto outcome = world.run({"acquire", "--fencing", "job"});
+    EXPECT_GT(std::stoll(value(outcome.out, "fencing_token")), 0);
+}
+
+TEST_F(LeaseCommands, ExtendByTheOwnerAlone) {
+    const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
+    const auto outcome = world.run({"extend", "--owner", owner, "--ttl", "60s", "job"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(value(outcome.out, "owner"), owner);
+    EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
+                testing::AllOf(testing::Gt(50'000), testing::Lt(59'400)));
+    EXPECT_GE(std::ranges::count_if(world, [](auto& node) { return expiry(node, "job") > 30s; }), 2);
+}
+
+TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
+    const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
+    world[0].command({"DEL", "job"});
+    EXPECT_EQ(world.run({"extend", "--owner", owner, "job"}).status, 0);
+    world[1].command({"DEL", "job"});
+    const auto outcome = world.run({"extend", "--owner", owner, "job"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_EQ(outcome.out, "");
+}
+
+TEST_F(LeaseCommands, ReleaseByTheOwnerAlone) {
+    const auto owner = value(world.run({"acquire", "job"}).out, "owner");
+    const auto outcome = world.run({"release", "--owner", owner, "job"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(LeaseCommands, ReleaseNothingOfAnothers) {
+    for (auto& node : world) node.command({"SET", "job", "another"});
+    EXPECT_EQ(world.run({"release", "--owner", std::string(40, 'a'), "job"}).status, 75);
+    EXPECT_EQ(world.keys(), 3U);
+}
+
+TEST_F(LeaseCommands, SayAllInJson) {
+    const auto acquired = json::parse(world.run({"acquire", "--json", "--fencing", "job"}).out);
+    EXPECT_EQ(acquired["resource"], "job");
+    EXPECT_EQ(acquired["owner"], holder(world[0], "job"));
+    EXPECT_GT(acquired["fencing_token"], 0);
+    EXPECT_GT(acquired["validity_ms"], 20'000);
+    EXPECT_TRUE(acquired["error"].is_null());
+    EXPECT_EQ(acquired["nodes"].size(), 3U);
+    EXPECT_EQ(acquired["nodes"][0]["name"], world[0].name());
+    EXPECT_EQ(acquired["nodes"][0]["vote"], "granted");
+    const auto released = json::parse(
+        world.run({"release", "--json", "--owner", acquired["owner"].get<std::string>(), "job"}).out);
+    EXPECT_TRUE(released["error"].is_null());
+}
+
+TEST_F(LeaseCommands, SayFailuresInJsonToo) {
+    world[0].kill();
+    world[1].kill();
+    const auto outcome = world.run({"acquire", "-n", "--json", "job"});
+    EXPECT_EQ(outcome.status, 69);
+    const auto said = json::parse(outcome.out);
+    EXPECT_EQ(said["error"], "no quorum");
+    EXPECT_FALSE(said.contains("owner"));
+    EXPECT_EQ(said["nodes"][0]["vote"], "unknown");
+    EXPECT_EQ(said["nodes"][0]["cause"], "connection failed");
+}
+
+TEST_F(LeaseCommands, SayAResourceThatIsNotUtf8) {
+    EXPECT_TRUE(json::accept(world.run({"acquire", "--json", "job\xff"}).out));
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,86 @@
+// redlock run when the lock is lost under its command.
+#include "tool_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+class Lost : public testing::Test {
+protected:
+    /// Starts a job, and takes its lock away when it has begun.
+    Outcome lose(const std::string& script, std::vector<std::string> options) {
+        options.insert(options.end(), {"--ttl", "3s"});
+        auto tool = world.start(world.job(script, options));
+        EXPECT_TRUE(world.comes("begun"));
+        world.steal();
+        return tool.wait();
+    }
+
+    ToolWorld world{3};
+};
+
+const std::string deaf = "trap 'touch $DIR/heard' TERM; touch $DIR/begun; while :; do sleep 0.01; done";
+const std::string obedient =
+    "trap 'touch $DIR/heard; exit 0' TERM; touch $DIR/begun; while :; do sleep 0.01; done";
+
+TEST_F(Lost, StopsTheCommand) {
+    const auto outcome = lose(obedient, {});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("heard"));
+    EXPECT_THAT(outcome.err,
+                testing::ContainsRegex("redlock: job: lost on [23] of 3 nodes; the command is stopped"));
+}
+
+TEST_F(Lost, KillsACommandThatDoesNotStopWithinTheGrace) {
+    const auto outcome = lose(deaf, {"--grace", "0.3"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("heard"));
+}
+
+TEST_F(Lost, KillsAtOnceWhereThereIsNoGrace) {
+    const auto outcome = lose(obedient, {"--grace", "0"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_FALSE(world.has("heard"));
+}
+
+TEST_F(Lost, LeavesTheEndToTheCommandIfSoAsked) {
+    const auto outcome = lose(
+        "trap 'touch $DIR/heard; sleep 0.5; exit 3' TERM; touch $DIR/begun; while :; do sleep 0.01; done",
+        {"--on-lost", "term", "--grace", "0"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("heard"));
+}
+
+TEST_F(Lost, OnlySaysSoIfSoAsked) {
+    auto tool =
+        world.start(world.job("trap 'touch $DIR/heard' TERM; touch $DIR/begun; "
+                              "until [ -e $DIR/go ]; do sleep 0.01; done; exit 4",
+                              {"--ttl", "3s", "--on-lost", "ignore"}));
+    ASSERT_TRUE(world.comes("begun"));
+    world.steal();
+    EXPECT_TRUE(wait_until([&] { return tool.err().find("job: lost") != std::string::npos; }));
+    std::ofstream{world.file("go")};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_FALSE(world.has("heard"));
+}
+
+// By the time at the latest, whatever the nodes do.
+TEST_F(Lost, IsToldWhileTheNodesHang) {
+    auto tool =
+        world.start({"run", "--ttl", "2s", "--node-timeout", "500ms", "job", "--", "sh", "-c", obedient});
+    ASSERT_TRUE(world.comes("begun"));
+    for (auto& node : world) node.freeze();
+    ASSERT_TRUE(world.comes("heard"));
+    for (auto& node : world) node.thaw();
+    EXPECT_EQ(tool.wait().status, 75);
+}
+
+TEST_F(Lost, IsWhatIsHeldForTooLong) {
+    auto tool = world.start(world.job(obedient, {"--ttl", "3s", "--max-hold", "0.1"}));
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_THAT(outcome.err, HasSubstr("hold limit reached"));
+}
+
+}  // namespace
+}  // namespace redlock::test

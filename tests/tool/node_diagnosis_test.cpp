@@ -1,0 +1,264 @@
+// What a doctor makes of one node, by a table: change one thing about a healthy one, and that is found.
+#include "facts.hpp"
+
+#include "tool/vote_findings.hpp"
+
+#include <redlock/error.hpp>
+
+#include <functional>
+
+namespace redlock::tool {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Change = std::function<void(NodeFacts&)>;
+
+Findings findings_after(const Change& change, const Purpose& purpose = {}) {
+    auto node = healthy();
+    change(node);
+    return diagnose({&node, 1}, purpose).nodes[0].findings;
+}
+
+struct Row {
+    const char* what;
+    Change change;
+    std::vector<std::string> found;
+};
+
+void expect(const std::vector<Row>& table, const Purpose& purpose = {}) {
+    for (const auto& [what, change, found] : table) {
+        const auto findings = findings_after(change, purpose);
+        EXPECT_EQ(brief(findings), found) << what;
+        for (const auto& it : findings) {
+            EXPECT_FALSE(it.what.empty() || it.why.empty() || it.remedy.empty()) << what;
+        }
+    }
+}
+
+TEST(NodeDiagnosis, IsFineWhereNothingIsWrong) {
+    expect({{"nothing", [](NodeFacts&) {}, {}}});
+}
+
+TEST(NodeDiagnosis, JudgesTheKindOfServer) {
+    expect({
+        {"no SET NX PX", [](auto& n) { n.info.redis_version = "2.6.11"; }, {"unsafe version"}},
+        {"the first with it", [](auto& n) { n.info.redis_version = "2.6.12"; }, {"warning version"}},
+        {"the last that is old", [](auto& n) { n.info.redis_version = "5.0.14"; }, {"warning version"}},
+        {"6", [](auto& n) { n.info.redis_version = "6.0.0"; }, {}},
+        {"no version told", [](auto& n) { n.info.redis_version = ""; }, {}},
+        {"replica", [](auto& n) { n.info.role = "slave"; }, {"unsafe role"}},
+        {"with replicas", [](auto& n) { n.info.replicas = 1; }, {"hint role"}},
+        {"sentinel", [](auto& n) { n.info.mode = "sentinel"; }, {"unsafe mode"}},
+        {"cluster", [](auto& n) { n.info.mode = "cluster"; }, {"warning mode"}},
+    });
+}
+
+Change memory(std::uint64_t used, std::uint64_t max, const char* policy) {
+    return [=](NodeFacts& node) {
+        node.info.used_memory = used;
+        node.info.max_memory = max;
+        node.info.eviction = policy;
+    };
+}
+
+TEST(NodeDiagnosis, JudgesMemory) {
+    expect({
+        {"lru without a bound", memory(50, 0, "allkeys-lru"), {}},
+        {"lru", memory(50, 100, "allkeys-lru"), {"unsafe eviction"}},
+        {"volatile", memory(50, 100, "volatile-ttl"), {"unsafe eviction"}},
+        {"random", memory(50, 100, "volatile-random"), {"unsafe eviction"}},
+        {"bounded", memory(90, 100, "noeviction"), {}},
+        {"nearly full", memory(91, 100, "noeviction"), {"warning memory"}},
+        {"full", memory(100, 100, "noeviction"), {"unsafe memory"}},
+        {"full, and evicts", memory(100, 100, "allkeys-lfu"), {"unsafe eviction", "unsafe memory"}},
+        {"unknown", [](auto& n) { n.info.max_memory.reset(); }, {}},
+    });
+}
+
+TEST(NodeDiagnosis, JudgesPersistence) {
+    const auto appendonly = [](bool on, const char* fsync, std::chrono::seconds uptime = 24h) {
+        return [=](NodeFacts& node) {
+            node.info.appendonly = on;
+            node.appendfsync = fsync;
+            node.info.uptime = uptime;
+        };
+    };
+    const std::vector<Row> table{
+        {"always", appendonly(true, "always"), {}},
+        {"always, young", appendonly(true, "always", 1s), {}},
+        {"everysec", appendonly(true, "everysec"), {"warning persistence"}},
+        {"no", appendonly(true, "no"), {"warning persistence"}},
+        {"off", appendonly(false, "always"), {"warning persistence"}},
+        {"off, young", appendonly(false, "", 29s), {"warning persistence", "warning uptime"}},
+        {"off, as old as the ttl", appendonly(false, "", 30s), {"warning persistence"}},
+        {"unknown", appendonly(true, ""), {}},
+    };
+    expect(table);
+    for (auto row : table) expect({{row.what, row.change, {}}}, {.quarantine = 30s});
+}
+
+TEST(NodeDiagnosis, SaysExactlyHowNotToForget) {
+    const auto findings = findings_after([](auto& n) { n.info.appendonly = false; }, {.ttl = 1500ms});
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_THAT(findings[0].remedy, HasSubstr("appendonly yes with appendfsync always"));
+    EXPECT_THAT(findings[0].remedy, HasSubstr("--quarantine 1500ms in every client"));
+}
+
+TEST(NodeDiagnosis, TellsWhatIsUnknownWhereAServerRefusesToTell) {
+    const Trouble refused{Errc::permission_denied, "NOPERM"};
+    expect({
+        {"info",
+         [=](auto& n) {
+             n.info = {};
+             n.info_trouble = refused;
+         },
+         {"warning info"}},
+        {"config",
+         [=](auto& n) {
+             n.appendfsync = "";
+             n.config_trouble = refused;
+         },
+         {"warning persistence"}},
+        {"config, where INFO tells enough",
+         [=](auto& n) {
+             n.info.appendonly = false;
+             n.appendfsync = "";
+             n.config_trouble = refused;
+         },
+         {"warning persistence"}},
+        {"time",
+         [=](auto& n) {
+             n.clock_offset.reset();
+             n.clock_trouble = refused;
+         },
+         {"warning clock"}},
+    });
+    const auto findings = findings_after([=](auto& n) {
+        n.user = "locker";
+        n.appendfsync = "";
+        n.config_trouble = refused;
+    });
+    EXPECT_THAT(findings.at(0).remedy, HasSubstr("ACL SETUSER locker +config|get"));
+    const auto renamed = findings_after([](auto& n) {
+        n.appendfsync = "";
+        n.config_trouble = {Errc::server_error, "ERR unknown command 'CONFIG'"};
+    });
+    EXPECT_THAT(renamed.at(0).remedy, Not(HasSubstr("ACL")));
+}
+
+TEST(NodeDiagnosis, JudgesTheSpeed) {
+    const Purpose purpose{.node_timeout = 50ms};
+    expect({{"near", [](auto& n) { n.round_trip = 25ms; }, {}},
+            {"far", [](auto& n) { n.round_trip = 26ms; }, {"warning speed"}},
+            {"unknown", [](auto& n) { n.round_trip.reset(); }, {}}},
+           purpose);
+}
+
+TEST(NodeDiagnosis, JudgesTheQuarantine) {
+    const auto marker = [](bool placed, std::chrono::milliseconds left) {
+        return [=](NodeFacts& node) { node.marker = MarkerFacts{.placed = placed, .left = left}; };
+    };
+    expect({{"unknown", [](auto&) {}, {}},
+            {"none", marker(false, 0ms), {"warning quarantine"}},
+            {"young", marker(true, 1ms), {"warning quarantine"}},
+            {"old", marker(true, 0ms), {}}},
+           {.quarantine = 30s});
+    expect({{"without", marker(false, 0ms), {}}});
+}
+
+TEST(NodeDiagnosis, OfANodeThatCannotBeAskedIsItsCause) {
+    for (const auto cause : {Errc::timed_out, Errc::connection_failed, Errc::authentication_failed,
+                             Errc::loading, Errc::permission_denied, Errc::unexpected_reply}) {
+        const auto findings = findings_after([=](NodeFacts& node) {
+            node.unreachable = {cause, "its words"};
+            node.info = {};
+        });
+        ASSERT_EQ(brief(findings), std::vector<std::string>{"unreachable reach"});
+        EXPECT_EQ(findings[0].what, make_error_code(cause).message() + ": its words");
+        EXPECT_FALSE(findings[0].has_vote);
+    }
+}
+
+// ---- What was tried
+
+Trial forbidden(const std::string& words) {
+    return {"extend", "orders:42", "+eval +pexpire", {Errc::permission_denied, words}};
+}
+
+TEST(MissingPermission, IsReadFromTheServersWords) {
+    const std::vector<std::pair<const char*, const char*>> table{
+        {"NOPERM this user has no permissions to run the 'eval' command", "+eval"},
+        {"NOPERM User locker has no permissions to run the 'config|get' command", "+config|get"},
+        {"NOPERM this user has no permissions to access one of the keys used as arguments", "~orders:42"},
+        {"ERR The user executing the script can't run this command or subcommand", "+eval +pexpire"},
+        {"ERR ACL failure in script: User x can't access at least one of the keys", "~orders:42"},
+        {"NOPERM", "+eval +pexpire"},
+        {"it's no 'Word of a server' at all", "+eval +pexpire"},
+    };
+    for (const auto& [words, permission] : table)
+        EXPECT_EQ(missing_permission(forbidden(words)), permission) << words;
+}
+
+TEST(Trials, ThatLackTheSamePermissionAreOneFinding) {
+    const auto findings = findings_after([](NodeFacts& node) {
+        node.user = "locker";
+        for (const auto* verb : {"extend", "release"})
+            node.trials.push_back({verb, "orders:42", "", {Errc::permission_denied, "the 'eval' command"}});
+        node.trials.push_back(
+            {"acquire", "orders:42", "+set", {Errc::permission_denied, "the 'set' command"}});
+    });
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].remedy, "ACL SETUSER locker +eval");
+    EXPECT_EQ(findings[1].remedy, "ACL SETUSER locker +set");
+}
+
+TEST(Trials, ThatSayNothingExactGiveWayToThoseThatDo) {
+    const auto findings = findings_after([](NodeFacts& node) {
+        node.trials.push_back({"extend", "a", "", {Errc::permission_denied, "the 'pttl' command"}});
+        node.trials.push_back({"extend", "a", "+eval +pttl", {Errc::permission_denied, "a script can't"}});
+    });
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].remedy, "ACL SETUSER default +pttl");
+}
+
+TEST(Trials, OfANameThatWeMadeUpBlameTheName) {
+    const auto findings = findings_after([](NodeFacts& node) {
+        node.trials.push_back({"acquire",
+                               "redlock:doctor:0123",
+                               "",
+                               {Errc::permission_denied, "no permissions to access one of the keys"}});
+    });
+    ASSERT_EQ(brief(findings), std::vector<std::string>{"warning acl"});
+    EXPECT_THAT(findings[0].remedy, HasSubstr("--probe"));
+}
+
+TEST(Trials, CostTheVoteWhereTheyFail) {
+    for (const auto cause : {Errc::permission_denied, Errc::out_of_memory, Errc::read_only, Errc::timed_out,
+                             Errc::server_busy, Errc::server_error}) {
+        auto node = healthy();
+        node.trials.push_back({"acquire", "orders:42", "+set", {cause, "its words"}});
+        const auto diagnosis = diagnose({&node, 1}, {});
+        EXPECT_EQ(diagnosis.nodes[0].verdict(), Severity::unsafe);
+        EXPECT_EQ(diagnosis.votes, 0U);
+    }
+}
+
+TEST(Trials, SayNothingThatInfoHasTold) {
+    const auto of_a_replica = findings_after([](NodeFacts& node) {
+        node.info.role = "slave";
+        node.trials.push_back({"acquire", "orders:42", "+set", {Errc::read_only, "READONLY"}});
+    });
+    EXPECT_EQ(brief(of_a_replica), std::vector<std::string>{"unsafe role"});
+    const auto of_a_full_server = findings_after([](NodeFacts& node) {
+        memory(2, 1, "noeviction")(node);
+        node.trials.push_back({"acquire", "orders:42", "+set", {Errc::out_of_memory, "OOM"}});
+    });
+    EXPECT_EQ(brief(of_a_full_server), std::vector<std::string>{"unsafe memory"});
+}
+
+}  // namespace
+}  // namespace redlock::tool

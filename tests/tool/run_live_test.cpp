@@ -1,0 +1,174 @@
+// redlock run on quiet days.
+#include "tool_world.hpp"
+
+#include <deque>
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+class Run : public testing::Test {
+protected:
+    ToolWorld world{3};
+};
+
+TEST_F(Run, HoldsTheLockWhileTheCommandRunsAndNoLonger) {
+    auto tool = world.start(world.job("touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done"));
+    ASSERT_TRUE(world.comes("begun"));
+    EXPECT_EQ(world.keys(), 3U);
+    std::ofstream{world.file("go")};
+    EXPECT_EQ(tool.wait().status, 0);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(Run, ExtendsTheLockForAsLongAsTheCommandRuns) {
+    auto tool = world.start(
+        world.job("touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done", {"--ttl", "3s"}));
+    ASSERT_TRUE(world.comes("begun"));
+    const auto start = boot_clock().now();
+    EXPECT_TRUE(wait_until([&] {
+        EXPECT_EQ(world[0].command({"EXISTS", "job"}), "1");
+        return boot_clock().now() - start > 4s;
+    }));
+    std::ofstream{world.file("go")};
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+TEST_F(Run, TellsTheCommandWhatItRunsUnder) {
+    const auto outcome = world.run(
+        world.job(R"(echo "$REDLOCK_RESOURCE $REDLOCK_OWNER $REDLOCK_TTL_MS [$REDLOCK_FENCING_TOKEN]")",
+                  {"--ttl", "20s"}));
+    EXPECT_THAT(outcome.out, testing::MatchesRegex("job [0-9a-f]{40} 20000 \\[\\]\n"));
+}
+
+TEST_F(Run, TellsTheCommandAFencingTokenThatGrows) {
+    long long last = 0;
+    for (int i = 0; i < 3; ++i) {
+        const auto outcome = world.run(world.job("echo $REDLOCK_FENCING_TOKEN", {"--fencing"}));
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_GT(std::stoll(outcome.out), last);
+        last = std::stoll(outcome.out);
+    }
+}
+
+TEST_F(Run, TakesThePlaceOfVariablesThatWereThereBefore) {
+    ::setenv("REDLOCK_OWNER", "somebody else", 1);
+    const auto outcome = world.run(world.job("env | grep -c ^REDLOCK_OWNER; echo $REDLOCK_OWNER"));
+    ::unsetenv("REDLOCK_OWNER");
+    EXPECT_THAT(outcome.out, testing::MatchesRegex("1\n[0-9a-f]{40}\n"));
+}
+
+TEST_F(Run, LeavesInputAndOutputToTheCommand) {
+    std::ofstream{world.file("input")} << "one\ntwo\n";
+    const auto outcome = world.run({"run", "-v", "job", "--", "sh", "-c", "cat; echo three >&2"},
+                                   world.file("input").string());
+    EXPECT_EQ(outcome.out, "one\ntwo\n");
+    EXPECT_THAT(outcome.err, HasSubstr("three\n"));
+    EXPECT_THAT(outcome.err, HasSubstr("redlock: job: acquired after"));
+}
+
+TEST_F(Run, SaysNothingOfItsOwnUnlessAsked) {
+    const auto outcome = world.run(world.job("echo out; echo err >&2"));
+    EXPECT_EQ(outcome.out, "out\n");
+    EXPECT_EQ(outcome.err, "err\n");
+}
+
+TEST_F(Run, SaysWhenAskedHowEachNodeVoted) {
+    world[1].kill();
+    const auto outcome = world.run(world.job("true", {"-v", "--fencing"}));
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("1 attempt, valid for"));
+    EXPECT_THAT(outcome.err, HasSubstr("fencing token"));
+    EXPECT_THAT(outcome.err, HasSubstr(world[0].name() + "  granted"));
+    EXPECT_THAT(outcome.err, HasSubstr(world[1].name() + "  unknown"));
+    EXPECT_THAT(outcome.err, HasSubstr("released after"));
+}
+
+TEST_F(Run, WaitsForAnotherHolderWithoutABound) {
+    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    auto tool = world.start(world.job("true", {"--retry-delay", "50ms"}));
+    const auto refusals = [&] { return world[0].command({"INFO", "commandstats"}); };
+    EXPECT_TRUE(wait_until([&] {
+        const auto stats = refusals();
+        const auto at = stats.find("cmdstat_set:calls=");
+        return at != stats.npos &&
+               std::stoi(stats.substr(at + 18)) > 6;  // more than the attempts of a plain acquire
+    }));
+    EXPECT_TRUE(tool.running());
+    world.steal();
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+TEST_F(Run, WaitsForWhatACommandLeavesRunning) {
+    const auto outcome =
+        world.run(world.job("sh -c 'until [ -e $DIR/go ]; do sleep 0.01; done; touch $DIR/left' & (sleep "
+                            "0.3; touch $DIR/go) & exit 5"));
+    EXPECT_EQ(outcome.status, 5);
+    EXPECT_TRUE(world.has("left"));
+    EXPECT_THAT(outcome.err, HasSubstr("waiting for what it has left running"));
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(Run, LetsADaemonGo) {
+    const auto outcome =
+        world.run(world.job("setsid sh -c 'echo $$ >$DIR/pid; mv $DIR/pid $DIR/daemon; exec sleep 60' & "
+                            "until [ -e $DIR/daemon ]; do sleep 0.01; done"));
+    EXPECT_EQ(outcome.status, 0);
+    const auto pid = world.in("daemon").substr(0, world.in("daemon").find('\n'));
+    EXPECT_TRUE(lives(pid));
+    ::kill(std::stoi(pid), SIGKILL);
+}
+
+TEST_F(Run, ReadsItsNodesFromAFile) {
+    std::ofstream nodes{world.file("nodes")};
+    nodes << "# the five\n\n  " << world[0].uri() << "  \n" << world[1].uri() << "\n";
+    nodes.close();
+    Tool tool{{"run", "--nodes-file", world.file("nodes").string(), "-v", "job", "true"},
+              {"REDLOCK_NODES=nonsense"}};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(world[1].name()));
+    EXPECT_THAT(outcome.err, Not(HasSubstr(world[2].name())));
+}
+
+TEST_F(Run, ShowsNoPasswordToPs) {
+    ToolWorld locked{1, RedisConfig{}.password("geheim")};
+    auto tool = locked.start({"run", "--node", locked[0].uri(), "job", "--", "sh", "-c",
+                              "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done"});
+    ASSERT_TRUE(locked.comes("begun"));
+    const auto arguments = content("/proc/" + std::to_string(tool.pid()) + "/cmdline");
+    EXPECT_THAT(arguments, HasSubstr("@127.0.0.1"));
+    EXPECT_THAT(arguments, Not(HasSubstr("geheim")));
+    std::ofstream{locked.file("go")};
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+TEST_F(Run, ShowsNoPasswordInAMessage) {
+    const auto outcome = world.run({"run", "redis://:geheim@host", "--nonsense=redis://:geheim@host"});
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, Not(HasSubstr("geheim")));
+}
+
+/// Every copy notes when it begins and ends; a directory is a witness that cannot be made twice.
+TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
+    ToolWorld world{5};
+    const auto* const script =
+        "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; sleep 0.05; "
+        "echo out >>$DIR/log; rmdir $DIR/inside";
+    std::deque<Tool> copies;
+    for (int i = 0; i < 20; ++i)
+        copies.emplace_back(world.job(script, {"--retry-delay", "50ms"}), world.environment());
+    ASSERT_TRUE(world.comes("log"));
+    world[2].kill();
+    for (auto& copy : copies) {
+        EXPECT_TRUE(wait_until([&] { return !copy.running(); }, 60s));
+        EXPECT_EQ(copy.wait().status, 0);
+    }
+    EXPECT_FALSE(world.has("overlap"));
+    std::string expected;
+    for (int i = 0; i < 20; ++i) expected += "in\nout\n";
+    EXPECT_EQ(world.in("log"), expected);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,47 @@
+#include "secrets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace redlock::tool {
+namespace {
+
+TEST(Secrets, AreWhatStandsBeforeTheHost) {
+    EXPECT_EQ(without_secrets("redis://:secret@host:1/2"), "redis://*******@host:1/2");
+    EXPECT_EQ(without_secrets("redis://user:secret@host"), "redis://***********@host");
+    EXPECT_EQ(without_secrets("--node=rediss://u:p@h"), "--node=rediss://***@h");
+}
+
+TEST(Secrets, MayHoldAnAtOrASlash) {
+    EXPECT_EQ(without_secrets("redis://:a@b/c@host"), "redis://******@host");
+}
+
+TEST(Secrets, OfSeveralAddressesInAWordAllGo) {
+    const auto text = without_secrets("redis://:one@a,redis://:two@b");
+    EXPECT_EQ(text.find("one"), text.npos);
+    EXPECT_EQ(text.find("two"), text.npos);
+}
+
+TEST(Secrets, AreErasedInEachWordOfAMessage) {
+    EXPECT_EQ(without_secrets("not expected: redis://:pw@a x@y redis://b"),
+              "not expected: redis://***@a x@y redis://b");
+}
+
+TEST(Secrets, WhereThereAreNoneNothingIsTouched) {
+    for (const auto* const text : {"", "10.0.0.1:6379", "a@b", "redis://host/1", "mail me@x://y"})
+        EXPECT_EQ(without_secrets(text), text);
+}
+
+TEST(Secrets, AreErasedWhereTheArgumentsStand) {
+    std::string program{"redlock"};
+    std::string node{"redis://:secret@host"};
+    std::array<char*, 2> arguments{program.data(), node.data()};
+    erase_secrets(2, arguments.data());
+    EXPECT_EQ(program, "redlock");
+    EXPECT_EQ(node, "redis://*******@host");
+}
+
+}  // namespace
+}  // namespace redlock::tool

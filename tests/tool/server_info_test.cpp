@@ -1,0 +1,64 @@
+// INFO as servers of several makes write it.
+#include "tool/server_info.hpp"
+
+#include <gtest/gtest.h>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto* of_redis =
+    "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:0123abcd\r\n"
+    "uptime_in_seconds:3600\r\n\r\n# Memory\r\nused_memory:1048576\r\nused_memory_human:1.00M\r\n"
+    "maxmemory:2097152\r\nmaxmemory_policy:volatile-ttl\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n"
+    "# Replication\r\nrole:master\r\nconnected_slaves:2\r\n";
+
+TEST(ServerInfo, ReadsWhatAServerSays) {
+    const auto info = ServerInfo::parse(of_redis);
+    EXPECT_EQ(info.make, "redis");
+    EXPECT_EQ(info.version, "7.0.15");
+    EXPECT_EQ(info.run_id, "0123abcd");
+    EXPECT_EQ(info.mode, "standalone");
+    EXPECT_EQ(info.role, "master");
+    EXPECT_EQ(info.replicas, 2U);
+    EXPECT_EQ(info.uptime, 1h);
+    EXPECT_EQ(info.appendonly, true);
+    EXPECT_EQ(info.used_memory, 1048576U);
+    EXPECT_EQ(info.max_memory, 2097152U);
+    EXPECT_EQ(info.eviction, "volatile-ttl");
+}
+
+TEST(ServerInfo, LeavesOutWhatItDoesNotSay) {
+    for (const auto* text : {"", "role", "# Server\r\n", "uptime_in_seconds:soon\r\nmaxmemory:-1\r\n"}) {
+        const auto info = ServerInfo::parse(text);
+        EXPECT_EQ(info.make, "");
+        EXPECT_EQ(info.role, "");
+        EXPECT_FALSE(info.uptime);
+        EXPECT_FALSE(info.max_memory);
+        EXPECT_FALSE(info.appendonly);
+    }
+}
+
+TEST(ServerInfo, KnowsTheMakes) {
+    const auto make = [](const char* text) {
+        const auto info = ServerInfo::parse(text);
+        return info.make + " " + info.version;
+    };
+    EXPECT_EQ(make("redis_version:7.2.4\nserver_name:valkey\nvalkey_version:8.1.1\n"), "valkey 8.1.1");
+    EXPECT_EQ(make("redis_version:7.2.0\ndragonfly_version:df-v1.20.1\n"), "dragonfly df-v1.20.1");
+    EXPECT_EQ(make("redis_version:6.3.4\nexecutable:/usr/bin/keydb-server\n"), "keydb 6.3.4");
+    EXPECT_EQ(make("redis_version:2.4.0\n"), "redis 2.4.0");
+}
+
+TEST(Version, IsComparedByNumbers) {
+    EXPECT_LT(Version::parse("2.6.9"), Version::parse("2.6.12"));
+    EXPECT_LT(Version::parse("2.6.12"), Version::parse("2.8"));
+    EXPECT_LT(Version::parse("9.0.0"), Version::parse("10.0.0"));
+    EXPECT_FALSE(Version::parse("255.255.255") < Version::parse("255.255.255"));
+    EXPECT_EQ(Version::parse("nonsense").major, 0);
+    EXPECT_EQ(Version::parse("7.2-rc1").minor, 2);
+}
+
+}  // namespace
+}  // namespace redlock::tool

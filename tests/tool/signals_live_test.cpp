@@ -1,0 +1,129 @@
+// redlock run and those who want it to end.
+#include "tool_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+class Signals : public testing::TestWithParam<int> {
+protected:
+    ToolWorld world{3};
+};
+
+std::string name_of_signal(const testing::TestParamInfo<int>& it) {
+    return it.param == SIGTERM ? "Term" : it.param == SIGINT ? "Int" : it.param == SIGHUP ? "Hup" : "Quit";
+}
+
+const std::string until_told = "touch $DIR/begun; while :; do sleep 0.01; done";
+
+// The command decides what it makes of them, and of its status.
+TEST_P(Signals, ArePassedOnToTheCommand) {
+    const auto number = std::to_string(GetParam());
+    auto tool = world.start(world.job("trap 'echo heard; exit 9' " + number + "; " + until_told));
+    ASSERT_TRUE(world.comes("begun"));
+    EXPECT_EQ(world.keys(), 3U);
+    tool.signal(GetParam());
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 9);
+    EXPECT_EQ(outcome.out, "heard\n");
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_P(Signals, ReachAllThatTheCommandStarted) {
+    const auto number = std::to_string(GetParam());
+    auto tool =
+        world.start(world.job("trap 'exit 4' " + number + "; sh -c 'trap \"touch $DIR/heard; exit\" " +
+                              number + "; " + until_told + "'"));
+    ASSERT_TRUE(world.comes("begun"));
+    tool.signal(GetParam());
+    EXPECT_EQ(tool.wait().status, 4);
+    EXPECT_TRUE(world.has("heard"));
+}
+
+TEST_P(Signals, EndAWaitForTheLock) {
+    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
+    ASSERT_TRUE(wait_until([&] {
+        return world[0].command({"INFO", "commandstats"}).find("cmdstat_set:calls=2") != std::string::npos;
+    }));
+    tool.signal(GetParam());
+    EXPECT_EQ(tool.wait().status, 128 + GetParam());
+    EXPECT_FALSE(world.has("begun"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT), name_of_signal);
+
+class Ends : public testing::Test {
+protected:
+    ToolWorld world{3};
+};
+
+// nohup redlock run ... : closing the terminal ends neither.
+TEST_F(Ends, NotByASignalThatWasIgnoredFromTheStart) {
+    const auto arguments = world.job("touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done; exit 6");
+    ::signal(SIGHUP, SIG_IGN);
+    auto tool = world.start(arguments);
+    ::signal(SIGHUP, SIG_DFL);
+    ASSERT_TRUE(world.comes("begun"));
+    tool.signal(SIGHUP);
+    std::ofstream{world.file("go")};
+    EXPECT_EQ(tool.wait().status, 6);
+}
+
+// What a command that was ended leaves behind is ended as well, in the end by SIGKILL.
+TEST_F(Ends, WithNothingOfTheGroupLeft) {
+    auto tool = world.start(world.job(
+        "sh -c 'trap \"\" TERM INT; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
+        "until [ -e $DIR/deaf ]; do sleep 0.01; done; " +
+            until_told,
+        {"--grace", "0.2"}));
+    ASSERT_TRUE(world.comes("begun"));
+    tool.signal(SIGINT);
+    EXPECT_EQ(tool.wait().status, 130);
+    EXPECT_FALSE(lives(world.in("deaf").substr(0, world.in("deaf").find('\n'))));
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+// Nobody is left to extend the lock: the command must not go on without it.
+TEST_F(Ends, WithItsCommandAlsoByKill) {
+    auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
+    ASSERT_TRUE(world.comes("pid"));
+    const auto pid = world.in("pid").substr(0, world.in("pid").find('\n'));
+    ASSERT_TRUE(world.comes("begun"));
+    tool.signal(SIGKILL);
+    EXPECT_EQ(tool.wait().status, 137);
+    EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
+}
+
+// A signal that ends what runs ends what is stopped, too.
+TEST_F(Ends, AlsoWhileTheCommandIsStopped) {
+    auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
+    ASSERT_TRUE(world.comes("begun"));
+    ::kill(std::stoi(world.in("pid")), SIGSTOP);
+    tool.signal(SIGTERM);
+    EXPECT_EQ(tool.wait().status, 143);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+// A command that is stopped keeps its lock, and goes on when told so by way of us.
+TEST_F(Ends, NotWhileTheCommandIsStopped) {
+    auto tool = world.start(world.job(
+        "echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done", {"--ttl", "3s"}));
+    ASSERT_TRUE(world.comes("pid"));
+    const auto pid = std::stoi(world.in("pid"));
+    ::kill(pid, SIGSTOP);
+    ASSERT_TRUE(wait_until([&] {
+        return content("/proc/" + std::to_string(pid) + "/status").find("State:\tT") != std::string::npos;
+    }));
+    std::ofstream{world.file("go")};
+    const auto start = boot_clock().now();
+    EXPECT_TRUE(wait_until([&] {
+        EXPECT_EQ(world[0].command({"EXISTS", "job"}), "1");
+        return boot_clock().now() - start > 4s;
+    }));
+    EXPECT_TRUE(tool.running());
+    tool.signal(SIGCONT);
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,47 @@
+#include "span.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ASpan, IsSecondsWhereThereIsNoUnit) {
+    EXPECT_EQ(parse_span("5"), 5s);
+    EXPECT_EQ(parse_span("0.5"), 500ms);
+    EXPECT_EQ(parse_span(".25"), 250ms);
+    EXPECT_EQ(parse_span("0"), 0s);
+}
+
+TEST(ASpan, TakesAUnit) {
+    EXPECT_EQ(parse_span("250ms"), 250ms);
+    EXPECT_EQ(parse_span("1.5s"), 1500ms);
+    EXPECT_EQ(parse_span("2m"), 2min);
+    EXPECT_EQ(parse_span("0.5h"), 30min);
+}
+
+TEST(ASpan, ThatIsNoneIsRefused) {
+    for (const auto* const text :
+         {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5", "5days"})
+        EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
+}
+
+TEST(ASpan, ThatIsNegativeOrWithoutMeasureIsRefused) {
+    for (const auto* const text :
+         {"-1", "-0.5ms", "1000000000000h", "99999999999999999999999999999999999999999s"})
+        EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
+    EXPECT_EQ(parse_span("876000h"), 876'000h);  // 100 years
+}
+
+TEST(ASpan, IsShownWithAsManyDigitsAsHelp) {
+    EXPECT_EQ(text_of(212us), "0.21 ms");
+    EXPECT_EQ(text_of(37ms), "37 ms");
+    EXPECT_EQ(text_of(2500ms), "2.5 s");
+}
+
+}  // namespace
+}  // namespace redlock::tool

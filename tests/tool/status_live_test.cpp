@@ -1,0 +1,131 @@
+// `redlock status` against real servers.
+#include "invocation.hpp"
+#include "live_world.hpp"
+
+namespace redlock::test {
+namespace {
+
+Invocation status(const Cluster& cluster, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"status", the_resource};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Invocation{cluster.uri_list(), arguments};
+}
+
+TEST(Status, OfAFreeResourceIsFree) {
+    LiveWorld world{3};
+    auto it = status(world);
+    EXPECT_EQ(it.status(), 0);
+    EXPECT_THAT(it.output(), testing::EndsWith("\nfree\n"));
+    EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free"));
+}
+
+TEST(Status, OfAHeldResourceNamesItsHolderAndItsEnd) {
+    LiveWorld world{3};
+    auto lock = world.lock(LockOptions{.ttl = 1min});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto json = status(world, {"--json"}).json();
+    EXPECT_EQ(json.at("state"), "held");
+    EXPECT_EQ(json.at("owner"), lock.owner());
+    EXPECT_EQ(json.at("ours"), true);
+    EXPECT_EQ(json.at("held_on"), 3);
+    EXPECT_GT(json.at("expires_in_ms"), 30'000);
+    EXPECT_LE(json.at("expires_in_ms"), 60'000);
+    ASSERT_EQ(json.at("nodes").size(), 3U);
+    EXPECT_EQ(json["nodes"][1].at("owner"), lock.owner());
+    EXPECT_FALSE(json["nodes"][1].contains("fencing_count"));
+    auto text = status(world);
+    EXPECT_EQ(text.status(), 0);
+    EXPECT_THAT(text.output(), HasSubstr("held by " + std::string{lock.owner()} + " on 3 of 3 nodes"));
+    EXPECT_THAT(text.output(), Not(HasSubstr("FENCING")));
+}
+
+TEST(Status, ShowsTheFencingCount) {
+    LiveWorld world{3};
+    auto lock = world.lock(LockOptions{.ttl = 1min, .fencing = true});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (const auto& node : status(world, {"--json"}).json().at("nodes"))
+        EXPECT_EQ(node.at("fencing_count"), lock.fencing_token());
+    auto text = status(world);
+    EXPECT_EQ(text.status(), 0);
+    EXPECT_THAT(text.output(), HasSubstr("FENCING COUNT"));
+    EXPECT_THAT(text.output(), HasSubstr(std::to_string(lock.fencing_token())));
+}
+
+TEST(Status, TellsThatVotesAreSplit) {
+    LiveWorld world{3};
+    ASSERT_EQ(world[0].command({"SET", the_resource, "one", "PX", "60000"}), "OK");
+    ASSERT_EQ(world[1].command({"SET", the_resource, "two", "PX", "60000"}), "OK");
+    auto it = status(world);
+    EXPECT_EQ(it.status(), 0);
+    EXPECT_THAT(it.output(), HasSubstr("held by nobody: the votes are split"));
+}
+
+TEST(Status, DoesNotSilentlyTakeEverythingForALock) {
+    LiveWorld world{4};
+    ASSERT_EQ(world[0].command({"LPUSH", the_resource, "1"}), "1");
+    ASSERT_EQ(world[1].command({"SET", the_resource, "forgotten"}), "OK");
+    ASSERT_EQ(world[2].command({"SET", the_resource, "\x1b[31mred\n", "PX", "60000"}), "OK");
+    auto text = status(world);
+    EXPECT_EQ(text.status(), 0);
+    EXPECT_THAT(text.output(), HasSubstr("no lock: list"));
+    EXPECT_THAT(text.output(), HasSubstr("no lock: string without an expiry"));
+    EXPECT_THAT(text.output(), HasSubstr("\"?[31mred?\""));
+    EXPECT_THAT(text.output(), HasSubstr("on 2 of 4 nodes the key is no lock"));
+    const auto json = status(world, {"--json"}).json();
+    EXPECT_EQ(json["nodes"][0].at("type"), "list");
+    EXPECT_EQ(json["nodes"][1].at("state"), "no_lock");
+    EXPECT_EQ(json["nodes"][2].at("ours"), false);
+    EXPECT_EQ(json["nodes"][3].at("state"), "free");
+}
+
+TEST(Status, TellsWhyANodeDidNotAnswer) {
+    LiveWorld world{3};
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world[2].kill();
+    auto text = status(world);
+    EXPECT_EQ(text.status(), 0);
+    EXPECT_THAT(text.output(), HasSubstr("connection failed: Connection refused"));
+    EXPECT_THAT(text.output(), HasSubstr("on 2 of 3 nodes"));
+    world[1].kill();
+    auto json = status(world, {"--json"});
+    EXPECT_EQ(json.status(), 69);
+    EXPECT_EQ(json.json().at("state"), "no_quorum");
+    EXPECT_EQ(json.json()["nodes"][1].at("cause"), "connection failed");
+}
+
+TEST(Status, IsNotHeldUpByAFrozenNode) {
+    LiveWorld world{3};
+    world[0].freeze();
+    Invocation it{world.uri_list(), {"status", the_resource}, "300ms"};
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 0); }), LastsAtMost(5s));
+    EXPECT_THAT(it.output(), HasSubstr("timed out"));
+    world[0].thaw();
+}
+
+/// The commands that the server has run but for those of the test itself.
+std::string commandstats(const RedisServer& server) {
+    return server.command({"INFO", "commandstats"});
+}
+
+TEST(Status, OnlyReads) {
+    LiveWorld world{1};
+    auto lock = world.lock(LockOptions{.fencing = true});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_EQ(world[0].command({"CONFIG", "RESETSTAT"}), "OK");
+    EXPECT_EQ(status(world).status(), 0);
+    const auto stats = commandstats(world[0]);
+    EXPECT_THAT(stats, HasSubstr("cmdstat_get"));
+    for (const auto* forbidden : {"cmdstat_set", "cmdstat_del", "cmdstat_eval", "cmdstat_pexpire"})
+        EXPECT_THAT(stats, Not(HasSubstr(forbidden)));
+}
+
+TEST(Status, RefusesWrongArguments) {
+    Cluster cluster{1};
+    for (const auto& arguments : std::vector<std::vector<std::string>>{
+             {"status"}, {"status", ""}, {"status", "a", "b"}, {"status", "a", "--nonsense"}})
+        EXPECT_EQ(Invocation(cluster.uri_list(), arguments).status(), 64);
+}
+
+}  // namespace
+}  // namespace redlock::test

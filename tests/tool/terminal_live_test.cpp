@@ -1,0 +1,168 @@
+// redlock run at a terminal: the keys do to the command what they would do without us.
+#include "shell_on_a_terminal.hpp"
+#include "tool_world.hpp"
+
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+class Terminal : public testing::Test {
+protected:
+    std::string redlock_run(const std::string& rest) const {
+        return std::string{REDLOCK_TOOL} + " run --node-timeout 2s " + rest;
+    }
+
+    /// $? of what ended last.
+    void expect_status(int status) {
+        shell.enter("echo status''=$?.");
+        EXPECT_TRUE(shell.shows("status=" + std::to_string(status) + ".")) << shell.screen();
+    }
+
+    bool unlocked() {
+        return wait_until([&] { return world.keys() == 0; });
+    }
+
+    ToolWorld world{3};
+    ShellOnATerminal shell{world.environment()};
+};
+
+// Where it is stopped, bash is to run it: dash starts programs by vfork(), and hangs in there when the new
+// process is stopped before it has become the program. So it does at any terminal, without us.
+const std::string until_told = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done";
+
+TEST_F(Terminal, CtrlCEndsTheCommand) {
+    shell.enter(redlock_run("job -c '" + until_told + "'"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.interrupt();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlCIsTheCommandsToHandle) {
+    shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_told + "'"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.interrupt();
+    expect_status(5);
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlCEndsACommandInAPipelineToo) {
+    shell.enter(redlock_run("job -c '" + until_told + "' | cat"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.interrupt();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlCEndsTheWaitForAnotherHolder) {
+    for (auto& node : world) node.command({"SET", "job", "another"});
+    shell.enter(redlock_run("job true"));
+    ASSERT_TRUE(wait_until([&] {
+        return world[0].command({"INFO", "commandstats"}).find("cmdstat_set:calls=2") != std::string::npos;
+    }));
+    shell.interrupt();
+    expect_status(130);
+}
+
+TEST_F(Terminal, CtrlZStopsAndFgContinues) {
+    shell.enter(redlock_run("job -- bash -c '" + until_told + "; exit 6'"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_EQ(world.keys(), 3U);
+    shell.enter("touch $DIR/go; fg");
+    expect_status(6);
+    EXPECT_TRUE(unlocked());
+}
+
+TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
+    shell.enter("sh -c '" + redlock_run("job -- bash -c \"" + until_told + "\"; exit 6") + "'");
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    shell.enter("touch $DIR/go; fg");
+    expect_status(6);
+}
+
+TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
+    shell.enter(redlock_run("job -- bash -c '" + until_told + "; echo do''ne' | cat"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    shell.enter("touch $DIR/go; bg");
+    EXPECT_TRUE(shell.shows("done")) << shell.screen();
+    EXPECT_TRUE(unlocked());
+}
+
+// Nobody extends a lock while its holder is stopped: the command ends when it is continued too late.
+TEST_F(Terminal, CtrlZForLongerThanTheTtlLosesTheLock) {
+    shell.enter(redlock_run("--ttl 3s job -- bash -c '" + until_told + "; touch $DIR/worked'"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    ASSERT_TRUE(unlocked());
+    for (auto& node : world) node.command({"SET", "job", "another"});
+    shell.enter("touch $DIR/go; fg");
+    expect_status(75);
+    EXPECT_FALSE(world.has("worked"));
+    EXPECT_EQ(world.keys(), 3U);
+}
+
+// Some programs look whether they are in the foreground, and are silent where they are not.
+TEST_F(Terminal, ACommandHasItFromTheStart) {
+    shell.enter(redlock_run("job -c 'set -- $(cat /proc/$$/stat); [ $5 = $8 ] && echo fore\"\"ground'"));
+    EXPECT_TRUE(shell.shows("foreground")) << shell.screen();
+}
+
+TEST_F(Terminal, ACommandMayReadFromIt) {
+    shell.enter(redlock_run("job -c 'read x; echo read-$x'"));
+    shell.enter("this");
+    EXPECT_TRUE(shell.shows("read-this")) << shell.screen();
+    expect_status(0);
+}
+
+TEST_F(Terminal, AfterTheCommandAScriptMayReadFromItAgain) {
+    shell.enter("sh -c '" + redlock_run("job true") + "; touch $DIR/begun; read x; echo read-$x'");
+    ASSERT_TRUE(world.comes("begun"));
+    shell.enter("more");
+    EXPECT_TRUE(shell.shows("read-more")) << shell.screen();
+}
+
+TEST_F(Terminal, ACommandInAPipelineMayReadFromIt) {
+    shell.enter(redlock_run("job -c 'touch $DIR/begun; read x; echo read-$x' | cat"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.enter("that");
+    EXPECT_TRUE(shell.shows("read-that")) << shell.screen();
+    expect_status(0);
+}
+
+TEST_F(Terminal, InTheBackgroundACommandThatReadsIsStopped) {
+    shell.enter(redlock_run("job -c 'touch $DIR/begun; read x; echo read-$x' &"));
+    ASSERT_TRUE(world.comes("begun"));
+    ASSERT_TRUE(wait_until([&] {
+        shell.enter("jobs");
+        return shell.screen().find("Stopped") != std::string::npos || (shell.is_back() && false);
+    })) << shell.screen();
+    shell.enter("fg");
+    shell.enter("late");
+    EXPECT_TRUE(shell.shows("read-late")) << shell.screen();
+    expect_status(0);
+}
+
+TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
+    shell.enter(redlock_run("job -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told + "'"));
+    ASSERT_TRUE(world.comes("begun"));
+    const auto pid = world.in("pid").substr(0, world.in("pid").find('\n'));
+    EXPECT_TRUE(lives(pid));
+    shell.close();
+    EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
+    EXPECT_TRUE(unlocked());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,119 @@
+// Real servers, and the command redlock run on them as a shell would.
+//
+//     ToolWorld world{3};
+//     const auto outcome = world.run({"run", "job", "--", "make"});
+//     EXPECT_EQ(outcome.status, 0);
+#pragma once
+
+#include "live_world.hpp"
+#include "support/child_process.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+
+inline std::string content(const std::filesystem::path& path) {
+    std::ifstream file{path};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+struct Outcome {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+/// The command redlock, under way.
+class Tool {
+public:
+    Tool(const std::vector<std::string>& arguments, std::vector<std::string> environment,
+         const std::string& input = "/dev/null") {
+        std::vector<std::string> words{"sh", "-c", R"(exec "$@" <"$IN" >"$OUT" 2>"$ERR")", "sh",
+                                       REDLOCK_TOOL};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        environment.push_back("IN=" + input);
+        environment.push_back("OUT=" + (directory_ / "out").string());
+        environment.push_back("ERR=" + (directory_ / "err").string());
+        process_ = std::make_unique<support::ChildProcess>(support::Program{words, environment});
+    }
+
+    pid_t pid() const { return process_->pid(); }
+    bool running() { return process_->running(); }
+    void signal(int number) { ::kill(pid(), number); }
+    std::string out() const { return content(directory_ / "out"); }
+    std::string err() const { return content(directory_ / "err"); }
+
+    Outcome wait() {
+        EXPECT_TRUE(wait_until([&] { return !running(); }, 30s)) << "still runs; said: " << err();
+        const int status = running() ? -1 : process_->wait();
+        return {status, out(), err()};
+    }
+
+private:
+    support::TemporaryDirectory directory_{};
+    std::unique_ptr<support::ChildProcess> process_;
+};
+
+class ToolWorld : public Cluster {
+public:
+    explicit ToolWorld(std::size_t nodes = 3, const RedisConfig& config = {}) : Cluster(nodes, config) {}
+
+    /// With a budget for a busy machine, unless the arguments say otherwise.
+    Tool start(const std::vector<std::string>& arguments, const std::string& input = "/dev/null") {
+        return Tool{arguments, environment(), input};
+    }
+
+    Outcome run(const std::vector<std::string>& arguments, const std::string& input = "/dev/null") {
+        return start(arguments, input).wait();
+    }
+
+    /// `redlock run --node-timeout 2s [OPTION...] job -- sh -c SCRIPT`; the script finds a directory in $DIR.
+    std::vector<std::string> job(const std::string& script,
+                                 const std::vector<std::string>& options = {}) const {
+        std::vector<std::string> words{"run", "--node-timeout", "2s"};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {"job", "--", "sh", "-c", script});
+        return words;
+    }
+
+    std::vector<std::string> environment() const {
+        return {"REDLOCK_NODES=" + uri_list(), "DIR=" + directory_.path().string()};
+    }
+
+    std::filesystem::path file(const std::string& name) const { return directory_ / name; }
+    bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }
+    /// Waits for the file that a script makes when it has got somewhere.
+    bool comes(const std::string& name) const {
+        return wait_until([&] { return has(name); }, 20s);
+    }
+    std::string in(const std::string& name) const { return content(file(name)); }
+
+    /// On how many nodes the job is locked.
+    std::size_t keys() {
+        return static_cast<std::size_t>(std::ranges::count_if(*this, [](auto& node) {
+            return node.command({"EXISTS", "job"}) == "1";
+        }));
+    }
+
+    /// Takes the lock away from whoever has it.
+    void steal() {
+        for (auto& node : *this) node.command({"DEL", "job"});
+    }
+
+private:
+    support::TemporaryDirectory directory_{};
+};
+
+/// Whether a process of that number is there, and no zombie.
+inline bool lives(const std::string& pid) {
+    const auto status = content("/proc/" + pid + "/status");
+    return !status.empty() && status.find("State:\tZ") == status.npos;
+}
+
+}  // namespace redlock::test
