@@ -303,7 +303,9 @@ bool Connection::decrypt(std::string_view cipher) {
 }
 
 bool Connection::feed(std::string_view plain) {
-    return parser_->feed(plain);
+    if (parser_->feed(plain)) return true;
+    break_off(Errc::connection_failed, "no memory for its replies");
+    return false;
 }
 
 /// Parses one more reply out of what was read; false while it is not complete.

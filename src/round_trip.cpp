@@ -194,7 +194,7 @@ void RoundTrip::end(std::size_t node, Vote vote, std::error_code cause, std::str
 void RoundTrip::wait_for(std::size_t node) {
     using namespace std::chrono_literals;
     auto& exchange = exchanges_[node];
-    if (exchange.stage != Exchange::Stage::sent || node_timeout_ < 20ms) return;
+    if (exchange.stage != Exchange::Stage::sent || node_timeout_ < 40ms) return;
     // The connection waits for a share of the whole budget: only right after the start is that not too long.
     const auto whole_budget = exchange.deadline - node_timeout_ + node_timeout_ / 50;
     if (open() > 1 || boot_clock().now() >= whole_budget) return;

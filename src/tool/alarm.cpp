@@ -27,6 +27,7 @@ static void redlock_tool_on_signal(int signal) {
 }
 
 Alarm::Alarm() {
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before_);
     if (::pipe(pipe_.data()) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
     for (const int fd : pipe_) {
         ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -42,6 +43,8 @@ Alarm::~Alarm() {
 }
 
 void Alarm::catch_signals(std::initializer_list<int> signals) {
+    sigset_t caught;
+    ::sigemptyset(&caught);
     for (const int signal : signals) {
         struct sigaction before {};
         ::sigaction(signal, nullptr, &before);
@@ -51,11 +54,26 @@ void Alarm::catch_signals(std::initializer_list<int> signals) {
         ours.sa_handler = redlock_tool_on_signal;
         ours.sa_flags = SA_RESTART;
         ::sigaction(signal, &ours, nullptr);
+        ::sigaddset(&caught, signal);
     }
+    ::pthread_sigmask(SIG_UNBLOCK, &caught, nullptr);
+}
+
+void Alarm::ignore(int signal) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    before_.try_emplace(signal, before);
+    struct sigaction ours {};
+    ours.sa_handler = SIG_IGN;
+    ::sigaction(signal, &ours, nullptr);
 }
 
 void Alarm::restore_all() const noexcept {
     for (const auto& [signal, before] : before_) ::sigaction(signal, &before, nullptr);
+}
+
+void Alarm::restore_mask() const noexcept {
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 /// A full pipe wakes as well as one byte more would.

@@ -25,11 +25,16 @@ public:
     Alarm(const Alarm&) = delete;
     Alarm& operator=(const Alarm&) = delete;
 
-    /// Signals that were ignored when the process was started stay ignored (nohup, background jobs of sh).
+    /// Signals that were ignored when the process was started stay ignored (nohup, background jobs of sh);
+    /// those that were blocked are not any more.
     void catch_signals(std::initializer_list<int> signals);
 
-    /// What they did before they were caught: for a child. Safe between fork() and exec().
+    /// Ignores `signal`, but not in a child.
+    void ignore(int signal);
+
+    /// What the signals did before: for a child. Safe between fork() and exec().
     void restore_all() const noexcept;
+    void restore_mask() const noexcept;
 
     /// From any thread or signal handler.
     static void ring(int event) noexcept;
@@ -39,6 +44,7 @@ public:
 
 private:
     std::map<int, struct sigaction> before_{};
+    sigset_t mask_before_{};
     std::array<int, 2> pipe_{-1, -1};
 };
 

@@ -22,7 +22,7 @@ struct CheckupPlan {
 };
 
 /// Asks the nodes one after the other, each command within a node's budget, and their clocks close together.
-/// Leaves nothing behind but the marker. Where a node does not let go of the probe, it expires in 10 s.
+/// Leaves nothing behind but the marker. Where a node does not let go of the probe, it expires in 20 s.
 /// Throws std::invalid_argument for endpoints that RedisNodes refuses.
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan);
 

@@ -11,6 +11,7 @@
 
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,11 +82,6 @@ ordered_json json_of(const Request& request, const Lease& lease, const Result& r
     return json;
 }
 
-/// Text that is not UTF-8 is shown with replacements rather than not at all.
-void print(const ordered_json& json) {
-    std::cout << json.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
-}
-
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
 int conclude(const Request& request, const Result& result) {
     if (!result) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
@@ -94,7 +90,7 @@ int conclude(const Request& request, const Result& result) {
 }
 
 algorithm::Patience patience_of(const AcquireArguments& arguments, const LockOptions& options) {
-    if (arguments.nonblock) return {.attempts = 1};
+    if (arguments.nonblock || arguments.wait == std::chrono::nanoseconds::zero()) return {.attempts = 1};
     if (arguments.wait) return {.deadline = deadline_after(boot_clock().now(), *arguments.wait)};
     return {.attempts = options.retry.attempts, .outlasts_holders = true};
 }
@@ -109,9 +105,14 @@ int acquire(const Request& request) {
     const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), claim, options.retry,
                                            patience_of(request.acquire, options), lease);
     if (request.json)
-        print(json_of(request, lease, result));
+        print_json(std::cout, json_of(request, lease, result));
     else if (result)
         print_lease(lease, result.validity());
+    if (result && !std::cout.flush()) {
+        (void)algorithm::release(nodes, boot_clock(), resources, lease);
+        throw std::runtime_error{
+            "stdout takes nothing; the lock is released, for nobody would know its owner"};
+    }
     return conclude(request, result);
 }
 
@@ -124,7 +125,7 @@ int extend(const Request& request) {
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), claim));
     const auto result = algorithm::extend(nodes, boot_clock(), claim, lease);
     if (request.json)
-        print(json_of(request, lease, result));
+        print_json(std::cout, json_of(request, lease, result));
     else if (result)
         print_lease(lease, result.validity());
     return conclude(request, result);
@@ -135,7 +136,7 @@ int release(const Request& request) {
     const auto resources = request.resources();
     auto lease = lease_of(request.owner);
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease);
-    if (request.json) print(json_of(request, lease, result));
+    if (request.json) print_json(std::cout, json_of(request, lease, result));
     return conclude(request, result);
 }
 

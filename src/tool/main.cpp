@@ -10,6 +10,9 @@
 
 #include <redlock/version.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -69,6 +72,15 @@ int carry_out(std::vector<std::string> words) {
     return chosen->carry_out();
 }
 
+/// What is opened later is not to take the place of a standard stream that was closed.
+void reserve_standard_streams() {
+    int fd = 0;
+    do {
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO) ::close(fd);
+}
+
 }  // namespace
 }  // namespace redlock::tool
 
@@ -77,6 +89,7 @@ int main(int argc, char** argv) {
     try {
         std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
         tool::erase_secrets(argc, argv);
+        tool::reserve_standard_streams();
         return tool::carry_out(std::move(words));
     } catch (const std::invalid_argument& error) {
         return tool::say(error.what(), tool::exit_status::usage);

@@ -15,7 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <iostream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -31,13 +31,14 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return result;
 }
 
-/// Ours, with `ours` in place of what has the same names.
-std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
-    std::vector<std::string> result = additions;
+/// Ours, without what is hidden, and with additions in place of what has the same names.
+std::vector<std::string> environment_of(const ProcessGroup::Start& start) {
+    auto result = start.environment;
     for (char** it = environ; *it != nullptr; ++it) {
         const std::string_view entry{*it};
         const auto name = entry.substr(0, entry.find('=') + 1);
-        if (std::ranges::none_of(additions, [&](const auto& ours) { return ours.starts_with(name); }))
+        const auto has_name = [&](const std::string& other) { return other.starts_with(name); };
+        if (std::ranges::none_of(start.environment, has_name) && std::ranges::none_of(start.hidden, has_name))
             result.emplace_back(entry);
     }
     return result;
@@ -59,24 +60,21 @@ void die_with(pid_t parent) {
 #endif
 }
 
-/// The error that the child met before it became the command; 0 when it became it.
-int read_failure(int fd) {
+/// The error that the child met before it became the command; none when it became it.
+std::optional<int> read_failure(int fd) {
     int error = 0;
-    ssize_t length = 0;
-    do {
-        length = ::read(fd, &error, sizeof error);
-    } while (length < 0 && errno == EINTR);
-    return length == static_cast<ssize_t>(sizeof error) ? error : 0;
+    const auto length = ::read(fd, &error, sizeof error);
+    return length == static_cast<ssize_t>(sizeof error) ? std::optional{error} : std::nullopt;
 }
 
 }  // namespace
 
 ProcessGroup::ProcessGroup(const Start& start, const Alarm& alarm, const Terminal& terminal) {
-    const auto environment = environment_with(start.environment);
+    const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);
     std::array<int, 2> failure{};
-    if (::pipe2(failure.data(), O_CLOEXEC) != 0)
+    if (::pipe2(failure.data(), O_CLOEXEC | O_NONBLOCK) != 0)
         throw std::system_error{errno, std::generic_category(), "pipe"};
     adopt_orphans();
     const auto parent = ::getpid();
@@ -85,22 +83,25 @@ ProcessGroup::ProcessGroup(const Start& start, const Alarm& alarm, const Termina
         id_ = ::fork();
         if (id_ == 0) alarm.restore_all();
     }
-    if (id_ == 0) become(start, words, variables, terminal, failure[1], parent);
+    if (id_ == 0) become(start, words, variables, alarm, terminal, failure[1], parent);
+    const int error = errno;
     ::close(failure[1]);
-    const int error = id_ < 0 ? errno : read_failure(failure[0]);
-    ::close(failure[0]);
-    if (id_ < 0) throw std::system_error{error, std::generic_category(), "fork"};
-    ::setpgid(id_, id_);  // as the child does: whoever comes first
-    if (start.in_foreground) terminal.give_to(id_);
-    if (error != 0)
-        std::cerr << "redlock: " << start.words.front() << ": " << std::generic_category().message(error)
-                  << '\n';
+    failure_pipe_ = failure[0];
+    if (id_ > 0) ::setpgid(id_, id_);  // as the child does: whoever comes first
+    if (id_ > 0) return;
+    ::close(failure_pipe_);
+    throw std::system_error{error, std::generic_category(), "fork"};
+}
+
+ProcessGroup::~ProcessGroup() {
+    ::close(failure_pipe_);
 }
 
 /// In the child, where after fork() only what is safe in a signal handler may be called.
 void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
-                          const std::vector<char*>& environment, const Terminal& terminal, int failure_pipe,
-                          pid_t parent) noexcept {
+                          const std::vector<char*>& environment, const Alarm& alarm, const Terminal& terminal,
+                          int failure_pipe, pid_t parent) noexcept {
+    alarm.restore_mask();
     ::setpgid(0, 0);
     if (start.in_foreground) terminal.give_to(::getpid());
     if (start.dies_with_us) die_with(parent);
@@ -116,14 +117,19 @@ void ProcessGroup::look() {
         const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
-        if (pid == id_) note(status);
+        if (pid == id_)
+            note(status);
+        else if (status_ && WIFSTOPPED(status) && ::getpgid(pid) == id_)
+            stop_ = WSTOPSIG(status);  // an orphan of the command's
     }
 }
 
 void ProcessGroup::note(int status) noexcept {
     if (WIFSTOPPED(status)) stop_ = WSTOPSIG(status);
     if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
     if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
+    if (status_) failure_ = read_failure(failure_pipe_);
 }
 
 std::optional<int> ProcessGroup::take_stop() noexcept {
@@ -136,9 +142,10 @@ bool ProcessGroup::alive() const noexcept {
     return !status_ || ::kill(-id_, 0) == 0 || errno == EPERM;
 }
 
-void ProcessGroup::signal(int number) const noexcept {
-    ::kill(-id_, number);
+bool ProcessGroup::signal(int number) const noexcept {
+    const bool allowed = ::kill(-id_, number) == 0 || errno == ESRCH;
     if (number != SIGTSTP && number != SIGCONT) ::kill(-id_, SIGCONT);
+    return allowed;
 }
 
 }  // namespace redlock::tool

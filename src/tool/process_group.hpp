@@ -17,13 +17,17 @@ public:
     struct Start {
         std::vector<std::string> words;        ///< the program, looked up in PATH, and its arguments
         std::vector<std::string> environment;  ///< "NAME=value", in addition to ours or in place of it
+        std::vector<std::string> hidden{};     ///< "NAME=" of ours that it is not to have
         bool in_foreground = false;            ///< gets the terminal
         bool dies_with_us = true;              ///< SIGTERM for the command, should we die before it
     };
 
     /// Starts it. Its signals are as `alarm` found them. A program that cannot be executed has ended with 126
-    /// or 127, as in a shell, and said why on stderr. Throws std::system_error when no process can be made.
+    /// or 127, as in a shell. Throws std::system_error when no process can be made.
     ProcessGroup(const Start& start, const Alarm& alarm, const Terminal& terminal);
+    ~ProcessGroup();
+    ProcessGroup(const ProcessGroup&) = delete;
+    ProcessGroup& operator=(const ProcessGroup&) = delete;
 
     pid_t id() const noexcept { return id_; }
 
@@ -33,23 +37,32 @@ public:
     /// Of the command itself: its exit status, or 128 + the signal that killed it; none while it runs.
     std::optional<int> status() const noexcept { return status_; }
 
-    /// The signal that stopped the command since this was last asked.
+    /// The signal that killed it.
+    std::optional<int> killed_by() const noexcept { return killed_by_; }
+
+    /// Why it could not be executed, once it has ended for that.
+    std::optional<int> failure() const noexcept { return failure_; }
+
+    /// The signal that stopped the command, or what it has left behind, since this was last asked.
     std::optional<int> take_stop() noexcept;
 
     /// Whether anything of the group is left, be it what the command left behind.
     bool alive() const noexcept;
 
-    /// To all of it; what is stopped is continued, so that it can take notice.
-    void signal(int number) const noexcept;
+    /// To all of it; what is stopped is continued, so that it can take notice. False: we may not.
+    bool signal(int number) const noexcept;
 
 private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
-                                    const std::vector<char*>& environment, const Terminal& terminal,
-                                    int failure_pipe, pid_t parent) noexcept;
+                                    const std::vector<char*>& environment, const Alarm& alarm,
+                                    const Terminal& terminal, int failure_pipe, pid_t parent) noexcept;
     void note(int status) noexcept;
 
     pid_t id_ = -1;
+    int failure_pipe_ = -1;  // from the child, which writes there why it could not become the command
     std::optional<int> status_{};
+    std::optional<int> killed_by_{};
+    std::optional<int> failure_{};
     std::optional<int> stop_{};
 };
 

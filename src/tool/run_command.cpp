@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace redlock::tool {
@@ -76,12 +77,11 @@ std::vector<std::string> Request::command() const {
 /// What the watchdog said of the loss. It rings, and the supervisor asks.
 class Loss {
 public:
-    void tell(const std::string& why) {
-        {
-            const std::lock_guard guard{mutex_};
-            why_ = why;
-        }
-        Alarm::ring(Alarm::loss);
+    void tell(const std::string& resource, const Result& result) {
+        const Ringing ringing;  // also where there is no memory for words
+        auto why = resource + ": " + result.message();
+        const std::lock_guard guard{mutex_};
+        why_ = std::move(why);
     }
     std::optional<std::string> why() const {
         const std::lock_guard guard{mutex_};
@@ -89,6 +89,13 @@ public:
     }
 
 private:
+    struct Ringing {
+        Ringing() = default;
+        ~Ringing() { Alarm::ring(Alarm::loss); }
+        Ringing(const Ringing&) = delete;
+        Ringing& operator=(const Ringing&) = delete;
+    };
+
     mutable std::mutex mutex_;
     std::optional<std::string> why_{};  // guarded by mutex_
 };
@@ -100,7 +107,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .fencing = request.acquire.fencing,
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
-            .on_lost = [&](const Result& why) { loss.tell(request.resource + ": " + why.message()); }};
+            .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};
 }
 
 std::vector<std::string> environment_of(const Request& request, const Lock& lock) {
@@ -130,22 +137,38 @@ void say_released(const Request& request, const Result& result, Clock::duration 
     if (request.verbose) print_votes(std::cerr, result);
 }
 
-int run_locked(const Request& request, const Lock& lock, Alarm& alarm, const Loss& loss) {
-    alarm.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2});
-    Terminal terminal;
-    const bool in_foreground = terminal.free_to_give();
-    ProcessGroup command{{.words = request.command(),
-                          .environment = environment_of(request, lock),
-                          .in_foreground = in_foreground,
-                          .dies_with_us = request.policy.on_lost != OnLost::ignore},
-                         alarm,
-                         terminal};
+/// The number of the failure in words, where it could not even be started.
+void say_failure(const Request& request, int error) {
+    std::cerr << "redlock: " << request.command().front() << ": " << std::generic_category().message(error)
+              << '\n';
+}
+
+Supervisor::Ending run_locked(const Request& request, const Lock& lock, Alarm& alarm, const Loss& loss) {
     const auto why_lost = [&] {
         auto why = loss.why();
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
-    return Supervisor{command, alarm, terminal, in_foreground, request.policy, why_lost}.run();
+    alarm.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGTTIN, SIGUSR1, SIGUSR2});
+    for (const int signal : {SIGPIPE, SIGTTOU}) alarm.ignore(signal);  // nothing we say may stop or end us
+    Terminal terminal;
+    const bool in_foreground = terminal.free_to_give();
+    ProcessGroup command{{.words = request.command(),
+                          .environment = environment_of(request, lock),
+                          .hidden = {"REDLOCK_FENCING_TOKEN="},
+                          .in_foreground = in_foreground,
+                          .dies_with_us = request.policy.on_lost != OnLost::ignore},
+                         alarm,
+                         terminal};
+    try {
+        Supervisor supervisor{command, alarm, terminal, in_foreground, request.policy, why_lost};
+        const auto ending = supervisor.run();
+        if (const auto error = command.failure()) say_failure(request, *error);
+        return ending;
+    } catch (...) {
+        (void)command.signal(SIGKILL);  // rather than that it goes on without the lock
+        throw;
+    }
 }
 
 /// Ends as a command without a handler would have: whoever started us sees the signal.
@@ -153,6 +176,25 @@ int die_of(int signal) {
     (void)::signal(signal, SIG_DFL);
     (void)::raise(signal);
     return exit_status::signalled + signal;
+}
+
+/// The lock is released in any case.
+int run_and_release(const Request& request, Lock& lock, Alarm& alarm, const Loss& loss) {
+    const auto since = boot_clock().now();
+    Supervisor::Ending ending{exit_status::lost, false};
+    std::optional<std::string> no_process;
+    try {
+        if (lock.valid()) ending = run_locked(request, lock, alarm, loss);
+    } catch (const std::system_error& error) {
+        no_process = error.what();
+    }
+    const auto released = lock.release();
+    if (!loss.why()) say_released(request, released, boot_clock().now() - since);
+    if (no_process) std::cerr << "redlock: no process for the command: " << *no_process << '\n';
+    if (no_process) return exit_status::no_process;
+    if (!ending.interrupted) return ending.status;
+    ::kill(0, SIGINT);  // for a script around us, which Ctrl-C has not reached
+    return die_of(SIGINT);
 }
 
 int run(const Request& request) {
@@ -166,7 +208,6 @@ int run(const Request& request) {
 
     const auto start = boot_clock().now();
     const auto acquired = acquire(lock, request.acquire, alarm);
-    const auto since = boot_clock().now();
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);
@@ -176,11 +217,8 @@ int run(const Request& request) {
         if (request.verbose) print_votes(std::cerr, acquired.result);
         return exit_status::of(acquired.result.error(), request.acquire.conflict_exit_code);
     }
-    say_acquired(request, lock, acquired.result, since - start);
-    const int status = run_locked(request, lock, alarm, loss);
-    const auto released = lock.release();
-    if (!loss.why()) say_released(request, released, boot_clock().now() - since);
-    return status;
+    say_acquired(request, lock, acquired.result, boot_clock().now() - start);
+    return run_and_release(request, lock, alarm, loss);
 }
 
 }  // namespace

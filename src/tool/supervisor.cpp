@@ -1,12 +1,12 @@
 #include "supervisor.hpp"
 
 #include "exit_status.hpp"
+#include "words.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <iostream>
 #include <utility>
 
 namespace redlock::tool {
@@ -17,6 +17,26 @@ using namespace std::chrono_literals;
 /// What is left of a group is looked for now and then: where orphans are not ours, nobody tells of their end.
 constexpr auto look_for_leftovers = 200ms;
 
+/// Stops our whole process group, and returns when it is continued; at once and false where no shell would
+/// continue it: the kernel does not stop an orphaned group. SIGCONT is still to be handled afterwards.
+bool stop_our_group() {
+    sigset_t cont;
+    sigset_t before;
+    sigset_t pending;
+    ::sigemptyset(&cont);
+    ::sigaddset(&cont, SIGCONT);
+    ::pthread_sigmask(SIG_BLOCK, &cont, &before);
+    struct sigaction ours {};
+    struct sigaction stop {};
+    stop.sa_handler = SIG_DFL;
+    ::sigaction(SIGTSTP, &stop, &ours);
+    ::kill(0, SIGTSTP);
+    ::sigaction(SIGTSTP, &ours, nullptr);
+    ::sigpending(&pending);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return ::sigismember(&pending, SIGCONT) == 1;
+}
+
 }  // namespace
 
 Supervisor::Supervisor(ProcessGroup& command, Alarm& alarm, Terminal& terminal, bool has_terminal,
@@ -26,9 +46,10 @@ Supervisor::Supervisor(ProcessGroup& command, Alarm& alarm, Terminal& terminal, 
       terminal_(terminal),
       policy_(policy),
       lost_(std::move(lost)),
-      has_terminal_(has_terminal) {}
+      has_terminal_(has_terminal),
+      wants_terminal_(has_terminal) {}
 
-int Supervisor::run() {
+Supervisor::Ending Supervisor::run() {
     for (;;) {
         command_.look();
         handle_loss();
@@ -38,8 +59,11 @@ int Supervisor::run() {
         if (const auto event = alarm_.wait(next_look())) handle(*event);
         if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
     }
+    const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
     take_terminal_back();
-    return stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
+    const int status =
+        stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
+    return {status, interrupted && !stopped_for_loss_};
 }
 
 Clock::time_point Supervisor::next_look() const {
@@ -52,10 +76,14 @@ void Supervisor::handle(int event) {
         case SIGCHLD:
         case Alarm::loss: return;  // run() looks
         case SIGCONT: return resume();
-        case SIGTSTP: return command_.signal(SIGTSTP);  // when it stops, so do we
+        case SIGTTIN: return lend_terminal_to_pipeline();
+        case SIGTSTP:
         case SIGUSR1:
-        case SIGUSR2: return command_.signal(event);
-        default: told_to_end_ = true; return command_.signal(event);
+        case SIGUSR2: return (void)command_.signal(event);  // where the command stops, so do we
+        default:
+            told_to_end_ = true;
+            leftovers_handled_ = false;
+            (void)command_.signal(event);
     }
 }
 
@@ -64,53 +92,55 @@ void Supervisor::handle(int event) {
 /// The command was stopped by somebody at the terminal, or for want of it.
 void Supervisor::handle_stop(int signal) {
     if (!terminal_.exists() || signal == SIGSTOP) return;  // nobody there who would continue us
-    const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
-    if (wants_terminal && terminal_.ours()) return resume();
-    stop_ourselves();
-}
-
-/// With all of our group, as if the command were one of it: a pipeline, or the script that we were started
-/// from. Nothing happens where no shell would continue it. When it does, SIGCONT tells.
-void Supervisor::stop_ourselves() {
+    const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
+    wants_terminal_ = wants_terminal_ || for_want;
+    if (for_want && terminal_.ours()) return resume();
     take_terminal_back();
-    struct sigaction ours {};
-    struct sigaction stop {};
-    stop.sa_handler = SIG_DFL;
-    ::sigaction(SIGTSTP, &stop, &ours);
-    ::kill(0, SIGTSTP);
-    ::sigaction(SIGTSTP, &ours, nullptr);
+    if (stop_our_group()) return;  // and SIGCONT will tell
+    // Without us the command would be of our orphaned group, where Ctrl-Z does nothing and reading fails.
+    if (for_want && !terminal_.ours()) (void)command_.signal(SIGHUP);
+    resume();
 }
 
 /// Where the lock was lost meanwhile, the command is to hear of that first.
 void Supervisor::resume() {
     handle_loss();
-    if (terminal_.ours()) {
+    if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
+    if (terminal_.ours() && wants_terminal_) {
         terminal_.give_to(command_.id());
         has_terminal_ = true;
     }
-    command_.signal(SIGCONT);
+    (void)command_.signal(SIGCONT);
+}
+
+/// Somebody of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
+void Supervisor::lend_terminal_to_pipeline() {
+    if (!has_terminal_) return (void)command_.signal(SIGTSTP);
+    take_terminal_back();
+    ::kill(0, SIGCONT);
+    wants_terminal_ = false;  // until it asks
 }
 
 void Supervisor::take_terminal_back() {
     if (std::exchange(has_terminal_, false)) terminal_.give_to(::getpgrp());
 }
 
-// ---- The end
+// ---- The end. What must be done comes before what is said of it.
 
 void Supervisor::handle_loss() {
     const auto why = lost_();
     if (!why || std::exchange(loss_handled_, true)) return;
-    const bool stops = command_.alive() && policy_.on_lost != OnLost::ignore;
-    std::cerr << "redlock: " << *why << (stops ? "; the command is stopped\n" : "\n");
-    if (!stops) return;
+    if (!command_.alive() || policy_.on_lost == OnLost::ignore) return say_without_waiting(*why);
     stopped_for_loss_ = true;
-    command_.signal(policy_.grace > 0ns || policy_.on_lost == OnLost::term ? SIGTERM : SIGKILL);
+    const bool gently = policy_.grace > 0ns || policy_.on_lost == OnLost::term;
+    const bool allowed = command_.signal(gently ? SIGTERM : SIGKILL);
     if (policy_.on_lost == OnLost::stop) kill_at_ = boot_clock().now() + policy_.grace;
+    say_without_waiting(*why + (allowed ? "; the command is stopped" : "; the command may not be signalled"));
 }
 
 /// Again if need be: what is just being started may not have heard it.
 void Supervisor::kill() {
-    command_.signal(SIGKILL);
+    (void)command_.signal(SIGKILL);
     kill_at_ = boot_clock().now() + look_for_leftovers;
 }
 
@@ -118,11 +148,12 @@ void Supervisor::kill() {
 /// was ended is ended, too.
 void Supervisor::handle_leftovers() {
     if (!command_.alive() || std::exchange(leftovers_handled_, true)) return;
-    if (!told_to_end_ && *command_.status() < exit_status::signalled) {
-        std::cerr << "redlock: the command has ended; waiting for what it has left running\n";
-        return;
+    if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
+    if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
+        take_terminal_back();  // for Ctrl-C: what was started in the background does not hear it
+        return say_without_waiting("the command has ended; waiting for what it has left running");
     }
-    command_.signal(SIGTERM);
+    (void)command_.signal(SIGTERM);
     kill_at_ = kill_at_.value_or(boot_clock().now() + policy_.grace);
 }
 

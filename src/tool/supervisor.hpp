@@ -34,9 +34,13 @@ public:
     Supervisor(ProcessGroup& command, Alarm& alarm, Terminal& terminal, bool has_terminal, Policy policy,
                std::function<std::optional<std::string>()> lost);
 
-    /// Returns when the whole group has ended: the exit status of the command, or exit_status::lost where it
-    /// had to be stopped.
-    int run();
+    struct Ending {
+        int status;        ///< that of the command, or exit_status::lost where it had to be stopped
+        bool interrupted;  ///< by Ctrl-C, which reached the command alone
+    };
+
+    /// Returns when the whole group has ended.
+    Ending run();
 
 private:
     void handle(int event);
@@ -44,8 +48,8 @@ private:
     bool command_runs() const noexcept { return !command_.status(); }
 
     void handle_stop(int signal);
-    void stop_ourselves();
     void resume();
+    void lend_terminal_to_pipeline();
     void take_terminal_back();
 
     void handle_loss();
@@ -59,6 +63,7 @@ private:
     const std::function<std::optional<std::string>()> lost_;
 
     bool has_terminal_;         // the command has the terminal that we had
+    bool wants_terminal_;       // and is to have it again when it goes on
     bool told_to_end_ = false;  // by a signal from outside
     bool loss_handled_ = false;
     bool stopped_for_loss_ = false;

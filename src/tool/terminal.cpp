@@ -23,7 +23,11 @@ Terminal::~Terminal() {
 }
 
 bool Terminal::ours() const noexcept {
-    return fd_ >= 0 && ::tcgetpgrp(fd_) == ::getpgrp();
+    return is_of(::getpgrp());
+}
+
+bool Terminal::is_of(pid_t group) const noexcept {
+    return fd_ >= 0 && ::tcgetpgrp(fd_) == group;
 }
 
 bool Terminal::free_to_give() const noexcept {

@@ -12,8 +12,9 @@ public:
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    /// Whether our own process group has it.
+    /// Whether our own process group has it, or `group` does.
     bool ours() const noexcept;
+    bool is_of(pid_t group) const noexcept;
 
     /// Whether a command is to have it from the start: it is ours, our input comes from it, and no pipeline
     /// behind us may need it.

@@ -92,6 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"WaitForNothing", {"run", "-w", "0", "job", "true"}, 1, "job: held by another"},
         Case{"AnotherStatus", {"run", "-n", "-E", "0", "job", "false"}, 0, "job: held by another"},
         Case{"AcquireNonblock", {"acquire", "-n", "job"}, 1, "job: held by another"},
+        Case{"AcquireWaitForNothing", {"acquire", "-w", "0", "job"}, 1, "job: held by another"},
         Case{"AcquireAnotherStatus", {"acquire", "-w", "0.3", "-E", "42", "job"}, 42, "job: held by another"},
         Case{"ExtendOfAnothers", {"extend", "--owner", nobody, "job"}, 75, "lost"},
         Case{"ReleaseOfAnothers", {"release", "--owner", nobody, "job"}, 75, "lost"}),

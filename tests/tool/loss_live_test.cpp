@@ -64,6 +64,29 @@ TEST_F(Lost, OnlySaysSoIfSoAsked) {
     EXPECT_FALSE(world.has("heard"));
 }
 
+TEST_F(Lost, IsHandledAlsoWhereNobodyReadsWhatWeSay) {
+    const std::string redlock = REDLOCK_TOOL " run --node-timeout 2s --ttl 3s job -- sh -c \"$SCRIPT\"";
+    auto environment = world.environment();
+    environment.push_back("SCRIPT=exec 2>/dev/null; " + obedient);
+    support::ChildProcess child{
+        {{"sh", "-c", "{ " + redlock + " >/dev/null; echo $? >$DIR/s; mv $DIR/s $DIR/status; } 2>&1 | true"},
+         environment}};
+    ASSERT_TRUE(world.comes("begun"));
+    world.steal();
+    ASSERT_TRUE(world.comes("status"));
+    EXPECT_EQ(world.in("status"), "75\n");
+    EXPECT_TRUE(world.has("heard"));
+}
+
+TEST_F(Lost, LeavesTheEndToWhatTheCommandStartedAsWell) {
+    const auto outcome = lose(
+        "sh -c 'trap \"sleep 0.5; touch $DIR/cleaned-up; exit\" TERM; touch $DIR/begun; "
+        "while :; do sleep 0.01; done' & wait",
+        {"--on-lost", "term", "--grace", "0.1"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("cleaned-up"));
+}
+
 // By the time at the latest, whatever the nodes do.
 TEST_F(Lost, IsToldWhileTheNodesHang) {
     auto tool =

@@ -109,6 +109,40 @@ TEST_F(Run, WaitsForWhatACommandLeavesRunning) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
+// Of ssh, or of a shell that passes on what became of its last command.
+TEST_F(Run, TakesAStatusAbove128ForNoSignal) {
+    const auto outcome =
+        world.run(world.job("sh -c 'until [ -e $DIR/go ]; do sleep 0.01; done; touch $DIR/left' & (sleep "
+                            "0.3; touch $DIR/go) & exit 255",
+                            {"--grace", "0"}));
+    EXPECT_EQ(outcome.status, 255);
+    EXPECT_TRUE(world.has("left"));
+}
+
+TEST_F(Run, HidesTheTokenOfALockAround) {
+    const auto inner = std::string{REDLOCK_TOOL} + " run other -c 'echo [$REDLOCK_FENCING_TOKEN]'";
+    EXPECT_EQ(world.run(world.job(inner, {"--fencing"})).out, "[]\n");
+}
+
+TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
+    support::ChildProcess child{{{"sh", "-c",
+                                  "exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
+                                  " run job -- grep SigBlk /proc/self/status >$DIR/mask"},
+                                 world.environment()}};
+    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
+}
+
+TEST_F(Run, WorksWithoutStandardStreams) {
+    const std::string redlock = REDLOCK_TOOL;
+    support::ChildProcess child{
+        {{"sh", "-c", "exec <&- >&- 2>&-; " + redlock + " run -v job touch $DIR/done"}, world.environment()}};
+    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_TRUE(world.has("done"));
+}
+
 TEST_F(Run, LetsADaemonGo) {
     const auto outcome =
         world.run(world.job("setsid sh -c 'echo $$ >$DIR/pid; mv $DIR/pid $DIR/daemon; exec sleep 60' & "

@@ -55,6 +55,23 @@ TEST_F(Terminal, CtrlCEndsACommandInAPipelineToo) {
     EXPECT_TRUE(unlocked());
 }
 
+TEST_F(Terminal, CtrlCEndsTheScriptAroundUsToo) {
+    shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_told + "\"; touch $DIR/went-on") + "'");
+    ASSERT_TRUE(world.comes("begun"));
+    shell.interrupt();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_TRUE(unlocked());
+    EXPECT_FALSE(world.has("went-on"));
+}
+
+TEST_F(Terminal, CtrlCEndsWhatTheCommandHasLeftRunning) {
+    shell.enter(redlock_run("job -c 'sleep 1000 & exit 5'"));
+    ASSERT_TRUE(shell.shows("left running")) << shell.screen();
+    shell.interrupt();
+    expect_status(5);
+    EXPECT_TRUE(unlocked());
+}
+
 TEST_F(Terminal, CtrlCEndsTheWaitForAnotherHolder) {
     for (auto& node : world) node.command({"SET", "job", "another"});
     shell.enter(redlock_run("job true"));
@@ -85,6 +102,45 @@ TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
     ASSERT_TRUE(shell.is_back()) << shell.screen();
     shell.enter("touch $DIR/go; fg");
     expect_status(6);
+}
+
+// As after ssh -t host redlock run ...: no shell is there that would continue us, so Ctrl-Z does nothing.
+TEST_F(Terminal, CtrlZDoesNothingWhereThereIsNoShell) {
+    shell.enter("exec " + redlock_run("job -- bash -c '" + until_told + "; touch $DIR/worked'"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    std::ofstream{world.file("go")};
+    EXPECT_TRUE(world.comes("worked"));
+    EXPECT_TRUE(unlocked());
+}
+
+// The pager at the end of a pipeline needs the terminal; the command never had it.
+TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
+    shell.enter(
+        redlock_run("job -- bash -c '" + until_told + "' | { read x </dev/tty; echo piped-$x; cat; }"));
+    ASSERT_TRUE(world.comes("begun"));
+    shell.suspend();
+    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    shell.enter("fg");
+    shell.enter("on");
+    EXPECT_TRUE(shell.shows("piped-on")) << shell.screen();
+    std::ofstream{world.file("go")};
+    expect_status(0);
+}
+
+// Both want it: who reads gets it.
+TEST_F(Terminal, ACommandAndItsPipelineMayBothReadFromIt) {
+    shell.enter(redlock_run(
+        "job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_told +
+        "' | { until [ -e $DIR/begun ]; do sleep 0.01; done; read y </dev/tty; echo piped-$y; cat; }"));
+    shell.enter("one");
+    EXPECT_TRUE(shell.shows("read-one")) << shell.screen();
+    shell.enter("two");
+    EXPECT_TRUE(shell.shows("piped-two")) << shell.screen();
+    EXPECT_EQ(world.keys(), 3U);
+    std::ofstream{world.file("go")};
+    expect_status(0);
 }
 
 TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
