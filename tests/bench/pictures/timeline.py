@@ -124,8 +124,8 @@ def headline(it: dict, node_timeout_us: int) -> tuple:
     if it["round"] == "sequential":
         return (
             "Sequential round: one node after the other",
-            f"The frozen node costs its budget once: node_timeout, {node_timeout_us / 1000:.0f} ms, rounded up to the "
-            f"kernel's ticks. Held after {it['round_ended_us'] / 1000:.1f} ms.",
+            f"The frozen node costs its budget once: node_timeout, {node_timeout_us / 1000:.0f} ms. "
+            f"Held after {it['round_ended_us'] / 1000:.1f} ms.",
         )
     return (
         "All at once: written to all nodes, then read from all",
