@@ -78,7 +78,7 @@ def verdict(node: dict) -> str:
     took = (node["end_us"] - node["start_us"]) / 1000
     if node["vote"] != "unknown":
         return node["vote"]
-    after = f" after {took:.1f} ms" if node["cause"] == "timed out" else ""
+    after = f", {took:.1f} ms" if node["cause"] == "timed out" else ""
     return f"unknown: {node['cause']}{after}"
 
 

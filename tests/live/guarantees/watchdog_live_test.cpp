@@ -32,12 +32,10 @@ public:
 
     void note(const Result& loss) {
         const auto now = boot_clock().now();
-        {
-            const std::lock_guard guard{mutex_};
-            losses_.push_back(loss);
-            last_ = now;
-        }
-        news_.notify_all();
+        const std::lock_guard guard{mutex_};
+        losses_.push_back(loss);
+        last_ = now;
+        news_.notify_all();  // while nobody can have seen the news, and ended us
     }
 
     /// Waits for so many; false if they do not come.
