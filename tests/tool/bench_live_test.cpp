@@ -101,6 +101,7 @@ std::string seen_on_a_terminal(const Cluster& cluster) {
 TEST(Bench, ShowsItsProgressOnATerminal) {
     LiveWorld world{3};
     const auto seen = seen_on_a_terminal(world);
+    if (seen == "(no terminal)") GTEST_SKIP() << "no pseudo-terminals on this machine";
     EXPECT_THAT(seen, HasSubstr("\rone after the other: "));
     EXPECT_THAT(seen, HasSubstr("\rall at once: "));
     EXPECT_THAT(seen, HasSubstr(" acquired, "));

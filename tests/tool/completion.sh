@@ -3,6 +3,11 @@
 set -u
 unset CDPATH
 shell=$1 file=$2
+# zsh completes at a terminal only.
+if [ "$shell" = zsh ] && ! zsh -f -c 'zmodload zsh/zpty && zpty terminal true' 2>/dev/null; then
+    echo "skipped: no pseudo-terminals on this machine"
+    exit 77
+fi
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -4,6 +4,11 @@
 set -u
 unset CDPATH
 tool=$1
+# zsh completes at a terminal only.
+if ! zsh -f -c 'zmodload zsh/zpty && zpty terminal true' 2>/dev/null; then
+    echo "skipped: no pseudo-terminals on this machine"
+    exit 77
+fi
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 source=$here/../../src/tool
 work=$(mktemp -d)

@@ -26,7 +26,7 @@ ShellOnATerminal::ShellOnATerminal(const std::vector<std::string>& environment) 
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     shell_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (shell_ < 0) throw std::system_error{errno, std::generic_category(), "forkpty"};
+    if (shell_ < 0) return;
     if (shell_ == 0) {
         ::execvp(arguments.front(), arguments.data());
         ::_exit(127);
@@ -37,6 +37,7 @@ ShellOnATerminal::ShellOnATerminal(const std::vector<std::string>& environment) 
 
 ShellOnATerminal::~ShellOnATerminal() {
     close();
+    if (shell_ < 0) return;
     const auto gone = [this] { return ::waitpid(shell_, nullptr, WNOHANG) != 0; };
     if (support::wait_until(gone)) return;
     ::kill(shell_, SIGKILL);

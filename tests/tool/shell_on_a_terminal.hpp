@@ -19,6 +19,9 @@ public:
     ShellOnATerminal(const ShellOnATerminal&) = delete;
     ShellOnATerminal& operator=(const ShellOnATerminal&) = delete;
 
+    /// False where the machine has no pseudo-terminals: then there is no shell, either.
+    bool exists() const noexcept { return shell_ > 0; }
+
     void type(const std::string& keys);
     void enter(const std::string& line) { type(line + "\n"); }
     void interrupt() { type("\x03"); }  // Ctrl-C
