@@ -101,12 +101,11 @@ void* begin_list(const redisReadTask* task, Count count) {
 
 redisReplyObjectFunctions* parser_of_lists() {
     static redisReplyObjectFunctions functions = [] {
-        redisReplyObjectFunctions f{};
+        auto f = *parser();
         f.createString = parse_string_or_element;
         f.createArray = begin_list;
         f.createInteger = parse_integer_or_element;
         f.createNil = parse_nil_or_element;
-        f.freeObject = keep_object;
         return f;
     }();
     return &functions;

@@ -25,8 +25,7 @@ Result outlast(Lock& lock, const AcquireArguments& arguments, const std::stop_to
 }
 
 Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
-    const bool once = arguments.nonblock || arguments.wait == std::chrono::nanoseconds::zero();
-    if (once) return lock.try_acquire();
+    if (arguments.once()) return lock.try_acquire();
     return arguments.wait ? lock.acquire_for(*arguments.wait, stop) : outlast(lock, arguments, stop);
 }
 

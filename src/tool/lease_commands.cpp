@@ -82,6 +82,14 @@ ordered_json json_of(const Request& request, const Lease& lease, const Result& r
     return json;
 }
 
+/// What a script reads: the lease it has from now on.
+void tell(const Request& request, const Lease& lease, const Result& result) {
+    if (request.json)
+        print_json(std::cout, json_of(request, lease, result));
+    else if (result)
+        print_lease(lease, result.validity());
+}
+
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
 int conclude(const Request& request, const Result& result) {
     if (!result) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
@@ -90,7 +98,7 @@ int conclude(const Request& request, const Result& result) {
 }
 
 algorithm::Patience patience_of(const AcquireArguments& arguments, const LockOptions& options) {
-    if (arguments.nonblock || arguments.wait == std::chrono::nanoseconds::zero()) return {.attempts = 1};
+    if (arguments.once()) return {.attempts = 1};
     if (arguments.wait) return {.deadline = deadline_after(boot_clock().now(), *arguments.wait)};
     return {.attempts = options.retry.attempts, .outlasts_holders = true};
 }
@@ -104,10 +112,7 @@ int acquire(const Request& request) {
     Lease lease;
     const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), claim, options.retry,
                                            patience_of(request.acquire, options), lease);
-    if (request.json)
-        print_json(std::cout, json_of(request, lease, result));
-    else if (result)
-        print_lease(lease, result.validity());
+    tell(request, lease, result);
     if (result && !std::cout.flush()) {
         (void)algorithm::release(nodes, boot_clock(), resources, lease);
         throw std::runtime_error{
@@ -124,10 +129,7 @@ int extend(const Request& request) {
     const algorithm::Claim claim{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), claim));
     const auto result = algorithm::extend(nodes, boot_clock(), claim, lease);
-    if (request.json)
-        print_json(std::cout, json_of(request, lease, result));
-    else if (result)
-        print_lease(lease, result.validity());
+    tell(request, lease, result);
     return conclude(request, result);
 }
 

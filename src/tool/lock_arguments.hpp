@@ -26,6 +26,9 @@ struct AcquireArguments {
     bool fencing = false;
     std::chrono::milliseconds retry_delay = Retry{}.delay;
 
+    /// One attempt, and no waiting.
+    bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
+
     void add_to(CLI::App& app);
 };
 

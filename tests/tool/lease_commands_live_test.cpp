@@ -97,6 +97,28 @@ TEST_F(LeaseCommands, SayFailuresInJsonToo) {
     EXPECT_EQ(said["nodes"][0]["cause"], "connection failed");
 }
 
+TEST_F(LeaseCommands, AskAllNodesAtOnceIfSoAsked) {
+    world[0].freeze();
+    const auto took = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"acquire", "--node-timeout", "2s", "--json"});
+        return json::parse(world.run(more).out)["nodes"][0]["took_ms"].get<double>();
+    };
+    EXPECT_GE(took({"one"}), 2000);  // a whole budget, before the next is asked
+    EXPECT_LT(took({"--all-at-once", "another"}), 2000);
+}
+
+TEST_F(LeaseCommands, CountOnNoNodeInQuarantine) {
+    const auto outcome = world.run({"acquire", "-n", "--quarantine", "60s", "job"});
+    EXPECT_EQ(outcome.status, 69);
+    EXPECT_THAT(outcome.err, HasSubstr("quarantined"));
+}
+
+TEST_F(LeaseCommands, TakeOffTheDriftThatTheyAreTold) {
+    const auto outcome = world.run({"acquire", "--ttl", "20s", "--drift-factor", "0.5", "job"});
+    EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
+                testing::AllOf(testing::Gt(5000), testing::Lt(10'000)));
+}
+
 // Nobody would know the owner of a lock that was acquired and not told.
 TEST_F(LeaseCommands, KeepNoLockThatTheyCannotTellOf) {
     support::ChildProcess child{

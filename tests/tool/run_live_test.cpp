@@ -129,7 +129,7 @@ TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
                                   "exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
                                   " run job -- grep SigBlk /proc/self/status >$DIR/mask"},
                                  world.environment()}};
-    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+    ASSERT_TRUE(wait_until([&] { return !child.running(); }));
     EXPECT_EQ(child.wait(), 0);
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
 }
