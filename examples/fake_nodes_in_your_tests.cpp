@@ -13,21 +13,23 @@ public:
 
     explicit FakeNodes(Mood mood) : Nodes({"a", "b", "c"}), mood_(mood) {}
 
-    redlock::Tally ask(const redlock::Command&, const redlock::Terms& terms) override {
+    void ask(std::span<const redlock::Request> requests, const redlock::RoundLimits&,
+             std::span<redlock::Tally> tallies) override {
         ++rounds;
-        auto tally = blank_tally();
-        for (std::size_t node = 0; node < size(); ++node) {
-            if (!terms.to[node]) continue;
-            if (mood_ == Mood::grant) tally.grant(node);
-            if (mood_ == Mood::refuse) tally.refuse(node);
-            if (mood_ == Mood::silent) tally.doubt(node, redlock::Errc::timed_out);
-        }
-        return tally;
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) answer(tallies[i], node);
     }
 
     int rounds = 0;
 
 private:
+    void answer(redlock::Tally& tally, std::size_t node) const {
+        if (mood_ == Mood::grant) tally.grant(node);
+        if (mood_ == Mood::refuse) tally.refuse(node);
+        if (mood_ == Mood::silent) tally.mark_unknown(node, redlock::Errc::timed_out);
+    }
+
     Mood mood_;
 };
 

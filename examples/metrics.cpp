@@ -51,10 +51,10 @@ public:
 
     void round_ended(const redlock::Command& command, const redlock::Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
-        // In the order of redlock::Command.
+        // In the order of redlock::Verb.
         constexpr std::array names{"acquire", "extend", "release", "acquire with a count", "raise the count"};
         const prometheus::Histogram::BucketBoundaries buckets{.0003, .001, .003, .01, .03, .1, .3, 1};
-        rounds_.Add({{"command", names.at(command.index())}}, buckets)
+        rounds_.Add({{"command", names.at(static_cast<std::size_t>(command.verb))}}, buckets)
             .Observe(std::chrono::duration<double>{took}.count());
         for (const auto& node : tally.reports())
             votes_.Add({{"node", std::string{node.name}}, {"vote", name_of(node)}}).Increment();

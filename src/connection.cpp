@@ -233,13 +233,12 @@ bool Connection::knows_script_of(const Command& command) const noexcept {
 }
 
 void Connection::write(const Command& command, wire::ScriptForm form) {
-    if (acquires(command)) set_owner_ = wire::owner_of(command);
-    if (std::holds_alternative<CompareAndDelete>(command) && carries(wire::owner_of(command)))
-        set_owner_.clear();
+    if (acquires(command.verb)) set_owner_ = command.owner;
+    if (command.verb == Verb::compare_and_delete && carries(command.owner)) set_owner_.clear();
     last_script_ = wire::script_of(command, recipient());
     used_ = true;
     answer_by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
-    reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, wire::ttl_of(command));
+    reach_ = std::max(owed_ == 0 ? std::chrono::milliseconds{} : reach_, command.ttl);
     wire::append(outgoing(), command, recipient(), form);
     ++owed_;
 }

@@ -65,8 +65,8 @@ void Node::look_at_probe(Clock::time_point now) {
 
 Loan Node::lend(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
-    const bool release = std::holds_alternative<CompareAndDelete>(command);
-    if (const auto carrier = carrier_of(wire::owner_of(command)); carrier != owing_.end()) {
+    const bool release = command.verb == Verb::compare_and_delete;
+    if (const auto carrier = carrier_of(command.owner); carrier != owing_.end()) {
         if (!release && carrier->connection->owed() >= most_owed) return {};
         return {take(carrier), !suspected_};
     }

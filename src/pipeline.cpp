@@ -9,7 +9,7 @@
 namespace redlock {
 
 Pipeline::Pipeline(std::span<const std::unique_ptr<Node>> nodes, Roster& roster,
-                   std::span<const Extension> extensions, Clock::time_point deadline,
+                   std::span<const Request> extensions, Clock::time_point deadline,
                    std::chrono::milliseconds node_timeout, std::span<Tally> tallies)
     : nodes_(nodes),
       roster_(roster),

@@ -26,7 +26,7 @@ namespace redlock {
 class Pipeline {
 public:
     Pipeline(std::span<const std::unique_ptr<Node>> nodes, Roster& roster,
-             std::span<const Extension> extensions, Clock::time_point deadline,
+             std::span<const Request> extensions, Clock::time_point deadline,
              std::chrono::milliseconds node_timeout, std::span<Tally> tallies);
     ~Pipeline();
     Pipeline(const Pipeline&) = delete;
@@ -79,7 +79,7 @@ private:
 
     std::span<const std::unique_ptr<Node>> nodes_;
     Roster& roster_;
-    std::span<const Extension> extensions_;
+    std::span<const Request> extensions_;
     Clock::time_point deadline_;
     Clock::duration node_timeout_;
     std::span<Tally> tallies_;

@@ -102,29 +102,29 @@ public:
     bool here() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(sites_, options_); }
 
-    void run(const Command& command, const Terms& terms, Tally& tally) {
+    void run(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
         const auto start = boot_clock().now();
-        {
-            RoundTrip trip{nodes_, roster_, command, terms, options_.node_timeout, tally};
-            if (std::holds_alternative<CompareAndDelete>(command))
-                trip.all_at_once_to_the_end();
-            else if (acquires(command) && options_.round == Round::sequential)
-                trip.one_after_the_other();
-            else
-                trip.all_at_once();
-        }
-        if (options_.observer) tell(command, tally, boot_clock().now() - start);
-    }
-
-    void run(std::span<const Extension> extensions, Clock::time_point deadline, std::span<Tally> tallies) {
-        const auto start = boot_clock().now();
-        { Pipeline{nodes_, roster_, extensions, deadline, options_.node_timeout, tallies}.run(); }
+        if (requests.size() == 1)
+            run(requests.front(), limits, tallies.front());
+        else
+            Pipeline{nodes_, roster_, requests, limits.deadline, options_.node_timeout, tallies}.run();
         if (!options_.observer) return;
         const auto took = boot_clock().now() - start;
-        for (std::size_t i = 0; i < extensions.size(); ++i) tell(extensions[i].command, tallies[i], took);
+        for (std::size_t i = 0; i < requests.size(); ++i) tell(requests[i].command, tallies[i], took);
     }
 
 private:
+    void run(const Request& request, const RoundLimits& limits, Tally& tally) {
+        const auto verb = request.command.verb;
+        RoundTrip trip{nodes_, roster_, request, limits, options_.node_timeout, tally};
+        if (verb == Verb::compare_and_delete)
+            trip.all_at_once_to_the_end();
+        else if (acquires(verb) && options_.round == Round::sequential)
+            trip.one_after_the_other();
+        else
+            trip.all_at_once();
+    }
+
     void tell(const Command& command, const Tally& tally, Clock::duration took) const {
         auto& observer = *options_.observer;
         for (std::size_t node = 0; node < nodes_.size(); ++node)
@@ -163,16 +163,8 @@ RedisNodes::~RedisNodes() {
     if (auto* const impl = impl_.load(); impl->here()) delete impl;
 }
 
-Tally RedisNodes::ask(const Command& command, const Terms& terms) {
-    auto tally = blank_tally();
-    here().run(command, terms, tally);
-    return tally;
-}
-
-std::vector<Tally> RedisNodes::extend_all(std::span<const Extension> extensions, Clock::time_point deadline) {
-    std::vector<Tally> tallies(extensions.size(), blank_tally());
-    here().run(extensions, deadline, tallies);
-    return tallies;
+void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+    here().run(requests, limits, tallies);
 }
 
 /// In a child of fork() the connections are the parent's, and another thread of the parent may have been

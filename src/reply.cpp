@@ -41,7 +41,7 @@ Judgement judge(const Command& command, const Reply& reply, bool scripted) noexc
         if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
         if (reply.kind == Kind::nil) return {Vote::refused};
     } else if (reply.kind == Kind::integer) {
-        const bool counted = std::holds_alternative<SetAndCount>(command) && reply.integer > 0;
+        const bool counted = command.verb == Verb::set_and_count && reply.integer > 0;
         if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
         if (reply.integer == 1) return {Vote::granted};
         if (reply.integer == 0) return {Vote::refused};

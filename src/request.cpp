@@ -56,11 +56,7 @@ namespace {
 using namespace std::chrono_literals;
 
 bool counts(const Command& command) noexcept {
-    return std::holds_alternative<SetAndCount>(command) || std::holds_alternative<RaiseCount>(command);
-}
-
-Resources resources_of(const Command& command) noexcept {
-    return std::visit([](const auto& it) { return it.resources; }, command);
+    return command.verb == Verb::set_and_count || command.verb == Verb::raise_count;
 }
 
 /// Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
@@ -71,15 +67,14 @@ std::chrono::milliseconds expiry_of_counters(const Recipient& recipient) noexcep
 
 /// The second argument, beside the owner.
 long long amount_in(const Command& command) noexcept {
-    if (const auto* raise = std::get_if<RaiseCount>(&command)) return static_cast<long long>(raise->fence);
-    return ttl_of(command).count();
+    return command.verb == Verb::raise_count ? static_cast<long long>(command.fence) : command.ttl.count();
 }
 
 /// The general form, for several resources, a count, a quarantine: keys, then arguments, as scripts.hpp says.
 void append_script(std::string& out, const Command& command, const Recipient& recipient,
                    std::string_view verb, std::string_view body) {
-    const auto resources = resources_of(command);
-    const bool erases = std::holds_alternative<CompareAndDelete>(command);
+    const auto resources = command.resources;
+    const bool erases = command.verb == Verb::compare_and_delete;
     std::vector<std::string> own;
     if (counts(command))
         for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
@@ -93,7 +88,7 @@ void append_script(std::string& out, const Command& command, const Recipient& re
     std::vector<std::string_view> words{verb, body, keys.view()};
     words.insert(words.end(), resources.begin(), resources.end());
     words.insert(words.end(), own.begin(), own.end());
-    words.push_back(owner_of(command));
+    words.push_back(command.owner);
     if (!erases) words.insert(words.end(), {number.view(), size.view()});
     if (counts(command)) words.push_back(keep.view());
     if (!erases) words.push_back(quarantine.view());
@@ -116,55 +111,33 @@ std::string marker_of(std::string_view run_id) {
 }
 
 bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
-    return counts(command) ||
-           (recipient.quarantine > 0ms && !std::holds_alternative<CompareAndDelete>(command));
+    return counts(command) || (recipient.quarantine > 0ms && command.verb != Verb::compare_and_delete);
 }
 
 const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
-    const bool one = resources_of(command).size() == 1;
+    const bool one = command.resources.size() == 1;
     const bool simple = one && recipient.quarantine == 0ms;
-    struct Choice {
-        bool one, simple;
-        const Script* operator()(const SetIfAbsent&) const { return simple ? nullptr : &set_all; }
-        const Script* operator()(const SetAndCount&) const { return &set_and_count; }
-        const Script* operator()(const RaiseCount&) const { return &raise_count; }
-        const Script* operator()(const CompareAndExpire&) const {
-            return simple ? &compare_and_expire : &expire_all;
-        }
-        const Script* operator()(const CompareAndDelete&) const {
-            return one ? &compare_and_delete : &delete_all;
-        }
-    };
-    return std::visit(Choice{one, simple}, command);
-}
-
-std::chrono::milliseconds ttl_of(const Command& command) noexcept {
-    return std::visit(
-        [](const auto& it) {
-            if constexpr (requires { it.ttl; })
-                return it.ttl;
-            else
-                return std::chrono::milliseconds{};
-        },
-        command);
-}
-
-std::string_view owner_of(const Command& command) noexcept {
-    return std::visit([](const auto& it) { return it.owner; }, command);
+    switch (command.verb) {
+        case Verb::set_if_absent: return simple ? nullptr : &set_all;
+        case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
+        case Verb::compare_and_delete: return one ? &compare_and_delete : &delete_all;
+        case Verb::set_and_count: return &set_and_count;
+        case Verb::raise_count: return &raise_count;
+    }
+    return nullptr;
 }
 
 void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm form) {
     const auto* const script = script_of(command, recipient);
-    const auto owner = owner_of(command);
-    const std::string_view resource = resources_of(command).front();
-    const Digits ttl{ttl_of(command).count()};
-    if (!script) return append(out, {"SET", resource, owner, "NX", "PX", ttl.view()});
+    const std::string_view resource = command.resources.front();
+    const Digits ttl{command.ttl.count()};
+    if (!script) return append(out, {"SET", resource, command.owner, "NX", "PX", ttl.view()});
     const auto verb = form == ScriptForm::whole ? "EVAL" : "EVALSHA";
     const auto body = form == ScriptForm::whole ? script->text : script->sha1;
     if (script == &compare_and_expire)
-        append(out, {verb, body, "1", resource, owner, ttl.view()});
+        append(out, {verb, body, "1", resource, command.owner, ttl.view()});
     else if (script == &compare_and_delete)
-        append(out, {verb, body, "1", resource, owner});
+        append(out, {verb, body, "1", resource, command.owner});
     else
         append_script(out, command, recipient, verb, body);
 }

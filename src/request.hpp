@@ -25,12 +25,6 @@ bool needs_run_id(const Command& command, const Recipient& recipient) noexcept;
 /// The script that carries out `command`; none for a plain SET.
 const Script* script_of(const Command& command, const Recipient& recipient) noexcept;
 
-/// The ttl that `command` gives to a key; zero if it gives none.
-std::chrono::milliseconds ttl_of(const Command& command) noexcept;
-
-/// The value that signs `command`.
-std::string_view owner_of(const Command& command) noexcept;
-
 /// The key that counts the holders of `resource` on that run of a server. In braces is what Redis Cluster
 /// hashes: the counter stays with its resource.
 std::string counter_of(std::string_view resource, std::string_view run_id);

@@ -9,17 +9,17 @@
 
 namespace redlock {
 
-RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Command& command,
-                     const Terms& terms, std::chrono::milliseconds node_timeout, Tally& tally)
+RoundTrip::RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Request& request,
+                     const RoundLimits& limits, std::chrono::milliseconds node_timeout, Tally& tally)
     : nodes_(nodes),
       roster_(roster),
-      command_(command),
-      terms_(terms),
+      command_(request.command),
+      limits_(limits),
       node_timeout_(node_timeout),
       tally_(tally) {
     const auto now = boot_clock().now();
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!terms_.to[node]) continue;
+        if (!request.to[node]) continue;
         exchanges_[node].stage = Exchange::Stage::unasked;
         const auto standing = nodes_[node]->look(now);
         exchanges_[node].trusted = standing == Standing::trusted;
@@ -73,7 +73,7 @@ void RoundTrip::begin_suspected() {
 /// Where the caller's time does not suffice for every node's whole budget, each gets as much as the others:
 /// one that hangs must not keep the rest from being asked.
 Clock::duration RoundTrip::fair_share() const {
-    const auto left = std::max(terms_.deadline - boot_clock().now(), Clock::duration::zero());
+    const auto left = std::max(limits_.deadline - boot_clock().now(), Clock::duration::zero());
     return std::min<Clock::duration>(node_timeout_,
                                      left / static_cast<Clock::rep>(std::max<std::size_t>(unasked(), 1)));
 }
@@ -82,7 +82,7 @@ void RoundTrip::begin(std::size_t node, Clock::duration budget) {
     auto& exchange = exchanges_[node];
     if (!exchange.unasked()) return;
     exchange.start = boot_clock().now();
-    exchange.deadline = std::min({exchange.start + budget, terms_.deadline, end_});
+    exchange.deadline = std::min({exchange.start + budget, limits_.deadline, end_});
     lend_to(node);
 }
 
@@ -116,7 +116,7 @@ void RoundTrip::proceed(std::size_t node) {
     if (exchange.stage == Stage::sent || !connection.ready()) connection.advance();
     if (exchange.stage == Stage::preparing) connection.identify_for(command_);
     // A release may go behind the greeting: a node that does not answer will find it when it wakes up.
-    const bool release = std::holds_alternative<CompareAndDelete>(command_);
+    const bool release = command_.verb == Verb::compare_and_delete;
     if (exchange.stage == Stage::preparing && (connection.ready() || (release && connection.greeting()))) {
         if (!release && is_a_twin(node)) return;
         exchange.stage = Stage::sent;
@@ -164,7 +164,7 @@ void RoundTrip::fail(std::size_t node, std::error_code cause, std::string detail
     auto& exchange = exchanges_[node];
     const auto now = boot_clock().now();
     nodes_[node]->failed({cause, detail}, now);
-    const bool again = std::holds_alternative<CompareAndDelete>(command_) && !exchange.repeated &&
+    const bool again = command_.verb == Verb::compare_and_delete && !exchange.repeated &&
                        exchange.connection->broken() && now < exchange.deadline;
     if (!again) return end(node, Vote::unknown, cause, std::move(detail));
     // To delete twice does no harm: the trouble may have been with that one connection.
@@ -255,7 +255,7 @@ void RoundTrip::give_up_the_late(Awaited awaited, Clock::time_point now) {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         const auto& exchange = exchanges_[node];
         if (now < exchange.deadline || !awaits(exchange, awaited)) continue;
-        if (exchange.deadline == terms_.deadline) {
+        if (exchange.deadline == limits_.deadline) {
             end(node, Vote::unknown, Errc::deadline);  // the caller's time is up, the node's was not
         } else {
             const bool sent = exchange.stage == Exchange::Stage::sent;
@@ -293,7 +293,7 @@ std::size_t RoundTrip::unasked() const noexcept {
 }
 
 bool RoundTrip::refused_to_acquire() const noexcept {
-    return acquires(command_) && tally_.refused() > 0;
+    return acquires(command_.verb) && tally_.refused() > 0;
 }
 
 /// Where somebody else holds the resource on some node, a suspected one is asked only if its probe is due:
@@ -313,8 +313,8 @@ bool RoundTrip::decided() const noexcept {
 
 /// No further node is to be asked. A release goes to every node, whatever the others have answered.
 bool RoundTrip::over() const {
-    if (std::holds_alternative<CompareAndDelete>(command_)) return false;
-    return impossible() || terms_.stop.stop_requested() || boot_clock().now() >= terms_.deadline;
+    if (command_.verb == Verb::compare_and_delete) return false;
+    return impossible() || limits_.stop.stop_requested() || boot_clock().now() >= limits_.deadline;
 }
 
 }  // namespace redlock

@@ -19,8 +19,8 @@ namespace redlock {
 
 class RoundTrip {
 public:
-    RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Command& command,
-              const Terms& terms, std::chrono::milliseconds node_timeout, Tally& tally);
+    RoundTrip(std::span<const std::unique_ptr<Node>> nodes, Roster& roster, const Request& request,
+              const RoundLimits& limits, std::chrono::milliseconds node_timeout, Tally& tally);
     ~RoundTrip();
     RoundTrip(const RoundTrip&) = delete;
     RoundTrip& operator=(const RoundTrip&) = delete;
@@ -88,7 +88,7 @@ private:
     std::span<const std::unique_ptr<Node>> nodes_;
     Roster& roster_;
     const Command& command_;
-    const Terms& terms_;
+    const RoundLimits& limits_;
     Clock::duration node_timeout_;
     Tally& tally_;
     std::array<Exchange, max_nodes> exchanges_{};

@@ -61,12 +61,12 @@ inline Clock::time_point valid_until(Clock::time_point start, const Claim& claim
 }
 
 /// Steps 1, 2 and 4, shared by acquire and extend.
-inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Command& command,
-                     const Terms& terms) {
+inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Request& request,
+                     const RoundLimits& limits) {
     // Step 1: the time, before the first byte is sent.
     const auto start = clock.now();
     // Step 2: the command to all N nodes.
-    auto tally = nodes.ask(command, terms);
+    auto tally = nodes.ask(request, limits);
     // Step 4: how long it may be counted on.
     return {std::move(tally), valid_until(start, claim), clock.now()};
 }
@@ -86,13 +86,13 @@ inline bool ruled_out(const Tally& tally) {
 }
 
 /// Step 3: a majority of the nodes configured, and time left; else the reason why not.
-inline std::error_code verdict(const Ballot& ballot, const Terms& terms) {
+inline std::error_code verdict(const Ballot& ballot, const RoundLimits& limits) {
     const auto& tally = ballot.tally;
     if (tally.granted() >= quorum(tally.size()))
         return ballot.ended < ballot.valid_until ? std::error_code{} : Errc::validity_exhausted;
     if (ruled_out(tally)) return Errc::held_by_other;
-    if (terms.stop.stop_requested()) return Errc::cancelled;
-    if (ballot.ended >= terms.deadline) return Errc::deadline;
+    if (limits.stop.stop_requested()) return Errc::cancelled;
+    if (ballot.ended >= limits.deadline) return Errc::deadline;
     return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
@@ -104,44 +104,51 @@ inline Result result_of(std::error_code error, Ballot&& ballot) {
 /// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
 /// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6).
 inline Ballot give_back(Nodes& nodes, Clock& clock, Resources resources, const Lease& lease) {
-    auto tally = nodes.ask(CompareAndDelete{resources, lease.owner.view()}, Terms{.to = lease.marked});
+    auto tally = nodes.ask(
+        {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = lease.owner.view()},
+         .to = lease.marked});
     return {std::move(tally), lease.valid_until, clock.now()};
 }
 
 inline Command claiming(const Claim& claim, std::string_view owner) {
-    if (claim.fencing) return SetAndCount{claim.resources, owner, claim.ttl};
-    return SetIfAbsent{claim.resources, owner, claim.ttl};
+    return {.verb = claim.fencing ? Verb::set_and_count : Verb::set_if_absent,
+            .resources = claim.resources,
+            .owner = owner,
+            .ttl = claim.ttl};
 }
 
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
 /// second round where the first does not show it. Then the next holder, who needs a grant of one of these
 /// nodes, gets a larger one.
-inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& claim, const Terms& terms,
+inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& claim, const RoundLimits& limits,
                                     Lease& bid, Ballot& round) {
     bid.fencing_token = largest_count(round.tally);
     const auto counted = nodes_that_counted(round.tally, bid.fencing_token);
     if (counted.count() >= quorum(round.tally.size())) return {};
-    const Terms until{
-        .deadline = std::min(terms.deadline, bid.valid_until), .stop = terms.stop, .to = bid.marked};
-    round.tally = nodes.ask(RaiseCount{claim.resources, bid.owner.view(), bid.fencing_token}, until);
+    round.tally = nodes.ask({.command = {.verb = Verb::raise_count,
+                                         .resources = claim.resources,
+                                         .owner = bid.owner.view(),
+                                         .fence = bid.fencing_token},
+                             .to = bid.marked},
+                            {.deadline = std::min(limits.deadline, bid.valid_until), .stop = limits.stop});
     round.ended = clock.now();
     for (std::size_t node = 0; node < round.tally.size(); ++node)
         if (counted[node] && round.tally[node].vote == Vote::unknown) round.tally.grant(node);
-    const auto error = verdict(round, terms);
+    const auto error = verdict(round, limits);
     return error == Errc::held_by_other ? Errc::no_quorum : error;  // our keys have gone: nobody's doing
 }
 
 /// One attempt, steps 1 to 5. On success `lease` is the new one; else it is untouched and nothing is left
 /// of the attempt on any node that can be reached (rule A2).
-inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim, const Terms& terms,
-                      Lease& lease) {
+inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim,
+                      const RoundLimits& limits, Lease& lease) {
     Lease bid;
     if (auto error = bid.owner.draw(entropy)) return Result{error};
-    auto round = ballot(nodes, clock, claim, claiming(claim, bid.owner.view()), terms);
+    auto round = ballot(nodes, clock, claim, {.command = claiming(claim, bid.owner.view())}, limits);
     bid.valid_until = round.valid_until;
     bid.marked = round.tally.sent();
-    auto error = verdict(round, terms);
-    if (!error && claim.fencing) error = settle_fence(nodes, clock, claim, terms, bid, round);
+    auto error = verdict(round, limits);
+    if (!error && claim.fencing) error = settle_fence(nodes, clock, claim, limits, bid, round);
     if (!error)
         lease = bid;
     else if (bid.marked.any())
@@ -174,7 +181,7 @@ inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const Pati
 /// A5).
 inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim, const Retry& retry,
                       const Patience& patience, Lease& lease) {
-    const Terms terms{.deadline = patience.deadline, .stop = patience.stop};
+    const RoundLimits limits{.deadline = patience.deadline, .stop = patience.stop};
     Result last{Errc::deadline};
     int counted = 0;
     for (int attempts = 1;; ++attempts) {
@@ -182,7 +189,7 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
         if (patience.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= patience.deadline) return last;
 
-        auto result = attempt(nodes, clock, entropy, claim, terms, lease);
+        auto result = attempt(nodes, clock, entropy, claim, limits, lease);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         if (result.error() == Errc::deadline && attempts > 1) return last;  // it was cut short: no news
         last = std::move(result);
@@ -202,19 +209,24 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// The round of an extension: to the nodes that can have our key, while the validity lasts.
-inline Terms terms_of_extension(const Lease& lease) {
-    return {.deadline = lease.valid_until, .to = lease.marked};
+/// An extension counts only while the validity lasts.
+inline RoundLimits limits_of_extension(const Lease& lease) {
+    return {.deadline = lease.valid_until};
 }
 
-inline CompareAndExpire extending(const Claim& claim, const Lease& lease) {
-    return {claim.resources, lease.owner.view(), claim.ttl};
+/// It goes to the nodes that can have our key.
+inline Request extending(const Claim& claim, const Lease& lease) {
+    return {.command = {.verb = Verb::compare_and_expire,
+                        .resources = claim.resources,
+                        .owner = lease.owner.view(),
+                        .ttl = claim.ttl},
+            .to = lease.marked};
 }
 
 /// What the round of an extension has come to. Its confirmation counts only if it came within the old
 /// validity, for in between another may have held it; on failure the old instant stands (rule C2).
-inline Result settle_extension(Ballot&& round, const Terms& terms, Lease& lease) {
-    auto error = verdict(round, terms);
+inline Result settle_extension(Ballot&& round, const RoundLimits& limits, Lease& lease) {
+    auto error = verdict(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease))
         error = Errc::lost;
     else if (error == Errc::held_by_other)
@@ -226,8 +238,8 @@ inline Result settle_extension(Ballot&& round, const Terms& terms, Lease& lease)
 
 /// Lengthens the lease by another ttl (S31, S32).
 inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
-    const auto terms = terms_of_extension(lease);
-    return settle_extension(ballot(nodes, clock, claim, extending(claim, lease), terms), terms, lease);
+    const auto limits = limits_of_extension(lease);
+    return settle_extension(ballot(nodes, clock, claim, extending(claim, lease), limits), limits, lease);
 }
 
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node

@@ -209,11 +209,11 @@ public:
         const auto before = lease();
         if (before.empty() || before.released) return Result{Errc::not_held};
         if (!before.valid_at(clock_->now())) return Result{Errc::lost};
-        const auto terms = algorithm::terms_of_extension(before);
+        const auto limits = algorithm::limits_of_extension(before);
         const auto claim = this->claim(ttl);
-        auto round = algorithm::ballot(*nodes_, *clock_, claim, algorithm::extending(claim, before), terms);
-        return watch_ ? watch_->settle(std::move(round), terms)
-                      : algorithm::settle_extension(std::move(round), terms, lease_);
+        auto round = algorithm::ballot(*nodes_, *clock_, claim, algorithm::extending(claim, before), limits);
+        return watch_ ? watch_->settle(std::move(round), limits)
+                      : algorithm::settle_extension(std::move(round), limits, lease_);
     }
 
     /// Lets go on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is just extending.

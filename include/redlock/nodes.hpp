@@ -6,11 +6,11 @@
 //     class ThreeWillingNodes : public redlock::Nodes {
 //     public:
 //         ThreeWillingNodes() : Nodes({"a", "b", "c"}) {}
-//         redlock::Tally ask(const redlock::Command&, const redlock::Terms& terms) override {
-//             auto tally = blank_tally();
-//             for (std::size_t node = 0; node < size(); ++node)
-//                 if (terms.to[node]) tally.grant(node);
-//             return tally;
+//         void ask(std::span<const redlock::Request> requests, const redlock::RoundLimits&,
+//                  std::span<redlock::Tally> tallies) override {
+//             for (std::size_t i = 0; i < requests.size(); ++i)
+//                 for (std::size_t node = 0; node < size(); ++node)
+//                     if (requests[i].to[node]) tallies[i].grant(node);
 //         }
 //     };
 #pragma once
@@ -30,7 +30,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace redlock {
@@ -52,61 +51,40 @@ constexpr std::size_t quorum(std::size_t nodes) noexcept {
 /// them or none.
 using Resources = std::span<const std::string>;
 
-/// `SET resource owner NX PX ttl` (S5): granted where every resource was free.
-struct SetIfAbsent {
-    Resources resources;
-    std::string_view owner;
-    std::chrono::milliseconds ttl;
+/// What a command does on one node, in one step. Where it covers several resources, a node does it for all of
+/// them or for none.
+enum class Verb : std::uint8_t {
+    set_if_absent,       ///< `SET resource owner NX PX ttl` (S5): granted where every resource was free
+    compare_and_expire,  ///< raise the expiry to `ttl` where every resource still holds `owner` (S31)
+    compare_and_delete,  ///< delete the resources that still hold `owner` (S8): granted where all of them did
+    set_and_count,  ///< set_if_absent that counts the holders: a grant comes with a count larger than any
+                    ///< that this node has given or been raised to before, for any of the resources
+    raise_count,  ///< raise the counts to `fence` at least, where every resource holds `owner` and is counted
 };
 
-/// The same, and counts the holders of each resource: a grant comes with a count that is larger than any this
-/// node has given or been raised to before, for any of the resources.
-struct SetAndCount {
-    Resources resources;
-    std::string_view owner;
-    std::chrono::milliseconds ttl;
+struct Command {
+    Verb verb{};
+    Resources resources{};
+    std::string_view owner{};
+    std::chrono::milliseconds ttl{};  ///< of the verbs that set or expire
+    std::uint64_t fence = 0;          ///< of raise_count
 };
 
-/// Raise the counts to `fence` at least, where every resource holds `owner` and is counted: granted there,
-/// refused elsewhere.
-struct RaiseCount {
-    Resources resources;
-    std::string_view owner;
-    std::uint64_t fence;
-};
-
-/// Raise the expiry to `ttl` where every resource still holds `owner` (S31): granted there, refused
-/// elsewhere.
-struct CompareAndExpire {
-    Resources resources;
-    std::string_view owner;
-    std::chrono::milliseconds ttl;
-};
-
-/// Delete the resources that still hold `owner` (S8): granted where all of them did, refused elsewhere.
-struct CompareAndDelete {
-    Resources resources;
-    std::string_view owner;
-};
-
-using Command = std::variant<SetIfAbsent, CompareAndExpire, CompareAndDelete, SetAndCount, RaiseCount>;
-
-/// Whether `command` claims what is free.
-constexpr bool acquires(const Command& command) noexcept {
-    return std::holds_alternative<SetIfAbsent>(command) || std::holds_alternative<SetAndCount>(command);
+/// Whether `verb` claims what is free.
+constexpr bool acquires(Verb verb) noexcept {
+    return verb == Verb::set_if_absent || verb == Verb::set_and_count;
 }
 
-/// How long a round may take, and whom it goes to.
-struct Terms {
-    Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
-    std::stop_token stop{};                       ///< no further node is asked once this is stopped
-    NodeSet to = NodeSet{}.set();                 ///< the nodes to ask
+/// A command, and the nodes that it goes to.
+struct Request {
+    Command command{};
+    NodeSet to = NodeSet{}.set();
 };
 
-/// The extension of one lease, and the nodes that it goes to.
-struct Extension {
-    CompareAndExpire command;
-    NodeSet to = NodeSet{}.set();
+/// How long a round may take.
+struct RoundLimits {
+    Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
+    std::stop_token stop{};                       ///< no further node is asked once this is stopped
 };
 
 // ---- What comes back.
@@ -119,7 +97,7 @@ struct NodeReport {
     std::string_view name;                    ///< as configured, without secrets; lives as long as the Result
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
-    std::uint64_t count = 0;                  ///< what came with the grant of a SetAndCount
+    std::uint64_t count = 0;                  ///< what came with the grant of a set_and_count
     std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
     std::string detail{};                     ///< the server's or the system's own words; mostly empty
@@ -146,9 +124,9 @@ public:
     }
     void refuse(std::size_t node) noexcept { vote(node, Vote::refused); }
     /// No usable answer, though a byte of the command may have reached the node.
-    void doubt(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
+    void mark_unknown(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
     /// No usable answer, and no byte of the command can have reached the node.
-    void miss(std::size_t node, std::error_code cause) noexcept { reports_[node].cause = cause; }
+    void mark_not_sent(std::size_t node, std::error_code cause) noexcept { reports_[node].cause = cause; }
 
     std::size_t granted() const noexcept { return count(Vote::granted); }
     std::size_t refused() const noexcept { return count(Vote::refused); }
@@ -191,19 +169,21 @@ public:
     /// How long a node that has lost its data has no vote; no ttl may exceed it. Zero: it votes at once.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
-    /// One round: `command` to every node of `terms.to`. A fault of a node is its unknown vote, never an
-    /// exception (rule A3). Nodes that nothing was sent to keep their blank report. May stop asking, or
-    /// stop waiting, once the votes decide; returns by `terms.deadline`.
-    virtual Tally ask(const Command& command, const Terms& terms) = 0;
+    /// One round: every request to its nodes, the votes on it into the blank tally of the same index. A fault
+    /// of a node is its unknown vote, never an exception (rule A3). Nodes that nothing was sent to keep their
+    /// blank report. May stop asking, or stop waiting, once the votes decide; returns by `limits.deadline`.
+    virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
+                     std::span<Tally> tallies) = 0;
 
-    /// Several extensions in one round, a tally each; returns by `deadline`. Here: one after the other.
-    virtual std::vector<Tally> extend_all(std::span<const Extension> extensions, Clock::time_point deadline) {
-        std::vector<Tally> tallies;
-        tallies.reserve(extensions.size());
-        for (const auto& [command, to] : extensions)
-            tallies.push_back(ask(command, Terms{.deadline = deadline, .to = to}));
-        return tallies;
+    /// The same for one request.
+    Tally ask(const Request& request, const RoundLimits& limits = {}) {
+        auto tally = blank_tally();
+        ask({&request, 1}, limits, {&tally, 1});
+        return tally;
     }
+
+    /// No node asked yet.
+    Tally blank_tally() const { return Tally{names_}; }
 
 protected:
     explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},
@@ -218,8 +198,6 @@ protected:
                                         " ms; it must be from 0 to 1 h");
         names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
     }
-
-    Tally blank_tally() const { return Tally{names_}; }
 
 private:
     Tally::Names names_;

@@ -3,7 +3,7 @@
 //     class Metrics : public redlock::Observer {
 //         void round_ended(const redlock::Command& command, const redlock::Tally& tally,
 //                          std::chrono::nanoseconds took) noexcept override {
-//             rounds.at(command.index()).observe(took);
+//             rounds[command.verb].observe(took);
 //         }
 //     };
 //     Metrics metrics;

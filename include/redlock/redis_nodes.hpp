@@ -63,10 +63,10 @@ public:
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
     ~RedisNodes() override;
 
-    Tally ask(const Command& command, const Terms& terms) override;
-
-    /// Pipelined: to each node they go one behind the other, over one connection, in one budget.
-    std::vector<Tally> extend_all(std::span<const Extension> extensions, Clock::time_point deadline) override;
+    /// Several requests are pipelined: to each node they go one behind the other, over one connection, in one
+    /// budget.
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
+    using Nodes::ask;
 
 private:
     class Impl;

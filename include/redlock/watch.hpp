@@ -100,9 +100,9 @@ public:
         lease_ = lease;
     }
 
-    Result settle(algorithm::Ballot&& round, const Terms& terms) {
+    Result settle(algorithm::Ballot&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
-        return commit(std::move(round), terms);
+        return commit(std::move(round), limits);
     }
 
     /// Stopped when this acquisition is lost.
@@ -127,10 +127,10 @@ public:
 
     /// The same as settle(), of an extension that the watchdog asked for. One that was cut short is not held
     /// against the nodes, and is tried again at once.
-    Result settle_own(algorithm::Ballot&& round, const Terms& terms) {
+    Result settle_own(algorithm::Ballot&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         const auto ended = round.ended;
-        auto result = commit(std::move(round), terms);
+        auto result = commit(std::move(round), limits);
         const bool cut_short = result.error() == Errc::deadline;
         last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
         if (result)
@@ -173,9 +173,9 @@ public:
 private:
     /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
     /// and somebody may have seen it (rules C3, C4). Who asks reads the clock before the lease.
-    Result commit(algorithm::Ballot&& round, const Terms& terms) {
+    Result commit(algorithm::Ballot&& round, const RoundLimits& limits) {
         round.ended = std::max(round.ended, clock_->now());
-        return algorithm::settle_extension(std::move(round), terms, lease_);
+        return algorithm::settle_extension(std::move(round), limits, lease_);
     }
 
     // Constant after construction.

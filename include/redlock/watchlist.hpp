@@ -166,12 +166,15 @@ private:
 
     std::vector<Loss> ask_and_settle(const Watches& watches, Clock::time_point deadline) {
         const auto leases = leases_of(watches);  // the extensions look at their owners
-        std::vector<Extension> extensions;
+        auto& nodes = watches.front()->nodes();
+        const RoundLimits limits{.deadline = deadline};
+        std::vector<Request> extensions;
         extensions.reserve(watches.size());
         for (std::size_t i = 0; i < watches.size(); ++i)
-            extensions.push_back({algorithm::extending(watches[i]->claim(), leases[i]), leases[i].marked});
+            extensions.push_back(algorithm::extending(watches[i]->claim(), leases[i]));
+        std::vector<Tally> tallies(extensions.size(), nodes.blank_tally());
         const auto start = clock_->now();
-        auto tallies = watches.front()->nodes().extend_all(extensions, deadline);
+        nodes.ask(extensions, limits, tallies);
         const auto ended = clock_->now();
 
         std::vector<Loss> losses;
@@ -179,7 +182,7 @@ private:
             const auto& watch = watches[i];
             algorithm::Ballot round{std::move(tallies[i]), algorithm::valid_until(start, watch->claim()),
                                     ended};
-            auto result = watch->settle_own(std::move(round), Terms{.deadline = deadline});
+            auto result = watch->settle_own(std::move(round), limits);
             if (result.error() == Errc::lost) losses.push_back({watch, std::move(result)});
         }
         return losses;

@@ -32,7 +32,7 @@ Probe::Probe(Inquiry& inquiry, const CheckupPlan& plan)
 }
 
 NodeReport Probe::ask(RedisNodes& nodes, const Command& command) const {
-    return nodes.ask(command, Terms{})[0];
+    return nodes.ask({.command = command})[0];
 }
 
 void Probe::run(NodeFacts& facts) {
@@ -54,14 +54,16 @@ void Probe::lock_and_unlock(NodeFacts& facts) {
     };
     const auto* const to_release = "+eval +evalsha +get +del";
     const bool allowed = may_use_each_command(facts);
-    const auto released = note("release", to_release, ask(nodes, CompareAndDelete{resources_, owner}));
+    const auto released =
+        note("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
     const auto ttl = allowed && released != Vote::unknown ? probe_ttl : 1ms;
-    const auto acquired = note("acquire", "+set", ask(nodes, SetIfAbsent{resources_, owner, ttl}));
+    const auto acquired =
+        note("acquire", "+set", ask(nodes, Command{Verb::set_if_absent, resources_, owner, ttl}));
     (void)note("extend", "+eval +evalsha +get +pttl +pexpire",
-               ask(nodes, CompareAndExpire{resources_, owner, ttl + ttl}));
+               ask(nodes, Command{Verb::compare_and_expire, resources_, owner, ttl + ttl}));
     facts.probe_was_held = acquired == Vote::refused;
     if (released != Vote::unknown && acquired != Vote::refused)
-        (void)note("release", to_release, ask(nodes, CompareAndDelete{resources_, owner}));
+        (void)note("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
 }
 
 /// The commands of the scripts, each by itself: where a script may not run one of them, not every server says
@@ -91,11 +93,12 @@ bool Probe::is_allowed(NodeFacts& facts, Trial trial, std::span<const std::strin
 void Probe::place_marker(NodeFacts& facts) {
     RedisNodes nodes{{inquiry_.endpoint()},
                      {.node_timeout = plan_.purpose.node_timeout, .quarantine = plan_.purpose.quarantine}};
-    const auto report = ask(nodes, SetIfAbsent{resources_, owner_.view(), probe_ttl});
+    const auto report = ask(nodes, Command{Verb::set_if_absent, resources_, owner_.view(), probe_ttl});
     if (report.cause != Errc::quarantined)
         facts.trials.push_back({"place the marker of the quarantine", "redlock:since:*",
                                 "+eval +set +get +pttl +pexpire +exists +time +info", trouble_of(report)});
-    if (report.vote != Vote::refused) (void)ask(nodes, CompareAndDelete{resources_, owner_.view()});
+    if (report.vote != Vote::refused)
+        (void)ask(nodes, Command{Verb::compare_and_delete, resources_, owner_.view()});
 }
 
 /// The further commands one by one, on a key of their own that goes after a millisecond. Only a refusal of

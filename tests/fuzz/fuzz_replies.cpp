@@ -157,12 +157,12 @@ public:
             case 'H': return hear_nobody_else();
             case 'w': return write();
             case 'l': return look_if_stale();
-            case 's': return send(SetIfAbsent{one_resource, owner, 10s});
-            case 'e': return send(CompareAndExpire{one_resource, owner, 10s});
-            case 'd': return send(CompareAndDelete{one_resource, owner});
-            case 'c': return send(SetAndCount{one_resource, owner, 10s});
-            case 'r': return send(RaiseCount{one_resource, owner, 7});
-            case 'm': return send(SetIfAbsent{two_resources, owner, 10s});
+            case 's': return send({Verb::set_if_absent, one_resource, owner, 10s});
+            case 'e': return send({Verb::compare_and_expire, one_resource, owner, 10s});
+            case 'd': return send({Verb::compare_and_delete, one_resource, owner});
+            case 'c': return send({Verb::set_and_count, one_resource, owner, 10s});
+            case 'r': return send({Verb::raise_count, one_resource, owner, {}, 7});
+            case 'm': return send({Verb::set_if_absent, two_resources, owner, 10s});
             case 'p': return send_three_in_one_go();
             case 'a': return server_reads();
             case 'x': return hang_up();
@@ -231,7 +231,7 @@ private:
     }
 
     void send(const Command& command) {
-        const bool release = std::holds_alternative<CompareAndDelete>(command);
+        const bool release = command.verb == Verb::compare_and_delete;
         if (client_.ready() && client_.owed() == 0) identify_for(command);
         if (!client_.ready() && !(release && client_.greeting())) return;
         command_ = command;
@@ -242,7 +242,7 @@ private:
     }
 
     void send_three_in_one_go() {
-        command_ = CompareAndExpire{one_resource, owner, 10s};
+        command_ = {Verb::compare_and_expire, one_resource, owner, 10s};
         if (client_.ready() && client_.owed() == 0) identify_for(command_);
         if (!client_.ready()) return;
         in_one_go_ = true;
@@ -310,7 +310,7 @@ private:
     }
 
     Vote vote_of(const Said& said) const {
-        const bool count = std::holds_alternative<SetAndCount>(command_) && said.integer > 0;
+        const bool count = command_.verb == Verb::set_and_count && said.integer > 0;
         if (!client_.scripted()) {
             if (said.is_status("OK")) return Vote::granted;
             return said.kind == Said::Kind::nil ? Vote::refused : Vote::unknown;
@@ -322,7 +322,7 @@ private:
 
     bool could_grant() const {
         if (!client_.scripted()) return said_.find("+OK\r\n") != std::string::npos;
-        const bool counts = std::holds_alternative<SetAndCount>(command_);
+        const bool counts = command_.verb == Verb::set_and_count;
         return said_.find(counts ? ":" : ":1\r\n") != std::string::npos;
     }
 

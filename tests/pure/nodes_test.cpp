@@ -10,14 +10,11 @@ public:
     explicit WillingNodes(std::vector<std::string> names, milliseconds node_timeout = 0ms)
         : Nodes(std::move(names), node_timeout) {}
 
-    Tally ask(const Command&, const Terms& terms) override {
-        auto tally = blank_tally();
-        for (std::size_t node = 0; node < size(); ++node)
-            if (terms.to[node]) tally.grant(node);
-        return tally;
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) tallies[i].grant(node);
     }
-
-    Tally blank() const { return blank_tally(); }
 };
 
 TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
@@ -81,7 +78,7 @@ TEST(AListOfNodes, MayNotBeTooLong) {
 
 struct ATally : testing::Test {
     WillingNodes nodes{{"a", "b", "c"}};
-    Tally tally = nodes.blank();
+    Tally tally = nodes.blank_tally();
 };
 
 // A7. Blank is unknown: a node that nothing was heard of has not granted, nor refused, nor been sent
@@ -100,7 +97,7 @@ TEST_F(ATally, StartsUnknown) {
 TEST_F(ATally, CountsVotes) {
     tally.grant(0);
     tally.refuse(1);
-    tally.doubt(2, Errc::timed_out);
+    tally.mark_unknown(2, Errc::timed_out);
     EXPECT_EQ(tally.granted(), 1U);
     EXPECT_EQ(tally.refused(), 1U);
     EXPECT_EQ(tally[2].vote, Vote::unknown);
@@ -118,8 +115,8 @@ TEST_F(ATally, ClearsTheCauseOfAVote) {
 // B1. Whoever voted, or may have received a byte, has to be reached by a release.
 TEST_F(ATally, KnowsWhereAByteMayHaveGone) {
     tally.grant(0);
-    tally.doubt(1, Errc::timed_out);
-    tally.miss(2, Errc::connection_failed);
+    tally.mark_unknown(1, Errc::timed_out);
+    tally.mark_not_sent(2, Errc::connection_failed);
     EXPECT_EQ(tally.sent(), NodeSet{0b011});
 }
 
@@ -130,12 +127,12 @@ TEST_F(ATally, HasOneReportForEachNodeConfigured) {
     EXPECT_EQ(Tally{}.size(), 0U);
 }
 
-// Terms that nobody changed: every node, no deadline, no stop.
-TEST(Terms, MeanEverythingByDefault) {
-    const redlock::Terms terms;
-    EXPECT_TRUE(terms.to.all());
-    EXPECT_EQ(terms.deadline, Clock::never());
-    EXPECT_FALSE(terms.stop.stop_possible());
+// Every node, no deadline, no stop.
+TEST(ARequest, GoesToEveryNodeWithoutLimitsByDefault) {
+    const RoundLimits limits;
+    EXPECT_TRUE(Request{}.to.all());
+    EXPECT_EQ(limits.deadline, Clock::never());
+    EXPECT_FALSE(limits.stop.stop_possible());
 }
 
 }  // namespace

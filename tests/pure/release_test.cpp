@@ -229,11 +229,11 @@ class BreakingNodes : public Nodes {
 public:
     BreakingNodes() : Nodes({"a", "b", "c"}) {}
 
-    Tally ask(const Command&, const Terms&) override {
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
         if (broken) throw Thrown{};
-        auto tally = blank_tally();
-        for (std::size_t node = 0; node < size(); ++node) tally.grant(node);
-        return tally;
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) tallies[i].grant(node);
     }
 
     bool broken = false;

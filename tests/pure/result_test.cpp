@@ -84,11 +84,9 @@ class WordyNode : public Nodes {
 public:
     WordyNode() : Nodes({"10.0.0.1:6379"}) {}
 
-    Tally ask(const Command&, const Terms&) override {
-        auto tally = blank_tally();
-        tally.doubt(0, Errc::server_error);
-        tally[0].detail = "MOVED 866 10.0.0.2:6379";
-        return tally;
+    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally> tallies) override {
+        tallies[0].mark_unknown(0, Errc::server_error);
+        tallies[0][0].detail = "MOVED 866 10.0.0.2:6379";
     }
 };
 

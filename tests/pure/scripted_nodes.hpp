@@ -138,16 +138,11 @@ public:
     /// No node holds a live key for the resource.
     bool clean() const { return held_by({}) == size(); }
 
-    Tally ask(const Command& command, const Terms& terms) override {
-        refuse_to_go_on_for_ever();
-        diary_->note(text(command, terms.to));
-        auto tally = blank_tally();
-        if (acquires(command))
-            one_after_the_other(command, terms, tally);
-        else
-            all_at_once(command, terms, tally);
-        return tally;
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        for (std::size_t i = 0; i < requests.size(); ++i) ask_one(requests[i], limits, tallies[i]);
     }
+    using Nodes::ask;
 
 private:
     enum class Mood { up, cut, frozen, mute, lying };
@@ -192,34 +187,43 @@ private:
         for (const auto& command : std::exchange(node.unread, {})) command();
     }
 
-    void one_after_the_other(const Command& command, const Terms& terms, Tally& tally) {
+    void ask_one(const Request& request, const RoundLimits& limits, Tally& tally) {
+        refuse_to_go_on_for_ever();
+        diary_->note(text(request));
+        if (acquires(request.command.verb))
+            run_sequential(request, limits, tally);
+        else
+            run_all(request, limits, tally);
+    }
+
+    void run_sequential(const Request& request, const RoundLimits& limits, Tally& tally) {
         for (std::size_t index = 0; index < size(); ++index) {
-            if (terms.stop.stop_requested() || clock_->now() >= terms.deadline) return;
-            if (!terms.to[index]) continue;
-            send(index, command, terms, tally);
+            if (limits.stop.stop_requested() || clock_->now() >= limits.deadline) return;
+            if (!request.to[index]) continue;
+            send(index, request.command, limits, tally);
             clock_->advance(tally[index].took);
         }
     }
 
-    void all_at_once(const Command& command, const Terms& terms, Tally& tally) {
+    void run_all(const Request& request, const RoundLimits& limits, Tally& tally) {
         Clock::duration longest{};
         for (std::size_t index = 0; index < size(); ++index) {
-            if (!terms.to[index]) continue;
-            send(index, command, terms, tally);
+            if (!request.to[index]) continue;
+            send(index, request.command, limits, tally);
             longest = std::max(longest, tally[index].took);
         }
         clock_->advance(longest);
     }
 
     /// The answer of one node and the time it takes, before that time has passed.
-    void send(std::size_t index, const Command& command, const Terms& terms, Tally& tally) {
+    void send(std::size_t index, const Command& command, const RoundLimits& limits, Tally& tally) {
         auto& node = at(index);
         auto budget = Clock::duration{node_timeout()};
-        if (honours_deadlines_) budget = std::min(budget, terms.deadline - clock_->now());
+        if (honours_deadlines_) budget = std::min(budget, limits.deadline - clock_->now());
         auto& report = tally[index];
         switch (node.mood) {
-            case Mood::cut: tally.miss(index, node.cause); return;
-            case Mood::lying: tally.doubt(index, node.cause); return;
+            case Mood::cut: tally.mark_not_sent(index, node.cause); return;
+            case Mood::lying: tally.mark_unknown(index, node.cause); return;
             case Mood::frozen: node.unread.push_back(letter(node, command)); break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
@@ -228,46 +232,49 @@ private:
                 report.took = node.delay;
                 return granted ? tally.grant(index, *granted) : tally.refuse(index);
         }
-        tally.doubt(index, Errc::timed_out);
+        tally.mark_unknown(index, Errc::timed_out);
         report.took = budget;
     }
 
     /// The command as it lies in a socket: with its own copy of the texts.
-    std::function<void()> letter(Node& node, const Command& command) {
-        return std::visit(
-            [&](auto copy) -> std::function<void()> {
-                return
-                    [this, &node, copy, resources = std::vector(copy.resources.begin(), copy.resources.end()),
-                     owner = std::string{copy.owner}]() mutable {
-                        copy.resources = resources;
-                        copy.owner = owner;
-                        execute(node, copy);
-                    };
-            },
-            command);
+    std::function<void()> letter(Node& node, Command command) {
+        return [this, &node, command,
+                resources = std::vector(command.resources.begin(), command.resources.end()),
+                owner = std::string{command.owner}]() mutable {
+            command.resources = resources;
+            command.owner = owner;
+            execute(node, command);
+        };
     }
 
     /// Granted with this count, or refused.
     using Vote = std::optional<std::uint64_t>;
 
     Vote execute(Node& node, const Command& command) {
-        return std::visit([&](const auto& order) { return execute(node, order); }, command);
+        switch (command.verb) {
+            case Verb::set_if_absent: return set(node, command);
+            case Verb::compare_and_expire: return expire(node, command);
+            case Verb::compare_and_delete: return erase(node, command);
+            case Verb::set_and_count: return set_and_count(node, command);
+            case Verb::raise_count: return raise_count(node, command);
+        }
+        return std::nullopt;
     }
-    Vote execute(Node& node, const SetIfAbsent& set) {
+    Vote set(Node& node, const Command& set) {
         if (!all_hold({}, node, set.resources)) return std::nullopt;
         for (const auto& resource : set.resources)
             node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
         return 0;
     }
-    Vote execute(Node& node, const SetAndCount& set) {
-        if (!execute(node, SetIfAbsent{set.resources, set.owner, set.ttl})) return std::nullopt;
+    Vote set_and_count(Node& node, const Command& set) {
+        if (!this->set(node, set)) return std::nullopt;
         std::uint64_t count = 0;
         for (const auto& resource : set.resources)
             count = std::max(count, node.keys.count(resource).value_or(seed_ - 1) + 1);
         for (const auto& resource : set.resources) node.keys.set_count(resource, count);
         return count;
     }
-    Vote execute(Node& node, const RaiseCount& raise) {
+    Vote raise_count(Node& node, const Command& raise) {
         const auto counts = [&](const auto& resource) { return node.keys.count(resource).has_value(); };
         if (!all_hold(raise.owner, node, raise.resources)) return std::nullopt;
         if (!std::ranges::all_of(raise.resources, counts)) return std::nullopt;
@@ -275,14 +282,14 @@ private:
             node.keys.set_count(resource, std::max(*node.keys.count(resource), raise.fence));
         return 0;
     }
-    Vote execute(Node& node, const CompareAndExpire& expire) {
+    Vote expire(Node& node, const Command& expire) {
         if (!all_hold(expire.owner, node, expire.resources)) return std::nullopt;
         for (const auto& resource : expire.resources)
             node.keys.set(resource, std::string{expire.owner},
                           std::max(node.keys.expiry(resource), expiry(node, expire.ttl)));
         return 0;
     }
-    Vote execute(Node& node, const CompareAndDelete& order) {
+    Vote erase(Node& node, const Command& order) {
         const bool all = all_hold(order.owner, node, order.resources);
         for (const auto& resource : order.resources)
             if (node.keys.owner(resource, clock_->now()) == order.owner) node.keys.erase(resource);
@@ -299,27 +306,24 @@ private:
         return clock_->now() + std::chrono::duration_cast<Clock::duration>(ttl / node.rate);
     }
 
-    std::string text(const Command& command, const NodeSet& to) {
-        auto result = std::visit([this](const auto& order) { return text(order); }, command);
+    std::string text(const Request& request) {
+        auto result = text(request.command);
         std::string some;
         for (std::size_t index = 0; index < size(); ++index)
-            if (to[index]) some += " " + std::to_string(index);
+            if (request.to[index]) some += " " + std::to_string(index);
         return some.size() == 2 * size() ? result : result + " on" + some;
     }
-    std::string text(const SetIfAbsent& set) {
-        return "set " + diary_->nickname(set.owner) + " for " + std::to_string(set.ttl.count()) + " ms";
-    }
-    std::string text(const CompareAndExpire& expire) {
-        return "expire " + diary_->nickname(expire.owner) + " in " + std::to_string(expire.ttl.count()) +
-               " ms";
-    }
-    std::string text(const CompareAndDelete& order) { return "delete " + diary_->nickname(order.owner); }
-    std::string text(const SetAndCount& set) {
-        return "set and count " + diary_->nickname(set.owner) + " for " + std::to_string(set.ttl.count()) +
-               " ms";
-    }
-    std::string text(const RaiseCount& raise) {
-        return "raise " + diary_->nickname(raise.owner) + " to " + std::to_string(raise.fence);
+    std::string text(const Command& command) {
+        const auto owner = diary_->nickname(command.owner);
+        const auto ttl = std::to_string(command.ttl.count()) + " ms";
+        switch (command.verb) {
+            case Verb::set_if_absent: return "set " + owner + " for " + ttl;
+            case Verb::compare_and_expire: return "expire " + owner + " in " + ttl;
+            case Verb::compare_and_delete: return "delete " + owner;
+            case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
+            case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
+        }
+        return {};
     }
 
     ManualClock* clock_;

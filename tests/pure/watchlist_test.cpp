@@ -18,11 +18,13 @@ class BatchingWorld : public World {
 public:
     using World::World;
 
-    std::vector<Tally> extend_all(std::span<const Extension> extensions,
-                                  Clock::time_point deadline) override {
-        batches.push_back(extensions.size());
-        if (throws) throw std::bad_alloc{};
-        return World::extend_all(extensions, deadline);
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire) {
+            batches.push_back(requests.size());
+            if (throws) throw std::bad_alloc{};
+        }
+        World::ask(requests, limits, tallies);
     }
 
     std::vector<std::size_t> batches;
@@ -259,11 +261,10 @@ private:
 /// Extends, and then stalls whoever asked.
 class StallingWorld : public World {
 public:
-    std::vector<Tally> extend_all(std::span<const Extension> extensions,
-                                  Clock::time_point deadline) override {
-        auto tallies = World::extend_all(extensions, deadline);
-        stalling.stall_at_the_next_look(20s);
-        return tallies;
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        World::ask(requests, limits, tallies);
+        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
     }
     StallingClock stalling{*this};
 };

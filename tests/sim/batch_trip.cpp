@@ -5,7 +5,7 @@
 
 namespace redlock::sim {
 
-BatchTrip::BatchTrip(SimNodes& nodes, std::span<const Extension> extensions, Clock::time_point deadline,
+BatchTrip::BatchTrip(SimNodes& nodes, std::span<const Request> extensions, Clock::time_point deadline,
                      std::span<Tally> tallies)
     : nodes_(nodes),
       process_(nodes.process_),

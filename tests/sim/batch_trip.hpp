@@ -13,7 +13,7 @@ namespace redlock::sim {
 
 class BatchTrip {
 public:
-    BatchTrip(SimNodes& nodes, std::span<const Extension> extensions, Clock::time_point deadline,
+    BatchTrip(SimNodes& nodes, std::span<const Request> extensions, Clock::time_point deadline,
               std::span<Tally> tallies);
     ~BatchTrip();
     BatchTrip(const BatchTrip&) = delete;
@@ -60,7 +60,7 @@ private:
 
     SimNodes& nodes_;
     Process& process_;
-    std::span<const Extension> extensions_;
+    std::span<const Request> extensions_;
     Clock::time_point deadline_;
     std::span<Tally> tallies_;
     std::vector<std::shared_ptr<const Letter>> letters_{};

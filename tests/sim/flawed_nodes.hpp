@@ -64,50 +64,51 @@ public:
           clock_(clock),
           flaws_(flaws) {}
 
-    Tally ask(const Command& command, const Terms& terms) override {
-        if (flaws_.no_second_round && std::holds_alternative<RaiseCount>(command)) return all_grant();
-        auto tally = nodes_.ask(command, adapted(command, terms));
-        if (flaws_.quorum_half && tally.granted() == size() / 2) grant_one_more(tally);
-        if (flaws_.release_to_granters && acquires(command)) remember_granters(command, tally);
-        if (flaws_.late_confirmation && std::holds_alternative<CompareAndExpire>(command))
-            clock_.say_once(terms.deadline - Clock::duration{1});
-        return tally;
-    }
-
-    std::vector<Tally> extend_all(std::span<const Extension> extensions,
-                                  Clock::time_point deadline) override {
-        auto tallies = nodes_.extend_all(extensions, flaws_.notice_late ? Clock::never() : deadline);
-        if (flaws_.quorum_half)
-            for (auto& tally : tallies)
-                if (tally.granted() == size() / 2) grant_one_more(tally);
-        if (flaws_.commit_without_look) clock_.repeat(extensions.size());
-        return tallies;
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        const bool watched = Process::running() && Process::running()->in_background();
+        if (watched) return ask_for_a_watchdog(requests, limits, tallies);
+        for (std::size_t i = 0; i < requests.size(); ++i) ask_one(requests[i], limits, tallies[i]);
     }
 
 private:
+    void ask_one(const Request& request, const RoundLimits& limits, Tally& tally) {
+        const auto& command = request.command;
+        const bool late = flaws_.late_confirmation && command.verb == Verb::compare_and_expire;
+        if (flaws_.no_second_round && command.verb == Verb::raise_count) return grant_all(tally);
+        const auto patient =
+            RoundLimits{.deadline = late ? Clock::never() : limits.deadline, .stop = limits.stop};
+        const auto to = adapted(request);
+        nodes_.ask({&to, 1}, patient, {&tally, 1});
+        if (flaws_.quorum_half && tally.granted() == size() / 2) grant_one_more(tally);
+        if (flaws_.release_to_granters && acquires(command.verb)) remember_granters(command, tally);
+        if (late) clock_.say_once(limits.deadline - Clock::duration{1});
+    }
+
+    void ask_for_a_watchdog(std::span<const Request> requests, const RoundLimits& limits,
+                            std::span<Tally> tallies) {
+        nodes_.ask(requests, {.deadline = flaws_.notice_late ? Clock::never() : limits.deadline}, tallies);
+        if (flaws_.quorum_half)
+            for (auto& tally : tallies)
+                if (tally.granted() == size() / 2) grant_one_more(tally);
+        if (flaws_.commit_without_look) clock_.repeat(requests.size());
+    }
+
     static std::vector<std::string> names_of(const Nodes& nodes) {
         std::vector<std::string> names;
         for (std::size_t node = 0; node < nodes.size(); ++node) names.emplace_back(nodes.name(node));
         return names;
     }
 
-    static std::string owner_of(const Command& command) {
-        return std::visit([](const auto& it) { return std::string{it.owner}; }, command);
+    Request adapted(Request request) const {
+        const auto granters = granters_.find(std::string{request.command.owner});
+        if (granters != granters_.end() && request.command.verb == Verb::compare_and_delete)
+            request.to = granters->second;
+        return request;
     }
 
-    Terms adapted(const Command& command, Terms terms) const {
-        if (flaws_.late_confirmation && std::holds_alternative<CompareAndExpire>(command))
-            terms.deadline = Clock::never();
-        const auto granters = granters_.find(owner_of(command));
-        if (granters != granters_.end() && std::holds_alternative<CompareAndDelete>(command))
-            terms.to = granters->second;
-        return terms;
-    }
-
-    Tally all_grant() const {
-        auto tally = blank_tally();
+    void grant_all(Tally& tally) const {
         for (std::size_t node = 0; node < size(); ++node) tally.grant(node);
-        return tally;
     }
 
     void grant_one_more(Tally& tally) const {
@@ -116,7 +117,7 @@ private:
     }
 
     void remember_granters(const Command& command, const Tally& tally) {
-        auto& granters = granters_[owner_of(command)];
+        auto& granters = granters_[std::string{command.owner}];
         for (std::size_t node = 0; node < size(); ++node) granters[node] = tally[node].vote == Vote::granted;
     }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace redlock::sim {
@@ -17,14 +16,10 @@ public:
     /// `quarantine` is what its sender has in NodesOptions; it goes with every command.
     Letter(const Command& command, std::chrono::milliseconds quarantine)
         : command_(command), quarantine_(quarantine) {
-        std::visit(
-            [this](auto& own) {
-                resources_.assign(own.resources.begin(), own.resources.end());
-                owner_ = own.owner;
-                own.resources = resources_;
-                own.owner = owner_;
-            },
-            command_);
+        resources_.assign(command.resources.begin(), command.resources.end());
+        owner_ = command.owner;
+        command_.resources = resources_;
+        command_.owner = owner_;
     }
     Letter(const Letter&) = delete;
     Letter& operator=(const Letter&) = delete;
@@ -32,9 +27,9 @@ public:
     const Command& command() const noexcept { return command_; }
     std::string_view owner() const noexcept { return owner_; }
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
-    bool claims() const noexcept { return acquires(command_); }
-    bool erases() const noexcept { return std::holds_alternative<CompareAndDelete>(command_); }
-    bool extends() const noexcept { return std::holds_alternative<CompareAndExpire>(command_); }
+    bool claims() const noexcept { return acquires(command_.verb); }
+    bool erases() const noexcept { return command_.verb == Verb::compare_and_delete; }
+    bool extends() const noexcept { return command_.verb == Verb::compare_and_expire; }
 
 private:
     Command command_;
@@ -51,18 +46,14 @@ struct Reply {
 
 /// "set", "extend" …, for a schedule.
 inline std::string verb_of(const Command& command) {
-    struct Verb {
-        std::string operator()(const SetIfAbsent&) const { return "set"; }
-        std::string operator()(const SetAndCount&) const { return "set and count"; }
-        std::string operator()(const RaiseCount& raise) const {
-            return "raise to " + std::to_string(raise.fence);
-        }
-        std::string operator()(const CompareAndExpire& expire) const {
-            return "extend to " + std::to_string(expire.ttl.count()) + " ms";
-        }
-        std::string operator()(const CompareAndDelete&) const { return "delete"; }
-    };
-    return std::visit(Verb{}, command);
+    switch (command.verb) {
+        case Verb::set_if_absent: return "set";
+        case Verb::set_and_count: return "set and count";
+        case Verb::raise_count: return "raise to " + std::to_string(command.fence);
+        case Verb::compare_and_expire: return "extend to " + std::to_string(command.ttl.count()) + " ms";
+        case Verb::compare_and_delete: return "delete";
+    }
+    return {};
 }
 
 }  // namespace redlock::sim

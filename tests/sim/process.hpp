@@ -106,6 +106,8 @@ public:
         if (!alive_ && !(current_ && current_->sees_it_through_)) throw Crashed{};
     }
     Task* current() noexcept { return current_; }
+    /// Whether the fiber that runs does not work for the user.
+    bool in_background() const noexcept { return current_ && current_->service_ == Service::background; }
     void wake(Task& task);
 
     /// The one whose fiber runs in this thread of the simulation; null outside of fibers.

@@ -4,21 +4,21 @@
 
 namespace redlock::sim {
 
-RoundTrip::RoundTrip(SimNodes& nodes, const Command& command, const Terms& terms, Tally& tally)
+RoundTrip::RoundTrip(SimNodes& nodes, const Request& request, const RoundLimits& limits, Tally& tally)
     : nodes_(nodes),
       process_(nodes.process_),
-      terms_(terms),
+      limits_(limits),
       tally_(tally),
-      letter_(std::make_shared<const Letter>(command, nodes.quarantine())),
+      letter_(std::make_shared<const Letter>(request.command, nodes.quarantine())),
       size_(nodes.size()) {
     for (std::size_t node = 0; node < size_; ++node)
-        if (terms.to[node]) exchanges_[node].stage = Stage::unasked;
+        if (request.to[node]) exchanges_[node].stage = Stage::unasked;
     process_.chronicle().note(process_.name(), [&] {
         std::string to;
         for (std::size_t node = 0; node < size_; ++node)
-            if (terms.to[node]) to += " " + std::to_string(node);
-        return "asks to " + verb_of(command) + " " + process_.chronicle().nickname(letter_->owner()) + " on" +
-               to;
+            if (request.to[node]) to += " " + std::to_string(node);
+        return "asks to " + verb_of(request.command) + " " + process_.chronicle().nickname(letter_->owner()) +
+               " on" + to;
     });
 }
 
@@ -66,7 +66,7 @@ void RoundTrip::begin_all(bool suspected) {
 
 /// Where the caller's time does not suffice for every node's whole budget, each gets as much as the others.
 nanoseconds RoundTrip::fair_share() const {
-    const auto left = std::max<nanoseconds>(terms_.deadline - process_.now(), 0ns);
+    const auto left = std::max<nanoseconds>(limits_.deadline - process_.now(), 0ns);
     const auto unasked = static_cast<nanoseconds::rep>(std::max<std::size_t>(count(Stage::unasked), 1));
     return std::min<nanoseconds>(nodes_.node_timeout(), left / unasked);
 }
@@ -80,11 +80,11 @@ void RoundTrip::begin(std::size_t node, nanoseconds budget) {
     const auto now = process_.now();
     const bool needed = tally_.granted() + open() < quorum(size_) && tally_.refused() == 0;
     if (site.suspected && now < site.next_probe && !needed && !letter_->erases()) {
-        tally_.miss(node, Errc::backing_off);
+        tally_.mark_not_sent(node, Errc::backing_off);
         return;
     }
     exchange.start = now;
-    exchange.deadline = terms_.deadline - now < budget ? terms_.deadline : now + budget;
+    exchange.deadline = limits_.deadline - now < budget ? limits_.deadline : now + budget;
     take_line(node);
 }
 
@@ -173,7 +173,7 @@ void RoundTrip::give_up_the_late(Clock::time_point now) {
     for (std::size_t node = 0; node < size_; ++node) {
         auto& exchange = exchanges_[node];
         if (!awaited(exchange)) continue;
-        if (now >= exchange.deadline && exchange.deadline == terms_.deadline) {
+        if (now >= exchange.deadline && exchange.deadline == limits_.deadline) {
             tally_[node].cause = Errc::deadline;
             end(node);
         } else if (now >= exchange.deadline) {
@@ -205,7 +205,7 @@ bool RoundTrip::decided() const {
 bool RoundTrip::over() const {
     if (letter_->erases()) return false;
     const bool impossible = tally_.granted() + open() + count(Stage::unasked) < quorum(size_);
-    return impossible || terms_.stop.stop_requested() || process_.now() >= terms_.deadline;
+    return impossible || limits_.stop.stop_requested() || process_.now() >= limits_.deadline;
 }
 
 }  // namespace redlock::sim

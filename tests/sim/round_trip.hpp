@@ -9,7 +9,7 @@ namespace redlock::sim {
 
 class RoundTrip {
 public:
-    RoundTrip(SimNodes& nodes, const Command& command, const Terms& terms, Tally& tally);
+    RoundTrip(SimNodes& nodes, const Request& request, const RoundLimits& limits, Tally& tally);
     ~RoundTrip();
     RoundTrip(const RoundTrip&) = delete;
     RoundTrip& operator=(const RoundTrip&) = delete;
@@ -47,7 +47,7 @@ private:
 
     SimNodes& nodes_;
     Process& process_;
-    const Terms& terms_;
+    const RoundLimits& limits_;
     Tally& tally_;
     std::shared_ptr<const Letter> letter_;
     std::size_t size_;

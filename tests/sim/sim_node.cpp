@@ -129,20 +129,30 @@ bool SimNode::young(const Letter& letter, const std::string& run) {
 Reply SimNode::execute(const Letter& letter, const std::string& run) {
     Reply reply{.vote = Vote::unknown, .cause = Errc::quarantined};
     const bool careless = flaws_.extend_makes_keys && letter.extends();
-    if (!young(letter, run) || careless)
-        reply = std::visit([&](const auto& command) { return execute(command, run); }, letter.command());
+    if (!young(letter, run) || careless) reply = execute(letter.command(), run);
     note_reply(letter, reply);
     return reply;
 }
 
-Reply SimNode::execute(const SetIfAbsent& set, const std::string&) {
+Reply SimNode::execute(const Command& command, const std::string& run) {
+    switch (command.verb) {
+        case Verb::set_if_absent: return set(command);
+        case Verb::set_and_count: return set_and_count(command, run);
+        case Verb::raise_count: return raise_count(command, run);
+        case Verb::compare_and_expire: return expire(command);
+        case Verb::compare_and_delete: return erase(command);
+    }
+    return refused;
+}
+
+Reply SimNode::set(const Command& set) {
     if (!holds({}, set.resources)) return refused;
     const auto ttl = flaws_.set_without_expiry ? 365 * a_day : set.ttl.count();
     for (const auto& resource : set.resources) put(resource, std::string{set.owner}, 0, ttl);
     return granted;
 }
 
-Reply SimNode::execute(const SetAndCount& set, const std::string& run) {
+Reply SimNode::set_and_count(const Command& set, const std::string& run) {
     if (!holds({}, set.resources)) return refused;
     std::int64_t fence = 0;
     for (const auto& resource : set.resources) {
@@ -157,7 +167,7 @@ Reply SimNode::execute(const SetAndCount& set, const std::string& run) {
     return {.vote = Vote::granted, .count = static_cast<std::uint64_t>(fence)};
 }
 
-Reply SimNode::execute(const RaiseCount& raise, const std::string& run) {
+Reply SimNode::raise_count(const Command& raise, const std::string& run) {
     if (!holds(raise.owner, raise.resources) && !flaws_.raise_ignores_owner) return refused;
     for (const auto& resource : raise.resources)
         if (!find(counter_of(resource, run))) return refused;
@@ -168,7 +178,7 @@ Reply SimNode::execute(const RaiseCount& raise, const std::string& run) {
     return granted;
 }
 
-Reply SimNode::execute(const CompareAndExpire& expire, const std::string&) {
+Reply SimNode::expire(const Command& expire) {
     const auto ttl = expire.ttl.count();
     if (flaws_.extend_makes_keys && holds({}, expire.resources))
         for (const auto& resource : expire.resources) put(resource, std::string{expire.owner}, 0, ttl);
@@ -183,7 +193,7 @@ Reply SimNode::execute(const CompareAndExpire& expire, const std::string&) {
     return granted;
 }
 
-Reply SimNode::execute(const CompareAndDelete& erase, const std::string&) {
+Reply SimNode::erase(const Command& erase) {
     const bool all = holds(erase.owner, erase.resources);
     for (const auto& resource : erase.resources)
         if (owner(resource) == erase.owner || flaws_.release_ignores_owner) keys_.erase(resource);

@@ -89,11 +89,12 @@ private:
     std::string marker_of(const std::string& run) const;
     std::string counter_of(const std::string& resource, const std::string& run) const;
 
-    Reply execute(const SetIfAbsent& set, const std::string& run);
-    Reply execute(const SetAndCount& set, const std::string& run);
-    Reply execute(const RaiseCount& raise, const std::string& run);
-    Reply execute(const CompareAndExpire& expire, const std::string& run);
-    Reply execute(const CompareAndDelete& erase, const std::string& run);
+    Reply execute(const Command& command, const std::string& run);
+    Reply set(const Command& set);
+    Reply set_and_count(const Command& set, const std::string& run);
+    Reply raise_count(const Command& raise, const std::string& run);
+    Reply expire(const Command& expire);
+    Reply erase(const Command& erase);
     void note_reply(const Letter& letter, const Reply& reply);
 
     Timeline& timeline_;

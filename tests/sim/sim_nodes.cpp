@@ -15,10 +15,6 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<SimNode>>& n
     return names;
 }
 
-std::string_view owner_of(const Command& command) {
-    return std::visit([](const auto& it) { return it.owner; }, command);
-}
-
 }  // namespace
 
 SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
@@ -31,31 +27,22 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
     for (const auto& node : nodes) sites_.push_back({.node = node.get()});
 }
 
-Tally SimNodes::ask(const Command& command, const Terms& terms) {
+void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
-    const bool gives_validity = !std::holds_alternative<CompareAndDelete>(command);
-    const bool continues = std::holds_alternative<RaiseCount>(command);
-    auto& asked = asked_[std::string{owner_of(command)}];
-    if (gives_validity && !continues) asked.began = process_.now();
-    if (acquires(command)) claims_.emplace_back(process_.current(), owner_of(command));
-    process_.seam();
-    auto tally = blank_tally();
-    {
-        RoundTrip trip{*this, command, terms, tally};
-        trip.run();
+    for (const auto& [command, to] : requests) {
+        const bool continues = command.verb == Verb::raise_count || command.verb == Verb::compare_and_delete;
+        auto& asked = asked_[std::string{command.owner}];
+        if (!continues) asked.began = process_.now();
+        if (acquires(command.verb)) claims_.emplace_back(process_.current(), command.owner);
     }
-    if (gives_validity) asked.ended = process_.now();
-    return tally;
-}
-
-std::vector<Tally> SimNodes::extend_all(std::span<const Extension> extensions, Clock::time_point deadline) {
-    process_.check_alive();
-    for (const auto& [command, to] : extensions) asked_[std::string{command.owner}].began = process_.now();
     process_.seam();
-    std::vector<Tally> tallies(extensions.size(), blank_tally());
-    { BatchTrip{*this, extensions, deadline, tallies}.run(); }
-    for (const auto& [command, to] : extensions) asked_[std::string{command.owner}].ended = process_.now();
-    return tallies;
+    if (requests.size() == 1 && !process_.in_background())
+        RoundTrip{*this, requests.front(), limits, tallies.front()}.run();
+    else
+        BatchTrip{*this, requests, limits.deadline, tallies}.run();
+    for (const auto& [command, to] : requests)
+        if (command.verb != Verb::compare_and_delete)
+            asked_[std::string{command.owner}].ended = process_.now();
 }
 
 SimNodes::Asked SimNodes::asked(std::string_view owner) const {

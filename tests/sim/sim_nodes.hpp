@@ -36,8 +36,7 @@ public:
     SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
              Dice dice, SimNodesOptions options);
 
-    Tally ask(const Command& command, const Terms& terms) override;
-    std::vector<Tally> extend_all(std::span<const Extension> extensions, Clock::time_point deadline) override;
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
 
     Link& link(std::size_t node) { return sites_[node].link; }
 

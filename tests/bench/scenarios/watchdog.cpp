@@ -51,7 +51,7 @@ class Extensions final : public Observer {
 public:
     void round_ended(const Command& command, const Tally& /*tally*/,
                      std::chrono::nanoseconds /*took*/) noexcept override {
-        if (std::holds_alternative<CompareAndExpire>(command)) ++count;
+        if (command.verb == Verb::compare_and_expire) ++count;
     }
     std::atomic<std::size_t> count = 0;
 };

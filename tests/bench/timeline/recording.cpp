@@ -32,7 +32,7 @@ private:
 class ListeningObserver final : public Observer {
 public:
     void round_ended(const Command& command, const Tally& tally, Span took) noexcept override {
-        if (!acquires(command)) return;
+        if (!acquires(command.verb)) return;
         tally_ = tally;
         took_ = took;
         ended_ = boot_clock().now();

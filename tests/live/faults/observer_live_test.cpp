@@ -17,7 +17,7 @@ namespace {
 class Diary : public Observer {
 public:
     struct Entry {
-        std::size_t kind;  ///< Command::index()
+        std::size_t kind;  ///< Command::verb
         std::string resource;
         std::vector<Vote> votes;
         std::vector<std::error_code> causes;
@@ -32,7 +32,7 @@ public:
 
     void round_ended(const Command& command, const Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
-        const auto resources = std::visit([](const auto& it) { return it.resources; }, command);
+        const auto resources = command.resources;
         Entry entry{command.index(), resources.front(), {}, {}, took};
         for (const auto& report : tally.reports()) {
             entry.votes.push_back(report.vote);

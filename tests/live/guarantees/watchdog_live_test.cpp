@@ -355,15 +355,14 @@ class SlowToExtend : public Nodes {
 public:
     SlowToExtend() : Nodes({"a", "b", "c"}) {}
 
-    Tally ask(const Command& command, const Terms& terms) override {
-        if (std::holds_alternative<CompareAndExpire>(command)) {
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire) {
             asked.set_value();
             end.get_future().wait();
         }
-        auto tally = blank_tally();
-        for (std::size_t node = 0; node < size(); ++node)
-            if (terms.to[node]) tally.grant(node);
-        return tally;
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) tallies[i].grant(node);
     }
 
     std::promise<void> asked;
