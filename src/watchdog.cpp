@@ -3,7 +3,7 @@
 #include <redlock/watchdog.hpp>
 #include <redlock/watchlist.hpp>
 
-#include "signals_blocked.hpp"
+#include "os/signals_blocked.hpp"
 
 #include <stop_token>
 #include <thread>

@@ -70,7 +70,7 @@ public:
 
 private:
     class Impl;
-    Impl& here();
+    Impl& own();
 
     std::atomic<Impl*> impl_;  // owned; another one after fork()
 };

@@ -1,6 +1,6 @@
 #include "acquisition.hpp"
 
-#include "signals_blocked.hpp"
+#include "os/signals_blocked.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>

@@ -1,7 +1,7 @@
 #include "checkup.hpp"
 
 #include "probe.hpp"
-#include "request.hpp"
+#include "redis/request.hpp"
 
 #include <redlock/redis_nodes.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <redlock/endpoint.hpp>
 
-#include "inquiry.hpp"
+#include "redis/inquiry.hpp"
 
 #include <string>
 #include <vector>

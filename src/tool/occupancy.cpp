@@ -1,6 +1,6 @@
 #include "occupancy.hpp"
 
-#include "reply.hpp"
+#include "redis/reply.hpp"
 #include "span.hpp"
 
 #include <redlock/entropy.hpp>

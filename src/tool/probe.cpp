@@ -1,6 +1,6 @@
 #include "probe.hpp"
 
-#include "request.hpp"
+#include "redis/request.hpp"
 #include "vote_findings.hpp"
 
 #include <redlock/error.hpp>

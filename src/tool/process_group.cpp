@@ -1,7 +1,7 @@
 #include "process_group.hpp"
 
 #include "exit_status.hpp"
-#include "signals_blocked.hpp"
+#include "os/signals_blocked.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>

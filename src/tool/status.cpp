@@ -1,11 +1,11 @@
 #include "status.hpp"
 
 #include "exit_status.hpp"
-#include "inquiry.hpp"
+#include "redis/inquiry.hpp"
 #include "node_arguments.hpp"
 #include "occupancy.hpp"
 #include "report.hpp"
-#include "request.hpp"
+#include "redis/request.hpp"
 #include "server_info.hpp"
 #include "span.hpp"
 #include "table.hpp"

@@ -16,10 +16,10 @@
 #include "listener.hpp"
 #include "reply_reader.hpp"
 
-#include "connection.hpp"
-#include "reply.hpp"
-#include "request.hpp"
-#include "resolution.hpp"
+#include "redis/connection.hpp"
+#include "redis/reply.hpp"
+#include "redis/request.hpp"
+#include "os/resolution.hpp"
 
 #include <algorithm>
 #include <array>

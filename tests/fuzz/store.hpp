@@ -4,7 +4,7 @@
 
 #include <redlock/clock.hpp>
 
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // The scripts of src/scripts.hpp are known to servers by the names it gives them.
 #include "live_world.hpp"
 
-#include "request.hpp"
+#include "redis/request.hpp"
 
 namespace redlock::test {
 namespace {

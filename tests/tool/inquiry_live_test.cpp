@@ -1,5 +1,5 @@
 // Plain words to one node, on the library's own connection.
-#include "inquiry.hpp"
+#include "redis/inquiry.hpp"
 #include "live_world.hpp"
 
 namespace redlock::test {

@@ -1,7 +1,7 @@
 // Rules C6 to C10 and B7 against real servers, in real time, with the one thread of a real Watchdog.
 #include "guarantee_world.hpp"
 #include "hostile_server.hpp"
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <csignal>
 

@@ -1,4 +1,4 @@
-#include "reply.hpp"
+#include "redis/reply.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ Errc cause_of(const Reply& error) noexcept {
     return cause == Errc::server_error && forbidden ? Errc::permission_denied : cause;
 }
 
-Judgement judge(const Command& command, const Reply& reply, bool scripted) noexcept {
+detail::NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
     if (!scripted) {

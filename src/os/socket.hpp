@@ -24,6 +24,6 @@ int socket_error(int fd);
 /// Closing it will not send what the kernel still has to send.
 void drop_unsent(int fd);
 
-std::string words_of(int error);
+std::string errno_message(int error);
 
 }  // namespace redlock

@@ -1,6 +1,7 @@
 // What comes back over the wire, and what it means as a vote.
 #pragma once
 
+#include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 
 #include <cstdint>
@@ -30,15 +31,9 @@ Errc cause_of(std::string_view first_word) noexcept;
 /// The same of a whole reply. Servers report a command that a script may not run as a plain ERR.
 Errc cause_of(const Reply& error) noexcept;
 
-struct Judgement {
-    Vote vote = Vote::unknown;
-    std::error_code cause{};
-    std::uint64_t count = 0;
-};
-
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
 /// and 0 answer a script, or a count where that was asked for; all else is unknown (rule A7).
-Judgement judge(const Command& command, const Reply& reply, bool scripted) noexcept;
+detail::NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept;
 
 /// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.
 std::string_view line_of_info(std::string_view info, std::string_view name) noexcept;

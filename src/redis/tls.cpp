@@ -1,4 +1,4 @@
-#include "tls.hpp"
+#include "redis/tls.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>

@@ -10,9 +10,9 @@
 
 #include <redlock/endpoint.hpp>
 
-#include "connection.hpp"
-#include "reply.hpp"
-#include "tls.hpp"
+#include "os/os_network.hpp"
+#include "redis/connection.hpp"
+#include "redis/reply.hpp"
 
 #include <chrono>
 #include <initializer_list>
@@ -54,17 +54,16 @@ public:
         return ask(std::span{words.begin(), words.size()});
     }
 
-    const Endpoint& endpoint() const noexcept { return endpoint_; }
+    const Endpoint& endpoint() const noexcept { return config_.endpoint; }
 
 private:
     template <class Condition>
     void wait(Clock::time_point deadline, Condition over);
     bool connect_by(Clock::time_point deadline);
-    Answer outcome(Clock::time_point start) const;
+    Answer outcome(Clock::time_point start);
 
-    const Endpoint endpoint_;
-    const std::unique_ptr<const TlsContext> tls_;
-    const std::chrono::milliseconds budget_;
+    const NodeConfig config_;
+    OsNetwork network_{};
     std::unique_ptr<Connection> connection_{};
 };
 

@@ -1,5 +1,5 @@
 // In place of tls.cpp in a build without OpenSSL.
-#include "tls.hpp"
+#include "redis/tls.hpp"
 
 #include <stdexcept>
 

@@ -1,10 +1,9 @@
-// The one file that knows hiredis. It gets a connected socket and parses replies; sockets are made and
-// written elsewhere, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and
-// connects to a name without a bound in time.
-#include "reply_parser.hpp"
+// The one file that knows hiredis, of which it uses the reader. Sockets are made, written and read elsewhere,
+// because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and connects to a name
+// without a bound in time.
+#include "redis/reply_parser.hpp"
 
 #include <hiredis/hiredis.h>
-#include <unistd.h>
 
 #include <new>
 #include <string>
@@ -113,40 +112,33 @@ redisReplyObjectFunctions* parser_of_lists() {
 
 }  // namespace
 
-void ReplyParser::FreeContext::operator()(redisContext* context) const noexcept {
-    redisFree(context);
+void ReplyParser::FreeReader::operator()(redisReader* reader) const noexcept {
+    redisReaderFree(reader);
 }
 
-ReplyParser::ReplyParser(int fd, Reply& reply) : context_(redisConnectFd(fd)), reply_(reply) {
-    if (!context_) {
-        ::close(fd);
-        throw std::bad_alloc{};
-    }
-    context_->reader->fn = parser();
-    context_->reader->privdata = &reply_;
-}
-
-int ReplyParser::fd() const noexcept {
-    return context_->fd;
+ReplyParser::ReplyParser(Reply& reply) : reader_(redisReaderCreate()), reply_(reply) {
+    if (!reader_) throw std::bad_alloc{};
+    reader_->fn = parser();
+    reader_->privdata = &reply_;
 }
 
 void ReplyParser::admit_lists() noexcept {
-    context_->reader->fn = parser_of_lists();
+    reader_->fn = parser_of_lists();
 }
 
 bool ReplyParser::feed(std::string_view bytes) {
-    return redisReaderFeed(context_->reader, bytes.data(), bytes.size()) == REDIS_OK;
+    return redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) == REDIS_OK;
 }
 
 ReplyParser::Progress ReplyParser::next() {
     reply_.kind = Reply::Kind::none;
     void* parsed = nullptr;
-    if (redisGetReplyFromReader(context_.get(), &parsed) != REDIS_OK) return Progress::nonsense;
+    if (redisReaderGetReply(reader_.get(), &parsed) != REDIS_OK) return Progress::protocol_error;
     return parsed != nullptr ? Progress::complete : Progress::incomplete;
 }
 
 std::size_t ReplyParser::unparsed() const noexcept {
-    return context_->reader->len - context_->reader->pos;
+    return reader_->len - reader_->pos;
 }
 
 }  // namespace redlock

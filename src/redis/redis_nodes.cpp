@@ -2,9 +2,8 @@
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
-#include "node.hpp"
-#include "pipeline.hpp"
-#include "round_trip.hpp"
+#include "os/os_network.hpp"
+#include "redis/node_group.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -73,19 +72,13 @@ const NodesOptions& checked(const NodesOptions& options) {
     return options;
 }
 
-/// An endpoint, and what its TLS connections share; null without TLS.
-struct Site {
-    Endpoint endpoint;
-    std::shared_ptr<const TlsContext> tls;
-};
-
-std::vector<Site> sites_of(std::vector<Endpoint> endpoints) {
-    std::vector<Site> sites;
+std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
+    std::vector<NodeConfig> configs;
     for (auto& endpoint : endpoints) {
         auto tls = endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr;
-        sites.push_back({std::move(endpoint), std::move(tls)});
+        configs.push_back({std::move(endpoint), std::move(tls), options.node_timeout, options.quarantine});
     }
-    return sites;
+    return configs;
 }
 
 }  // namespace
@@ -93,60 +86,20 @@ std::vector<Site> sites_of(std::vector<Endpoint> endpoints) {
 /// The nodes as this process knows them.
 class RedisNodes::Impl {
 public:
-    Impl(std::vector<Site> sites, NodesOptions options)
-        : sites_(std::move(sites)), options_(options), process_(this_process()), roster_(sites_.size()) {
-        for (const auto& [endpoint, tls] : sites_)
-            nodes_.push_back(std::make_unique<Node>(endpoint, tls, options_));
-    }
+    Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
+        : configs_(std::move(configs)), options_(options), group_(configs_, options_, network_) {}
 
-    bool here() const noexcept { return process_ == this_process(); }
-    std::unique_ptr<Impl> remade() const { return std::make_unique<Impl>(sites_, options_); }
-
-    void run(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-        const auto start = boot_clock().now();
-        if (requests.size() == 1)
-            run(requests.front(), limits, tallies.front());
-        else
-            Pipeline{nodes_, roster_, requests, limits.deadline, options_.node_timeout, tallies}.run();
-        if (!options_.observer) return;
-        const auto took = boot_clock().now() - start;
-        for (std::size_t i = 0; i < requests.size(); ++i) tell(requests[i].command, tallies[i], took);
-    }
+    bool in_owning_process() const noexcept { return process_ == this_process(); }
+    std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
+    void close_in_child() noexcept { network_.close_in_child(); }
+    NodeGroup& group() noexcept { return group_; }
 
 private:
-    void run(const Request& request, const RoundLimits& limits, Tally& tally) {
-        const auto verb = request.command.verb;
-        RoundTrip trip{nodes_, roster_, request, limits, options_.node_timeout, tally};
-        if (verb == Verb::compare_and_delete)
-            trip.all_at_once_to_the_end();
-        else if (acquires(verb) && options_.round == Round::sequential)
-            trip.one_after_the_other();
-        else
-            trip.all_at_once();
-    }
-
-    void tell(const Command& command, const Tally& tally, Clock::duration took) const {
-        auto& observer = *options_.observer;
-        for (std::size_t node = 0; node < nodes_.size(); ++node)
-            for (const auto& event : nodes_[node]->take_events()) tell(tally[node].name, event);
-        observer.round_ended(command, tally, took);
-    }
-
-    void tell(std::string_view node, const NodeEvent& event) const {
-        auto& observer = *options_.observer;
-        const auto& [cause, detail] = event.failure;
-        switch (event.kind) {
-            case NodeEvent::Kind::connecting: return observer.connecting(node);
-            case NodeEvent::Kind::disconnected: return observer.disconnected(node, cause, detail);
-            case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.pause);
-        }
-    }
-
-    std::vector<Site> sites_;
-    NodesOptions options_;
-    std::int64_t process_;
-    Roster roster_;
-    std::vector<std::unique_ptr<Node>> nodes_{};
+    const std::vector<NodeConfig> configs_;
+    const NodesOptions options_;
+    const std::int64_t process_ = this_process();
+    OsNetwork network_{};
+    NodeGroup group_;
 };
 
 RedisNodes::RedisNodes(std::initializer_list<std::string_view> uris, NodesOptions options)
@@ -157,24 +110,31 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
-      impl_(new Impl(sites_of(std::move(endpoints)), options)) {}
+      impl_(new Impl(configs_of(std::move(endpoints), options), options)) {}
 
+/// In a child of fork() nothing but its copies of the sockets is touched: another thread of the parent may
+/// have been about to change the rest.
 RedisNodes::~RedisNodes() {
-    if (auto* const impl = impl_.load(); impl->here()) delete impl;
+    auto* const impl = impl_.load();
+    if (impl->in_owning_process())
+        delete impl;
+    else
+        impl->close_in_child();
 }
 
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
-    here().run(requests, limits, tallies);
+    own().group().ask(requests, limits, tallies);
 }
 
-/// In a child of fork() the connections are the parent's, and another thread of the parent may have been
-/// about to change them: the child leaves them as they are and starts anew (rule D10).
-RedisNodes::Impl& RedisNodes::here() {
+/// A child of fork() makes connections of its own, and leaves the parent's as they are (rule D10).
+RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();
-    if (impl->here()) return *impl;
-    auto mine = impl->remade();
-    if (impl_.compare_exchange_strong(impl, mine.get())) return *mine.release();
-    return *impl;  // another thread of the child was faster
+    if (impl->in_owning_process()) return *impl;
+    auto mine = impl->made_anew();
+    if (!impl_.compare_exchange_strong(impl, mine.get()))
+        return *impl;  // another thread of the child was faster
+    impl->close_in_child();
+    return *mine.release();
 }
 
 }  // namespace redlock

@@ -1,6 +1,6 @@
-#include "resolution.hpp"
+#include "os/resolution.hpp"
 
-#include "signals_blocked.hpp"
+#include "os/signals_blocked.hpp"
 
 #include <fcntl.h>
 #include <netdb.h>

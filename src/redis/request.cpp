@@ -1,4 +1,4 @@
-#include "request.hpp"
+#include "redis/request.hpp"
 
 #include <algorithm>
 #include <array>

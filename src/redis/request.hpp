@@ -3,7 +3,7 @@
 
 #include <redlock/nodes.hpp>
 
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <chrono>
 #include <initializer_list>

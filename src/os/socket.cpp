@@ -1,4 +1,4 @@
-#include "socket.hpp"
+#include "os/socket.hpp"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -16,7 +16,7 @@ int socket_error(int fd) {
     return error;
 }
 
-std::string words_of(int error) {
+std::string errno_message(int error) {
     return std::error_code{error, std::generic_category()}.message();
 }
 

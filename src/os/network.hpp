@@ -1,0 +1,72 @@
+// All that a connection needs of the world: sockets, time, randomness. RedisNodes takes OsNetwork; the
+// simulation and the fuzzers run the same connections, nodes and rounds over networks of their own.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+
+#include "os/resolution.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace redlock {
+
+/// One stream socket. Closed when destroyed. The functions that transfer bytes return how many, 0 when the
+/// peer has closed, and a negated errno otherwise; none of them blocks unless told to.
+class Socket {
+public:
+    enum class Wait : bool { no, yes };
+
+    virtual ~Socket() = default;
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    /// For poll().
+    virtual int fd() const noexcept = 0;
+    /// Nothing while it is still connecting; then 0, or why it could not be connected (an errno).
+    virtual std::optional<int> connect_result() noexcept = 0;
+    virtual std::ptrdiff_t send(std::string_view bytes) noexcept = 0;
+    /// Wait::yes blocks for a part of the node's budget at most; a signal ends the wait.
+    virtual std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept = 0;
+    /// Whether something has come in, if only the end of the stream. Reads nothing.
+    virtual bool has_input() const noexcept = 0;
+    /// What has not been sent yet is dropped on closing, where a plain close would go on sending it.
+    virtual void drop_unsent() noexcept = 0;
+
+protected:
+    Socket() = default;
+};
+
+/// One entry of a wait: for what, and whether it came.
+struct PollEntry {
+    const Socket* socket = nullptr;  ///< null while a name is being resolved
+    int fd = -1;
+    bool writes = false;  ///< for room to write, or the end of connecting
+    bool reads = true;
+    bool ready = false;
+};
+
+class Network {
+public:
+    virtual Clock& clock() noexcept = 0;
+    virtual Entropy& entropy() noexcept = 0;
+
+    /// A socket that is connecting; null and `error` (an errno) if there is none to be had. Wait::yes will
+    /// block for `longest_wait` at most.
+    virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
+                                            int& error) = 0;
+
+    /// Returns when one of the entries is ready, or at `until`, up to a millisecond later; sets `ready`.
+    virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) = 0;
+
+protected:
+    ~Network() = default;
+};
+
+}  // namespace redlock

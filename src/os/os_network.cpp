@@ -1,0 +1,140 @@
+#include "os/os_network.hpp"
+
+#include "os/socket.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace redlock {
+
+// ---- Descriptors
+
+OpenDescriptors::~OpenDescriptors() {
+    for (auto* block = first_.next.load(); block != nullptr;) delete std::exchange(block, block->next.load());
+}
+
+void OpenDescriptors::add(int fd) {
+    for (auto* block = &first_;;) {
+        for (auto& slot : block->fds)
+            if (int free = 0; slot.compare_exchange_strong(free, fd + 1)) return;
+        auto* next = block->next.load();
+        if (next == nullptr) {
+            auto mine = std::make_unique<Block>();
+            if (block->next.compare_exchange_strong(next, mine.get())) next = mine.release();
+        }
+        block = next;
+    }
+}
+
+void OpenDescriptors::remove(int fd) noexcept {
+    for (auto* block = &first_; block != nullptr; block = block->next.load())
+        for (auto& slot : block->fds)
+            if (int noted = fd + 1; slot.compare_exchange_strong(noted, 0)) return;
+}
+
+void OpenDescriptors::close_all() noexcept {
+    for (auto* block = &first_; block != nullptr; block = block->next.load())
+        for (auto& slot : block->fds)
+            if (const int noted = slot.exchange(0); noted != 0) ::close(noted - 1);
+}
+
+// ---- Sockets
+
+namespace {
+
+class OsSocket final : public Socket {
+public:
+    OsSocket(int fd, std::chrono::milliseconds longest_wait, std::shared_ptr<OpenDescriptors> open)
+        : fd_(fd), longest_wait_(longest_wait), open_(std::move(open)) {}
+
+    /// Forgotten first: a child that is forked in between keeps a copy open, where the other order would have
+    /// it close what another thread has just opened under the same number.
+    ~OsSocket() override {
+        open_->remove(fd_);
+        ::close(fd_);
+    }
+
+    int fd() const noexcept override { return fd_; }
+
+    std::optional<int> connect_result() noexcept override {
+        pollfd writable{fd_, POLLOUT, 0};
+        if (::poll(&writable, 1, 0) <= 0) return std::nullopt;
+        const int error = socket_error(fd_);
+        // From here on it blocks, for Wait::yes; all else says MSG_DONTWAIT.
+        if (error == 0) make_blocking(fd_, longest_wait_);
+        return error;
+    }
+
+    std::ptrdiff_t send(std::string_view bytes) noexcept override {
+        return result(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    }
+
+    std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept override {
+        return result(::recv(fd_, bytes.data(), bytes.size(), wait == Wait::yes ? 0 : MSG_DONTWAIT));
+    }
+
+    bool has_input() const noexcept override {
+        char byte = 0;
+        const auto seen = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    }
+
+    void drop_unsent() noexcept override { redlock::drop_unsent(fd_); }
+
+private:
+    static std::ptrdiff_t result(ssize_t transferred) noexcept {
+        return transferred < 0 ? -errno : transferred;
+    }
+
+    const int fd_;
+    const std::chrono::milliseconds longest_wait_;
+    const std::shared_ptr<OpenDescriptors> open_;
+};
+
+}  // namespace
+
+std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::milliseconds longest_wait,
+                                           int& error) {
+    const int fd = open_socket(address.storage.ss_family);
+    if (fd < 0) {
+        error = errno;
+        return nullptr;
+    }
+    std::unique_ptr<Socket> socket;
+    try {
+        open_->add(fd);
+        socket = std::make_unique<OsSocket>(fd, longest_wait, open_);
+    } catch (...) {
+        open_->remove(fd);
+        ::close(fd);
+        throw;
+    }
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0 ||
+        errno == EINPROGRESS || errno == EINTR)
+        return socket;
+    error = errno;
+    return nullptr;
+}
+
+void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) {
+    constexpr std::size_t most = 16;  // one a node
+    std::array<pollfd, most> fds{};
+    const auto count = std::min(entries.size(), most);
+    for (std::size_t i = 0; i < count; ++i)
+        fds[i] = {
+            .fd = entries[i].fd,
+            .events = static_cast<short>((entries[i].reads ? POLLIN : 0) | (entries[i].writes ? POLLOUT : 0)),
+            .revents = 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
+    const auto wait = std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours{1});
+    if (::poll(fds.data(), static_cast<nfds_t>(count), static_cast<int>(wait.count())) <= 0) return;
+    for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
+}
+
+}  // namespace redlock

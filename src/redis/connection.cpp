@@ -1,0 +1,313 @@
+#include "redis/connection.hpp"
+
+#include "os/socket.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace redlock {
+
+using wire::Reply;
+
+Connection::Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
+                       std::size_t first_address, Clock::time_point now)
+    : config_(config),
+      network_(network),
+      resolution_(std::move(resolution)),
+      begun_(now),
+      first_address_(first_address) {
+    if (resolution_->done()) connect();
+}
+
+Connection::~Connection() = default;
+
+PollEntry Connection::poll_entry() const noexcept {
+    if (state_ == State::resolving) return {.fd = resolution_->fd()};
+    if (!socket_) return {};
+    const bool connecting = state_ == State::connecting;
+    return {.socket = socket_.get(),
+            .fd = socket_->fd(),
+            .writes = connecting || written_ < out_.size(),
+            .reads = !connecting};
+}
+
+void Connection::advance() {
+    if (state_ == State::resolving && resolution_->done()) connect();
+    if (state_ == State::connecting) finish_connecting();
+    if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
+    flush();
+    read(Socket::Wait::no);
+    flush();  // what reading has given to say: the handshake after that of TLS
+}
+
+void Connection::receive_or_wait() {
+    if (ready()) read(Socket::Wait::yes);
+}
+
+// ---- Connecting
+
+/// Tries the addresses that are left until one takes the connection, or may yet take it.
+void Connection::connect() {
+    if (resolution_->addresses().empty()) return fail(Errc::connection_failed, resolution_->error());
+    const auto& addresses = resolution_->addresses();
+    while (tried_addresses_ < addresses.size())
+        if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))
+            return finish_connecting();
+    if (detail_.empty()) detail_ = "no address left to try";
+    fail(Errc::connection_failed, std::move(detail_));
+}
+
+bool Connection::connect_to(const Address& address) {
+    int error = 0;
+    socket_ = network_.connect(address, config_.node_timeout / 2, error);
+    if (socket_)
+        state_ = State::connecting;
+    else
+        detail_ = errno_message(error);
+    return socket_ != nullptr;
+}
+
+void Connection::finish_connecting() {
+    const auto result = socket_->connect_result();
+    if (!result) return;
+    if (*result == 0) return connected();
+    detail_ = errno_message(*result);
+    connect();
+}
+
+void Connection::connected() {
+    if (!config_.tls) return begin_handshake();
+    state_ = State::securing;
+    tls_ = std::make_unique<TlsSession>(*config_.tls);
+    if (!tls_->start(out_)) return fail(Errc::connection_failed, tls_->error());
+    flush();
+}
+
+// ---- The handshake: AUTH and SELECT where the endpoint asks for them, and a PING, so that a connection
+// which is ready has a server behind it that answers. All are written at once and answered in order.
+
+Connection::Step Connection::step_after(Step step) const noexcept {
+    if (step == Step::server) return Step::replication;
+    if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
+    return step == Step::ping || step == Step::replication ? Step::done : Step::ping;
+}
+
+void Connection::begin_handshake() {
+    const auto& endpoint = config_.endpoint;
+    state_ = State::handshaking;
+    const bool anonymous = endpoint.username.empty() && endpoint.password.empty();
+    step_ = anonymous ? step_after(Step::auth) : Step::auth;
+    for (auto step = step_; step != Step::done; step = step_after(step)) {
+        pending_.sent_other(1);
+        if (step == Step::select)
+            wire::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
+        else if (step == Step::ping)
+            wire::append(outgoing(), {"PING"});
+        else if (endpoint.username.empty())
+            wire::append(outgoing(), {"AUTH", endpoint.password});
+        else
+            wire::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
+    }
+    flush();
+}
+
+/// Beside the handshake, and only where a command needs it.
+void Connection::fetch_run_id(const Command& command) {
+    if (!ready() || !run_id_.empty() || !wire::needs_run_id(command, recipient())) return;
+    state_ = State::handshaking;
+    step_ = Step::server;
+    pending_.await(0);  // what comes next answers nothing
+    pending_.sent_other(2);
+    wire::append(outgoing(), {"INFO", "server"});
+    wire::append(outgoing(), {"INFO", "replication"});
+    flush();
+}
+
+/// A user that may not PING is let in all the same: the refusal, too, shows that the server answers.
+bool Connection::accept_handshake_reply(const Reply& reply) {
+    if (step_ == Step::server) run_id_ = wire::line_of_info(reply.text, "run_id:");
+    if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    if (step_ == Step::replication)
+        return reply.kind == Reply::Kind::text && wire::line_of_info(reply.text, "role:") == "master";
+    return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
+}
+
+void Connection::take_handshake_reply() {
+    const auto& reply = incoming_;
+    if (!accept_handshake_reply(reply)) {
+        const bool replica = step_ == Step::replication && reply.kind == Reply::Kind::text;
+        if (replica) return fail(Errc::read_only, "its role is not master");
+        const bool error = reply.kind == Reply::Kind::error;
+        auto cause = error ? wire::cause_of(reply.first_word()) : Errc::unexpected_reply;
+        // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.
+        if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
+        // The server may repeat what it was sent: after AUTH, only its first word is safe to show (rule D11).
+        auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
+        return fail(cause, quoted(words));
+    }
+    step_ = step_after(step_);
+    if (step_ != Step::done) return;
+    state_ = State::ready;
+    was_ready_ = true;
+}
+
+std::string Connection::quoted(std::string_view words) const {
+    const auto& password = config_.endpoint.password;
+    const bool repeats = !password.empty() && words.find(password) != words.npos;
+    // A part of it is as bad, where the words are few enough to be one; "ERR" is not.
+    const bool is_part =
+        words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
+    return repeats || is_part ? "its words repeat the password" : wire::printable(words);
+}
+
+// ---- Commands
+
+/// A script goes by its digest where the server is known to have it, and nothing is pending: what is written
+/// behind late replies may never be looked at again, so it must work without a second try. What the first of
+/// several commands brings with it, the next can call by its digest; where it is unknown all the same, those
+/// votes are lost, and the next round sends it whole.
+void Connection::send(std::span<const Command> commands) {
+    const bool may_retry = pending_.none();
+    await_answers(commands.size());
+    for (const auto& command : commands) {
+        const bool by_sha1 = may_retry && knows_script_of(command);
+        write(command, by_sha1 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
+        if (last_script_ && commands.size() > 1) known_[wire::number_of(last_script_)] = true;
+    }
+    flush();
+}
+
+bool Connection::script_is_unknown() const noexcept {
+    return by_sha1_ && pending_.awaited() == 1 && pending_.none() && answers_.front().is_error("NOSCRIPT");
+}
+
+void Connection::resend_whole(const Command& command) {
+    await_answers(1);
+    write(command, wire::ScriptForm::whole);
+    flush();
+}
+
+void Connection::ask(std::span<const std::string_view> words) {
+    parser_.admit_lists();
+    await_answers(1);
+    last_script_ = nullptr;
+    by_sha1_ = false;
+    used_ = true;
+    wire::append(outgoing(), words);
+    pending_.sent_other(1);
+    flush();
+}
+
+void Connection::await_answers(std::size_t commands) {
+    pending_.await(commands);
+    answers_.resize(std::max(answers_.size(), commands));
+}
+
+bool Connection::knows_script_of(const Command& command) const noexcept {
+    const auto* const script = wire::script_of(command, recipient());
+    return script && known_[wire::number_of(script)];
+}
+
+void Connection::write(const Command& command, wire::ScriptForm form) {
+    last_script_ = wire::script_of(command, recipient());
+    by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
+    used_ = true;
+    wire::append(outgoing(), command, recipient(), form);
+    pending_.sent(command);
+}
+
+void Connection::flush() {
+    if (broken()) return;
+    if (!plain_out_.empty()) {
+        if (!tls_->send(plain_out_, out_)) return fail(Errc::connection_failed, tls_->error());
+        plain_out_.clear();
+    }
+    while (written_ < out_.size()) {
+        const auto sent = socket_->send(std::string_view{out_}.substr(written_));
+        if (sent == -EINTR) continue;
+        if (sent == -EAGAIN || sent == -EWOULDBLOCK) return;
+        if (sent < 0) {
+            read(Socket::Wait::no);  // what the server said before it hung up tells more
+            if (!broken()) fail(Errc::connection_failed, errno_message(static_cast<int>(-sent)));
+            return;
+        }
+        written_ += static_cast<std::size_t>(sent);
+    }
+    out_.clear();
+    written_ = 0;
+}
+
+void Connection::read(Socket::Wait wait) {
+    if (broken() || !receive(wait)) return;
+    while (!broken() && parse_reply()) take_reply();
+    // More than any reply of ours needs: a server that streams without an end must not fill our memory.
+    constexpr std::size_t most_unparsed = 65'536;
+    if (!broken() && parser_.unparsed() > most_unparsed)
+        fail(Errc::unexpected_reply, "a reply without an end");
+}
+
+/// Hands hiredis what has come in; false when there is nothing new to parse.
+bool Connection::receive(Socket::Wait wait) {
+    std::array<char, 16'384> bytes;
+    const auto length = socket_->receive(bytes, wait);
+    if (length == -EAGAIN || length == -EWOULDBLOCK || length == -EINTR) return false;
+    if (length <= 0) {
+        fail(Errc::connection_failed,
+             length == 0 ? "closed by the server" : errno_message(static_cast<int>(-length)));
+        return false;
+    }
+    const std::string_view received{bytes.data(), static_cast<std::size_t>(length)};
+    return tls_ ? decrypt(received) : feed(received);
+}
+
+bool Connection::decrypt(std::string_view cipher) {
+    plain_in_.clear();
+    if (!tls_->receive(cipher, plain_in_, out_)) {
+        const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
+        auto reason = tls_->error();
+        flush();  // the alert that tells the server why
+        if (!broken()) fail(cause, std::move(reason));
+        return false;
+    }
+    if (state_ == State::securing && tls_->established()) begin_handshake();
+    return !broken() && !plain_in_.empty() && feed(plain_in_);
+}
+
+bool Connection::feed(std::string_view plain) {
+    if (parser_.feed(plain)) return true;
+    fail(Errc::connection_failed, "no memory for its replies");
+    return false;
+}
+
+/// Parses one more reply out of what was read; false while it is not complete.
+bool Connection::parse_reply() {
+    const auto progress = parser_.next();
+    if (progress == ReplyParser::Progress::protocol_error)
+        fail(Errc::unexpected_reply, "not an answer in the Redis protocol");
+    return progress == ReplyParser::Progress::complete;
+}
+
+void Connection::take_reply() {
+    using Kind = detail::PendingReplies::Reply;
+    const auto kind = pending_.received();
+    if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
+    if (state_ == State::handshaking) return take_handshake_reply();
+    if (kind == Kind::late) return;
+    if (incoming_.is_error("NOSCRIPT"))
+        known_.reset();
+    else if (last_script_ && pending_.none())
+        known_[wire::number_of(last_script_)] = incoming_.kind != Reply::Kind::error;
+    std::swap(answers_[pending_.answered() - 1], incoming_);
+}
+
+void Connection::fail(std::error_code cause, std::string detail) {
+    state_ = State::broken;
+    cause_ = cause;
+    detail_ = std::move(detail);
+    if (socket_) socket_->drop_unsent();
+    socket_.reset();
+}
+
+}  // namespace redlock

@@ -1,0 +1,190 @@
+// One connection to one node: bytes over a Socket, replies through hiredis.
+//
+//     state       | what holds                                      | left by
+//     ------------+-------------------------------------------------+---------------------------------------------
+//     resolving   | the addresses of the name are not known yet     | advance() → connecting
+//     connecting  | TCP is connecting to one of the addresses       | advance() → securing, handshaking; the
+//     next
+//                 |                                                 | address
+//     securing    | the TLS handshake is under way                  | advance() → handshaking
+//     handshaking | AUTH, SELECT, PING are sent; commands may be    | advance(), the last of their replies →
+//     ready
+//                 | written behind them                             |
+//     ready       | the server has answered                         | fetch_run_id() → handshaking
+//     broken      | for good: never revived (rule D4)               |
+//
+// Every state can turn into broken, by fail(). Which reply answers which command PendingReplies tells; one
+// whose replies are late is kept and read on later. None of the functions blocks, but for receive_or_wait().
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/detail/pending_replies.hpp>
+#include <redlock/endpoint.hpp>
+#include <redlock/nodes.hpp>
+
+#include "os/network.hpp"
+#include "redis/reply.hpp"
+#include "redis/reply_parser.hpp"
+#include "redis/request.hpp"
+#include "redis/tls.hpp"
+
+#include <bitset>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace redlock {
+
+/// What the connections to one node have in common. Constant while there is one.
+struct NodeConfig {
+    Endpoint endpoint{};
+    std::shared_ptr<const TlsContext> tls{};  ///< null for plain connections
+    std::chrono::milliseconds node_timeout{};
+    std::chrono::milliseconds quarantine{};
+};
+
+class Connection {
+public:
+    enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
+
+    /// Starts connecting; `config` and `network` must outlive it. Of several addresses it tries the one
+    /// numbered `first_address` first.
+    Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
+               std::size_t first_address, Clock::time_point now);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    /// What to wait for.
+    PollEntry poll_entry() const noexcept;
+
+    /// Goes on as far as the socket allows: connects, writes, reads.
+    void advance();
+
+    /// When ready: reads what comes next, for which it waits half of the node's budget, and up to two of the
+    /// kernel's ticks (10 ms each at most) longer; a signal ends the wait. One system call in place of the
+    /// two of poll() and read, where no other reply is waited for.
+    void receive_or_wait();
+
+    State state() const noexcept { return state_; }
+    bool ready() const noexcept { return state_ == State::ready; }
+    bool broken() const noexcept { return state_ == State::broken; }
+    bool handshaking() const noexcept { return state_ == State::handshaking; }
+    /// Whether it is ready or was before it broke.
+    bool was_ready() const noexcept { return was_ready_; }
+    /// Whether a command was ever written on it.
+    bool used() const noexcept { return used_; }
+    /// When it was begun.
+    Clock::time_point begun() const noexcept { return begun_; }
+
+    /// The server's words as a report may show them: never with the password (rule D11).
+    std::string quoted(std::string_view words) const;
+
+    const detail::PendingReplies& pending() const noexcept { return pending_; }
+
+    // ---- When ready, or handshaking.
+
+    /// Asks which run of the server this is, and whether it is a master, where `command` has to know that; it
+    /// is ready again when the server has answered.
+    void fetch_run_id(const Command& command);
+
+    /// Which run of which server this is; empty before it was asked.
+    const std::string& run_id() const noexcept { return run_id_; }
+
+    /// Sends the commands in one go behind whatever is still pending; from then on a byte of them may reach
+    /// the server. Their replies become the answers, in order.
+    void send(std::span<const Command> commands);
+
+    /// Whether the only answer is that the server does not know the script by its digest (rule D6); then
+    /// resend_whole() sends it whole.
+    bool script_is_unknown() const noexcept;
+    void resend_whole(const Command& command);
+
+    /// Whether the last command was a script.
+    bool scripted() const noexcept { return last_script_ != nullptr; }
+
+    /// Sends a command of plain words that is none of a lock's: see Inquiry. From then on a list of up to 16
+    /// texts and numbers is a reply, too.
+    void ask(std::span<const std::string_view> words);
+
+    /// The replies to what was sent last, as far as they have come.
+    std::span<const wire::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
+
+    /// The address to try next, should this one turn out to be dead.
+    std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
+
+    /// Whether the server has closed it, or sent something unasked, since it was last used.
+    bool gone_stale() const noexcept { return socket_->has_input(); }
+
+    /// Breaks it: its replies are not to be trusted, or not wanted any more. What the kernel has not sent yet
+    /// is dropped, where a plain close would go on sending it for a long time.
+    void fail(std::error_code cause, std::string detail);
+
+    // ---- When broken.
+    std::error_code cause() const noexcept { return cause_; }
+    const std::string& detail() const noexcept { return detail_; }
+
+private:
+    /// Of the handshake, in this order.
+    enum class Step : std::uint8_t { auth, select, ping, server, replication, done };
+
+    void connect();
+    bool connect_to(const Address& address);
+    void finish_connecting();
+    void connected();
+    void begin_handshake();
+    void take_handshake_reply();
+    bool accept_handshake_reply(const wire::Reply& reply);
+    Step step_after(Step step) const noexcept;
+    wire::Recipient recipient() const noexcept { return {run_id_, config_.quarantine}; }
+    void write(const Command& command, wire::ScriptForm form);
+    void await_answers(std::size_t commands);
+    bool knows_script_of(const Command& command) const noexcept;
+    std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
+    void flush();
+    void read(Socket::Wait wait);
+    bool receive(Socket::Wait wait);
+    bool decrypt(std::string_view cipher);
+    bool feed(std::string_view plain);
+    bool parse_reply();
+    void take_reply();
+
+    const NodeConfig& config_;
+    Network& network_;
+    std::shared_ptr<Resolution> resolution_;
+    Clock::time_point begun_;
+    std::size_t first_address_;
+    std::size_t tried_addresses_ = 0;
+    std::unique_ptr<Socket> socket_{};
+    State state_ = State::resolving;
+    Step step_ = Step::auth;
+    bool was_ready_ = false;
+    bool used_ = false;
+    std::string run_id_{};
+
+    std::string out_{};  // bytes to write, from written_ on
+    std::size_t written_ = 0;
+    std::unique_ptr<TlsSession> tls_{};
+    std::string plain_out_{};  // with TLS: what is not yet in out_
+    std::string plain_in_{};
+
+    wire::Reply incoming_{};  // what parser_ parses into
+    ReplyParser parser_{incoming_};
+    detail::PendingReplies pending_{};
+    std::vector<wire::Reply> answers_{};  // room for those awaited, kept for the next
+
+    const wire::Script* last_script_ = nullptr;
+    bool by_sha1_ = false;                       // the last command named its script by the digest
+    std::bitset<wire::scripts.size()> known_{};  // the scripts that the server has run on this connection
+
+    std::error_code cause_{};
+    std::string detail_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,75 @@
+#include "redis/inquiry.hpp"
+
+#include <utility>
+
+namespace redlock {
+namespace {
+
+std::shared_ptr<const TlsContext> tls_of(const Endpoint& endpoint) {
+    return endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr;
+}
+
+std::shared_ptr<Resolution> resolution_of(const Endpoint& endpoint) {
+    return endpoint.unix_socket.empty() ? Resolution::of_host(endpoint.host, endpoint.port)
+                                        : Resolution::of_unix_socket(endpoint.unix_socket);
+}
+
+}  // namespace
+
+Inquiry::Inquiry(Endpoint endpoint, std::chrono::milliseconds budget)
+    : config_{.endpoint = endpoint, .tls = tls_of(endpoint), .node_timeout = budget} {}
+
+Inquiry::~Inquiry() = default;
+
+template <class Condition>
+void Inquiry::wait(Clock::time_point deadline, Condition over) {
+    while (!connection_->broken() && !over()) {
+        const auto now = network_.clock().now();
+        if (now >= deadline)
+            return connection_->fail(Errc::timed_out,
+                                     connection_->ready() ? std::string{} : "while connecting");
+        auto entry = connection_->poll_entry();
+        network_.wait({&entry, 1}, now, deadline);
+        connection_->advance();
+    }
+}
+
+bool Inquiry::connect_by(Clock::time_point deadline) {
+    if (!connection_)
+        connection_ = std::make_unique<Connection>(config_, network_, resolution_of(config_.endpoint), 0,
+                                                   network_.clock().now());
+    wait(deadline, [this] { return connection_->ready(); });
+    return connection_->ready();
+}
+
+/// What has come of it.
+Answer Inquiry::outcome(Clock::time_point start) {
+    Answer answer{.took = network_.clock().now() - start};
+    if (connection_->broken()) {
+        answer.cause = connection_->cause();
+        answer.detail = connection_->detail();
+    } else if (!connection_->answers().empty()) {
+        answer.reply = connection_->answers().front();
+        if (answer.reply.kind != wire::Reply::Kind::error) return answer;
+        answer.cause = wire::cause_of(answer.reply);
+        answer.detail = connection_->quoted(answer.reply.text);
+    }
+    return answer;
+}
+
+Answer Inquiry::connect() {
+    const auto start = network_.clock().now();
+    (void)connect_by(start + config_.node_timeout);
+    return outcome(start);
+}
+
+Answer Inquiry::ask(std::span<const std::string_view> words) {
+    const auto start = network_.clock().now();
+    if (connect_by(start + config_.node_timeout)) {
+        connection_->ask(words);
+        wait(start + config_.node_timeout, [this] { return !connection_->answers().empty(); });
+    }
+    return outcome(start);
+}
+
+}  // namespace redlock

@@ -1,0 +1,234 @@
+#include "redis/node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::NodeFailure;
+
+constexpr std::size_t most_draining = 64;  // connections
+constexpr std::size_t most_pending = 32;   // replies on one of them
+
+}  // namespace
+
+Node::Node(NodeConfig config, Network& network, Options options)
+    : config_(std::move(config)), network_(network), options_(options) {}
+
+void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
+    const std::lock_guard guard{mutex_};
+    if (!draining_.empty()) drain_locked(now);
+    if (probe_) advance_probe_locked(now);
+    const bool due = health_.probe_due(now);
+    health_.update(now);
+    round.set_health(index, health_.trusted(), due);
+}
+
+/// Reads the late replies. Any reply shows that the node is alive; a connection that has drained is idle
+/// again.
+void Node::drain_locked(Clock::time_point now) {
+    std::erase_if(draining_, [&](Draining& it) {
+        auto& connection = *it.connection;
+        const auto pending = connection.pending().count();
+        connection.advance();
+        if (connection.pending().count() < pending) health_.replied_late();
+        if (!connection.broken() && connection.pending().none())
+            keep_idle_locked(std::move(it.connection), now);
+        else if (connection.broken() || now >= it.until)
+            drop_locked(std::move(it.connection), {Errc::timed_out, "replies were pending for too long"});
+        else
+            return false;
+        return true;
+    });
+}
+
+void Node::advance_probe_locked(Clock::time_point now) {
+    probe_->advance();
+    if (probe_->ready()) {
+        health_.connected();
+        keep_locked(std::move(probe_), now);
+    } else if (probe_->broken()) {
+        fail_locked({probe_->cause(), probe_->detail()}, now);
+        drop_locked(std::move(probe_));
+    }
+}
+
+std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
+    const std::lock_guard guard{mutex_};
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        if (with_set_of_locked(requests[i].command.owner) != draining_.end()) result.push_back(i);
+    return result;
+}
+
+// ---- Check-out
+
+CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    const bool release = command.verb == Verb::compare_and_delete;
+    if (const auto it = with_set_of_locked(command.owner); it != draining_.end()) {
+        if (!release && it->connection->pending().count() >= most_pending) return {};
+        return {take_locked(it), health_.trusted()};
+    }
+    return check_out_any_locked(release, now, needed);
+}
+
+CheckOut Node::check_out_for_many(Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    return check_out_any_locked(false, now, needed);
+}
+
+CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool needed) {
+    const bool due = needed || health_.probe_due(now);
+    if (due) health_.trust_late_replies();
+    if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
+    return {take_idle_or_connect_locked(now, release), true};
+}
+
+CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
+    if (release) {
+        // It costs nothing to let it go behind something else, and it arrives when the node wakes up. Where
+        // there is nothing, and no connection hangs already, the failure may have been the connection's
+        // alone.
+        if (auto idle = take_idle_locked(now, release)) return {std::move(idle)};
+        if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
+        if (!probe_) return {connect_locked(now), true};
+    }
+    if (!due) return {};
+    health_.begin_probe(now, network_.entropy());
+    // A probe that hangs for too long is itself given up for a new one.
+    if (probe_ && now - probe_->begun() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
+    if (probe_) drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
+    return {connect_locked(now)};
+}
+
+std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point now, bool release) {
+    if (auto idle = take_idle_locked(now, release)) return idle;
+    return probe_ ? std::move(probe_) : connect_locked(now);
+}
+
+auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(
+        draining_, [&](const Draining& it) { return it.connection->pending().has_set_of(owner); });
+}
+
+/// One that is not reserved for the release of its own SET.
+auto Node::without_set_locked() -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(draining_, [](const Draining& it) {
+        const auto& pending = it.connection->pending();
+        return !pending.has_set() && pending.count() < most_pending;
+    });
+}
+
+std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it) {
+    auto connection = std::move(it->connection);
+    draining_.erase(it);
+    return connection;
+}
+
+/// The connection used last; those on which something has come in, if only their end, are thrown away. One
+/// that was read a moment ago is taken without that look, which could not tell either what comes a moment
+/// later; for a release the moment is longer: what it is answered wrongly costs nobody's exclusion.
+std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
+    while (!idle_.empty()) {
+        auto idle = std::move(idle_.back());
+        idle_.pop_back();
+        const bool just_used = now - idle.since < (release ? 10ms : 1ms);
+        if (just_used || !idle.connection->gone_stale()) return std::move(idle.connection);
+        drop_locked(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
+    }
+    return nullptr;
+}
+
+std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
+    const auto& endpoint = config_.endpoint;
+    if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
+        resolution_ = endpoint.unix_socket.empty() ? Resolution::of_host(endpoint.host, endpoint.port)
+                                                   : Resolution::of_unix_socket(endpoint.unix_socket);
+    auto connection = std::make_unique<Connection>(config_, network_, resolution_, first_address_, now);
+    note_locked({.kind = NodeEvent::Kind::connecting});
+    return connection;
+}
+
+// ---- Check-in
+
+void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    if (!connection->broken() && (connection->ready() || connection->used()))
+        keep_locked(std::move(connection), now);
+    else if (!connection->broken() && !probe_)
+        probe_ = std::move(connection);  // its handshake goes on as a probe
+    else
+        drop_locked(std::move(connection));
+}
+
+void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (connection->pending().none()) return keep_idle_locked(std::move(connection), now);
+    const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
+    keep_draining_locked(std::move(connection), until);
+}
+
+void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection));
+    idle_.push_back({std::move(connection), now});
+}
+
+void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until) {
+    if (draining_.size() >= most_draining) {
+        drop_locked(std::move(draining_.front().connection),
+                    {Errc::timed_out, "too many connections have replies pending"});
+        draining_.erase(draining_.begin());
+    }
+    draining_.push_back({std::move(connection), until});
+}
+
+/// Ends a connection; `why` where it does not know that itself. What the kernel still has of it is not sent
+/// on. One that never got ready may have had a dead address: the next one starts with another, and looks the
+/// name up anew.
+void Node::drop_locked(std::unique_ptr<Connection> connection, NodeFailure why) {
+    if (connection->broken()) why = {connection->cause(), connection->detail()};
+    if (!connection->was_ready()) {
+        first_address_ = connection->next_address();
+        if (resolution_ && resolution_->done()) resolution_.reset();
+    }
+    note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
+    connection->fail({}, {});
+}
+
+// ---- Health
+
+void Node::succeeded() {
+    const std::lock_guard guard{mutex_};
+    health_.succeeded();
+}
+
+void Node::failed(NodeFailure failure, Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    fail_locked(std::move(failure), now);
+}
+
+void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
+    if (const auto pause = health_.failed(std::move(failure), now, network_.entropy()))
+        note_locked(
+            {.kind = NodeEvent::Kind::backing_off, .failure = health_.last_failure(), .pause = *pause});
+}
+
+NodeFailure Node::last_failure() {
+    const std::lock_guard guard{mutex_};
+    return health_.last_failure();
+}
+
+// ---- For the observer
+
+void Node::note_locked(NodeEvent event) {
+    if (options_.observed) events_.push_back(std::move(event));
+}
+
+std::vector<NodeEvent> Node::take_events() {
+    const std::lock_guard guard{mutex_};
+    return std::exchange(events_, {});
+}
+
+}  // namespace redlock

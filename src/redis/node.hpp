@@ -1,0 +1,125 @@
+// One node as all threads share it: its connections between the rounds, and its health.
+//
+// A connection without pending replies is idle and serves the next round. One with pending replies is
+// draining: the release of a SET must go behind it on the same connection (rule B5), and its replies are read
+// whenever the node is looked at. A node that is not trusted (NodeHealth) is asked only when a probe is due
+// or the vote hangs on it, and is trusted again when a probe, one connection at a time, has finished its
+// handshake, or an old connection has drained.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/detail/node_health.hpp>
+#include <redlock/detail/quorum_round.hpp>
+#include <redlock/nodes.hpp>
+
+#include "os/network.hpp"
+#include "redis/connection.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace redlock {
+
+/// What an observer is told of a node: kept here until the round is over and no mutex is held.
+struct NodeEvent {
+    enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
+    Kind kind = Kind::connecting;
+    detail::NodeFailure failure{};
+    Clock::duration pause{};
+};
+
+/// A connection for the part of a node in a round; none if the node is left alone for now.
+struct CheckOut {
+    std::unique_ptr<Connection> connection{};
+    bool trusted = false;  ///< worth waiting for whatever the votes are
+};
+
+class Node {
+public:
+    struct Options {
+        std::size_t max_idle = 64;
+        bool observed = false;  ///< whether anybody calls take_events()
+    };
+
+    /// No I/O. `network` must outlive it.
+    Node(NodeConfig config, Network& network, Options options);
+
+    std::string name() const { return config_.endpoint.name(); }
+
+    /// Reads what has come in since, and tells the round what to expect of the node.
+    void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
+
+    /// The requests whose SET is still pending here on some connection: behind another one they would
+    /// overtake it.
+    std::vector<std::size_t> overtaking(std::span<const Request> requests);
+
+    /// A connection for one command: the one on which its SET is pending, if there is. A node that is not
+    /// trusted gives one only if its next probe is due, or `needed`, or to a release.
+    CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
+
+    /// The same for commands of several owners, none of which may have a SET pending here.
+    CheckOut check_out_for_many(Clock::time_point now, bool needed);
+
+    /// Takes it back, in whatever state.
+    void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
+
+    /// The node answered in time; the node did not.
+    void succeeded();
+    void failed(detail::NodeFailure failure, Clock::time_point now);
+
+    detail::NodeFailure last_failure();
+
+    /// What has happened since the last call.
+    std::vector<NodeEvent> take_events();
+
+private:
+    struct Idle {
+        std::unique_ptr<Connection> connection;
+        Clock::time_point since;
+    };
+    struct Draining {
+        std::unique_ptr<Connection> connection;
+        Clock::time_point until;  // no key that it may still make lives longer
+    };
+
+    // All of them with mutex_ held.
+    void drain_locked(Clock::time_point now);
+    void advance_probe_locked(Clock::time_point now);
+    std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
+    std::vector<Draining>::iterator without_set_locked();
+    std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
+    std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
+    std::unique_ptr<Connection> take_idle_or_connect_locked(Clock::time_point now, bool release);
+    std::unique_ptr<Connection> connect_locked(Clock::time_point now);
+    CheckOut check_out_any_locked(bool release, Clock::time_point now, bool needed);
+    CheckOut check_out_untrusted_locked(bool release, Clock::time_point now, bool due);
+    void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
+    void drop_locked(std::unique_ptr<Connection> connection, detail::NodeFailure why = {});
+    void note_locked(NodeEvent event);
+    void fail_locked(detail::NodeFailure failure, Clock::time_point now);
+
+    // Constant after construction.
+    const NodeConfig config_;
+    Network& network_;
+    const Options options_;
+
+    // Guarded by mutex_, which is never held across a wait.
+    std::mutex mutex_;
+    detail::NodeHealth health_{};
+    std::shared_ptr<Resolution> resolution_{};
+    std::size_t first_address_ = 0;
+    std::vector<Idle> idle_{};
+    std::vector<Draining> draining_{};
+    std::unique_ptr<Connection> probe_{};
+    std::vector<NodeEvent> events_{};
+};
+
+}  // namespace redlock

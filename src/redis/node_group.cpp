@@ -1,0 +1,46 @@
+#include "redis/node_group.hpp"
+
+#include "redis/round_driver.hpp"
+
+namespace redlock {
+
+NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
+    : options_(options), network_(network), servers_(configs.size()) {
+    for (const auto& config : configs)
+        nodes_.push_back(std::make_unique<Node>(
+            config, network_,
+            Node::Options{.max_idle = options_.max_idle, .observed = options_.observer != nullptr}));
+}
+
+void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+    if (requests.empty()) return;
+    using detail::AcquireOrder;
+    const auto order =
+        options_.round == Round::sequential ? AcquireOrder::sequential : AcquireOrder::parallel;
+    const auto start = options_.observer ? network_.clock().now() : Clock::time_point{};
+    {
+        detail::QuorumRound round{requests, limits, options_.node_timeout, order, nodes_.size(), tallies};
+        RoundDriver{nodes_, servers_, network_, options_.node_timeout, round}.run();
+    }
+    if (options_.observer) notify(requests, tallies, network_.clock().now() - start);
+}
+
+void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,
+                       std::chrono::nanoseconds took) const {
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        for (const auto& event : nodes_[node]->take_events()) notify(tallies.front()[node].name, event);
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        options_.observer->round_ended(requests[i].command, tallies[i], took);
+}
+
+void NodeGroup::notify(std::string_view node, const NodeEvent& event) const {
+    auto& observer = *options_.observer;
+    const auto& [cause, detail] = event.failure;
+    switch (event.kind) {
+        case NodeEvent::Kind::connecting: return observer.connecting(node);
+        case NodeEvent::Kind::disconnected: return observer.disconnected(node, cause, detail);
+        case NodeEvent::Kind::backing_off: return observer.backing_off(node, cause, detail, event.pause);
+    }
+}
+
+}  // namespace redlock

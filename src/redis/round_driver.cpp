@@ -1,0 +1,187 @@
+#include "redis/round_driver.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace redlock {
+
+using detail::QuorumRound;
+using Kind = QuorumRound::Step::Kind;
+
+RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
+                         Network& network, Clock::duration node_timeout, QuorumRound& round)
+    : nodes_(nodes),
+      servers_(servers),
+      network_(network),
+      clock_(network.clock()),
+      node_timeout_(node_timeout),
+      round_(round),
+      now_(clock_.now()) {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->look(now_, node, round_);
+}
+
+RoundDriver::~RoundDriver() {
+    try {
+        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+            if (round_.is_open(node)) round_.end(node, Errc::not_awaited, {}, now_);
+            if (round_.is_left_alone(node)) report_left_alone(node);
+            if (connections_[node]) check_in(node);
+        }
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a report less, a connection less
+    }
+}
+
+void RoundDriver::run() {
+    for (;;) {
+        const auto step = round_.next(now_);
+        switch (step.kind) {
+            case Kind::ask: ask(step.node); break;
+            case Kind::give_up: give_up(step); break;
+            case Kind::wait: wait(step.until); break;
+            case Kind::done: return;
+        }
+    }
+}
+
+// ---- Steps
+
+void RoundDriver::ask(std::size_t node) {
+    if (round_.requests().size() > 1)
+        for (const auto request : nodes_[node]->overtaking(round_.requests()))
+            if (round_.includes(node, request) &&
+                !round_.exclude(node, request, "its SET is still pending", now_))
+                return;
+    if (check_out(node)) proceed(node);
+    now_ = clock_.now();
+}
+
+bool RoundDriver::check_out(std::size_t node) {
+    const bool needed = round_.needs(node);
+    const auto requests = round_.requests();
+    auto [connection, trusted] = requests.size() == 1
+                                     ? nodes_[node]->check_out(requests.front().command, now_, needed)
+                                     : nodes_[node]->check_out_for_many(now_, needed);
+    if (!connection) {
+        round_.on_left_alone(node);
+        return false;
+    }
+    connections_[node] = std::move(connection);
+    answered_[node] = 0;
+    round_.on_check_out(node, trusted);
+    return true;
+}
+
+void RoundDriver::give_up(const Step& step) {
+    if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, step.detail}, now_);
+    check_in(step.node);
+}
+
+void RoundDriver::wait(Clock::time_point until) {
+    using namespace std::chrono_literals;
+    std::array<PollEntry, max_nodes> entries{};
+    std::array<std::size_t, max_nodes> node_of{};
+    std::size_t count = 0;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (!round_.is_open(node)) continue;
+        entries[count] = connections_[node]->poll_entry();
+        node_of[count++] = node;
+    }
+    // The short way to an answer that comes at once, as it mostly does. That wait is counted in the kernel's
+    // ticks and lasts for a share of the whole budget: only right after the start is it not too long.
+    const bool whole_budget = node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
+    if (count == 1 && whole_budget && round_.is_only_one_sent(node_of[0])) {
+        connections_[node_of[0]]->receive_or_wait();
+        now_ = clock_.now();
+        take_answers(node_of[0]);
+        return;
+    }
+    network_.wait({entries.data(), count}, now_, until);
+    now_ = clock_.now();
+    for (std::size_t i = 0; i < count; ++i)
+        if (entries[i].ready) proceed(node_of[i]);
+}
+
+// ---- One node
+
+void RoundDriver::proceed(std::size_t node) {
+    auto& connection = *connections_[node];
+    if (round_.is_sent(node) || !connection.ready()) connection.advance();
+    if (round_.is_connecting(node)) connection.fetch_run_id(round_.next_answered(node));
+    // A release may go behind the handshake: a node that does not answer will find it when it wakes up.
+    const bool may_send = connection.ready() || (round_.is_release() && connection.handshaking());
+    if (round_.is_connecting(node) && may_send) {
+        if (is_duplicate(node)) return;
+        send(node);
+    }
+    take_answers(node);
+}
+
+void RoundDriver::send(std::size_t node) {
+    round_.on_sent(node);
+    const auto requests = round_.requests();
+    if (requests.size() == 1) return connections_[node]->send({&requests.front().command, 1});
+    std::vector<Command> commands;
+    commands.reserve(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        if (round_.includes(node, i)) commands.push_back(requests[i].command);
+    connections_[node]->send(commands);
+}
+
+/// A server that answers for another node already has no vote here. A release goes to it all the same.
+bool RoundDriver::is_duplicate(std::size_t node) {
+    const auto& run_id = connections_[node]->run_id();
+    if (run_id.empty() || round_.is_release()) return false;
+    const auto other = servers_.other_node_of(node, run_id);
+    if (other) fail(node, Errc::same_server, "as " + nodes_[*other]->name());
+    return other.has_value();
+}
+
+void RoundDriver::take_answers(std::size_t node) {
+    auto& connection = *connections_[node];
+    // A connection that broke in the same read is not to be trusted in its answers either.
+    if (connection.broken()) return fail(node, connection.cause(), connection.detail());
+    if (!round_.is_sent(node)) return;
+    if (connection.script_is_unknown()) {
+        connection.resend_whole(round_.next_answered(node));
+        return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
+    }
+    const auto answers = connection.answers();
+    for (auto& answered = answered_[node]; answered < answers.size();) {
+        const auto& reply = answers[answered++];
+        const auto vote = wire::to_vote(round_.next_answered(node), reply, connection.scripted());
+        if (vote.cause == Errc::unexpected_reply) {
+            connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
+            return fail(node, vote.cause, connection.detail());
+        }
+        if (answered == 1) nodes_[node]->succeeded();
+        auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
+        if (round_.on_vote(node, vote, std::move(detail), now_)) return check_in(node);
+    }
+}
+
+void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
+    nodes_[node]->failed({cause, detail}, now_);
+    const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
+    check_in(node);
+    if (!again) return;
+    if (check_out(node))
+        proceed(node);
+    else
+        round_.end(node, cause, detail, now_);
+}
+
+void RoundDriver::report_left_alone(std::size_t node) {
+    const auto failure = nodes_[node]->last_failure();
+    auto detail = "after: " + failure.cause.message();
+    if (!failure.detail.empty()) detail += ", " + failure.detail;
+    // What waiting does not cure is worth more in a report than that it is being waited for.
+    const auto cause = is_transient(failure.cause) ? make_error_code(Errc::backing_off) : failure.cause;
+    round_.end(node, cause, detail, now_);
+}
+
+void RoundDriver::check_in(std::size_t node) {
+    nodes_[node]->check_in(std::move(connections_[node]), now_);
+}
+
+}  // namespace redlock

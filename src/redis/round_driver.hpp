@@ -1,0 +1,61 @@
+// Drives a QuorumRound over real connections: asks when it says so, waits as long as it says, and tells it
+// what came.
+#pragma once
+
+#include <redlock/detail/duplicate_server_check.hpp>
+#include <redlock/detail/quorum_round.hpp>
+#include <redlock/nodes.hpp>
+
+#include "os/network.hpp"
+#include "redis/node.hpp"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace redlock {
+
+class RoundDriver {
+public:
+    RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
+                Network& network, Clock::duration node_timeout, detail::QuorumRound& round);
+    /// What is still open was not waited for: it will be read when the node is next looked at.
+    ~RoundDriver();
+    RoundDriver(const RoundDriver&) = delete;
+    RoundDriver& operator=(const RoundDriver&) = delete;
+
+    /// To the end of the round.
+    void run();
+
+private:
+    using Step = detail::QuorumRound::Step;
+
+    void ask(std::size_t node);
+    bool check_out(std::size_t node);
+    void give_up(const Step& step);
+    void wait(Clock::time_point until);
+    void proceed(std::size_t node);
+    void send(std::size_t node);
+    bool is_duplicate(std::size_t node);
+    void take_answers(std::size_t node);
+    void fail(std::size_t node, std::error_code cause, const std::string& detail);
+    void report_left_alone(std::size_t node);
+    void check_in(std::size_t node);
+
+    std::span<const std::unique_ptr<Node>> nodes_;
+    detail::DuplicateServerCheck& servers_;
+    Network& network_;
+    Clock& clock_;
+    Clock::duration node_timeout_;
+    detail::QuorumRound& round_;
+    Clock::time_point now_;  // read after each step that takes time
+    std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
+    std::array<std::size_t, max_nodes>
+        answered_{};  // of the answers of a connection, those that were counted
+};
+
+}  // namespace redlock
