@@ -14,7 +14,9 @@ namespace redlock::support {
 class CommandReader {
 public:
     using Words = std::vector<std::string>;
-    static constexpr std::size_t longest_word = 64;  // of longer ones this much is kept
+
+    /// Of longer words this much is kept.
+    explicit CommandReader(std::size_t longest_word = 64) : longest_word_(longest_word) {}
 
     /// Takes the next bytes and calls `seen(words)` for each command that they complete. Bytes that are not
     /// RESP, such as TLS, end its interest for good.
@@ -30,13 +32,16 @@ public:
         }
     }
 
+    /// Whether there was something else than RESP.
+    bool blind() const noexcept { return blind_; }
+
 private:
     /// A part of a word, or of the CR LF behind it.
     void take_word(std::string_view& bytes) {
         const auto length = std::min(inside_, bytes.size());
         const auto kept = inside_ > 2 ? std::min(length, inside_ - 2) : 0;
         auto& word = words_.back();
-        word += bytes.substr(0, std::min(kept, longest_word - std::min(longest_word, word.size())));
+        word += bytes.substr(0, std::min(kept, longest_word_ - std::min(longest_word_, word.size())));
         bytes.remove_prefix(length);
         inside_ -= length;
         if (inside_ == 0) --words_left_;
@@ -61,6 +66,7 @@ private:
         line_.clear();
     }
 
+    std::size_t longest_word_;
     std::string line_{};
     Words words_{};
     std::size_t words_left_ = 0;  // of the command, the one begun included

@@ -3,6 +3,7 @@
 //
 //     LD_PRELOAD=libredlock_odd_clock.so REDLOCK_ODD_CLOCK=/tmp/clock redis-server ...
 //     echo -3600 >/tmp/clock
+//     echo @1760000000123456 >/tmp/clock      stands still, so many microseconds after 1970
 //
 // (libfaketime does this for more programs, but not for a redis-server on jemalloc, which asks for the time
 // while libfaketime allocates.) No memory of the heap, no C++ library: it runs before main().
@@ -16,15 +17,21 @@
 
 namespace {
 
-long offset() noexcept {
+void set(timespec& time) noexcept {
     const char* const file = ::getenv("REDLOCK_ODD_CLOCK");
-    if (!file) return 0;
+    if (!file) return;
     const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
+    if (fd < 0) return;
     char text[32] = {};
     const auto length = ::read(fd, text, sizeof text - 1);
     ::close(fd);
-    return length > 0 ? ::atol(text) : 0;
+    if (length <= 0) return;
+    if (text[0] != '@') {
+        time.tv_sec += ::atol(text);
+    } else {
+        const long microseconds = ::atol(text + 1);
+        time = {microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+    }
 }
 
 bool is_wall_clock(clockid_t clock) noexcept {
@@ -37,7 +44,7 @@ extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
     const auto result = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
-    if (result == 0 && is_wall_clock(clock)) time->tv_sec += offset();
+    if (result == 0 && is_wall_clock(clock)) set(*time);
     return result;
 }
 

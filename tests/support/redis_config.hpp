@@ -38,7 +38,8 @@ public:
         return line("replicaof 127.0.0.1 " + std::to_string(port));
     }
 
-    /// Its wall clock is wrong by as many seconds as the file says at the time.
+    /// Its wall clock is wrong by as many seconds as the file says at the time, or stands where it says
+    /// (@ and microseconds).
     RedisConfig& clock_set_by(std::filesystem::path file) {
         clock_file_ = std::move(file);
         return *this;

@@ -55,12 +55,6 @@ int connect_to(const std::filesystem::path& path) {
     return connect_to(address, AF_UNIX);
 }
 
-std::string encode(const std::vector<std::string>& words) {
-    auto bytes = "*" + std::to_string(words.size()) + "\r\n";
-    for (const auto& word : words) bytes += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
-    return bytes;
-}
-
 }  // namespace
 
 RespConnection::RespConnection(std::uint16_t port, Patience patience)
@@ -84,10 +78,19 @@ std::string RespConnection::ask(const std::vector<std::string>& words) {
 }
 
 void RespConnection::send(const std::vector<std::string>& words) {
-    write_all(encode(words));
+    write_all(to_resp(words));
+}
+
+RedisReply RespConnection::ask_for_reply(const std::vector<std::string>& words) {
+    send(words);
+    return read_reply();
 }
 
 std::string RespConnection::read() {
+    return text_of(read_reply());
+}
+
+RedisReply RespConnection::read_reply() {
     return read_until(steady::now() + patience_);
 }
 
@@ -147,35 +150,32 @@ std::string RespConnection::take_line(steady::time_point deadline) {
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): arrays hold arrays
-std::string RespConnection::read_until(steady::time_point deadline) {
+RedisReply RespConnection::read_until(steady::time_point deadline) {
     const auto line = take_line(deadline);
     auto rest = line.substr(std::min<std::size_t>(1, line.size()));
     switch (line.empty() ? '\0' : line.front()) {
-        case '+':
-        case ':': return rest;
-        case '-': return "(error) " + rest;
+        case '+': return RedisReply::of_status(std::move(rest));
+        case '-': return RedisReply::of_error(std::move(rest));
+        case ':': return RedisReply::of_integer(std::stoll(rest));
         case '$': return read_string(std::stol(rest), deadline);
         case '*': return read_array(std::stol(rest), deadline);
         default: throw std::runtime_error("not a reply: " + line);
     }
 }
 
-std::string RespConnection::read_string(long length, steady::time_point deadline) {
-    if (length < 0) return "(nil)";
+RedisReply RespConnection::read_string(long length, steady::time_point deadline) {
+    if (length < 0) return {};
     auto text = take(static_cast<std::size_t>(length) + 2, deadline);
     text.resize(text.size() - 2);
-    return text;
+    return RedisReply::of_bulk(std::move(text));
 }
 
 // NOLINTNEXTLINE(misc-no-recursion)
-std::string RespConnection::read_array(long length, steady::time_point deadline) {
-    if (length < 0) return "(nil)";
-    std::string text;
-    for (long i = 0; i < length; ++i) {
-        if (i > 0) text += '\n';
-        text += read_until(deadline);
-    }
-    return text;
+RedisReply RespConnection::read_array(long length, steady::time_point deadline) {
+    if (length < 0) return {};
+    std::vector<RedisReply> elements;
+    for (long i = 0; i < length; ++i) elements.push_back(read_until(deadline));
+    return RedisReply::of_array(std::move(elements));
 }
 
 }  // namespace redlock::support

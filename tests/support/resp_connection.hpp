@@ -1,6 +1,8 @@
 // A connection to a Redis server that owes nothing to the library under test, nor to hiredis.
 #pragma once
 
+#include "support/redis_reply.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +13,7 @@
 
 namespace redlock::support {
 
-/// Replies come as text, much as redis-cli shows them: "OK", "42", the bytes of a string, "(nil)",
-/// "(error) NOAUTH Authentication required.", the elements of an array one a line.
+/// Replies come as text_of(RedisReply), or as they are.
 /// Every verb throws std::runtime_error when the server does not answer in time or the connection breaks.
 class RespConnection {
 public:
@@ -29,10 +30,12 @@ public:
 
     /// Sends a command and waits for its reply.
     std::string ask(const std::vector<std::string>& words);
+    RedisReply ask_for_reply(const std::vector<std::string>& words);
 
     /// The two halves: for pipelines, and for what comes unasked (MONITOR, SUBSCRIBE).
     void send(const std::vector<std::string>& words);
     std::string read();
+    RedisReply read_reply();
 
 private:
     void write_all(std::string_view bytes);
@@ -40,9 +43,9 @@ private:
     void receive(std::chrono::steady_clock::time_point deadline);
     std::string take(std::size_t length, std::chrono::steady_clock::time_point deadline);
     std::string take_line(std::chrono::steady_clock::time_point deadline);
-    std::string read_until(std::chrono::steady_clock::time_point deadline);
-    std::string read_string(long length, std::chrono::steady_clock::time_point deadline);
-    std::string read_array(long length, std::chrono::steady_clock::time_point deadline);
+    RedisReply read_until(std::chrono::steady_clock::time_point deadline);
+    RedisReply read_string(long length, std::chrono::steady_clock::time_point deadline);
+    RedisReply read_array(long length, std::chrono::steady_clock::time_point deadline);
 
     int socket_;
     Patience patience_;

@@ -1,0 +1,334 @@
+#include "support/redis_model.hpp"
+
+#include "support/lua_scripts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace redlock::support {
+namespace {
+
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Whether `word` is `name`, which is in lower case.
+bool is(std::string_view word, std::string_view name) noexcept {
+    return std::ranges::equal(word, name, {}, lower);
+}
+
+std::string lower(std::string_view word) {
+    std::string result{word};
+    std::ranges::transform(result, result.begin(), [](char c) { return lower(c); });
+    return result;
+}
+
+/// As Redis reads integers: no sign but a minus, no leading zero.
+std::optional<std::int64_t> integer_in(std::string_view word) noexcept {
+    std::int64_t number = 0;
+    const auto* const end = word.data() + word.size();
+    if (word.empty() || std::from_chars(word.data(), end, number) != std::from_chars_result{end, {}})
+        return {};
+    const auto digits = word.substr(word.starts_with('-') ? 1 : 0);
+    if (digits.starts_with('0') && word != "0") return {};
+    return number;
+}
+
+RedisReply error(std::string_view text) {
+    return RedisReply::of_error("ERR " + std::string{text});
+}
+
+RedisReply ok() {
+    return RedisReply::of_status("OK");
+}
+
+RedisReply syntax_error() {
+    return error("syntax error");
+}
+
+RedisReply not_an_integer() {
+    return error("value is not an integer or out of range");
+}
+
+RedisReply wrong_type() {
+    return RedisReply::of_error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+RedisReply wrong_arity(std::string_view command) {
+    return error("wrong number of arguments for '" + std::string{command} + "' command");
+}
+
+RedisReply invalid_expiry(std::string_view command) {
+    return error("invalid expire time in '" + std::string{command} + "' command");
+}
+
+RedisReply no_such_script() {
+    return RedisReply::of_error("NOSCRIPT No matching script. Please use EVAL.");
+}
+
+RedisReply unknown(RedisModel::Words words) {
+    constexpr std::size_t longest = 128;
+    std::string arguments;
+    for (const auto word : words.subspan(1))
+        if (arguments.size() < longest)
+            arguments += "'" + std::string{word.substr(0, longest - arguments.size())} + "' ";
+    return error("unknown command '" + std::string{words[0].substr(0, longest)} +
+                 "', with args beginning with: " + arguments);
+}
+
+}  // namespace
+
+// ---- The commands
+
+struct RedisModel::Command {
+    std::string_view name;
+    int arity;  // number of words; negative: that many at least
+    RedisReply (RedisModel::*execute)(Words);
+    bool in_scripts = true;
+
+    bool takes(std::size_t words) const noexcept {
+        const auto count = static_cast<int>(words);
+        return arity < 0 ? count >= -arity : count == arity;
+    }
+};
+
+const RedisModel::Command RedisModel::commands[] = {
+    // NOLINT(*-avoid-c-arrays): of a type private here
+    {"evalsha", -3, &RedisModel::evalsha, false},
+    {"get", 2, &RedisModel::get},
+    {"set", -3, &RedisModel::set},
+    {"exists", -2, &RedisModel::exists},
+    {"pttl", 2, &RedisModel::pttl},
+    {"time", 1, &RedisModel::time},
+    {"del", -2, &RedisModel::del},
+    {"pexpire", -3, &RedisModel::pexpire},
+    {"eval", -3, &RedisModel::eval, false},
+    {"auth", -2, &RedisModel::auth, false},
+    {"flushall", -1, &RedisModel::flushall},
+    {"info", -1, &RedisModel::info},
+    {"ping", -1, &RedisModel::ping},
+    {"rpush", -3, &RedisModel::rpush},
+    {"script", -2, &RedisModel::script, false},
+    {"select", 2, &RedisModel::select},
+};
+
+const RedisModel::Command* RedisModel::command_of(std::string_view name) {
+    const auto* const command =
+        std::ranges::find_if(commands, [&](const Command& it) { return is(name, it.name); });
+    return command == std::end(commands) ? nullptr : command;
+}
+
+RedisReply RedisModel::execute(Words words, Time now) {
+    now_ = now;
+    const auto* const command = command_of(words[0]);
+    if (!command) return unknown(words);
+    if (!command->takes(words.size())) return wrong_arity(command->name);
+    return (this->*command->execute)(words);
+}
+
+RedisReply RedisModel::execute(const std::vector<std::string>& words, Time now) {
+    return execute(std::vector<std::string_view>{words.begin(), words.end()}, now);
+}
+
+RedisReply RedisModel::call_from_script(Words words) {
+    const auto* const command = command_of(words[0]);
+    if (!command) return error("Unknown Redis command called from script");
+    if (!command->takes(words.size())) return error("Wrong number of args calling Redis command from script");
+    if (!command->in_scripts) return error("This Redis command is not allowed from script");
+    return (this->*command->execute)(words);
+}
+
+void RedisModel::restart(std::string run_id, Keys keys) {
+    run_id_ = std::move(run_id);
+    keys_ = std::move(keys);
+    scripts_.clear();
+}
+
+// ---- Keys
+
+std::int64_t RedisModel::now_ms() const noexcept {
+    return std::chrono::floor<std::chrono::milliseconds>(now_).count();
+}
+
+const RedisModel::Value* RedisModel::find(std::string_view key, Time now) const {
+    const auto entry = keys_.find(key);
+    if (entry == keys_.end()) return nullptr;
+    const auto& value = entry->second;
+    const bool expired = value.expiry != Value::never &&
+                         std::chrono::floor<std::chrono::milliseconds>(now).count() > value.expiry;
+    return expired ? nullptr : &value;
+}
+
+RedisModel::Value* RedisModel::live(std::string_view key) {
+    const auto entry = keys_.find(key);
+    if (entry == keys_.end()) return nullptr;
+    if (find(key, now_)) return &entry->second;
+    keys_.erase(entry);  // for good: a clock that is set back does not revive it
+    return nullptr;
+}
+
+RedisReply RedisModel::get(Words words) {
+    const auto* const value = live(words[1]);
+    if (!value) return {};
+    return value->elements > 0 ? wrong_type() : RedisReply::of_bulk(value->text);
+}
+
+RedisReply RedisModel::set(Words words) {
+    bool absent_only = false;
+    std::optional<std::string_view> ttl;
+    for (std::size_t i = 3; i < words.size(); ++i) {
+        if (is(words[i], "nx"))
+            absent_only = true;
+        else if (is(words[i], "px") && i + 1 < words.size())
+            ttl = words[++i];
+        else
+            return syntax_error();
+    }
+    auto expiry = Value::never;
+    if (ttl) {
+        const auto span = integer_in(*ttl);
+        if (!span) return not_an_integer();
+        if (*span <= 0 || *span > std::numeric_limits<std::int64_t>::max() - now_ms())
+            return invalid_expiry("set");
+        expiry = now_ms() + *span;
+    }
+    if (absent_only && live(words[1])) return {};
+    keys_.insert_or_assign(std::string{words[1]}, Value{.text = std::string{words[2]}, .expiry = expiry});
+    return ok();
+}
+
+RedisReply RedisModel::rpush(Words words) {
+    auto* value = live(words[1]);
+    if (value && value->elements == 0) return wrong_type();
+    if (!value) value = &(keys_[std::string{words[1]}] = {});
+    value->elements += words.size() - 2;
+    return RedisReply::of_integer(static_cast<long long>(value->elements));
+}
+
+RedisReply RedisModel::del(Words words) {
+    long long deleted = 0;
+    for (const auto key : words.subspan(1)) {
+        if (!live(key)) continue;
+        keys_.erase(keys_.find(key));
+        ++deleted;
+    }
+    return RedisReply::of_integer(deleted);
+}
+
+RedisReply RedisModel::exists(Words words) {
+    return RedisReply::of_integer(
+        std::ranges::count_if(words.subspan(1), [&](auto key) { return live(key); }));
+}
+
+RedisReply RedisModel::pttl(Words words) {
+    const auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_integer(-2);
+    return RedisReply::of_integer(value->expiry == Value::never ? -1 : value->expiry - now_ms());
+}
+
+RedisReply RedisModel::pexpire(Words words) {
+    const auto ttl = integer_in(words[2]);
+    if (words.size() > 3) return error("Unsupported option " + std::string{words[3]});
+    if (!ttl) return not_an_integer();
+    if (*ttl > std::numeric_limits<std::int64_t>::max() - now_ms()) return invalid_expiry("pexpire");
+    auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_integer(0);
+    if (*ttl > 0)
+        value->expiry = now_ms() + *ttl;
+    else
+        keys_.erase(keys_.find(words[1]));
+    return RedisReply::of_integer(1);
+}
+
+RedisReply RedisModel::flushall(Words words) {
+    if (words.size() > 2 || (words.size() == 2 && !is(words[1], "async") && !is(words[1], "sync")))
+        return syntax_error();
+    keys_.clear();
+    return ok();
+}
+
+RedisReply RedisModel::time(Words) {
+    return RedisReply::of_array({RedisReply::of_bulk(std::to_string(now_.count() / 1'000'000)),
+                                 RedisReply::of_bulk(std::to_string(now_.count() % 1'000'000))});
+}
+
+// ---- Scripts
+
+RedisReply RedisModel::eval(Words words) {
+    return run_script(words[1], words);
+}
+
+RedisReply RedisModel::evalsha(Words words) {
+    if (words[1].size() != 40) return no_such_script();
+    const auto known = scripts_.find(lower(words[1]));
+    return run_script(known == scripts_.end() ? std::string_view{} : known->second, words);
+}
+
+/// Without a text there is no such script.
+RedisReply RedisModel::run_script(std::string_view text, Words words) {
+    const auto keys = integer_in(words[2]);
+    if (!keys) return not_an_integer();
+    if (*keys > static_cast<std::int64_t>(words.size()) - 3)
+        return error("Number of keys can't be greater than number of args");
+    if (*keys < 0) return error("Number of keys can't be negative");
+    if (text.data() == nullptr) return no_such_script();
+    auto& scripts = LuaScripts::of_this_thread();
+    const auto& script = scripts.compile(text);
+    if (!script.error.empty()) return error("Error compiling script (new function): " + script.error);
+    if (!scripts_.contains(script.sha1)) scripts_.emplace(script.sha1, text);
+    const auto count = static_cast<std::size_t>(*keys);
+    return scripts.run(script, words.subspan(3, count), words.subspan(3 + count),
+                       [this](Words called) { return call_from_script(called); });
+}
+
+RedisReply RedisModel::script(Words words) {
+    if (!is(words[1], "load"))
+        return error("unknown subcommand '" + std::string{words[1]} + "'. Try SCRIPT HELP.");
+    if (words.size() != 3) return wrong_arity("script|load");
+    const auto& script = LuaScripts::of_this_thread().compile(words[2]);
+    if (!script.error.empty()) return error("Error compiling script (new function): " + script.error);
+    scripts_.emplace(script.sha1, script.text);
+    return RedisReply::of_bulk(script.sha1);
+}
+
+// ---- What clients ask at first
+
+RedisReply RedisModel::auth(Words words) {
+    if (words.size() > 3) return syntax_error();
+    if (words.size() == 2)
+        return error(
+            "AUTH <password> called without any password configured for the default user. Are you sure your "
+            "configuration is correct?");
+    if (words[1] == "default") return ok();
+    return RedisReply::of_error("WRONGPASS invalid username-password pair or user is disabled.");
+}
+
+RedisReply RedisModel::info(Words words) {
+    const auto asked = [&](std::string_view section) {
+        return words.size() == 1 ||
+               std::ranges::any_of(words.subspan(1), [&](auto it) { return is(it, section); });
+    };
+    std::string text;
+    if (asked("server")) text += "# Server\r\nredis_version:7.0.15\r\nrun_id:" + run_id_ + "\r\n";
+    if (asked("replication"))
+        text += (text.empty() ? "" : "\r\n") + std::string{"# Replication\r\nrole:master\r\n"};
+    return RedisReply::of_bulk(std::move(text));
+}
+
+RedisReply RedisModel::ping(Words words) {
+    if (words.size() > 2) return wrong_arity("ping");
+    return words.size() == 2 ? RedisReply::of_bulk(std::string{words[1]}) : RedisReply::of_status("PONG");
+}
+
+RedisReply RedisModel::select(Words words) {
+    constexpr int databases = 16;
+    const auto index = integer_in(words[1]);
+    if (!index) return not_an_integer();
+    return *index >= 0 && *index < databases ? ok() : error("DB index is out of range");
+}
+
+}  // namespace redlock::support

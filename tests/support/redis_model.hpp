@@ -1,0 +1,93 @@
+// A Redis server in memory, without sockets and without a clock of its own: a command and the time in, the
+// reply out. What it implements it does as Redis 7 does, which redis_model_live_test.cpp compares with a real
+// server. Scripts are run by Lua itself.
+//
+//     RedisModel redis{"run-1"};
+//     redis.execute({"SET", "orders:42", "me", "NX", "PX", "10000"}, now);
+//     const auto snapshot = redis.keys();
+//     redis.restart("run-2", snapshot);
+//
+// Beside GET, SET, DEL, EXISTS, PEXPIRE, PTTL, RPUSH (for values of another type), FLUSHALL, EVAL, EVALSHA,
+// SCRIPT LOAD and TIME it answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database,
+// which every SELECT selects, and no users: a connection has no state.
+#pragma once
+
+#include "support/redis_reply.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::support {
+
+class RedisModel {
+public:
+    using Words = std::span<const std::string_view>;
+    /// Of the server's wall clock, since 1970.
+    using Time = std::chrono::microseconds;
+
+    struct Value {
+        static constexpr std::int64_t never = -1;
+
+        std::string text{};
+        std::size_t elements = 0;     ///< of a list; a string has none
+        std::int64_t expiry = never;  ///< its last millisecond
+    };
+    /// Those that have expired may still be among them.
+    using Keys = std::map<std::string, Value, std::less<>>;
+
+    explicit RedisModel(std::string run_id) : run_id_(std::move(run_id)) {}
+
+    RedisReply execute(Words words, Time now);
+    RedisReply execute(const std::vector<std::string>& words, Time now);
+
+    /// Comes up again with these keys, and knows no script.
+    void restart(std::string run_id, Keys keys);
+
+    const std::string& run_id() const noexcept { return run_id_; }
+    /// To be copied (a snapshot), replaced, or robbed of a key (an eviction).
+    Keys& keys() noexcept { return keys_; }
+    const Keys& keys() const noexcept { return keys_; }
+
+    /// What is there under `key`; null if nothing.
+    const Value* find(std::string_view key, Time now) const;
+
+private:
+    struct Command;
+    static const Command commands[];
+    static const Command* command_of(std::string_view name);
+
+    RedisReply call_from_script(Words words);
+    RedisReply run_script(std::string_view text, Words words);
+    Value* live(std::string_view key);
+    std::int64_t now_ms() const noexcept;
+
+    RedisReply auth(Words words);
+    RedisReply del(Words words);
+    RedisReply eval(Words words);
+    RedisReply evalsha(Words words);
+    RedisReply exists(Words words);
+    RedisReply flushall(Words words);
+    RedisReply get(Words words);
+    RedisReply info(Words words);
+    RedisReply pexpire(Words words);
+    RedisReply ping(Words words);
+    RedisReply pttl(Words words);
+    RedisReply rpush(Words words);
+    RedisReply script(Words words);
+    RedisReply select(Words words);
+    RedisReply set(Words words);
+    RedisReply time(Words words);
+
+    std::string run_id_;
+    Keys keys_{};
+    std::map<std::string, std::string, std::less<>> scripts_{};  // texts by SHA1
+    Time now_{};                                                 // of the command that is executed
+};
+
+}  // namespace redlock::support
