@@ -261,20 +261,26 @@ LuaScripts::LuaScripts() : lua_(luaL_newstate()) {
     environment_ = luaL_ref(lua, LUA_REGISTRYINDEX);
 }
 
+const LuaScripts::Script& LuaScripts::compile(std::string_view text, std::string_view sha1) {
+    const auto known = by_sha1_.find(sha1);
+    return known != by_sha1_.end() ? *known->second : compile(text);
+}
+
 const LuaScripts::Script& LuaScripts::compile(std::string_view text) {
-    if (const auto known = scripts_.find(text); known != scripts_.end()) return *known->second;
-    auto script = std::make_unique<Script>(Script{.sha1 = sha1_of(text), .text = std::string{text}});
+    if (const auto known = by_text_.find(text); known != by_text_.end()) return *known->second;
+    auto& script = scripts_.emplace_back(Script{.sha1 = sha1_of(text), .text = std::string{text}});
     auto* const lua = lua_.get();
     if (luaL_loadbuffer(lua, text.data(), text.size(), chunk) != 0) {
-        script->error = as_line(text_at(lua, -1));
+        script.error = as_line(text_at(lua, -1));
         lua_pop(lua, 1);
     } else {
         lua_rawgeti(lua, LUA_REGISTRYINDEX, environment_);
         lua_setfenv(lua, -2);
-        script->function = luaL_ref(lua, LUA_REGISTRYINDEX);
+        script.function = luaL_ref(lua, LUA_REGISTRYINDEX);
     }
-    const std::string_view key = script->text;
-    return *scripts_.emplace(key, std::move(script)).first->second;
+    by_text_.emplace(script.text, &script);
+    by_sha1_.emplace(script.sha1, &script);
+    return script;
 }
 
 void LuaScripts::set_global(const char* name, Words words) {

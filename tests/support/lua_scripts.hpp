@@ -4,6 +4,7 @@
 
 #include "support/redis_reply.hpp"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,6 +34,8 @@ public:
 
     /// Valid as long as the thread.
     const Script& compile(std::string_view text);
+    /// The same where the SHA1 is known, which is quicker.
+    const Script& compile(std::string_view text, std::string_view sha1);
 
     /// Its result as a reply. `script` has no error. One at a time: no script runs another.
     RedisReply run(const Script& script, Words keys, Words arguments, const Call& call);
@@ -46,9 +49,11 @@ private:
         void operator()(lua_State* lua) const noexcept;
     };
     std::unique_ptr<lua_State, Close> lua_;
-    std::map<std::string_view, std::unique_ptr<Script>> scripts_{};  // by text
-    int environment_ = 0;                                            // the globals that scripts see
-    const Call* call_ = nullptr;                                     // of the script that runs
+    std::deque<Script> scripts_{};
+    std::map<std::string_view, const Script*> by_text_{};
+    std::map<std::string_view, const Script*> by_sha1_{};
+    int environment_ = 0;         // the globals that scripts see
+    const Call* call_ = nullptr;  // of the script that runs
 };
 
 }  // namespace redlock::support

@@ -70,6 +70,10 @@ RedisReply no_such_script() {
     return RedisReply::of_error("NOSCRIPT No matching script. Please use EVAL.");
 }
 
+RedisReply does_not_compile(const LuaScripts::Script& script) {
+    return error("Error compiling script (new function): " + script.error);
+}
+
 RedisReply unknown(RedisModel::Words words) {
     constexpr std::size_t longest = 128;
     std::string arguments;
@@ -259,30 +263,32 @@ RedisReply RedisModel::time(Words) {
 // ---- Scripts
 
 RedisReply RedisModel::eval(Words words) {
-    return run_script(words[1], words);
+    return run_script(words, [&] { return &LuaScripts::of_this_thread().compile(words[1]); });
 }
 
 RedisReply RedisModel::evalsha(Words words) {
     if (words[1].size() != 40) return no_such_script();
-    const auto known = scripts_.find(lower(words[1]));
-    return run_script(known == scripts_.end() ? std::string_view{} : known->second, words);
+    return run_script(words, [&]() -> const LuaScripts::Script* {
+        const auto known = scripts_.find(lower(words[1]));
+        if (known == scripts_.end()) return nullptr;
+        return &LuaScripts::of_this_thread().compile(known->second, known->first);
+    });
 }
 
-/// Without a text there is no such script.
-RedisReply RedisModel::run_script(std::string_view text, Words words) {
+template <class Find>
+RedisReply RedisModel::run_script(Words words, Find find_script) {
     const auto keys = integer_in(words[2]);
     if (!keys) return not_an_integer();
     if (*keys > static_cast<std::int64_t>(words.size()) - 3)
         return error("Number of keys can't be greater than number of args");
     if (*keys < 0) return error("Number of keys can't be negative");
-    if (text.data() == nullptr) return no_such_script();
-    auto& scripts = LuaScripts::of_this_thread();
-    const auto& script = scripts.compile(text);
-    if (!script.error.empty()) return error("Error compiling script (new function): " + script.error);
-    if (!scripts_.contains(script.sha1)) scripts_.emplace(script.sha1, text);
+    const LuaScripts::Script* const script = find_script();
+    if (!script) return no_such_script();
+    if (!script->error.empty()) return does_not_compile(*script);
+    if (!scripts_.contains(script->sha1)) scripts_.emplace(script->sha1, script->text);
     const auto count = static_cast<std::size_t>(*keys);
-    return scripts.run(script, words.subspan(3, count), words.subspan(3 + count),
-                       [this](Words called) { return call_from_script(called); });
+    return LuaScripts::of_this_thread().run(*script, words.subspan(3, count), words.subspan(3 + count),
+                                            [this](Words called) { return call_from_script(called); });
 }
 
 RedisReply RedisModel::script(Words words) {
@@ -290,7 +296,7 @@ RedisReply RedisModel::script(Words words) {
         return error("unknown subcommand '" + std::string{words[1]} + "'. Try SCRIPT HELP.");
     if (words.size() != 3) return wrong_arity("script|load");
     const auto& script = LuaScripts::of_this_thread().compile(words[2]);
-    if (!script.error.empty()) return error("Error compiling script (new function): " + script.error);
+    if (!script.error.empty()) return does_not_compile(script);
     scripts_.emplace(script.sha1, script.text);
     return RedisReply::of_bulk(script.sha1);
 }

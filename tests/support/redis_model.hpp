@@ -63,7 +63,8 @@ private:
     static const Command* command_of(std::string_view name);
 
     RedisReply call_from_script(Words words);
-    RedisReply run_script(std::string_view text, Words words);
+    template <class Find>
+    RedisReply run_script(Words words, Find find_script);
     Value* live(std::string_view key);
     std::int64_t now_ms() const noexcept;
 
