@@ -33,7 +33,11 @@ using Words = std::vector<std::string>;
 /// A real server and the model, at the same time.
 class Both {
 public:
-    Both() { set_clock(1'760'000'000s + 123'456us); }
+    Both() {
+        set_clock(1'760'000'000s + 123'456us);
+        // Else a key may go, or not, while the clock is ahead for a moment.
+        EXPECT_EQ(connection_.ask({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}), "OK");
+    }
 
     RedisModel::Time now() const { return now_; }
     void set_clock(RedisModel::Time now) {
@@ -214,7 +218,7 @@ TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
     for (const auto* const script : wire::scripts)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));
     RandomCommands random{GetParam()};
-    for (int i = 0; i < 4'000; ++i) {
+    for (int i = 0; i < 2'500; ++i) {
         if (random.chance(30)) both.pass(random.step());
         const auto words = random.chance(60) ? random.script(both.now()) : random.plain(both.now());
         ASSERT_TRUE(both.agree(words)) << "REDLOCK_SEED=" << GetParam() << ", command " << i;

@@ -144,7 +144,7 @@ void write_out_number(lua_State* lua, int index) {
         push_text(lua, std::to_string(whole));
     } else {
         std::array<char, 40> digits{};
-        std::snprintf(digits.data(), digits.size(), "%.17g", number);
+        (void)std::snprintf(digits.data(), digits.size(), "%.17g", number);
         push_text(lua, digits.data());
     }
     lua_replace(lua, index);

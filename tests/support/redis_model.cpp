@@ -90,8 +90,8 @@ RedisReply unknown(RedisModel::Words words) {
 
 struct RedisModel::Command {
     std::string_view name;
-    int arity;  // number of words; negative: that many at least
     RedisReply (RedisModel::*execute)(Words);
+    int arity;  // number of words; negative: that many at least
     bool in_scripts = true;
 
     bool takes(std::size_t words) const noexcept {
@@ -100,30 +100,28 @@ struct RedisModel::Command {
     }
 };
 
-const RedisModel::Command RedisModel::commands[] = {
-    // NOLINT(*-avoid-c-arrays): of a type private here
-    {"evalsha", -3, &RedisModel::evalsha, false},
-    {"get", 2, &RedisModel::get},
-    {"set", -3, &RedisModel::set},
-    {"exists", -2, &RedisModel::exists},
-    {"pttl", 2, &RedisModel::pttl},
-    {"time", 1, &RedisModel::time},
-    {"del", -2, &RedisModel::del},
-    {"pexpire", -3, &RedisModel::pexpire},
-    {"eval", -3, &RedisModel::eval, false},
-    {"auth", -2, &RedisModel::auth, false},
-    {"flushall", -1, &RedisModel::flushall},
-    {"info", -1, &RedisModel::info},
-    {"ping", -1, &RedisModel::ping},
-    {"rpush", -3, &RedisModel::rpush},
-    {"script", -2, &RedisModel::script, false},
-    {"select", 2, &RedisModel::select},
-};
-
 const RedisModel::Command* RedisModel::command_of(std::string_view name) {
+    static constexpr std::array commands{
+        Command{"evalsha", &RedisModel::evalsha, -3, false},
+        Command{"get", &RedisModel::get, 2},
+        Command{"set", &RedisModel::set, -3},
+        Command{"exists", &RedisModel::exists, -2},
+        Command{"pttl", &RedisModel::pttl, 2},
+        Command{"time", &RedisModel::time, 1},
+        Command{"del", &RedisModel::del, -2},
+        Command{"pexpire", &RedisModel::pexpire, -3},
+        Command{"eval", &RedisModel::eval, -3, false},
+        Command{"auth", &RedisModel::auth, -2, false},
+        Command{"flushall", &RedisModel::flushall, -1},
+        Command{"info", &RedisModel::info, -1},
+        Command{"ping", &RedisModel::ping, -1},
+        Command{"rpush", &RedisModel::rpush, -3},
+        Command{"script", &RedisModel::script, -2, false},
+        Command{"select", &RedisModel::select, 2},
+    };
     const auto* const command =
         std::ranges::find_if(commands, [&](const Command& it) { return is(name, it.name); });
-    return command == std::end(commands) ? nullptr : command;
+    return command == commands.end() ? nullptr : command;
 }
 
 RedisReply RedisModel::execute(Words words, Time now) {

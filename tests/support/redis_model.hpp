@@ -59,7 +59,6 @@ public:
 
 private:
     struct Command;
-    static const Command commands[];
     static const Command* command_of(std::string_view name);
 
     RedisReply call_from_script(Words words);
