@@ -98,6 +98,9 @@ echo "a stranger, by pkg-config"
 sh "$here/pkg_config.sh" "$build/root/$libdir" "$build" "$compiler" ""
 readelf --dynamic "$build/stranger_pc" | grep -F "[$soname]" >/dev/null || fault "it was not linked with $soname"
 
+echo "a stranger whose symbols are hidden"
+sh "$here/pkg_config.sh" "$build/root/$libdir" "$build" "$compiler" "-O2 -fvisibility=hidden -fvisibility-inlines-hidden"
+
 echo "a stranger, with the static library"
 told=$(PKG_CONFIG_PATH=$build/root/$libdir/pkgconfig pkg-config --static --cflags --libs redlock)
 # shellcheck disable=SC2046,SC2086  # words
