@@ -3,6 +3,13 @@
 #include "live_world.hpp"
 #include "monitor.hpp"
 
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <thread>
 
 namespace redlock::test {
@@ -117,6 +124,40 @@ TEST_F(Fork, EveryGenerationHoldsItsOwn) {
     EXPECT_EQ(child.hear(), "worked");
     EXPECT_EQ(child.hear(), "released");
     EXPECT_TRUE(lock.valid());
+}
+
+/// Forks without telling the C library, whose handlers then do not run: as container runtimes do, and with
+/// namespaces of its own if `flags` say so.
+template <class Body>
+int status_of_clone(unsigned long flags, Body body) {
+    const auto child = ::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    if (child == 0) ::_exit(body());
+    if (child < 0) return -errno;
+    int status = 0;
+    while (::waitpid(static_cast<pid_t>(child), &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// D10. A raw clone() runs no handlers of pthread_atfork().
+TEST_F(Fork, AChildOfARawCloneDoesNotOwnTheLockOfItsParent) {
+    EXPECT_EQ(status_of_clone(0, [&] { return lock.valid() || !lock.owner().empty() ? 1 : 0; }), 0);
+    EXPECT_TRUE(lock.valid());
+}
+
+// D10. The first process of a container forks the first of another: both have the process id 1.
+TEST_F(Fork, AChildWithTheSameProcessIdDoesNotOwnTheLockOfItsParent) {
+    const auto status = status_of_clone(CLONE_NEWPID, [&] {
+        auto mine = world.lock("the parent's", {.ttl = 1min});
+        if (::getpid() != 1 || !mine.acquire()) return 2;
+        const auto child = status_of_clone(CLONE_NEWPID, [&] {
+            if (::getpid() != 1) return 3;
+            return mine.valid() || mine.release().error() != Errc::not_held ? 1 : 0;
+        });
+        return mine.release() ? child : 4;
+    });
+    if (status == -EPERM) GTEST_SKIP() << "making a pid namespace takes the rights of root";
+    EXPECT_EQ(status, 0);
 }
 
 // D10. A child of fork() has the object, but not the thread: it gets one when it needs one, and leaves the
