@@ -166,15 +166,18 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Pauses for a random time (S20), or for what leaves room for one more attempt before the deadline (rule
-/// A8). False: there is no such room, and nothing was waited for.
+/// Pauses for a random time (S20), cut where the deadline would leave no room for an attempt after it (rule
+/// A8): one that takes twice as long as the last, but that one may have waited for nodes that are well again,
+/// so no more than half of what is left. Answers whether it was cut: then the next attempt is the last.
 inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const Patience& patience,
                   Clock::duration last_attempt_took) {
     const auto now = clock.now();
-    const auto room = patience.deadline - now - 2 * last_attempt_took;
-    if (room <= Clock::duration::zero()) return false;
-    clock.sleep_until(now + std::min(room, random_pause(retry.delay, entropy)), patience.stop);
-    return true;
+    const auto left = patience.deadline - now;
+    const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
+    const auto room = left - std::min(attempt, left / 2);
+    const auto wanted = random_pause(retry.delay, entropy);
+    clock.sleep_until(now + std::min(room, wanted), patience.stop);
+    return wanted > room;
 }
 
 /// Attempts until one succeeds, none can, or the patience is at its end. Each has an owner of its own (rule
@@ -184,6 +187,7 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
     const RoundLimits limits{.deadline = patience.deadline, .stop = patience.stop};
     Result last{Errc::deadline};
     int counted = 0;
+    bool last_attempt = false;
     for (int attempts = 1;; ++attempts) {
         const auto start = clock.now();
         if (patience.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
@@ -195,8 +199,9 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
         last = std::move(result);
 
         counted += patience.outlasts_holders && last.error() == Errc::held_by_other ? 0 : 1;
-        if (last || counted >= patience.attempts || !worth_retrying(last)) return last;
-        if (!pause(clock, entropy, retry, patience, clock.now() - start)) return last;
+        if (last || counted >= patience.attempts || last_attempt || !worth_retrying(last)) return last;
+        if (clock.now() >= patience.deadline) return last;
+        last_attempt = pause(clock, entropy, retry, patience, clock.now() - start);
     }
 }
 

@@ -80,6 +80,28 @@ TEST(ADeadline, ReportsTheLastCompleteAttempt) {
     EXPECT_EQ(result.attempts(), 1);
 }
 
+// A8. How long an attempt took while nodes hung says nothing of the next one.
+TEST(ADeadline, IsTriedUntilAfterAnAttemptThatHung) {
+    World world{3, 300ms};
+    world.silence(0, 1);
+    world.after(1s, [&] { world.heal(0, 1); });
+    const auto took = time_taken(world, [&] { EXPECT_THAT(world.lock().acquire_for(2s), Succeeds()); });
+    EXPECT_GE(took, 1s);
+}
+
+// A8. There is an attempt shortly before it, however long the pauses are.
+TEST(ADeadline, HasAnAttemptNearItsEnd) {
+    for (const auto delay : {50ms, 200ms, 1000ms, 60'000ms}) {
+        World world;
+        for (const std::size_t node : {0U, 1U, 2U, 3U, 4U}) world.slow(node, 1ms);
+        world.occupy(1970ms, 0, 1, 2, 3, 4);
+        auto lock = world.lock({.retry = {.delay = delay}});
+        const auto start = world.clock.now();
+        EXPECT_THAT(lock.acquire_for(2s), Succeeds()) << text(delay);
+        EXPECT_LE(world.clock.now() - start, 2s);
+    }
+}
+
 // A8, A9. One that has passed is answered without I/O.
 TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
     World world;
