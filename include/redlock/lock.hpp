@@ -54,7 +54,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <stop_token>
@@ -69,33 +68,23 @@ namespace redlock {
 
 class Lock {
 public:
-    /// A claim on `resource`, which is used as the Redis key as it is (any bytes, 1 to 512 MiB). No I/O.
-    /// Throws std::invalid_argument naming the field that cannot work. `nodes`, `clock` and `entropy` must
-    /// outlive it.
-    Lock(Nodes& nodes, std::string resource, LockOptions options = {}, Clock& clock = boot_clock(),
+    /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, 1 to 512 MiB), or on
+    /// several as one lock, {"a", "b"}: all of them or none, with one owner and one validity. Their order
+    /// does not matter, and what is named twice is locked once, so that locks that overlap exclude one
+    /// another and cannot deadlock. No I/O. Throws std::invalid_argument naming the field that cannot work.
+    /// `nodes`, `clock` and `entropy` must outlive it.
+    Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy())
-        : Lock(nodes, one(std::move(resource)), std::move(options), clock, entropy) {}
-
-    /// A claim on several resources as one lock: all of them or none, with one owner and one validity. The
-    /// order does not matter, and what is named twice is locked once, so that locks that overlap exclude one
-    /// another and cannot deadlock.
-    Lock(Nodes& nodes, std::vector<std::string> resources, LockOptions options = {},
-         Clock& clock = boot_clock(), Entropy& entropy = os_entropy())
         : nodes_(&nodes),
           clock_(&clock),
           entropy_(&entropy),
-          resources_(detail::checked_resources(std::move(resources))),
+          resources_(detail::checked_resources(std::move(resources).take())),
           options_(std::move(options)) {
         check(options_, nodes.node_timeout(), nodes.quarantine());
         if (options_.watchdog && &options_.watchdog->clock() != &clock)
             detail::refuse("LockOptions::watchdog", "made for another clock", "go by the clock of the lock");
         watch_ = new_watch();
     }
-
-    Lock(Nodes& nodes, std::initializer_list<std::string_view> resources, LockOptions options = {},
-         Clock& clock = boot_clock(), Entropy& entropy = os_entropy())
-        : Lock(nodes, std::vector<std::string>(resources.begin(), resources.end()), std::move(options), clock,
-               entropy) {}
 
     /// Releases what is held, and swallows whatever happens meanwhile (rule B2). Blocks as release() does.
     ~Lock() { let_go(); }
@@ -263,12 +252,6 @@ public:
     void unlock() noexcept { let_go(); }
 
 private:
-    static std::vector<std::string> one(std::string resource) {
-        std::vector<std::string> result;
-        result.push_back(std::move(resource));
-        return result;
-    }
-
     template <class TheirClock>
     auto now_of() const {
         if constexpr (std::is_same_v<TheirClock, Clock>)

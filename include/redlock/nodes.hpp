@@ -94,7 +94,7 @@ enum class Vote : std::uint8_t { unknown, granted, refused };
 
 /// What happened on one node in one round.
 struct NodeReport {
-    std::string_view name;                    ///< as configured, without secrets; lives as long as the Result
+    std::string_view name;                    ///< as configured, without secrets; lives as long as the Nodes
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
     std::uint64_t count = 0;                  ///< what came with the grant of a set_and_count

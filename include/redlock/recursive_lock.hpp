@@ -30,10 +30,10 @@ namespace redlock {
 
 class RecursiveLock {
 public:
-    /// As Lock: the nodes, the resource or resources, the options, and whatever else a Lock is made of.
-    template <class... Arguments>
-    explicit RecursiveLock(Nodes& nodes, Arguments&&... arguments)
-        : lock_(nodes, std::forward<Arguments>(arguments)...) {}
+    /// As Lock.
+    RecursiveLock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
+                  Entropy& entropy = os_entropy())
+        : lock_(nodes, std::move(resources), std::move(options), clock, entropy) {}
     RecursiveLock(const RecursiveLock&) = delete;
     RecursiveLock& operator=(const RecursiveLock&) = delete;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -27,8 +28,13 @@ public:
     /// memory).
     std::error_code error() const noexcept { return error_; }
 
-    /// What each node said in the last round, in the order configured; empty if there was no round.
-    std::span<const NodeReport> nodes() const noexcept { return tally_.reports(); }
+    /// What each node said in the last round, in the order configured; empty if there was no round. Of a
+    /// Result that is about to go, a copy: `for (auto& node : lock.acquire().nodes())` has what it looks at.
+    std::span<const NodeReport> nodes() const& noexcept { return tally_.reports(); }
+    std::vector<NodeReport> nodes() && {
+        const auto reports = tally_.reports();
+        return {reports.begin(), reports.end()};
+    }
 
     /// How many attempts were made; 0 if there was no round.
     int attempts() const noexcept { return attempts_; }

@@ -1,14 +1,64 @@
 // The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
 #include "world.hpp"
 
+#include <redlock/recursive_lock.hpp>
 #include <redlock/watchlist.hpp>
 
+#include <concepts>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace redlock::test {
 namespace {
+
+// ---- What a Lock is made of.
+
+template <class L>
+concept TakesDoubleBraces = requires(Nodes& nodes) {
+    L{nodes, {{"a", "b"}}};
+};
+static_assert(!TakesDoubleBraces<Lock>, "elsewhere they are one string, of what lies between the two");
+static_assert(!TakesDoubleBraces<RecursiveLock>);
+static_assert(!std::constructible_from<Lock, Nodes&, int>);
+
+template <class L>
+struct MakingA : testing::Test {};
+using Locks = testing::Types<Lock, RecursiveLock>;
+TYPED_TEST_SUITE(MakingA, Locks);
+
+TYPED_TEST(MakingA, LockTakesANameOfAnyKind) {
+    World world;
+    const std::string name = "a";
+    const std::string_view view = name;
+    std::string moved = "a";
+    const std::filesystem::path path = "a";
+    EXPECT_EQ((TypeParam{world, "a"}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, name}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, std::move(moved)}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, view}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, view.data()}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, path}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, "a", {.ttl = 10s}}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, view, {.ttl = 10s}, world.clock, world.entropy}).resource(), "a");
+}
+
+TYPED_TEST(MakingA, LockTakesSeveralNames) {
+    World world;
+    const std::string name = "a";
+    const std::vector<std::string> names{"b", "a"};
+    EXPECT_EQ((TypeParam{world, {"b", "a"}}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, {"b", name, std::string_view{"c"}}, {.ttl = 10s}}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, names}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, std::vector<std::string>{"b", "a"}, {.ttl = 10s}}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, {name, name}}).resource(), "a");
+    EXPECT_EQ((TypeParam{world, {name}}).resource(), "a");
+}
 
 static_assert(!std::is_copy_constructible_v<Lock> && !std::is_copy_assignable_v<Lock>);
 static_assert(std::is_nothrow_move_constructible_v<Lock> && std::is_nothrow_move_assignable_v<Lock>);

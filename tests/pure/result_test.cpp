@@ -1,6 +1,7 @@
 // Rule A12: the answer of a verb, and its one line for a log.
 #include "world.hpp"
 
+#include <concepts>
 #include <memory>
 #include <type_traits>
 
@@ -9,6 +10,16 @@ namespace {
 
 static_assert(!std::is_convertible_v<Result, bool>, "explicit, or it would add and compare as a number");
 static_assert(std::is_copy_constructible_v<Result> && std::is_nothrow_move_constructible_v<Result>);
+
+// A range-for keeps what nodes() returns, but not the Result it comes from.
+TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
+    static_assert(std::same_as<decltype(std::declval<Result>().nodes()), std::vector<NodeReport>>);
+    static_assert(std::same_as<decltype(std::declval<Result&>().nodes()), std::span<const NodeReport>>);
+    World world{3};
+    std::size_t granted = 0;
+    for (const auto& node : world.lock().acquire().nodes()) granted += node.vote == Vote::granted ? 1 : 0;
+    EXPECT_EQ(granted, 3U);
+}
 
 // The example of api.md.
 TEST(AResult, NamesTheNodesThatMattered) {
