@@ -10,4 +10,8 @@ namespace redlock {
 /// parent. Costs no system call.
 std::int64_t this_process() noexcept;
 
+/// A number that this thread has and no other thread of this process ever had or will have: not the thread's
+/// id, which goes to a later thread. Never 0.
+std::uint64_t this_thread() noexcept;
+
 }  // namespace redlock

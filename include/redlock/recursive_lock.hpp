@@ -11,19 +11,21 @@
 // proof that the caller holds it is the better design.
 //
 // What belongs to a thread here is the holding, not the object: it may be shared, and while one thread holds
-// it every verb of another is refused with std::errc::operation_not_permitted.
+// it every verb of another is refused with std::errc::operation_not_permitted, also when that thread has ended
+// without releasing it.
 #pragma once
 
 #include <redlock/error.hpp>
 #include <redlock/lock.hpp>
+#include <redlock/process.hpp>
 #include <redlock/result.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace redlock {
@@ -76,7 +78,7 @@ public:
         if (!is_mine()) return not_mine();
         if (--level_ > 0) return inner();
         auto result = lock_.release();
-        holder_.store({});
+        holder_.store(no_thread);
         return result;
     }
 
@@ -105,10 +107,12 @@ public:
     void unlock() noexcept { (void)release(); }
 
 private:
-    bool is_mine() const noexcept { return holder_.load() == std::this_thread::get_id(); }
+    static constexpr std::uint64_t no_thread = 0;
+
+    bool is_mine() const noexcept { return holder_.load() == this_thread(); }
 
     Result not_mine() const noexcept {
-        const bool held = holder_.load() != std::thread::id{};
+        const bool held = holder_.load() != no_thread;
         return held ? Result{std::make_error_code(std::errc::operation_not_permitted)}
                     : Result{Errc::not_held};
     }
@@ -126,8 +130,8 @@ private:
             if (result) ++level_;
             return result;
         }
-        auto nobody = std::thread::id{};
-        if (!holder_.compare_exchange_strong(nobody, std::this_thread::get_id())) return not_mine();
+        auto free = no_thread;
+        if (!holder_.compare_exchange_strong(free, this_thread())) return not_mine();
         Claim claim{*this};
         auto result = acquire();
         if (result) claim.keep();
@@ -139,7 +143,7 @@ private:
     public:
         explicit Claim(RecursiveLock& lock) : lock_(&lock) {}
         ~Claim() {
-            if (lock_) lock_->holder_.store({});
+            if (lock_) lock_->holder_.store(no_thread);
         }
         Claim(const Claim&) = delete;
         Claim& operator=(const Claim&) = delete;
@@ -149,7 +153,7 @@ private:
         RecursiveLock* lock_;
     };
 
-    std::atomic<std::thread::id> holder_{};  // who holds it, or is about to
+    std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds it, or is about to
     Lock lock_;                              // touched by the holder alone
     int level_ = 0;                          // so is this
 };

@@ -55,4 +55,10 @@ std::int64_t this_process() noexcept {
     return mark.compare_exchange_strong(number, next) ? next : number;
 }
 
+std::uint64_t this_thread() noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    thread_local const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return number;
+}
+
 }  // namespace redlock

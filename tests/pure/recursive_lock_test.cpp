@@ -78,6 +78,22 @@ TEST_F(Recursive, RefusesOtherThreads) {
               std::error_code{});
 }
 
+// The C++ library gives the id of a thread that has ended to a later one.
+TEST_F(Recursive, IsNotHandedToALaterThreadWithTheSameId) {
+    std::thread::id first;
+    std::thread{[&] {
+        first = std::this_thread::get_id();
+        EXPECT_THAT(lock.acquire(), Succeeds());
+    }}.join();
+    bool same_id = false;
+    for (int i = 0; i < 100 && !same_id; ++i)
+        std::thread{[&] {
+            same_id = std::this_thread::get_id() == first;
+            EXPECT_THAT(lock.acquire(), FailsWith(std::make_error_code(std::errc::operation_not_permitted)));
+        }}.join();
+    if (!same_id) GTEST_SKIP() << "no thread had the id of the first";
+}
+
 // One that could not be had is free for other threads.
 TEST_F(Recursive, IsNobodysAfterAFailure) {
     world.occupy(1min, 0, 1, 2);
