@@ -229,12 +229,14 @@ inline Request extending(const Claim& claim, const Lease& lease) {
 }
 
 /// What the round of an extension has come to. Its confirmation counts only if it came within the old
-/// validity, for in between another may have held it; on failure the old instant stands (rule C2).
+/// validity, for in between another may have held it. On failure the old instant stands, unless a majority
+/// has lost our key: then the lease ends here (rule C2).
 inline Result settle_extension(Ballot&& round, const RoundLimits& limits, Lease& lease) {
     auto error = verdict(round, limits);
-    if (!lease.valid_at(round.ended) || is_lost(round.tally, lease))
+    if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
         error = Errc::lost;
-    else if (error == Errc::held_by_other)
+        lease.valid_until = std::min(lease.valid_until, round.ended);
+    } else if (error == Errc::held_by_other)
         error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
     else if (!error)
         lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);

@@ -88,7 +88,9 @@ Result CheckedLock::extend(milliseconds ttl) {
     if (!result) {
         referee_.expect(after <= before, Rule::validity_is_kept, client_.name() + " failed to extend");
         const bool still = client_.process().now() < before;
-        if (was_valid && still) referee_.expect(after == before, Rule::validity_is_kept, client_.name());
+        const bool kept = result.error() != Errc::lost;
+        if (was_valid && still && kept)
+            referee_.expect(after == before, Rule::validity_is_kept, client_.name());
         return result;
     }
     referee_.extended();
