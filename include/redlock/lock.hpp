@@ -81,6 +81,9 @@ public:
           resources_(detail::checked_resources(std::move(resources).take())),
           options_(std::move(options)) {
         check(options_, nodes.node_timeout(), nodes.quarantine());
+        if (auto* const required = nodes.required_clock(); required && required != &clock)
+            detail::refuse("clock", "another than that of the nodes",
+                           "be the same: deadlines are instants of it");
         if (options_.watchdog && &options_.watchdog->clock() != &clock)
             detail::refuse("LockOptions::watchdog", "made for another clock", "go by the clock of the lock");
         watch_ = new_watch();

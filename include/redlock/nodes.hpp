@@ -169,6 +169,10 @@ public:
     /// How long a node that has lost its data has no vote; no ttl may exceed it. Zero: it votes at once.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
+    /// The clock that deadlines of rounds are instants of, where it cannot be any: that of a Lock must be the
+    /// same. Null: any clock will do.
+    virtual Clock* required_clock() const noexcept { return nullptr; }
+
     /// One round: every request to its nodes, the votes on it into the blank tally of the same index. A fault
     /// of a node is its unknown vote, never an exception (rule A3). Nodes that nothing was sent to keep their
     /// blank report. May stop asking, or stop waiting, once the votes decide; returns by `limits.deadline`.

@@ -63,6 +63,9 @@ public:
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
     ~RedisNodes() override;
 
+    /// boot_clock().
+    Clock* required_clock() const noexcept override;
+
     /// Several requests are pipelined: to each node they go one behind the other, over one connection, in one
     /// budget.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;

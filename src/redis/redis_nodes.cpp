@@ -122,6 +122,10 @@ RedisNodes::~RedisNodes() {
         impl->close_in_child();
 }
 
+Clock* RedisNodes::required_clock() const noexcept {
+    return &boot_clock();
+}
+
 void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     own().group().ask(requests, limits, tallies);
 }

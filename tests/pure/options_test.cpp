@@ -1,6 +1,8 @@
 // What a Lock refuses before any I/O, and that the message names the field.
 #include "world.hpp"
 
+#include <redlock/redis_nodes.hpp>
+
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -150,6 +152,28 @@ TEST(AResource, IsComparedWhole) {
     auto one = world.lock("a\0b"s), other = world.lock("a\0c"s);
     EXPECT_THAT(one.acquire(), Succeeds());
     EXPECT_THAT(other.acquire(), Succeeds());
+}
+
+/// Nodes whose deadlines are instants of one clock.
+class NodesOfAClock : public ScriptedNodes {
+public:
+    NodesOfAClock(ManualClock& clock, Diary& diary) : ScriptedNodes(3, 50ms, clock, diary), clock_(&clock) {}
+    Clock* required_clock() const noexcept override { return clock_; }
+
+private:
+    Clock* clock_;
+};
+
+// With another clock each round would end before it began, or never.
+TEST(AClock, IsRefusedWhereTheNodesGoByAnother) {
+    World world;
+    World other;
+    NodesOfAClock nodes{world.clock, world.diary};
+    RedisNodes redis{"10.0.0.1"};
+    EXPECT_EQ(refusal([&] { (void)Lock{nodes, "a", {}, world.clock}; }), "");
+    EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {}, other.clock}; }), HasSubstr("clock is another"));
+    EXPECT_EQ(refusal([&] { (void)Lock{redis, "a"}; }), "");
+    EXPECT_THAT(refusal([&] { (void)Lock{redis, "a", {}, other.clock}; }), HasSubstr("clock is another"));
 }
 
 }  // namespace
