@@ -11,8 +11,8 @@
 // proof that the caller holds it is the better design.
 //
 // What belongs to a thread here is the holding, not the object: it may be shared, and while one thread holds
-// it every verb of another is refused with std::errc::operation_not_permitted, also when that thread has ended
-// without releasing it.
+// it every verb of another is refused with std::errc::operation_not_permitted, also when that thread has
+// ended without releasing it.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -154,8 +154,8 @@ private:
     };
 
     std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds it, or is about to
-    Lock lock_;                              // touched by the holder alone
-    int level_ = 0;                          // so is this
+    Lock lock_;                                     // touched by the holder alone
+    int level_ = 0;                                 // so is this
 };
 
 }  // namespace redlock

@@ -6,7 +6,7 @@
 #include "support/redis_server.hpp"
 #include "support/temporary_directory.hpp"
 
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

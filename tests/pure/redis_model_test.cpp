@@ -2,7 +2,7 @@
 #include "support/redis_model.hpp"
 #include "support/command_reader.hpp"
 
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The scripts of src/scripts.hpp, run by Lua on a Redis in memory.
 #include "support/redis_model.hpp"
 
-#include "scripts.hpp"
+#include "redis/scripts.hpp"
 
 #include <gtest/gtest.h>
 

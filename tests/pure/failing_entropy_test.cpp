@@ -1,0 +1,60 @@
+// Rule A6: what becomes of a generator that fails. This program has a getentropy() of its own in place of the
+// system's, which fails when it is told to.
+#include "world.hpp"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+
+namespace {
+
+int failure = 0;  // the errno of the next calls; 0: none
+
+}  // namespace
+
+extern "C" int getentropy(void* bytes, std::size_t size) noexcept {
+    if (failure != 0) {
+        errno = failure;
+        return -1;
+    }
+    return ::getrandom(bytes, size, 0) == static_cast<ssize_t>(size) ? 0 : -1;
+}
+
+namespace redlock::test {
+namespace {
+
+struct FailingEntropy : testing::Test {
+    void SetUp() override { failure = ENOSYS; }
+    void TearDown() override { failure = 0; }
+};
+
+// A6. "Never a weaker value."
+TEST_F(FailingEntropy, IsAnErrorWithTheSystemsCode) {
+    std::array<std::byte, 20> bytes{};
+    EXPECT_EQ(os_entropy().fill(bytes), std::make_error_code(std::errc::function_not_supported));
+    Owner owner;
+    EXPECT_EQ(owner.draw(os_entropy()), std::make_error_code(std::errc::function_not_supported));
+    EXPECT_TRUE(owner.empty());
+}
+
+TEST_F(FailingEntropy, FailsAnAcquireWithoutIo) {
+    World world;
+    Lock lock{world, the_resource, {}, world.clock};
+    const auto result = lock.acquire();
+    EXPECT_EQ(result.error(), std::make_error_code(std::errc::function_not_supported));
+    EXPECT_EQ(result.attempts(), 0);
+    EXPECT_THAT(world.story(), IsEmpty());
+    failure = 0;
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// More than the 256 bytes that one call may ask for.
+TEST(OsEntropy, FillsAnyNumberOfBytes) {
+    std::array<std::byte, 1000> bytes{};
+    EXPECT_FALSE(os_entropy().fill(bytes));
+    EXPECT_TRUE(std::any_of(bytes.end() - 100, bytes.end(), [](std::byte it) { return it != std::byte{0}; }));
+}
+
+}  // namespace
+}  // namespace redlock::test
