@@ -35,14 +35,15 @@ struct Request {
     std::size_t threads = 1;
     std::string prefix = "redlock:bench";
 
-    void add_to(CLI::App& app) {
-        add_span(app, "--seconds", seconds, "How long each kind of round is measured (5s)");
-        app.add_option("--threads", threads, "How many acquire at the same time (1)")
-            ->check(CLI::Range(1, 1000));
-        app.add_option("--resource", prefix, "What the names of the resources begin with (redlock:bench)")
-            ->type_name("PREFIX");
-        lease.add_to(app);
-        nodes.add_to(app);
+    void add_to(Arguments& arguments) {
+        arguments.span("--seconds", seconds, "How long each kind of round is measured (5s)");
+        arguments.number(
+            "--threads", [this](int number) { threads = static_cast<std::size_t>(number); }, 1, 1000,
+            "How many acquire at the same time (1)");
+        arguments.text("--resource", prefix, "What the names of the resources begin with (redlock:bench)",
+                       "PREFIX");
+        lease.add_to(arguments);
+        nodes.add_to(arguments);
     }
 };
 
@@ -143,11 +144,10 @@ int bench(const Request& request) {
 
 }  // namespace
 
-Subcommand add_bench(CLI::App& app) {
-    auto* const subcommand = app.add_subcommand("bench", "Measure how fast locks are on these nodes");
+void add_bench(CommandLine& line) {
     auto request = std::make_shared<Request>();
-    request->add_to(*subcommand);
-    return {subcommand, [request] { return bench(*request); }};
+    request->add_to(line.add("bench", "Measure how fast locks are on these nodes",
+                             [request] { return bench(*request); }));
 }
 
 }  // namespace redlock::tool

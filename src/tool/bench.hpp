@@ -4,10 +4,10 @@
 // ends it early, and what was measured is printed. Exit status: 0; 69 if nothing could be acquired.
 #pragma once
 
-#include "subcommand.hpp"
+#include "arguments.hpp"
 
 namespace redlock::tool {
 
-Subcommand add_bench(CLI::App& app);
+void add_bench(CommandLine& line);
 
 }  // namespace redlock::tool

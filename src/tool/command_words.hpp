@@ -2,7 +2,7 @@
 // command's.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "arguments.hpp"
 
 #include <string>
 #include <vector>
@@ -10,8 +10,9 @@
 namespace redlock::tool {
 
 /// Takes the command off the end of `words`: all that stands behind RESOURCE, which is the first word that is
-/// neither an option of `app` nor its value. What looks like our options in there is the command's own. A
+/// neither an option of `arguments` nor its value. What looks like our options in there is the command's own.
+/// A
 /// "--" in between is dropped.
-std::vector<std::string> take_command(const CLI::App& app, std::vector<std::string>& words);
+std::vector<std::string> take_command(const Arguments& arguments, std::vector<std::string>& words);
 
 }  // namespace redlock::tool

@@ -12,9 +12,12 @@
 #include <vector>
 
 namespace redlock::tool {
-namespace {
 
-using nlohmann::ordered_json;
+const char* heading_of(Severity severity) noexcept {
+    return severity == Severity::hint ? "hint" : verdict_name(severity);
+}
+
+namespace {
 
 constexpr auto* unknown = "?";
 
@@ -89,10 +92,6 @@ std::string names_of(const Shared& shared, std::span<const NodeFacts> nodes) {
     return names;
 }
 
-const char* heading_of(Severity severity) {
-    return severity == Severity::hint ? "hint" : verdict_name(severity);
-}
-
 void print(std::ostream& out, const Finding& finding, const std::string& where) {
     out << '\n' << heading_of(finding.severity) << ": " << where << ": " << finding.what << '\n';
     out << "    why: " << finding.why << '\n';
@@ -110,55 +109,6 @@ void print_quarantines(std::ostream& out, std::span<const NodeFacts> nodes) {
     }
 }
 
-ordered_json json_of(const Finding& finding) {
-    return {{"severity", heading_of(finding.severity)},
-            {"subject", finding.subject},
-            {"what", finding.what},
-            {"why", finding.why},
-            {"remedy", finding.remedy}};
-}
-
-ordered_json json_of(const Findings& findings) {
-    auto json = ordered_json::array();
-    for (const auto& finding : findings) json.push_back(json_of(finding));
-    return json;
-}
-
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
-ordered_json or_null(const std::string& text) {
-    return text.empty() ? ordered_json(nullptr) : ordered_json(text);
-}
-
-ordered_json milliseconds_of(const std::optional<std::chrono::nanoseconds>& span) {
-    if (!span) return nullptr;
-    return std::chrono::duration<double, std::milli>{*span}.count();
-}
-
-ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
-    const auto& info = node.info;
-    ordered_json json{{"name", node.name},
-                      {"verdict", verdict_name(diagnosis.verdict())},
-                      {"has_vote", diagnosis.has_vote()},
-                      {"round_trip_ms", milliseconds_of(node.round_trip)},
-                      {"server", or_null(info.make)},
-                      {"version", or_null(info.version)},
-                      {"role", or_null(info.role == "slave" ? "replica" : info.role)},
-                      {"run_id", or_null(info.run_id)},
-                      {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
-                      {"appendonly", or_null(info.appendonly)},
-                      {"appendfsync", or_null(node.appendfsync)},
-                      {"used_memory", or_null(info.used_memory)},
-                      {"maxmemory", or_null(info.max_memory)},
-                      {"maxmemory_policy", or_null(info.eviction)}};
-    if (node.marker && node.marker->placed) json["quarantine_left_ms"] = node.marker->left.count();
-    json["findings"] = json_of(diagnosis.findings);
-    return json;
-}
-
 }  // namespace
 
 void print(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
@@ -168,20 +118,6 @@ void print(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFa
     for (const auto& finding : diagnosis.findings) print(out, finding, "together");
     out << '\n' << verdict_name(diagnosis.verdict) << ": " << summary_of(diagnosis) << '\n';
     if (const auto advice = advice_of(diagnosis, nodes); !advice.empty()) out << "first: " << advice << '\n';
-}
-
-ordered_json json_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
-    ordered_json json{{"verdict", verdict_name(diagnosis.verdict)},
-                      {"summary", summary_of(diagnosis)},
-                      {"votes", diagnosis.votes},
-                      {"quorum", diagnosis.quorum},
-                      {"may_fail", std::max(diagnosis.spare(), 0L)},
-                      {"advice", or_null(advice_of(diagnosis, nodes))},
-                      {"findings", json_of(diagnosis.findings)}};
-    json["nodes"] = ordered_json::array();
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        json["nodes"].push_back(json_of(nodes[i], diagnosis.nodes[i]));
-    return json;
 }
 
 }  // namespace redlock::tool

@@ -4,9 +4,9 @@
 #include "diagnosis.hpp"
 #include "diagnosis_report.hpp"
 #include "exit_status.hpp"
+#include "json.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
-#include "report.hpp"
 
 #include <redlock/entropy.hpp>
 #include <redlock/options.hpp>
@@ -31,16 +31,17 @@ struct Request {
     bool mark = false;
     bool json = false;
 
-    void add_to(CLI::App& app) {
-        app.add_option("--probe", probe,
-                       "The resource to try with, where an ACL allows no other (a random one)")
-            ->type_name("RESOURCE");
-        app.add_flag("--fencing", fencing, "The locks are numbered: try what that needs, too");
-        app.add_flag("--mark", mark, "Start the quarantine of nodes that are new, with --quarantine");
-        app.add_flag("--json", json, "One JSON object on stdout");
-        lease.add_to(app);
-        nodes.add_to(app);
-        app.footer("Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
+    void add_to(Arguments& arguments) {
+        arguments.value(
+            "--probe", [this](const std::string& text) { probe = text; },
+            "The resource to try with, where an ACL allows no other (a random one)", "RESOURCE");
+        arguments.flag("--fencing", fencing, "The locks are numbered: try what that needs, too");
+        arguments.flag("--mark", mark, "Start the quarantine of nodes that are new, with --quarantine");
+        arguments.flag("--json", json, "One JSON object on stdout");
+        lease.add_to(arguments);
+        nodes.add_to(arguments);
+        arguments.footer(
+            "Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
     }
 };
 
@@ -75,7 +76,7 @@ int doctor(const Request& request) {
     const auto nodes = check_up(request.nodes.endpoints(), plan);
     const auto diagnosis = diagnose(nodes, plan.purpose);
     if (request.json)
-        print_json(std::cout, json_of(diagnosis, nodes));
+        print_json(std::cout, diagnosis, nodes);
     else
         print(std::cout, diagnosis, nodes);
     return status_of(diagnosis.verdict);
@@ -83,12 +84,10 @@ int doctor(const Request& request) {
 
 }  // namespace
 
-Subcommand add_doctor(CLI::App& app) {
-    auto* const subcommand =
-        app.add_subcommand("doctor", "Look what is wrong with the nodes, and what to change");
+void add_doctor(CommandLine& line) {
     auto request = std::make_shared<Request>();
-    request->add_to(*subcommand);
-    return {subcommand, [request] { return doctor(*request); }};
+    request->add_to(line.add("doctor", "Look what is wrong with the nodes, and what to change",
+                             [request] { return doctor(*request); }));
 }
 
 }  // namespace redlock::tool

@@ -5,10 +5,10 @@
 // unsafe, or no majority has a vote.
 #pragma once
 
-#include "subcommand.hpp"
+#include "arguments.hpp"
 
 namespace redlock::tool {
 
-Subcommand add_doctor(CLI::App& app);
+void add_doctor(CommandLine& line);
 
 }  // namespace redlock::tool

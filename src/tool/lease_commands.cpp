@@ -1,6 +1,7 @@
 #include "lease_commands.hpp"
 
 #include "exit_status.hpp"
+#include "json.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "report.hpp"
@@ -13,13 +14,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace redlock::tool {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// What the three have in common.
 struct Request {
@@ -31,17 +29,15 @@ struct Request {
     bool json = false;
     bool verbose = false;
 
-    void add_common_to(CLI::App& app) {
-        app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
-        app.add_flag("--json", json, "One JSON object on stdout, also for a failure");
-        app.add_flag("-v,--verbose", verbose, "How each node voted, on stderr");
-        nodes.add_to(app);
+    void add_common_to(Arguments& arguments) {
+        arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
+        arguments.flag("--json", json, "One JSON object on stdout, also for a failure");
+        arguments.flag("-v,--verbose", verbose, "How each node voted, on stderr");
+        nodes.add_to(arguments);
     }
 
-    void add_owner_to(CLI::App& app) {
-        app.add_option("--owner", owner, "The owner that redlock acquire printed")
-            ->required()
-            ->type_name("OWNER");
+    void add_owner_to(Arguments& arguments) {
+        arguments.required_text("--owner", owner, "The owner that redlock acquire printed", "OWNER");
     }
 
     std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
@@ -71,21 +67,10 @@ void print_lease(const Lease& lease, Clock::duration validity) {
     if (lease.fencing_token != 0) std::cout << "fencing_token=" << lease.fencing_token << '\n';
 }
 
-ordered_json json_of(const Request& request, const Lease& lease, const Result& result) {
-    ordered_json json{{"resource", request.resource}};
-    if (result) {
-        json["owner"] = lease.owner.view();
-        json["validity_ms"] = std::chrono::floor<std::chrono::milliseconds>(result.validity()).count();
-        if (lease.fencing_token != 0) json["fencing_token"] = lease.fencing_token;
-    }
-    json.update(tool::json_of(result));
-    return json;
-}
-
 /// What a script reads: the lease it has from now on.
 void tell(const Request& request, const Lease& lease, const Result& result) {
     if (request.json)
-        print_json(std::cout, json_of(request, lease, result));
+        print_json(std::cout, request.resource, lease, result);
     else if (result)
         print_lease(lease, result.validity());
 }
@@ -138,42 +123,35 @@ int release(const Request& request) {
     const auto resources = request.resources();
     auto lease = lease_of(request.owner);
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease);
-    if (request.json) print_json(std::cout, json_of(request, lease, result));
+    if (request.json) print_json(std::cout, request.resource, lease, result);
     return conclude(request, result);
-}
-
-/// The subcommand `name`, which does `verb` with what it was given.
-std::pair<Subcommand, std::shared_ptr<Request>> add(CLI::App& app, const std::string& name,
-                                                    const std::string& help, int (*verb)(const Request&)) {
-    auto request = std::make_shared<Request>();
-    auto* const subcommand = app.add_subcommand(name, help);
-    return {{subcommand, [request, verb] { return verb(*request); }}, request};
 }
 
 }  // namespace
 
-Subcommand add_acquire(CLI::App& app) {
-    auto [subcommand, request] =
-        add(app, "acquire", "Acquire a lock that outlives this process, and print its owner", acquire);
-    request->acquire.add_to(*subcommand.arguments);
-    request->lease.add_to(*subcommand.arguments);
-    request->add_common_to(*subcommand.arguments);
-    return subcommand;
+void add_acquire(CommandLine& line) {
+    auto request = std::make_shared<Request>();
+    auto& arguments = line.add("acquire", "Acquire a lock that outlives this process, and print its owner",
+                               [request] { return acquire(*request); });
+    request->acquire.add_to(arguments);
+    request->lease.add_to(arguments);
+    request->add_common_to(arguments);
 }
 
-Subcommand add_extend(CLI::App& app) {
-    auto [subcommand, request] = add(app, "extend", "Put the time that is left back to the ttl", extend);
-    request->add_owner_to(*subcommand.arguments);
-    request->lease.add_to(*subcommand.arguments);
-    request->add_common_to(*subcommand.arguments);
-    return subcommand;
+void add_extend(CommandLine& line) {
+    auto request = std::make_shared<Request>();
+    auto& arguments = line.add("extend", "Put the time that is left back to the ttl",
+                               [request] { return extend(*request); });
+    request->add_owner_to(arguments);
+    request->lease.add_to(arguments);
+    request->add_common_to(arguments);
 }
 
-Subcommand add_release(CLI::App& app) {
-    auto [subcommand, request] = add(app, "release", "Let go of a lock", release);
-    request->add_owner_to(*subcommand.arguments);
-    request->add_common_to(*subcommand.arguments);
-    return subcommand;
+void add_release(CommandLine& line) {
+    auto request = std::make_shared<Request>();
+    auto& arguments = line.add("release", "Release a lock", [request] { return release(*request); });
+    request->add_owner_to(arguments);
+    request->add_common_to(arguments);
 }
 
 }  // namespace redlock::tool

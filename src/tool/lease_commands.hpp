@@ -2,12 +2,12 @@
 // whoever knows its owner may extend and release it.
 #pragma once
 
-#include "subcommand.hpp"
+#include "arguments.hpp"
 
 namespace redlock::tool {
 
-Subcommand add_acquire(CLI::App& app);
-Subcommand add_extend(CLI::App& app);
-Subcommand add_release(CLI::App& app);
+void add_acquire(CommandLine& line);
+void add_extend(CommandLine& line);
+void add_release(CommandLine& line);
 
 }  // namespace redlock::tool

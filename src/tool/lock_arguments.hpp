@@ -1,9 +1,9 @@
 // How to lock: the arguments of the subcommands that acquire or extend.
 #pragma once
 
-#include <redlock/options.hpp>
+#include "arguments.hpp"
 
-#include <CLI/CLI.hpp>
+#include <redlock/options.hpp>
 
 #include <chrono>
 #include <optional>
@@ -15,7 +15,7 @@ struct LeaseArguments {
     std::chrono::milliseconds ttl = std::chrono::seconds{30};
     double drift_factor = LockOptions{}.drift_factor;
 
-    void add_to(CLI::App& app);
+    void add_to(Arguments& arguments);
 };
 
 /// How to come by it.
@@ -29,7 +29,7 @@ struct AcquireArguments {
     /// One attempt, and no waiting.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
 
-    void add_to(CLI::App& app);
+    void add_to(Arguments& arguments);
 };
 
 }  // namespace redlock::tool

@@ -1,4 +1,5 @@
 // The command `redlock`: picks the subcommand, and has it carried out.
+#include "arguments.hpp"
 #include "bench.hpp"
 #include "doctor.hpp"
 #include "exit_status.hpp"
@@ -6,7 +7,6 @@
 #include "run_command.hpp"
 #include "secrets.hpp"
 #include "status.hpp"
-#include "subcommand.hpp"
 
 #include <redlock/version.hpp>
 
@@ -16,7 +16,9 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <functional>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -46,30 +48,24 @@ int say(const std::string& problem, int status) {
     return status;
 }
 
-/// What CLI11 throws is also how it prints --help and --version.
-int parse(CLI::App& app, std::vector<std::string> words) {
+int carry_out(std::vector<std::string> words) {
+    CommandLine line{"redlock", "Distributed locks with Redis (Redlock) over N independent masters.",
+                     REDLOCK_VERSION_STRING};
+    add_run(line, words);
+    add_acquire(line);
+    add_extend(line);
+    add_release(line);
+    add_status(line);
+    add_doctor(line);
+    add_bench(line);
+    std::optional<std::function<int()>> chosen;
     try {
-        std::ranges::reverse(words);  // as CLI11 wants them
-        app.parse(std::move(words));
-    } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);
+        chosen = line.parse(std::move(words));
+    } catch (const std::invalid_argument& error) {
         (void)say(error.what(), exit_status::usage);
         return say("try redlock --help, redlock COMMAND --help", exit_status::usage);
     }
-    return -1;
-}
-
-int carry_out(std::vector<std::string> words) {
-    CLI::App app{"Distributed locks with Redis (Redlock) over N independent masters.", "redlock"};
-    app.set_version_flag("--version", "redlock " REDLOCK_VERSION_STRING);
-    app.require_subcommand(1);
-    const std::vector<Subcommand> subcommands{add_run(app, words), add_acquire(app), add_extend(app),
-                                              add_release(app),    add_status(app),  add_doctor(app),
-                                              add_bench(app)};
-    if (const int status = parse(app, std::move(words)); status >= 0) return status;
-    const auto chosen =
-        std::ranges::find_if(subcommands, [](const Subcommand& it) { return it.arguments->parsed(); });
-    return chosen->carry_out();
+    return chosen ? (*chosen)() : 0;
 }
 
 /// What is opened later is not to take the place of a standard stream that was closed.

@@ -1,7 +1,5 @@
 #include "node_arguments.hpp"
 
-#include "span.hpp"
-
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -41,20 +39,16 @@ std::vector<std::string> read_variable() {
 
 }  // namespace
 
-void NodeArguments::add_to(CLI::App& app) {
-    const auto* const group = "Nodes";
-    app.add_option("--node", nodes_, "A node, redis://[user[:password]@]host[:port][/db]; may be repeated")
-        ->type_name("URI")
-        ->allow_extra_args(false)
-        ->group(group);
-    app.add_option("--nodes-file", file_, "A file with one URI a line; default: the variable REDLOCK_NODES")
-        ->type_name("FILE")
-        ->group(group);
-    add_span(app, "--node-timeout", options_.node_timeout, "The budget of a node in a round (50ms)")
-        ->group(group);
-    add_span(app, "--quarantine", options_.quarantine, "How long a node that lost its data has no vote (off)")
-        ->group(group);
-    app.add_flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring")->group(group);
+void NodeArguments::add_to(Arguments& arguments) {
+    arguments.begin_group("Nodes");
+    arguments.repeated_text("--node", nodes_,
+                            "A node, redis://[user[:password]@]host[:port][/db]; may be repeated", "URI");
+    arguments.text("--nodes-file", file_, "A file with one URI a line; default: the variable REDLOCK_NODES",
+                   "FILE");
+    arguments.span("--node-timeout", options_.node_timeout, "The budget of a node in a round (50ms)");
+    arguments.span("--quarantine", options_.quarantine,
+                   "How long a node that lost its data has no vote (off)");
+    arguments.flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");
 }
 
 std::vector<std::string> NodeArguments::uris() const {

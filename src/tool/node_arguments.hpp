@@ -1,10 +1,10 @@
 // Which nodes: the arguments that every subcommand takes.
 #pragma once
 
+#include "arguments.hpp"
+
 #include <redlock/endpoint.hpp>
 #include <redlock/redis_nodes.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace redlock::tool {
 
 class NodeArguments {
 public:
-    void add_to(CLI::App& app);
+    void add_to(Arguments& arguments);
 
     /// In the order given: --node and then --nodes-file; the variable REDLOCK_NODES where there is neither.
     /// Throws std::invalid_argument where there is none at all, or one is malformed; the message shows no

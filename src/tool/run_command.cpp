@@ -38,31 +38,30 @@ struct Request {
     std::vector<std::string> words{};
     bool verbose = false;
 
-    void add_to(CLI::App& app);
+    void add_to(Arguments& arguments);
     std::vector<std::string> command() const;
 };
 
-void Request::add_to(CLI::App& app) {
+void Request::add_to(Arguments& arguments) {
     static const std::map<std::string, OnLost> ends{
         {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
-    app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
-    app.add_option("-c,--command", shell_command, "A command for /bin/sh -c, in place of COMMAND");
-    app.add_flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
-    acquire.add_to(app);
-    lease.add_to(app);
-    add_span(app, "--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
-    app.add_option_function<std::string>(
-           "--on-lost",
-           [this](const std::string& text) {
-               const auto it = ends.find(text);
-               if (it == ends.end())
-                   throw CLI::ValidationError("--on-lost", "\"" + text + "\" is not stop, term or ignore");
-               policy.on_lost = it->second;
-           },
-           "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)")
-        ->type_name("POLICY");
-    add_span(app, "--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
-    nodes.add_to(app);
+    arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
+    arguments.text("-c,--command", shell_command, "A command for /bin/sh -c, in place of COMMAND");
+    arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
+    acquire.add_to(arguments);
+    lease.add_to(arguments);
+    arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
+    const auto read_policy = [this](const std::string& text) {
+        const auto it = ends.find(text);
+        if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};
+        policy.on_lost = it->second;
+    };
+    arguments.value(
+        "--on-lost", read_policy,
+        "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
+        "POLICY");
+    arguments.span("--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
+    nodes.add_to(arguments);
 }
 
 std::vector<std::string> Request::command() const {
@@ -223,20 +222,20 @@ int run(const Request& request) {
 
 }  // namespace
 
-Subcommand add_run(CLI::App& app, std::vector<std::string>& words) {
+void add_run(CommandLine& line, std::vector<std::string>& words) {
     auto request = std::make_shared<Request>();
-    auto* const arguments = app.add_subcommand("run", "Run a command while holding a lock");
-    arguments->footer(
+    auto& arguments =
+        line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
+    arguments.footer(
         "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
         "redlock run [OPTIONS] RESOURCE -c STRING");
-    request->add_to(*arguments);
+    request->add_to(arguments);
     if (!words.empty() && words.front() == "run") {
         std::vector<std::string> rest{words.begin() + 1, words.end()};
-        request->words = take_command(*arguments, rest);
+        request->words = take_command(arguments, rest);
         words.resize(1);
         words.insert(words.end(), rest.begin(), rest.end());
     }
-    return {arguments, [request] { return run(*request); }};
 }
 
 }  // namespace redlock::tool

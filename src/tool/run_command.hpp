@@ -1,7 +1,7 @@
 // redlock run: a command under a lock that is extended for as long as it runs.
 #pragma once
 
-#include "subcommand.hpp"
+#include "arguments.hpp"
 
 #include <string>
 #include <vector>
@@ -9,6 +9,6 @@
 namespace redlock::tool {
 
 /// Where `words` begin with "run", takes the command that is to be run off their end.
-Subcommand add_run(CLI::App& app, std::vector<std::string>& words);
+void add_run(CommandLine& line, std::vector<std::string>& words);
 
 }  // namespace redlock::tool

@@ -2,8 +2,6 @@
 // flock.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -18,20 +16,5 @@ std::string text_of(std::chrono::nanoseconds span);
 
 /// As parse_span() takes it: "30s", "1500ms".
 std::string argument_of(std::chrono::milliseconds span);
-
-/// An option that takes a span; `target` keeps its value where the option is not given.
-template <class Duration>
-CLI::Option* add_span(CLI::App& app, const std::string& names, Duration& target, const std::string& help) {
-    const auto read = [&target, names](const std::string& text) {
-        try {
-            const auto span = parse_span(text);
-            target = std::chrono::duration_cast<Duration>(span);
-            if (target != span) throw std::invalid_argument{"is finer than a millisecond"};
-        } catch (const std::invalid_argument& error) {
-            throw CLI::ValidationError(names, "\"" + text + "\" " + error.what());
-        }
-    };
-    return app.add_option_function<std::string>(names, read, help)->type_name("SPAN");
-}
 
 }  // namespace redlock::tool

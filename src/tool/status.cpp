@@ -2,9 +2,9 @@
 
 #include "exit_status.hpp"
 #include "redis/inquiry.hpp"
+#include "json.hpp"
 #include "node_arguments.hpp"
 #include "occupancy.hpp"
-#include "report.hpp"
 #include "redis/request.hpp"
 #include "server_info.hpp"
 #include "span.hpp"
@@ -23,7 +23,6 @@
 namespace redlock::tool {
 namespace {
 
-using nlohmann::ordered_json;
 using Kind = wire::Reply::Kind;
 using State = KeyFacts::State;
 
@@ -122,39 +121,6 @@ void print(std::ostream& out, const std::vector<KeyFacts>& keys, const Occupancy
     out << table << summary_of(occupancy) << '\n';
 }
 
-ordered_json json_of(const KeyFacts& key) {
-    ordered_json json{{"name", key.name}, {"state", name_of(key.state)}};
-    json["took_ms"] = std::chrono::duration<double, std::milli>{key.took}.count();
-    if (key.state == State::held) {
-        json["owner"] = key.owner;
-        json["ours"] = is_ours(key.owner);
-        json["expires_in_ms"] = key.expires_in->count();
-    }
-    if (key.state == State::no_lock) json["type"] = key.type;
-    if (key.holders_counted) json["fencing_count"] = *key.holders_counted;
-    if (key.state != State::unknown) return json;
-    json["cause"] = key.cause.message();
-    json["detail"] = key.detail;
-    return json;
-}
-
-ordered_json json_of(const std::string& resource, const std::vector<KeyFacts>& keys,
-                     const Occupancy& occupancy) {
-    ordered_json json{{"resource", resource},
-                      {"state", name_of(occupancy.kind)},
-                      {"summary", summary_of(occupancy)},
-                      {"answered", occupancy.answered}};
-    if (occupancy.kind == Occupancy::Kind::held) {
-        json["owner"] = occupancy.owner;
-        json["ours"] = is_ours(occupancy.owner);
-        json["held_on"] = occupancy.held_on;
-        json["expires_in_ms"] = occupancy.expires_in->count();
-    }
-    json["nodes"] = ordered_json::array();
-    for (const auto& key : keys) json["nodes"].push_back(json_of(key));
-    return json;
-}
-
 int status(const Request& request) {
     const auto endpoints = request.nodes.endpoints();
     (void)RedisNodes{endpoints, request.nodes.options()};  // refuses what no lock can use
@@ -165,7 +131,7 @@ int status(const Request& request) {
         keys.push_back(key_on(endpoint, request.resource, request.nodes.options().node_timeout));
     const auto occupancy = occupancy_of(keys);
     if (request.json)
-        print_json(std::cout, json_of(request.resource, keys, occupancy));
+        print_json(std::cout, request.resource, keys, occupancy);
     else
         print(std::cout, keys, occupancy);
     return occupancy.answered >= quorum(keys.size()) ? 0 : exit_status::no_quorum;
@@ -173,13 +139,13 @@ int status(const Request& request) {
 
 }  // namespace
 
-Subcommand add_status(CLI::App& app) {
-    auto* const subcommand = app.add_subcommand("status", "Tell who holds a lock, node by node");
+void add_status(CommandLine& line) {
     auto request = std::make_shared<Request>();
-    subcommand->add_option("RESOURCE", request->resource, "What is locked: the key on the nodes")->required();
-    subcommand->add_flag("--json", request->json, "One JSON object on stdout");
-    request->nodes.add_to(*subcommand);
-    return {subcommand, [request] { return status(*request); }};
+    auto& arguments =
+        line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); });
+    arguments.required_text("RESOURCE", request->resource, "What is locked: the key on the nodes");
+    arguments.flag("--json", request->json, "One JSON object on stdout");
+    request->nodes.add_to(arguments);
 }
 
 }  // namespace redlock::tool

@@ -3,10 +3,10 @@
 // Exit status: 0 a majority of the nodes answered, whatever they said; 69 no majority did.
 #pragma once
 
-#include "subcommand.hpp"
+#include "arguments.hpp"
 
 namespace redlock::tool {
 
-Subcommand add_status(CLI::App& app);
+void add_status(CommandLine& line);
 
 }  // namespace redlock::tool

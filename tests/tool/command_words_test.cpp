@@ -28,15 +28,16 @@ struct Case {
 class TheCommandOf : public testing::TestWithParam<Case> {};
 
 TEST_P(TheCommandOf, BeginsBehindTheResource) {
-    CLI::App app;
+    CommandLine line{"redlock", "", ""};
+    auto& arguments = line.add("run", "", {});
     bool flag = false;
     std::string value;
     std::string resource;
-    app.add_flag("-n,--nonblock,-v", flag);
-    app.add_option("-w,--wait,-c", value);
-    app.add_option("RESOURCE", resource);
+    arguments.flag("-n,--nonblock,-v", flag, "");
+    arguments.text("-w,--wait,-c", value, "");
+    arguments.required_text("RESOURCE", resource, "");
     auto ours = words(GetParam().line);
-    EXPECT_EQ(take_command(app, ours), words(GetParam().command));
+    EXPECT_EQ(take_command(arguments, ours), words(GetParam().command));
     EXPECT_EQ(ours, words(GetParam().ours));
 }
 

@@ -1,0 +1,158 @@
+#include "json.hpp"
+
+#include "diagnosis_report.hpp"
+#include "report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace redlock::tool {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Text that is not UTF-8 is shown with replacements rather than not at all.
+void print(std::ostream& out, const ordered_json& json) {
+    out << json.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+}
+
+double milliseconds_of(std::chrono::nanoseconds span) {
+    return std::chrono::duration<double, std::milli>{span}.count();
+}
+
+// ---- acquire, extend, release
+
+ordered_json json_of(const Result& result) {
+    ordered_json json;
+    json["error"] = nullptr;
+    if (!result) json["error"] = result.error().message();
+    json["attempts"] = result.attempts();
+    json["nodes"] = ordered_json::array();
+    for (const auto& node : result.nodes()) {
+        ordered_json it{{"name", node.name}, {"vote", name_of(node.vote)}};
+        it["cause"] = nullptr;
+        if (node.vote == Vote::unknown) it["cause"] = node.cause.message();
+        if (!node.detail.empty()) it["detail"] = node.detail;
+        it["took_ms"] = milliseconds_of(node.took);
+        json["nodes"].push_back(std::move(it));
+    }
+    return json;
+}
+
+// ---- status
+
+ordered_json json_of(const KeyFacts& key) {
+    ordered_json json{{"name", key.name}, {"state", name_of(key.state)}};
+    json["took_ms"] = milliseconds_of(key.took);
+    if (key.state == KeyFacts::State::held) {
+        json["owner"] = key.owner;
+        json["ours"] = is_ours(key.owner);
+        json["expires_in_ms"] = key.expires_in->count();
+    }
+    if (key.state == KeyFacts::State::no_lock) json["type"] = key.type;
+    if (key.holders_counted) json["fencing_count"] = *key.holders_counted;
+    if (key.state != KeyFacts::State::unknown) return json;
+    json["cause"] = key.cause.message();
+    json["detail"] = key.detail;
+    return json;
+}
+
+// ---- doctor
+
+ordered_json json_of(const Finding& finding) {
+    return {{"severity", heading_of(finding.severity)},
+            {"subject", finding.subject},
+            {"what", finding.what},
+            {"why", finding.why},
+            {"remedy", finding.remedy}};
+}
+
+ordered_json json_of(const Findings& findings) {
+    auto json = ordered_json::array();
+    for (const auto& finding : findings) json.push_back(json_of(finding));
+    return json;
+}
+
+template <class T>
+ordered_json or_null(const std::optional<T>& value) {
+    return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json or_null(const std::string& text) {
+    return text.empty() ? ordered_json(nullptr) : ordered_json(text);
+}
+
+ordered_json milliseconds_or_null(const std::optional<std::chrono::nanoseconds>& span) {
+    return span ? ordered_json(milliseconds_of(*span)) : ordered_json(nullptr);
+}
+
+ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
+    const auto& info = node.info;
+    ordered_json json{{"name", node.name},
+                      {"verdict", verdict_name(diagnosis.verdict())},
+                      {"has_vote", diagnosis.has_vote()},
+                      {"round_trip_ms", milliseconds_or_null(node.round_trip)},
+                      {"server", or_null(info.make)},
+                      {"version", or_null(info.version)},
+                      {"role", or_null(info.role == "slave" ? "replica" : info.role)},
+                      {"run_id", or_null(info.run_id)},
+                      {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
+                      {"appendonly", or_null(info.appendonly)},
+                      {"appendfsync", or_null(node.appendfsync)},
+                      {"used_memory", or_null(info.used_memory)},
+                      {"maxmemory", or_null(info.max_memory)},
+                      {"maxmemory_policy", or_null(info.eviction)}};
+    if (node.marker && node.marker->placed) json["quarantine_left_ms"] = node.marker->left.count();
+    json["findings"] = json_of(diagnosis.findings);
+    return json;
+}
+
+}  // namespace
+
+void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result) {
+    ordered_json json{{"resource", resource}};
+    if (result) {
+        json["owner"] = lease.owner.view();
+        json["validity_ms"] = std::chrono::floor<std::chrono::milliseconds>(result.validity()).count();
+        if (lease.fencing_token != 0) json["fencing_token"] = lease.fencing_token;
+    }
+    json.update(json_of(result));
+    print(out, json);
+}
+
+void print_json(std::ostream& out, const std::string& resource, const std::vector<KeyFacts>& keys,
+                const Occupancy& occupancy) {
+    ordered_json json{{"resource", resource},
+                      {"state", name_of(occupancy.kind)},
+                      {"summary", summary_of(occupancy)},
+                      {"answered", occupancy.answered}};
+    if (occupancy.kind == Occupancy::Kind::held) {
+        json["owner"] = occupancy.owner;
+        json["ours"] = is_ours(occupancy.owner);
+        json["held_on"] = occupancy.held_on;
+        json["expires_in_ms"] = occupancy.expires_in->count();
+    }
+    json["nodes"] = ordered_json::array();
+    for (const auto& key : keys) json["nodes"].push_back(json_of(key));
+    print(out, json);
+}
+
+void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
+    ordered_json json{{"verdict", verdict_name(diagnosis.verdict)},
+                      {"summary", summary_of(diagnosis)},
+                      {"votes", diagnosis.votes},
+                      {"quorum", diagnosis.quorum},
+                      {"may_fail", std::max(diagnosis.spare(), 0L)},
+                      {"advice", or_null(advice_of(diagnosis, nodes))},
+                      {"findings", json_of(diagnosis.findings)}};
+    json["nodes"] = ordered_json::array();
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        json["nodes"].push_back(json_of(nodes[i], diagnosis.nodes[i]));
+    print(out, json);
+}
+
+}  // namespace redlock::tool
