@@ -11,6 +11,9 @@
 namespace redlock {
 namespace {
 
+constexpr std::size_t longest_name = 255;   // of a host, in DNS and TLS
+constexpr std::size_t longest_path = 4095;  // PATH_MAX less its NUL
+
 /// Reads one address. Holds it whole to know what may be quoted in an error.
 class Parser {
 public:
@@ -74,6 +77,11 @@ private:
                        if (field == "key") return &endpoint_.tls.key;
                        return field == "server_name" ? &endpoint_.tls.server_name : nullptr;
                    });
+        const auto& tls = endpoint_.tls;
+        check_text("ca_file", tls.ca_file, longest_path);
+        check_text("certificate", tls.certificate, longest_path);
+        check_text("key", tls.key, longest_path);
+        check_text("server_name", tls.server_name, longest_name);
     }
 
     void read_unix(std::string_view rest) {
@@ -85,14 +93,17 @@ private:
         read_user(user);
         if (!user.empty()) fail("host", "has no place with a unix socket; write unix:///path");
         endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
-        constexpr std::size_t longest = 107;  // sun_path less its NUL
-        const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
-        if (!std::ranges::all_of(endpoint_.unix_socket, printable))
-            fail("socket path", "has a control character");  // it stands in messages of one line
-        if (endpoint_.unix_socket.size() > longest) fail("socket path", "is longer than 107 bytes");
+        check_text("socket path", endpoint_.unix_socket, 107);  // sun_path less its NUL
         std::optional<std::string> database;
         read_query(query, "db", [&](auto field) { return field == "db" ? &database.emplace() : nullptr; });
         if (database) read_database(*database);
+    }
+
+    /// It stands in messages of one line, and goes to interfaces that end at a NUL.
+    void check_text(std::string_view part, std::string_view text, std::size_t longest) const {
+        const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
+        if (!std::ranges::all_of(text, printable)) fail(part, "has a control character");
+        if (text.size() > longest) fail(part, "is longer than " + std::to_string(longest) + " bytes");
     }
 
     static std::string_view cut_query(std::string_view& rest) {
@@ -155,6 +166,7 @@ private:
                    punctuation.find(static_cast<char>(c)) != punctuation.npos;
         };
         if (!std::ranges::all_of(host, allowed)) fail("host", "has a character that no host name has");
+        check_text("host", host, longest_name);
         endpoint_.host = host;
     }
 

@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace redlock {
 namespace {
@@ -31,6 +32,19 @@ bool is_address(const std::string& name) {
     std::array<unsigned char, 16> bytes{};
     return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
            ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+}
+
+/// What OpenSSL would read up to a NUL, or not take at all. Throws std::invalid_argument.
+void check_text(const Endpoint& endpoint) {
+    const auto& tls = endpoint.tls;
+    for (const auto& [field, text] :
+         {std::pair{"ca_file", &tls.ca_file}, std::pair{"certificate", &tls.certificate},
+          std::pair{"key", &tls.key}, std::pair{"server_name", &tls.server_name}})
+        if (text->find('\0') != text->npos) refuse(endpoint, field, "has a NUL in it");
+    constexpr std::size_t longest = 255;  // a name that TLS can ask for
+    if (tls.server_name.size() > longest) refuse(endpoint, "server_name", "is longer than 255 bytes");
+    if (endpoint.host.size() > longest)
+        throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
 }
 
 bool is_rejection(int reason) {
@@ -65,6 +79,7 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     if (!context_) throw std::bad_alloc{};
     auto* const context = context_.get();
     const auto& tls = endpoint.tls;
+    check_text(endpoint);
     ERR_clear_error();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);

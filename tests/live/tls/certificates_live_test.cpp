@@ -93,6 +93,17 @@ TEST_F(Certificates, AreNotTrustedByDefault) {
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("certificate verify failed"));
 }
 
+// OpenSSL takes SSL_CERT_FILE for the system's.
+TEST_F(Certificates, OfTheSystemsAuthoritiesAreTrustedByDefault) {
+    TlsServer server{good, authority};
+    auto endpoint = server.endpoint(authority);
+    endpoint.tls.ca_file.clear();
+    ::setenv("SSL_CERT_FILE", authority.certificate().c_str(), 1);
+    const auto result = acquire_from(endpoint);
+    ::unsetenv("SSL_CERT_FILE");
+    EXPECT_THAT(result, Succeeds());
+}
+
 /// What the server insists on; the two versions of TLS tell the client at different times.
 struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
     TlsServer server{good, authority, Clients::show_a_certificate,

@@ -102,6 +102,28 @@ TEST_F(TlsFiles, ThatDoNotBelongTogetherAreRefused) {
     EXPECT_THAT(refusal(endpoint), HasSubstr("tls.key"));
 }
 
+TEST_F(TlsFiles, WhoseNamesWouldBeCutOffAtANulAreRefusedByTheirField) {
+    for (auto [field, name] :
+         {std::pair{&Tls::ca_file, "tls.ca_file"}, std::pair{&Tls::certificate, "tls.certificate"},
+          std::pair{&Tls::key, "tls.key"}, std::pair{&Tls::server_name, "tls.server_name"}}) {
+        auto broken = endpoint;
+        broken.tls.*field += std::string{"\0.old", 5};
+        EXPECT_THAT(refusal(broken), HasSubstr(name));
+        EXPECT_THAT(refusal(broken), HasSubstr("NUL"));
+    }
+}
+
+// What no certificate can be compared with is refused before there is a connection.
+TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
+    endpoint.tls.server_name = std::string(255, 's');
+    EXPECT_EQ(refusal(endpoint), "");
+    endpoint.tls.server_name += 's';
+    EXPECT_THAT(refusal(endpoint), HasSubstr("tls.server_name is longer than 255 bytes"));
+    endpoint.tls.server_name.clear();
+    endpoint.host = std::string(256, 'h');
+    EXPECT_THAT(refusal(endpoint), HasSubstr("host is longer than 255 bytes"));
+}
+
 // E. A key with a password is refused; nobody is asked for it on a terminal, and nobody waits for an answer.
 TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     const auto locked = authority.issue({.password = "open sesame"});
