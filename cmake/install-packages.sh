@@ -63,15 +63,16 @@ case " $missing " in
     ;;
 esac
 
-export DEBIAN_FRONTEND=noninteractive
-apt() {
-    apt-get -q -o DPkg::Lock::Timeout=300 "$@" >"$work/log" 2>&1 </dev/null
-}
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+log=$work/log
+apt='apt-get -q -o DPkg::Lock::Timeout=300 --no-install-recommends'
 echo "packages: apt-get update"
-apt update || echo "packages: apt-get update failed; going on with the lists there are" >&2
+$apt update >"$log" 2>&1 </dev/null ||
+    echo "packages: apt-get update failed; going on with the lists there are" >&2
 echo "packages: apt-get install$missing"
 # shellcheck disable=SC2086  # one word a package
-apt install --yes --no-install-recommends $missing || {
-    cat "$work/log" >&2
-    fail "apt-get could not install:$missing"
-}
+$apt install --assume-no $missing 2>&1 </dev/null |
+    sed -n 's/^Need to get \(.*\) of archives\.$/packages: \1 to download/p
+            s/^After this operation, \(.*\) of additional disk space will be used\.$/packages: \1 on disk/p'
+# shellcheck disable=SC2086
+sh "$here/counted.sh" "$log" $apt install --yes $missing || fail "apt-get could not install:$missing"

@@ -22,6 +22,8 @@ clang) sh cmake/install-packages.sh build tool run test lint ;;
 *) sh cmake/install-packages.sh build tool run test ;;
 esac
 
+. cmake/temporary.sh
+
 echo "configure: build/$preset"
 cmake --preset "$preset" >"$log" 2>&1 || {
     cat "$log" >&2
@@ -29,10 +31,7 @@ cmake --preset "$preset" >"$log" 2>&1 || {
 }
 
 echo "build: build/$preset, $cores jobs"
-cmake --build --preset "$preset" --parallel "$cores" >"$log" 2>&1 || {
-    cat "$log" >&2
-    exit 1
-}
+NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$preset" --parallel "$cores"
 # Not an error, and not to be hidden either.
 ! grep -n 'warning:' "$log" >&2 || echo "build: warnings, see $log"
 
@@ -42,4 +41,11 @@ echo "test: build/$preset, $jobs at a time"
 # Kernels may place mappings more randomly than the ThreadSanitizer of g++ 12 can bear.
 quiet_layout=
 if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi
-exec $quiet_layout ctest --preset "$preset" --no-tests=error --output-on-failure --progress --parallel "$jobs" "$@"
+# shellcheck disable=SC2086  # two words or none
+sh cmake/counted.sh "build/$preset.tests.log" $quiet_layout ctest --preset "$preset" --no-tests=error \
+    --output-on-failure --parallel "$jobs" "$@" && status=0 || status=$?
+# Why a test was skipped, which ctest does not say.
+sed -n '/^[0-9]*\/[0-9]* Test: /{s///;h;}
+        /^[a-z]*: skipped: /{s/^[a-z]*: skipped/: skipped/;H;x;s/\n//;p;}
+        /: Skipped$/{n;s/^/: skipped: /;H;x;s/\n//;p;}' "build/$preset/Testing/Temporary/LastTest.log"
+exit $status

@@ -6,7 +6,7 @@ namespace flash_sale {
 
 Interruption::Interruption() {
     sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&signals_, signal);
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&signals_, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
 }
 

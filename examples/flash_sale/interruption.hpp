@@ -11,7 +11,7 @@ struct Interrupted {
     int signal;
 };
 
-/// From its construction on (before any other thread) SIGINT, SIGTERM, SIGHUP and SIGPIPE, the reader of our
+/// From its construction on (before any other thread) SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE, the reader of our
 /// output gone, wait until sleep() is called.
 class Interruption {
 public:

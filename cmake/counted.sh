@@ -1,0 +1,80 @@
+#!/bin/sh
+# sh cmake/counted.sh LOG COMMAND...: runs the command with its output in LOG, and counts its steps on one line: those
+# that ninja, ctest and apt-get announce. On a terminal the line is rewritten, elsewhere there is one every tenth part.
+#
+# What ctest says of a test that did not pass is shown at once. If another command fails, its whole output is shown.
+# The exit status is the command's.
+set -u
+log=$1
+shift
+on_terminal=
+[ ! -t 1 ] || on_terminal=yes
+
+# show DONE TOTAL
+show() {
+    if [ -n "$on_terminal" ]; then
+        printf '\r\033[K  %s of %s' "$1" "$2"
+    elif [ $(($1 * 10 / $2)) -gt "$tenths" ]; then
+        tenths=$(($1 * 10 / $2))
+        echo "  $1 of $2"
+    fi
+}
+
+clear_line() {
+    [ -z "$on_terminal" ] || printf '\r\033[K'
+}
+
+# First field of "12/345 ...", the blanks in front of it gone.
+fraction() {
+    fraction=${1#"${1%%[! ]*}"}
+    fraction=${fraction%% *}
+}
+
+count() {
+    tenths=0 packages=0 done=0 tests=
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$log"
+        case $line in
+        '['[0-9]*/[0-9]*'] '*)
+            fraction "${line#?}"
+            fraction=${fraction%]}
+            show "${fraction%/*}" "${fraction#*/}"
+            ;;
+        *' newly installed, '*)
+            packages=${line%% newly installed*}
+            packages=$((${packages##* } + ${line%% *}))
+            ;;
+        'Get:'* | 'Unpacking '* | 'Setting up '*) # each package comes with one line of each
+            done=$((done + 1))
+            [ $done -gt $((3 * packages)) ] || show $done $((3 * packages))
+            ;;
+        'Test project '*) tests=yes ;;
+        *[0-9]/[0-9]*' Test '*'#'*': '*)
+            fraction "$line"
+            case $line in
+            *' Passed '*) ;;
+            *)
+                clear_line
+                printf '%s\n' "$line"
+                ;;
+            esac
+            show "${fraction%/*}" "${fraction#*/}"
+            ;;
+        ' '*'Start '[0-9]*': '*) ;;
+        *)
+            if [ -n "$tests" ]; then
+                clear_line
+                printf '%s\n' "$line"
+            fi
+            ;;
+        esac
+    done
+    clear_line
+}
+
+: >"$log"
+# The status of a command in a pipeline, by a descriptor of its own.
+exec 4>&1
+status=$({ { "$@" 2>&1 </dev/null 3>&- 4>&- && echo 0 >&3 || echo $? >&3; } | count >&4 3>&-; } 3>&1)
+[ "$status" -eq 0 ] || grep -q '^Test project ' "$log" || cat "$log" >&2
+exit "$status"
