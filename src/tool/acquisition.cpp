@@ -31,7 +31,7 @@ Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, const std:
 
 }  // namespace
 
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, Alarm& alarm) {
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& events) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::jthread worker;
@@ -43,13 +43,13 @@ Acquisition acquire(Lock& lock, const AcquireArguments& arguments, Alarm& alarm)
             } catch (...) {
                 failure = std::current_exception();
             }
-            Alarm::ring(Alarm::finished);
+            EventPipe::post(EventPipe::finished);
         }};
     }
     for (;;) {
-        const auto event = alarm.wait().value_or(Alarm::loss);
-        if (event == Alarm::finished) break;
-        if (event == Alarm::loss) continue;  // the acquisition is over already, and has told so
+        const auto event = events.wait().value_or(EventPipe::loss);
+        if (event == EventPipe::finished) break;
+        if (event == EventPipe::loss) continue;  // the acquisition is over already, and has told so
         acquisition.interrupted = event;
         worker.request_stop();
     }

@@ -1,7 +1,7 @@
 // Acquiring for somebody who may lose patience: by -n, by -w, or by a signal.
 #pragma once
 
-#include "alarm.hpp"
+#include "event_pipe.hpp"
 #include "lock_arguments.hpp"
 
 #include <redlock/lock.hpp>
@@ -16,7 +16,7 @@ struct Acquisition {
     std::optional<int> interrupted{};  ///< by this signal
 };
 
-/// Acquires in a thread of its own, so that a signal of `alarm` can end it; waits as the arguments say.
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, Alarm& alarm);
+/// Acquires in a thread of its own, so that a signal of `events` can end it; waits as the arguments say.
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& events);
 
 }  // namespace redlock::tool

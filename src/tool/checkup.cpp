@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
-Trouble trouble_of(const Answer& answer) {
+NodeError error_of(const Answer& answer) {
     return {answer.cause, answer.detail};
 }
 
@@ -52,19 +52,19 @@ std::optional<microseconds> time_of(const Answer& answer) {
 class Checkup {
 public:
     Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
-        : plan_(plan), inquiry_(endpoint, plan.purpose.node_timeout) {
+        : plan_(plan), inquiry_(endpoint, plan.profile.node_timeout) {
         facts_.name = endpoint.name();
         if (!endpoint.username.empty()) facts_.user = endpoint.username;
     }
 
     void run() {
-        facts_.unreachable = trouble_of(inquiry_.connect());
+        facts_.unreachable = error_of(inquiry_.connect());
         if (facts_.unreachable) return;
         measure_round_trip();
         read_info();
         read_config();
         Probe{inquiry_, plan_}.run(facts_);
-        if (plan_.purpose.quarantine > 0ms) read_marker();
+        if (plan_.profile.quarantine > 0ms) read_marker();
     }
 
     /// Half of the round trip has passed since the server read its clock.
@@ -72,7 +72,7 @@ public:
         if (facts_.unreachable) return;
         const auto start = boot_clock().now();
         const auto answer = inquiry_.ask({"TIME"});
-        facts_.clock_trouble = trouble_of(answer);
+        facts_.clock_error = error_of(answer);
         if (const auto time = time_of(answer))
             facts_.clock_offset = *time - (start + answer.took / 2).time_since_epoch();
     }
@@ -90,13 +90,13 @@ private:
 
     void read_info() {
         const auto answer = inquiry_.ask({"INFO"});
-        facts_.info_trouble = trouble_of(answer);
+        facts_.info_error = error_of(answer);
         if (answer) facts_.info = ServerInfo::parse(answer.reply.text);
     }
 
     void read_config() {
         const auto answer = inquiry_.ask({"CONFIG", "GET", "appendfsync"});
-        facts_.config_trouble = trouble_of(answer);
+        facts_.config_error = error_of(answer);
         if (const auto elements = elements_of(answer.reply.text); answer && elements.size() == 2)
             facts_.appendfsync = elements[1];
     }
@@ -106,12 +106,13 @@ private:
         const auto name = wire::marker_of(facts_.info.run_id);
         const auto marker = inquiry_.ask({"GET", name});
         const auto now = time_of(inquiry_.ask({"TIME"}));
-        facts_.trials.push_back({"read the marker of the quarantine", name, "+get", trouble_of(marker)});
+        facts_.permission_checks.push_back(
+            {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
         facts_.marker.emplace();
         const auto since = number_of(marker.reply.text);
         if (!since) return;
-        const auto until = microseconds{*since} + plan_.purpose.quarantine;
+        const auto until = microseconds{*since} + plan_.profile.quarantine;
         facts_.marker->placed = true;
         facts_.marker->left = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - *now), 0ms);
         facts_.marker->until = std::chrono::system_clock::time_point{until};
@@ -125,7 +126,7 @@ private:
 }  // namespace
 
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
-    (void)RedisNodes{endpoints, {.node_timeout = plan.purpose.node_timeout}};  // refuses what no lock can use
+    (void)RedisNodes{endpoints, {.node_timeout = plan.profile.node_timeout}};  // refuses what no lock can use
     std::deque<Checkup> checkups;
     for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan).run();
     for (auto& checkup : checkups) checkup.read_clock();

@@ -1,8 +1,8 @@
 // The asking of `redlock doctor`: what one node says and does. It judges nothing.
 #pragma once
 
+#include "lock_profile.hpp"
 #include "node_facts.hpp"
-#include "purpose.hpp"
 
 #include <redlock/endpoint.hpp>
 
@@ -15,7 +15,7 @@ namespace redlock::tool {
 
 /// What to try.
 struct CheckupPlan {
-    Purpose purpose{};
+    LockProfile profile{};
     std::string resource{};  ///< of the probe; free, or nobody's
     bool fencing = false;    ///< whether the locks count their holders
     bool mark = false;       ///< place the marker of the quarantine

@@ -20,16 +20,16 @@ void add(Findings& findings, Findings more) {
     std::ranges::move(more, std::back_inserter(findings));
 }
 
-NodeDiagnosis alone(const NodeFacts& node, const Purpose& purpose) {
+NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
     if (node.unreachable) return {{unreachable_finding(node)}};
     NodeDiagnosis it;
     add(it.findings, kind_findings(node));
-    add(it.findings, trial_findings(node));
+    add(it.findings, permission_findings(node));
     add(it.findings, memory_findings(node));
-    add(it.findings, persistence_findings(node, purpose));
-    add(it.findings, quarantine_findings(node, purpose));
-    add(it.findings, speed_findings(node, purpose));
-    add(it.findings, silence_findings(node, purpose));
+    add(it.findings, persistence_findings(node, profile));
+    add(it.findings, quarantine_findings(node, profile));
+    add(it.findings, speed_findings(node, profile));
+    add(it.findings, silence_findings(node, profile));
     return it;
 }
 
@@ -46,13 +46,13 @@ nanoseconds distance_from_others(std::span<const NodeFacts> nodes, std::size_t n
     return offset - nearest;
 }
 
-Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, const Purpose& purpose) {
+Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, const LockProfile& profile) {
     if (!nodes[node].clock_offset) return {};
     const auto distance = distance_from_others(nodes, node);
     const auto size = distance < 0ns ? -distance : distance;
-    const auto tolerable = std::max<nanoseconds>(drift(purpose.ttl, purpose.drift_factor), 500ms);
+    const auto tolerable = std::max<nanoseconds>(drift(profile.ttl, profile.drift_factor), 500ms);
     if (size <= tolerable) return {};
-    return {{size > purpose.ttl ? Severity::unsafe : Severity::warning, "clock",
+    return {{size > profile.ttl ? Severity::unsafe : Severity::warning, "clock",
              "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
                  " the other nodes'",
              "servers expire keys by it: when it is stepped right, locks end early or late; fencing and the "
@@ -123,12 +123,12 @@ bool NodeDiagnosis::only_in_quarantine() const noexcept {
     return !has_vote() && std::ranges::all_of(findings, harmless);
 }
 
-Diagnosis diagnose(std::span<const NodeFacts> nodes, const Purpose& purpose) {
+Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile) {
     Diagnosis it;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-        it.nodes.push_back(alone(nodes[node], purpose));
+        it.nodes.push_back(alone(nodes[node], profile));
         add(it.nodes.back().findings, twin_findings(nodes, node));
-        add(it.nodes.back().findings, clock_findings(nodes, node, purpose));
+        add(it.nodes.back().findings, clock_findings(nodes, node, profile));
         std::ranges::stable_sort(it.nodes.back().findings, std::greater{}, &Finding::severity);
     }
     it.votes = static_cast<std::size_t>(std::ranges::count_if(it.nodes, &NodeDiagnosis::has_vote));

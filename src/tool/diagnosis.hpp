@@ -3,8 +3,8 @@
 #pragma once
 
 #include "finding.hpp"
+#include "lock_profile.hpp"
 #include "node_facts.hpp"
-#include "purpose.hpp"
 
 #include <cstddef>
 #include <span>
@@ -35,7 +35,7 @@ struct Diagnosis {
 };
 
 /// Unsafe where one node is, or no majority has a vote now; a warning where a minority does not answer.
-Diagnosis diagnose(std::span<const NodeFacts> nodes, const Purpose& purpose);
+Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile);
 
 /// "ok", "warning", "unsafe", "unreachable".
 const char* verdict_name(Severity severity) noexcept;

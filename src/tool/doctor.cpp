@@ -57,7 +57,7 @@ CheckupPlan plan_of(const Request& request) {
           options.quarantine);
     if (request.mark && options.quarantine == 0ms)
         throw std::invalid_argument{"--mark needs --quarantine, the same as in every client"};
-    return {.purpose = {.ttl = request.lease.ttl,
+    return {.profile = {.ttl = request.lease.ttl,
                         .drift_factor = request.lease.drift_factor,
                         .node_timeout = options.node_timeout,
                         .quarantine = options.quarantine},
@@ -74,7 +74,7 @@ int status_of(Severity verdict) {
 int doctor(const Request& request) {
     const auto plan = plan_of(request);
     const auto nodes = check_up(request.nodes.endpoints(), plan);
-    const auto diagnosis = diagnose(nodes, plan.purpose);
+    const auto diagnosis = diagnose(nodes, plan.profile);
     if (request.json)
         print_json(std::cout, diagnosis, nodes);
     else

@@ -1,4 +1,4 @@
-#include "alarm.hpp"
+#include "event_pipe.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,12 +21,12 @@ static_assert(std::atomic<int>::is_always_lock_free);  // a signal handler reads
 extern "C" {
 static void redlock_tool_on_signal(int signal) {
     const int error = errno;
-    Alarm::ring(signal);
+    EventPipe::post(signal);
     errno = error;
 }
 }
 
-Alarm::Alarm() {
+EventPipe::EventPipe() {
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before_);
     if (::pipe(pipe_.data()) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
     for (const int fd : pipe_) {
@@ -36,13 +36,13 @@ Alarm::Alarm() {
     writing_end = pipe_[1];
 }
 
-Alarm::~Alarm() {
+EventPipe::~EventPipe() {
     restore_all();
     writing_end = -1;
     for (const int fd : pipe_) ::close(fd);
 }
 
-void Alarm::catch_signals(std::initializer_list<int> signals) {
+void EventPipe::catch_signals(std::initializer_list<int> signals) {
     sigset_t caught;
     ::sigemptyset(&caught);
     for (const int signal : signals) {
@@ -59,7 +59,7 @@ void Alarm::catch_signals(std::initializer_list<int> signals) {
     ::pthread_sigmask(SIG_UNBLOCK, &caught, nullptr);
 }
 
-void Alarm::ignore(int signal) {
+void EventPipe::ignore(int signal) {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);
     before_.try_emplace(signal, before);
@@ -68,21 +68,21 @@ void Alarm::ignore(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-void Alarm::restore_all() const noexcept {
+void EventPipe::restore_all() const noexcept {
     for (const auto& [signal, before] : before_) ::sigaction(signal, &before, nullptr);
 }
 
-void Alarm::restore_mask() const noexcept {
+void EventPipe::restore_mask() const noexcept {
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 /// A full pipe wakes as well as one byte more would.
-void Alarm::ring(int event) noexcept {
+void EventPipe::post(int event) noexcept {
     const auto byte = static_cast<signed char>(event);
     [[maybe_unused]] const auto written = ::write(writing_end, &byte, 1);
 }
 
-std::optional<int> Alarm::wait(Clock::time_point deadline) {
+std::optional<int> EventPipe::wait(Clock::time_point deadline) {
     for (;;) {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_clock().now()).count();
         pollfd readable{pipe_[0], POLLIN, 0};

@@ -1,4 +1,4 @@
-// What wakes a thread that waits: signals, and whatever other threads ring for. A pipe to oneself, written by
+// What wakes a thread that waits: signals, and events that other threads post. A pipe to oneself, written by
 // signal handlers, so that nothing that comes between two waits is missed.
 #pragma once
 
@@ -13,17 +13,17 @@
 namespace redlock::tool {
 
 /// One at a time in a process. Signals that it catches are what they were before when it is gone.
-class Alarm {
+class EventPipe {
 public:
     /// What woke us: the number of a signal, or one of these.
     static constexpr int finished = 0;  ///< a worker has done its work
     static constexpr int loss = -1;     ///< the lock was lost
 
     /// Throws std::system_error where there is no pipe to be had.
-    Alarm();
-    ~Alarm();
-    Alarm(const Alarm&) = delete;
-    Alarm& operator=(const Alarm&) = delete;
+    EventPipe();
+    ~EventPipe();
+    EventPipe(const EventPipe&) = delete;
+    EventPipe& operator=(const EventPipe&) = delete;
 
     /// Signals that were ignored when the process was started stay ignored (nohup, background jobs of sh);
     /// those that were blocked are not any more.
@@ -37,7 +37,7 @@ public:
     void restore_mask() const noexcept;
 
     /// From any thread or signal handler.
-    static void ring(int event) noexcept;
+    static void post(int event) noexcept;
 
     /// The next event, for which it waits until `deadline` at most.
     std::optional<int> wait(Clock::time_point deadline = Clock::never());

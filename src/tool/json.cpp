@@ -125,16 +125,16 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
 }
 
 void print_json(std::ostream& out, const std::string& resource, const std::vector<KeyFacts>& keys,
-                const Occupancy& occupancy) {
+                const LockStatus& status) {
     ordered_json json{{"resource", resource},
-                      {"state", name_of(occupancy.kind)},
-                      {"summary", summary_of(occupancy)},
-                      {"answered", occupancy.answered}};
-    if (occupancy.kind == Occupancy::Kind::held) {
-        json["owner"] = occupancy.owner;
-        json["ours"] = is_ours(occupancy.owner);
-        json["held_on"] = occupancy.held_on;
-        json["expires_in_ms"] = occupancy.expires_in->count();
+                      {"state", name_of(status.kind)},
+                      {"summary", summary_of(status)},
+                      {"answered", status.answered}};
+    if (status.kind == LockStatus::Kind::held) {
+        json["owner"] = status.owner;
+        json["ours"] = is_ours(status.owner);
+        json["held_on"] = status.held_on;
+        json["expires_in_ms"] = status.expires_in->count();
     }
     json["nodes"] = ordered_json::array();
     for (const auto& key : keys) json["nodes"].push_back(json_of(key));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "diagnosis.hpp"
+#include "lock_status.hpp"
 #include "node_facts.hpp"
-#include "occupancy.hpp"
 
 #include <redlock/lease.hpp>
 #include <redlock/result.hpp>
@@ -23,7 +23,7 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
 /// status: {"resource", "state", "summary", "answered", "owner", "ours", "held_on", "expires_in_ms",
 /// "nodes": [{"name", "state", "took_ms", ...}]}
 void print_json(std::ostream& out, const std::string& resource, const std::vector<KeyFacts>& keys,
-                const Occupancy& occupancy);
+                const LockStatus& status);
 
 /// doctor: {"verdict", "votes", "quorum", "may_fail", "advice", "findings": [...], "nodes": [{"name",
 /// "verdict", ..., "findings": [{"severity", "subject", "what", "why", "remedy"}]}]}; null is what is

@@ -1,4 +1,4 @@
-// What the nodes are to serve for. A server that is fine for one purpose may be unsafe for another.
+// The locks that the nodes are to serve. A server that is fine for one profile may be unsafe for another.
 #pragma once
 
 #include <redlock/options.hpp>
@@ -8,7 +8,7 @@
 
 namespace redlock::tool {
 
-struct Purpose {
+struct LockProfile {
     std::chrono::milliseconds ttl = std::chrono::seconds{30};
     double drift_factor = LockOptions{}.drift_factor;
     std::chrono::milliseconds node_timeout = NodesOptions{}.node_timeout;

@@ -1,4 +1,4 @@
-#include "occupancy.hpp"
+#include "lock_status.hpp"
 
 #include "redis/reply.hpp"
 #include "span.hpp"
@@ -24,7 +24,7 @@ std::size_t held_by(std::span<const KeyFacts> nodes, const std::string& owner) {
         nodes, [&](const KeyFacts& it) { return it.state == KeyFacts::State::held && it.owner == owner; }));
 }
 
-void find_foremost_owner(Occupancy& it, std::span<const KeyFacts> nodes) {
+void find_foremost_owner(LockStatus& it, std::span<const KeyFacts> nodes) {
     for (const auto& node : nodes) {
         if (node.state != KeyFacts::State::held) continue;
         const auto on = held_by(nodes, node.owner);
@@ -44,54 +44,53 @@ milliseconds expiry_of_majority(std::span<const KeyFacts> nodes, const std::stri
     return expiries[quorum(nodes.size()) - 1];
 }
 
-Occupancy::Kind kind_of(const Occupancy& it, std::size_t free) {
+LockStatus::Kind kind_of(const LockStatus& it, std::size_t free) {
     const auto needed = quorum(it.nodes);
     const auto silent = it.nodes - it.answered;
-    if (it.held_on >= needed) return Occupancy::Kind::held;
-    if (it.answered < needed) return Occupancy::Kind::no_quorum;
-    if (free >= needed) return Occupancy::Kind::free;
+    if (it.held_on >= needed) return LockStatus::Kind::held;
+    if (it.answered < needed) return LockStatus::Kind::no_quorum;
+    if (free >= needed) return LockStatus::Kind::free;
     const bool undecided = it.held_on + silent >= needed || free + silent >= needed;
-    return undecided ? Occupancy::Kind::uncertain : Occupancy::Kind::split;
+    return undecided ? LockStatus::Kind::uncertain : LockStatus::Kind::split;
 }
 
-std::string of_nodes(std::size_t count, const Occupancy& occupancy) {
-    return std::to_string(count) + " of " + std::to_string(occupancy.nodes) + " nodes";
+std::string of_nodes(std::size_t count, const LockStatus& status) {
+    return std::to_string(count) + " of " + std::to_string(status.nodes) + " nodes";
 }
 
-std::string held_conclusion(const Occupancy& occupancy) {
-    return "held by " + shown(occupancy.owner) + " on " + of_nodes(occupancy.held_on, occupancy) +
-           ", expires in " + text_of(*occupancy.expires_in) +
-           (is_ours(occupancy.owner) ? "" : ", no owner of this library");
+std::string held_conclusion(const LockStatus& status) {
+    return "held by " + shown(status.owner) + " on " + of_nodes(status.held_on, status) + ", expires in " +
+           text_of(*status.expires_in) + (is_ours(status.owner) ? "" : ", no owner of this library");
 }
 
-std::string uncertain_conclusion(const Occupancy& occupancy) {
+std::string uncertain_conclusion(const LockStatus& status) {
     std::string text = "uncertain: ";
-    if (occupancy.held_on > 0)
-        text += shown(occupancy.owner) + " on " + of_nodes(occupancy.held_on, occupancy) + ", and ";
-    return text + of_nodes(occupancy.nodes - occupancy.answered, occupancy) + " did not answer";
+    if (status.held_on > 0)
+        text += shown(status.owner) + " on " + of_nodes(status.held_on, status) + ", and ";
+    return text + of_nodes(status.nodes - status.answered, status) + " did not answer";
 }
 
-std::string conclusion_of(const Occupancy& occupancy) {
-    switch (occupancy.kind) {
-        case Occupancy::Kind::held: return held_conclusion(occupancy);
-        case Occupancy::Kind::free: return "free";
-        case Occupancy::Kind::split: return "held by nobody: the votes are split";
-        case Occupancy::Kind::uncertain: return uncertain_conclusion(occupancy);
-        case Occupancy::Kind::no_quorum: break;
+std::string conclusion_of(const LockStatus& status) {
+    switch (status.kind) {
+        case LockStatus::Kind::held: return held_conclusion(status);
+        case LockStatus::Kind::free: return "free";
+        case LockStatus::Kind::split: return "held by nobody: the votes are split";
+        case LockStatus::Kind::uncertain: return uncertain_conclusion(status);
+        case LockStatus::Kind::no_quorum: break;
     }
-    return "no quorum: " + of_nodes(occupancy.answered, occupancy) + " answered";
+    return "no quorum: " + of_nodes(status.answered, status) + " answered";
 }
 
 }  // namespace
 
-Occupancy occupancy_of(std::span<const KeyFacts> nodes) {
-    Occupancy it;
+LockStatus lock_status_of(std::span<const KeyFacts> nodes) {
+    LockStatus it;
     it.nodes = nodes.size();
     it.answered = nodes.size() - count(nodes, KeyFacts::State::unknown);
     it.no_locks = count(nodes, KeyFacts::State::no_lock);
     find_foremost_owner(it, nodes);
     it.kind = kind_of(it, count(nodes, KeyFacts::State::free));
-    if (it.kind == Occupancy::Kind::held) it.expires_in = expiry_of_majority(nodes, it.owner);
+    if (it.kind == LockStatus::Kind::held) it.expires_in = expiry_of_majority(nodes, it.owner);
     return it;
 }
 
@@ -106,21 +105,21 @@ std::string shown(const std::string& owner) {
     return '"' + text + (owner.size() > longest ? "\"..." : "\"");
 }
 
-std::string summary_of(const Occupancy& occupancy) {
-    auto text = conclusion_of(occupancy);
-    if (occupancy.no_locks > 0)
-        text += "; on " + of_nodes(occupancy.no_locks, occupancy) +
+std::string summary_of(const LockStatus& status) {
+    auto text = conclusion_of(status);
+    if (status.no_locks > 0)
+        text += "; on " + of_nodes(status.no_locks, status) +
                 " the key is no lock: it refuses everybody until it is deleted";
     return text;
 }
 
-const char* name_of(Occupancy::Kind kind) noexcept {
+const char* name_of(LockStatus::Kind kind) noexcept {
     switch (kind) {
-        case Occupancy::Kind::held: return "held";
-        case Occupancy::Kind::free: return "free";
-        case Occupancy::Kind::split: return "split";
-        case Occupancy::Kind::uncertain: return "uncertain";
-        case Occupancy::Kind::no_quorum: break;
+        case LockStatus::Kind::held: return "held";
+        case LockStatus::Kind::free: return "free";
+        case LockStatus::Kind::split: return "split";
+        case LockStatus::Kind::uncertain: return "uncertain";
+        case LockStatus::Kind::no_quorum: break;
     }
     return "no_quorum";
 }

@@ -32,7 +32,7 @@ struct KeyFacts {
 };
 
 /// What all of them together come to.
-struct Occupancy {
+struct LockStatus {
     enum class Kind : std::uint8_t {
         held,       ///< one owner on a majority
         free,       ///< nothing on a majority
@@ -51,7 +51,7 @@ struct Occupancy {
                                                             ///< none: never
 };
 
-Occupancy occupancy_of(std::span<const KeyFacts> nodes);
+LockStatus lock_status_of(std::span<const KeyFacts> nodes);
 
 /// Whether it is what this library signs with.
 bool is_ours(const std::string& owner);
@@ -60,10 +60,10 @@ bool is_ours(const std::string& owner);
 std::string shown(const std::string& owner);
 
 /// One line: "held by 1f... on 3 of 5 nodes, expires in 12.3 s".
-std::string summary_of(const Occupancy& occupancy);
+std::string summary_of(const LockStatus& status);
 
 /// "held", "free", "split", "uncertain", "no_quorum"; "unknown", "free", "held", "no_lock".
-const char* name_of(Occupancy::Kind kind) noexcept;
+const char* name_of(LockStatus::Kind kind) noexcept;
 const char* name_of(KeyFacts::State state) noexcept;
 
 }  // namespace redlock::tool

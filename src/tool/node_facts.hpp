@@ -12,7 +12,7 @@
 namespace redlock::tool {
 
 /// Why something was not answered.
-struct Trouble {
+struct NodeError {
     std::error_code cause{};  ///< none: it was answered
     std::string detail{};     ///< the server's or the system's own words
 
@@ -20,11 +20,11 @@ struct Trouble {
 };
 
 /// One thing a lock does on a node, as it was tried there.
-struct Trial {
+struct PermissionCheck {
     std::string verb;         ///< "acquire", "extend", "release", "count the holders", ...
     std::string key;          ///< the key that it used
     std::string permissions;  ///< what an ACL has to allow for it, besides the key
-    Trouble trouble{};
+    NodeError error{};
 };
 
 /// The marker of the quarantine.
@@ -37,18 +37,18 @@ struct MarkerFacts {
 struct NodeFacts {
     std::string name{};
     std::string user = "default";
-    Trouble unreachable{};
+    NodeError unreachable{};
     std::optional<std::chrono::nanoseconds> round_trip{};  ///< the median of a few
 
     ServerInfo info{};
-    Trouble info_trouble{};
+    NodeError info_error{};
     std::string appendfsync{};  ///< empty: unknown
-    Trouble config_trouble{};
+    NodeError config_error{};
 
     std::optional<std::chrono::nanoseconds> clock_offset{};  ///< its wall clock less ours; any common offset
-    Trouble clock_trouble{};
+    NodeError clock_error{};
 
-    std::vector<Trial> trials{};
+    std::vector<PermissionCheck> permission_checks{};
     bool probe_was_held = false;          ///< by another: extending and releasing were tried in part
     std::optional<MarkerFacts> marker{};  ///< none: without a quarantine, or unknown
 };

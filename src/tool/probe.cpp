@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds probe_ttl = 10s;
 
 /// Any answer shows that the command is allowed, a refusal as well as a grant.
-Trouble trouble_of(const NodeReport& report) {
+NodeError error_of(const NodeReport& report) {
     if (report.vote != Vote::unknown) return {};
     return {report.cause, report.detail};
 }
@@ -37,19 +37,19 @@ NodeReport Probe::ask(RedisNodes& nodes, const Command& command) const {
 
 void Probe::run(NodeFacts& facts) {
     lock_and_unlock(facts);
-    if (plan_.purpose.quarantine > 0ms && plan_.mark) place_marker(facts);
+    if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker(facts);
     if (plan_.fencing)
         try_further(facts, "count the holders for fencing", wire::counter_of(plan_.resource, ""));
-    if (plan_.purpose.quarantine > 0ms) try_further(facts, "keep a quarantine", "redlock:since:");
+    if (plan_.profile.quarantine > 0ms) try_further(facts, "keep a quarantine", "redlock:since:");
 }
 
 /// What may not be released again is acquired for a millisecond only: so the release comes first, when there
 /// is nothing to release.
 void Probe::lock_and_unlock(NodeFacts& facts) {
-    RedisNodes nodes{{inquiry_.endpoint()}, {.node_timeout = plan_.purpose.node_timeout}};
+    RedisNodes nodes{{inquiry_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
     const auto owner = owner_.view();
     const auto note = [&](const char* verb, const char* permissions, const NodeReport& report) {
-        facts.trials.push_back({verb, plan_.resource, permissions, trouble_of(report)});
+        facts.permission_checks.push_back({verb, plan_.resource, permissions, error_of(report)});
         return report.vote;
     };
     const auto* const to_release = "+eval +evalsha +get +del";
@@ -81,22 +81,23 @@ bool Probe::may_use_each_command(NodeFacts& facts) {
     return all;
 }
 
-bool Probe::is_allowed(NodeFacts& facts, Trial trial, std::span<const std::string_view> words) {
+bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const std::string_view> words) {
     const auto answer = inquiry_.ask(words);
-    trial.trouble = {answer.cause, answer.detail};
-    if (answer.cause != Errc::permission_denied || !missing_permission(trial).starts_with('+')) return true;
-    facts.trials.push_back(std::move(trial));
+    check.error = {answer.cause, answer.detail};
+    if (answer.cause != Errc::permission_denied || !missing_permission(check).starts_with('+')) return true;
+    facts.permission_checks.push_back(std::move(check));
     return false;
 }
 
 /// As the first acquire ever does it.
 void Probe::place_marker(NodeFacts& facts) {
     RedisNodes nodes{{inquiry_.endpoint()},
-                     {.node_timeout = plan_.purpose.node_timeout, .quarantine = plan_.purpose.quarantine}};
+                     {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
     const auto report = ask(nodes, Command{Verb::set_if_absent, resources_, owner_.view(), probe_ttl});
     if (report.cause != Errc::quarantined)
-        facts.trials.push_back({"place the marker of the quarantine", "redlock:since:*",
-                                "+eval +set +get +pttl +pexpire +exists +time +info", trouble_of(report)});
+        facts.permission_checks.push_back({"place the marker of the quarantine", "redlock:since:*",
+                                           "+eval +set +get +pttl +pexpire +exists +time +info",
+                                           error_of(report)});
     if (report.vote != Vote::refused)
         (void)ask(nodes, Command{Verb::compare_and_delete, resources_, owner_.view()});
 }
@@ -112,10 +113,10 @@ void Probe::try_further(NodeFacts& facts, const std::string& verb, const std::st
     for (const auto& words : commands) {
         const auto answer = inquiry_.ask(words);
         if (answer.cause == Errc::permission_denied)
-            facts.trials.push_back({verb,
-                                    key + "*",
-                                    "+set +get +pttl +pexpire +exists +info +time",
-                                    {answer.cause, answer.detail}});
+            facts.permission_checks.push_back({verb,
+                                               key + "*",
+                                               "+set +get +pttl +pexpire +exists +info +time",
+                                               {answer.cause, answer.detail}});
     }
 }
 

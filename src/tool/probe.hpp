@@ -26,7 +26,7 @@ public:
 private:
     void lock_and_unlock(NodeFacts& facts);
     bool may_use_each_command(NodeFacts& facts);
-    bool is_allowed(NodeFacts& facts, Trial trial, std::span<const std::string_view> words);
+    bool is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const std::string_view> words);
     void place_marker(NodeFacts& facts);
     void try_further(NodeFacts& facts, const std::string& verb, const std::string& key);
     NodeReport ask(RedisNodes& nodes, const Command& command) const;

@@ -69,7 +69,7 @@ std::optional<int> read_failure(int fd) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(const Start& start, const Alarm& alarm, const Terminal& terminal) {
+ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal) {
     const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);
@@ -81,9 +81,9 @@ ProcessGroup::ProcessGroup(const Start& start, const Alarm& alarm, const Termina
     {
         const SignalsBlocked blocked;  // no handler of ours runs in the child, and no signal is lost
         id_ = ::fork();
-        if (id_ == 0) alarm.restore_all();
+        if (id_ == 0) events.restore_all();
     }
-    if (id_ == 0) become(start, words, variables, alarm, terminal, failure[1], parent);
+    if (id_ == 0) become(start, words, variables, events, terminal, failure[1], parent);
     const int error = errno;
     ::close(failure[1]);
     failure_pipe_ = failure[0];
@@ -99,9 +99,9 @@ ProcessGroup::~ProcessGroup() {
 
 /// In the child, where after fork() only what is safe in a signal handler may be called.
 void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
-                          const std::vector<char*>& environment, const Alarm& alarm, const Terminal& terminal,
-                          int failure_pipe, pid_t parent) noexcept {
-    alarm.restore_mask();
+                          const std::vector<char*>& environment, const EventPipe& events,
+                          const Terminal& terminal, int failure_pipe, pid_t parent) noexcept {
+    events.restore_mask();
     ::setpgid(0, 0);
     if (start.in_foreground) terminal.give_to(::getpid());
     if (start.dies_with_us) die_with(parent);

@@ -1,7 +1,7 @@
 // The command and all that it starts: a process group of its own, so that they can be signalled together.
 #pragma once
 
-#include "alarm.hpp"
+#include "event_pipe.hpp"
 #include "terminal.hpp"
 
 #include <sys/types.h>
@@ -22,9 +22,9 @@ public:
         bool dies_with_us = true;              ///< SIGTERM for the command, should we die before it
     };
 
-    /// Starts it. Its signals are as `alarm` found them. A program that cannot be executed has ended with 126
-    /// or 127, as in a shell. Throws std::system_error when no process can be made.
-    ProcessGroup(const Start& start, const Alarm& alarm, const Terminal& terminal);
+    /// Starts it. Its signals are as `events` found them. A program that cannot be executed has ended with
+    /// 126 or 127, as in a shell. Throws std::system_error when no process can be made.
+    ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal);
     ~ProcessGroup();
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -54,7 +54,7 @@ public:
 
 private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
-                                    const std::vector<char*>& environment, const Alarm& alarm,
+                                    const std::vector<char*>& environment, const EventPipe& events,
                                     const Terminal& terminal, int failure_pipe, pid_t parent) noexcept;
     void note(int status) noexcept;
 

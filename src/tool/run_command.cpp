@@ -1,8 +1,8 @@
 #include "run_command.hpp"
 
 #include "acquisition.hpp"
-#include "alarm.hpp"
 #include "command_words.hpp"
+#include "event_pipe.hpp"
 #include "exit_status.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
@@ -73,11 +73,11 @@ std::vector<std::string> Request::command() const {
     return words;
 }
 
-/// What the watchdog said of the loss. It rings, and the supervisor asks.
+/// What the watchdog said of the loss. It posts an event, and the supervisor asks.
 class Loss {
 public:
     void tell(const std::string& resource, const Result& result) {
-        const Ringing ringing;  // also where there is no memory for words
+        const PostWhenDone post;  // also where there is no memory for words
         auto why = resource + ": " + result.message();
         const std::lock_guard guard{mutex_};
         why_ = std::move(why);
@@ -88,11 +88,11 @@ public:
     }
 
 private:
-    struct Ringing {
-        Ringing() = default;
-        ~Ringing() { Alarm::ring(Alarm::loss); }
-        Ringing(const Ringing&) = delete;
-        Ringing& operator=(const Ringing&) = delete;
+    struct PostWhenDone {
+        PostWhenDone() = default;
+        ~PostWhenDone() { EventPipe::post(EventPipe::loss); }
+        PostWhenDone(const PostWhenDone&) = delete;
+        PostWhenDone& operator=(const PostWhenDone&) = delete;
     };
 
     mutable std::mutex mutex_;
@@ -142,14 +142,14 @@ void say_failure(const Request& request, int error) {
               << '\n';
 }
 
-Supervisor::Ending run_locked(const Request& request, const Lock& lock, Alarm& alarm, const Loss& loss) {
+Supervisor::Ending run_locked(const Request& request, const Lock& lock, EventPipe& events, const Loss& loss) {
     const auto why_lost = [&] {
         auto why = loss.why();
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
-    alarm.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGTTIN, SIGUSR1, SIGUSR2});
-    for (const int signal : {SIGPIPE, SIGTTOU}) alarm.ignore(signal);  // nothing we say may stop or end us
+    events.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGTTIN, SIGUSR1, SIGUSR2});
+    for (const int signal : {SIGPIPE, SIGTTOU}) events.ignore(signal);  // nothing we say may stop or end us
     Terminal terminal;
     const bool in_foreground = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
@@ -157,10 +157,10 @@ Supervisor::Ending run_locked(const Request& request, const Lock& lock, Alarm& a
                           .hidden = {"REDLOCK_FENCING_TOKEN="},
                           .in_foreground = in_foreground,
                           .dies_with_us = request.policy.on_lost != OnLost::ignore},
-                         alarm,
+                         events,
                          terminal};
     try {
-        Supervisor supervisor{command, alarm, terminal, in_foreground, request.policy, why_lost};
+        Supervisor supervisor{command, events, terminal, in_foreground, request.policy, why_lost};
         const auto ending = supervisor.run();
         if (const auto error = command.failure()) say_failure(request, *error);
         return ending;
@@ -178,12 +178,12 @@ int die_of(int signal) {
 }
 
 /// The lock is released in any case.
-int run_and_release(const Request& request, Lock& lock, Alarm& alarm, const Loss& loss) {
+int run_and_release(const Request& request, Lock& lock, EventPipe& events, const Loss& loss) {
     const auto since = boot_clock().now();
     Supervisor::Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
     try {
-        if (lock.valid()) ending = run_locked(request, lock, alarm, loss);
+        if (lock.valid()) ending = run_locked(request, lock, events, loss);
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
@@ -200,13 +200,13 @@ int run(const Request& request) {
     (void)request.command();  // before anything is locked
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     Loss loss;
-    Alarm alarm;
+    EventPipe events;
     Watchdog watchdog;
     Lock lock{nodes, request.resource, options_of(request, watchdog, loss)};
-    alarm.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+    events.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(lock, request.acquire, alarm);
+    const auto acquired = acquire(lock, request.acquire, events);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);
@@ -217,7 +217,7 @@ int run(const Request& request) {
         return exit_status::of(acquired.result.error(), request.acquire.conflict_exit_code);
     }
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
-    return run_and_release(request, lock, alarm, loss);
+    return run_and_release(request, lock, events, loss);
 }
 
 }  // namespace

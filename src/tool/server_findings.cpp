@@ -91,9 +91,9 @@ std::string persistence_of(const NodeFacts& node) {
     return "appendonly yes, appendfsync " + node.appendfsync;
 }
 
-std::string remedy_for_forgetting(const Purpose& purpose) {
-    return "appendonly yes with appendfsync always, or --quarantine " + argument_of(purpose.ttl) +
-           " in every client, or keep a crashed node away for " + text_of(purpose.ttl);
+std::string remedy_for_forgetting(const LockProfile& profile) {
+    return "appendonly yes with appendfsync always, or --quarantine " + argument_of(profile.ttl) +
+           " in every client, or keep a crashed node away for " + text_of(profile.ttl);
 }
 
 }  // namespace
@@ -113,41 +113,41 @@ Findings memory_findings(const NodeFacts& node) {
     return findings;
 }
 
-Findings persistence_findings(const NodeFacts& node, const Purpose& purpose) {
+Findings persistence_findings(const NodeFacts& node, const LockProfile& profile) {
     Findings findings;
     const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
-    if (purpose.quarantine > 0ms || unknown || writes_through(node)) return findings;
+    if (profile.quarantine > 0ms || unknown || writes_through(node)) return findings;
     findings.push_back({Severity::warning, "persistence",
                         "a crash can take its last writes: " + persistence_of(node), forgetting_matters,
-                        remedy_for_forgetting(purpose)});
-    if (node.info.uptime && *node.info.uptime < purpose.ttl)
+                        remedy_for_forgetting(profile)});
+    if (node.info.uptime && *node.info.uptime < profile.ttl)
         findings.push_back({Severity::warning, "uptime",
                             "it was started " + text_of_age(*node.info.uptime) +
-                                " ago, less than the ttl of " + text_of(purpose.ttl),
+                                " ago, less than the ttl of " + text_of(profile.ttl),
                             "it may have forgotten who holds what",
                             "wait until it has been up for the ttl before it takes part"});
     return findings;
 }
 
-Findings silence_findings(const NodeFacts& node, const Purpose& purpose) {
+Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
     Findings findings;
-    const auto tell = [&](const char* subject, const std::string& command, const Trouble& trouble,
+    const auto tell = [&](const char* subject, const std::string& command, const NodeError& error,
                           const char* what, const std::string& permission) {
-        if (!trouble) return;
+        if (!error) return;
         findings.push_back(
             {Severity::warning, subject,
-             command + " is not answered: " + trouble.cause.message() +
-                 (trouble.detail.empty() ? "" : " (" + trouble.detail + ")"),
+             command + " is not answered: " + error.cause.message() +
+                 (error.detail.empty() ? "" : " (" + error.detail + ")"),
              std::string{what} + " unknown",
-             trouble.cause == Errc::permission_denied
+             error.cause == Errc::permission_denied
                  ? "ACL SETUSER " + node.user + " " + permission + ", at least for this checkup"
                  : "look whether the server knows the command by another name, or answers late"});
     };
-    tell("info", "INFO", node.info_trouble, "version, role, memory and persistence stay", "+info");
-    if (purpose.quarantine == 0ms && node.info.appendonly.value_or(false))
-        tell("persistence", "CONFIG GET", node.config_trouble,
-             "whether a crash can take its last writes stays", "+config|get");
-    tell("clock", "TIME", node.clock_trouble, "how far off its clock is stays", "+time");
+    tell("info", "INFO", node.info_error, "version, role, memory and persistence stay", "+info");
+    if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))
+        tell("persistence", "CONFIG GET", node.config_error, "whether a crash can take its last writes stays",
+             "+config|get");
+    tell("clock", "TIME", node.clock_error, "how far off its clock is stays", "+time");
     return findings;
 }
 

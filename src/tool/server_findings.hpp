@@ -2,8 +2,8 @@
 #pragma once
 
 #include "finding.hpp"
+#include "lock_profile.hpp"
 #include "node_facts.hpp"
-#include "purpose.hpp"
 
 namespace redlock::tool {
 
@@ -14,9 +14,9 @@ Findings kind_findings(const NodeFacts& node);
 Findings memory_findings(const NodeFacts& node);
 
 /// Whether it can forget keys in a crash, or may just have done so.
-Findings persistence_findings(const NodeFacts& node, const Purpose& purpose);
+Findings persistence_findings(const NodeFacts& node, const LockProfile& profile);
 
 /// What it refuses to tell.
-Findings silence_findings(const NodeFacts& node, const Purpose& purpose);
+Findings silence_findings(const NodeFacts& node, const LockProfile& profile);
 
 }  // namespace redlock::tool

@@ -3,8 +3,8 @@
 #include "exit_status.hpp"
 #include "redis/inquiry.hpp"
 #include "json.hpp"
+#include "lock_status.hpp"
 #include "node_arguments.hpp"
-#include "occupancy.hpp"
 #include "redis/request.hpp"
 #include "server_info.hpp"
 #include "span.hpp"
@@ -104,7 +104,7 @@ std::string told(const KeyFacts& key) {
     return key.state == State::held ? shown(key.owner) : std::string{};
 }
 
-void print(std::ostream& out, const std::vector<KeyFacts>& keys, const Occupancy& occupancy) {
+void print(std::ostream& out, const std::vector<KeyFacts>& keys, const LockStatus& status) {
     const bool counted =
         std::ranges::any_of(keys, [](const KeyFacts& it) { return it.holders_counted.has_value(); });
     std::vector<std::string> headings{"NODE", "STATE", "EXPIRES IN", "OWNER"};
@@ -118,7 +118,7 @@ void print(std::ostream& out, const std::vector<KeyFacts>& keys, const Occupancy
             row.insert(row.begin() + 3, key.holders_counted ? std::to_string(*key.holders_counted) : "");
         table.add(std::move(row));
     }
-    out << table << summary_of(occupancy) << '\n';
+    out << table << summary_of(status) << '\n';
 }
 
 int status(const Request& request) {
@@ -129,12 +129,12 @@ int status(const Request& request) {
     keys.reserve(endpoints.size());
     for (const auto& endpoint : endpoints)
         keys.push_back(key_on(endpoint, request.resource, request.nodes.options().node_timeout));
-    const auto occupancy = occupancy_of(keys);
+    const auto status = lock_status_of(keys);
     if (request.json)
-        print_json(std::cout, request.resource, keys, occupancy);
+        print_json(std::cout, request.resource, keys, status);
     else
-        print(std::cout, keys, occupancy);
-    return occupancy.answered >= quorum(keys.size()) ? 0 : exit_status::no_quorum;
+        print(std::cout, keys, status);
+    return status.answered >= quorum(keys.size()) ? 0 : exit_status::no_quorum;
 }
 
 }  // namespace

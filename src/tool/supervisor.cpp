@@ -39,10 +39,10 @@ bool stop_our_group() {
 
 }  // namespace
 
-Supervisor::Supervisor(ProcessGroup& command, Alarm& alarm, Terminal& terminal, bool has_terminal,
+Supervisor::Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal,
                        Policy policy, std::function<std::optional<std::string>()> lost)
     : command_(command),
-      alarm_(alarm),
+      events_(events),
       terminal_(terminal),
       policy_(policy),
       lost_(std::move(lost)),
@@ -56,7 +56,7 @@ Supervisor::Ending Supervisor::run() {
         if (const auto stop = command_.take_stop()) handle_stop(*stop);
         if (!command_runs()) handle_leftovers();
         if (!command_.alive()) break;
-        if (const auto event = alarm_.wait(next_look())) handle(*event);
+        if (const auto event = events_.wait(next_look())) handle(*event);
         if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
     }
     const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
@@ -74,7 +74,7 @@ Clock::time_point Supervisor::next_look() const {
 void Supervisor::handle(int event) {
     switch (event) {
         case SIGCHLD:
-        case Alarm::loss: return;  // run() looks
+        case EventPipe::loss: return;  // run() looks
         case SIGCONT: return resume();
         case SIGTTIN: return lend_terminal_to_pipeline();
         case SIGTSTP:

@@ -2,7 +2,7 @@
 // it when the lock is lost, and comes back when nothing of it is left.
 #pragma once
 
-#include "alarm.hpp"
+#include "event_pipe.hpp"
 #include "process_group.hpp"
 #include "terminal.hpp"
 
@@ -31,7 +31,7 @@ public:
     };
 
     /// `has_terminal`: the command got it when it was started. `lost` says why the lock was lost, once it is.
-    Supervisor(ProcessGroup& command, Alarm& alarm, Terminal& terminal, bool has_terminal, Policy policy,
+    Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal, Policy policy,
                std::function<std::optional<std::string>()> lost);
 
     struct Ending {
@@ -57,7 +57,7 @@ private:
     void kill();
 
     ProcessGroup& command_;
-    Alarm& alarm_;
+    EventPipe& events_;
     Terminal& terminal_;
     const Policy policy_;
     const std::function<std::optional<std::string>()> lost_;

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string words_of(const Trouble& trouble) {
-    return trouble.cause.message() + (trouble.detail.empty() ? "" : ": " + trouble.detail);
+std::string words_of(const NodeError& error) {
+    return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
 }
 
 std::string remedy_for(std::error_code cause, const NodeFacts& node) {
@@ -41,42 +41,41 @@ bool is_command(const std::string& word) {
 }
 
 /// INFO has told it, too, and better.
-bool is_told_by_info(const Trial& trial, const ServerInfo& info) {
-    if (trial.trouble.cause == Errc::read_only) return info.role == "slave";
+bool is_told_by_info(const PermissionCheck& check, const ServerInfo& info) {
+    if (check.error.cause == Errc::read_only) return info.role == "slave";
     const bool full = info.max_memory.value_or(0) > 0 && info.used_memory.value_or(0) >= *info.max_memory;
-    return trial.trouble.cause == Errc::out_of_memory && full;
+    return check.error.cause == Errc::out_of_memory && full;
 }
 
-Finding forbidden(const Trial& trial, const NodeFacts& node) {
-    const auto permission = missing_permission(trial);
+Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
+    const auto permission = missing_permission(check);
     const auto rule = "ACL SETUSER " + node.user + " " + permission;
     // A name that we made up ourselves says nothing of the names in use.
     if (permission.starts_with("~redlock:doctor:"))
-        return {Severity::warning, "acl", "it does not allow the resource of the probe, " + trial.key,
+        return {Severity::warning, "acl", "it does not allow the resource of the probe, " + check.key,
                 "so nothing of what a lock does could be tried",
                 "--probe with a resource that the ACL allows"};
     return {Severity::unsafe,
             "acl",
-            "it cannot " + trial.verb + ": " + words_of(trial.trouble),
+            "it cannot " + check.verb + ": " + words_of(check.error),
             "the node has no full part in locks",
             rule,
             false};
 }
 
-Finding failed(const Trial& trial, const NodeFacts& node) {
-    if (trial.trouble.cause == Errc::permission_denied) return forbidden(trial, node);
-    const auto what = "it cannot " + trial.verb + ": " + words_of(trial.trouble);
-    if (trial.trouble.cause == Errc::out_of_memory)
+Finding failed(const PermissionCheck& check, const NodeFacts& node) {
+    if (check.error.cause == Errc::permission_denied) return forbidden(check, node);
+    const auto what = "it cannot " + check.verb + ": " + words_of(check.error);
+    if (check.error.cause == Errc::out_of_memory)
         return {Severity::unsafe,
                 "memory",
                 what,
                 "it grants no lock",
                 "a larger maxmemory, or fewer keys",
                 false};
-    if (trial.trouble.cause == Errc::read_only)
+    if (check.error.cause == Errc::read_only)
         return {Severity::unsafe, "role", what, "it grants no lock", "replicaof no one", false};
-    return {
-        Severity::unsafe, "trial", what, "it grants no lock", remedy_for(trial.trouble.cause, node), false};
+    return {Severity::unsafe, "check", what, "it grants no lock", remedy_for(check.error.cause, node), false};
 }
 
 }  // namespace
@@ -90,32 +89,32 @@ Finding unreachable_finding(const NodeFacts& node) {
             false};
 }
 
-Findings speed_findings(const NodeFacts& node, const Purpose& purpose) {
-    if (!node.round_trip || *node.round_trip <= purpose.node_timeout / 2) return {};
+Findings speed_findings(const NodeFacts& node, const LockProfile& profile) {
+    if (!node.round_trip || *node.round_trip <= profile.node_timeout / 2) return {};
     return {{Severity::warning, "speed",
              "a round trip takes " + text_of(*node.round_trip) + " of a node's budget of " +
-                 text_of(purpose.node_timeout),
+                 text_of(profile.node_timeout),
              "a little more, and its votes come too late to count",
              "--node-timeout " +
                  argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
                  " or more, or a node that is nearer"}};
 }
 
-std::string missing_permission(const Trial& trial) {
-    const auto& words = trial.trouble.detail;
+std::string missing_permission(const PermissionCheck& check) {
+    const auto& words = check.error.detail;
     if (const auto command = quoted_word(words); is_command(command)) return "+" + command;
-    if (words.find("key") != words.npos) return "~" + trial.key;
-    return trial.permissions;
+    if (words.find("key") != words.npos) return "~" + check.key;
+    return check.permissions;
 }
 
-/// One finding for each thing to change: several trials may lack the same.
-Findings trial_findings(const NodeFacts& node) {
+/// One finding for each thing to change: several permission_checks may lack the same.
+Findings permission_findings(const NodeFacts& node) {
     Findings findings;
-    for (const auto& trial : node.trials) {
-        if (!trial.trouble || is_told_by_info(trial, node.info)) continue;
-        auto finding = failed(trial, node);
-        const bool several = trial.permissions.find(' ') != trial.permissions.npos;
-        const bool vague = several && missing_permission(trial) == trial.permissions;
+    for (const auto& check : node.permission_checks) {
+        if (!check.error || is_told_by_info(check, node.info)) continue;
+        auto finding = failed(check, node);
+        const bool several = check.permissions.find(' ') != check.permissions.npos;
+        const bool vague = several && missing_permission(check) == check.permissions;
         const auto same = [&](const Finding& it) {
             return it.subject == finding.subject && (it.remedy == finding.remedy || vague);
         };
@@ -128,12 +127,12 @@ Findings trial_findings(const NodeFacts& node) {
     return findings;
 }
 
-Findings quarantine_findings(const NodeFacts& node, const Purpose& purpose) {
-    if (purpose.quarantine == 0ms || !node.marker) return {};
+Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile) {
+    if (profile.quarantine == 0ms || !node.marker) return {};
     if (!node.marker->placed)
         return {{Severity::warning, "quarantine", "it has no marker of the quarantine yet",
-                 "it will have no vote for " + text_of(purpose.quarantine) + " after the first acquire ever",
-                 "redlock doctor --mark --quarantine " + argument_of(purpose.quarantine) +
+                 "it will have no vote for " + text_of(profile.quarantine) + " after the first acquire ever",
+                 "redlock doctor --mark --quarantine " + argument_of(profile.quarantine) +
                      ", when the node is set up",
                  false}};
     if (node.marker->left == 0ms) return {};

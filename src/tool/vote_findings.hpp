@@ -2,8 +2,8 @@
 #pragma once
 
 #include "finding.hpp"
+#include "lock_profile.hpp"
 #include "node_facts.hpp"
-#include "purpose.hpp"
 
 #include <string>
 
@@ -13,16 +13,16 @@ namespace redlock::tool {
 Finding unreachable_finding(const NodeFacts& node);
 
 /// Of one that answers slowly.
-Findings speed_findings(const NodeFacts& node, const Purpose& purpose);
+Findings speed_findings(const NodeFacts& node, const LockProfile& profile);
 
 /// What failed of all that was tried, with the ACL rule to add where permission is missing.
-Findings trial_findings(const NodeFacts& node);
+Findings permission_findings(const NodeFacts& node);
 
 /// How the node stands with its quarantine.
-Findings quarantine_findings(const NodeFacts& node, const Purpose& purpose);
+Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile);
 
-/// "+eval", "~orders:*": what an ACL has to allow so that `trial` succeeds, as far as the server's words
+/// "+eval", "~orders:*": what an ACL has to allow so that `check` succeeds, as far as the server's words
 /// tell.
-std::string missing_permission(const Trial& trial);
+std::string missing_permission(const PermissionCheck& check);
 
 }  // namespace redlock::tool

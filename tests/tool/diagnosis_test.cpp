@@ -10,8 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Severity verdict(const std::vector<NodeFacts>& nodes, const Purpose& purpose = {}) {
-    return diagnose(nodes, purpose).verdict;
+Severity verdict(const std::vector<NodeFacts>& nodes, const LockProfile& profile = {}) {
+    return diagnose(nodes, profile).verdict;
 }
 
 std::vector<NodeFacts> with_dead(std::size_t count, std::size_t dead) {
@@ -74,11 +74,11 @@ TEST(Diagnosis, TakesServersThatDoNotSayWhoTheyAreForSeveral) {
 TEST(Diagnosis, WarnsOfAMajorityInQuarantine) {
     auto nodes = healthy_nodes(3);
     for (auto& node : nodes) node.marker = MarkerFacts{.placed = true, .left = 1s};
-    const Purpose purpose{.quarantine = 30s};
-    EXPECT_EQ(verdict(nodes, purpose), Severity::warning);
-    EXPECT_EQ(diagnose(nodes, purpose).votes, 0U);
+    const LockProfile profile{.quarantine = 30s};
+    EXPECT_EQ(verdict(nodes, profile), Severity::warning);
+    EXPECT_EQ(diagnose(nodes, profile).votes, 0U);
     for (std::size_t dead = 0; dead < 2; ++dead) nodes[dead].unreachable = {Errc::timed_out, ""};
-    EXPECT_EQ(verdict(nodes, purpose), Severity::unsafe);
+    EXPECT_EQ(verdict(nodes, profile), Severity::unsafe);
 }
 
 TEST(Diagnosis, AdvisesTheWorstFirst) {
@@ -99,9 +99,9 @@ std::vector<NodeFacts> with_offsets(const std::vector<std::chrono::milliseconds>
 }
 
 /// 'w' for a warning, 'u' for unsafe, '.' for a clock that is right.
-std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const Purpose& purpose = {}) {
+std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const LockProfile& profile = {}) {
     std::string result;
-    for (const auto& node : diagnose(with_offsets(offsets), purpose).nodes)
+    for (const auto& node : diagnose(with_offsets(offsets), profile).nodes)
         result += node.findings.empty() ? '.' : node.verdict() == Severity::unsafe ? 'u' : 'w';
     return result;
 }

@@ -1,5 +1,5 @@
 // What the keys on the nodes come to, by tables.
-#include "tool/occupancy.hpp"
+#include "tool/lock_status.hpp"
 
 #include <redlock/error.hpp>
 
@@ -12,7 +12,7 @@ namespace redlock::tool {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = Occupancy::Kind;
+using Kind = LockStatus::Kind;
 
 const std::string a(40, 'a');
 const std::string b(40, 'b');
@@ -39,7 +39,7 @@ struct Row {
     Kind kind;
 };
 
-TEST(Occupancy, IsWhatAMajoritySays) {
+TEST(LockStatus, IsWhatAMajoritySays) {
     const std::vector<Row> table{
         {"aaaaa", Kind::held},      {"aaabb", Kind::held},      {"aaa??", Kind::held},
         {"aaa..", Kind::held},      {".....", Kind::free},      {"...aa", Kind::free},
@@ -51,38 +51,38 @@ TEST(Occupancy, IsWhatAMajoritySays) {
         {"!!!!!", Kind::split},
     };
     for (const auto& [keys, kind] : table)
-        EXPECT_EQ(std::string{name_of(occupancy_of(nodes(keys)).kind)}, name_of(kind)) << keys;
+        EXPECT_EQ(std::string{name_of(lock_status_of(nodes(keys)).kind)}, name_of(kind)) << keys;
 }
 
 // The nodes expire after 10, 11, 12, 13 and 14 s: the majority of five is gone with the third last.
-TEST(Occupancy, EndsWhenFewerThanAMajorityAreLeft) {
-    EXPECT_EQ(occupancy_of(nodes("aaaaa")).expires_in, 12s);
-    EXPECT_EQ(occupancy_of(nodes("aaa..")).expires_in, 10s);
-    EXPECT_EQ(occupancy_of(nodes("..aaa")).expires_in, 12s);
-    EXPECT_EQ(occupancy_of(nodes("a")).expires_in, 10s);
-    EXPECT_FALSE(occupancy_of(nodes("aabb.")).expires_in);
+TEST(LockStatus, EndsWhenFewerThanAMajorityAreLeft) {
+    EXPECT_EQ(lock_status_of(nodes("aaaaa")).expires_in, 12s);
+    EXPECT_EQ(lock_status_of(nodes("aaa..")).expires_in, 10s);
+    EXPECT_EQ(lock_status_of(nodes("..aaa")).expires_in, 12s);
+    EXPECT_EQ(lock_status_of(nodes("a")).expires_in, 10s);
+    EXPECT_FALSE(lock_status_of(nodes("aabb.")).expires_in);
 }
 
-TEST(Occupancy, IsSummedUpInALine) {
-    EXPECT_EQ(summary_of(occupancy_of(nodes("bba.b"))),
+TEST(LockStatus, IsSummedUpInALine) {
+    EXPECT_EQ(summary_of(lock_status_of(nodes("bba.b"))),
               "held by " + b + " on 3 of 5 nodes, expires in 10.0 s");
-    EXPECT_EQ(summary_of(occupancy_of(nodes("..."))), "free");
-    EXPECT_EQ(summary_of(occupancy_of(nodes("ab."))), "held by nobody: the votes are split");
-    EXPECT_EQ(summary_of(occupancy_of(nodes("a??"))), "no quorum: 1 of 3 nodes answered");
-    EXPECT_EQ(summary_of(occupancy_of(nodes("aa..?"))),
+    EXPECT_EQ(summary_of(lock_status_of(nodes("..."))), "free");
+    EXPECT_EQ(summary_of(lock_status_of(nodes("ab."))), "held by nobody: the votes are split");
+    EXPECT_EQ(summary_of(lock_status_of(nodes("a??"))), "no quorum: 1 of 3 nodes answered");
+    EXPECT_EQ(summary_of(lock_status_of(nodes("aa..?"))),
               "uncertain: " + a + " on 2 of 5 nodes, and 1 of 5 nodes did not answer");
 }
 
-TEST(Occupancy, SaysWhatRefusesEverybody) {
+TEST(LockStatus, SaysWhatRefusesEverybody) {
     EXPECT_THAT(
-        summary_of(occupancy_of(nodes("!!!"))),
+        summary_of(lock_status_of(nodes("!!!"))),
         testing::EndsWith("on 3 of 3 nodes the key is no lock: it refuses everybody until it is deleted"));
 }
 
-TEST(Occupancy, SaysThatAnOwnerIsNotOfThisLibrary) {
+TEST(LockStatus, SaysThatAnOwnerIsNotOfThisLibrary) {
     auto keys = nodes("aaa");
     for (auto& key : keys) key.owner = "worker-7";
-    EXPECT_EQ(summary_of(occupancy_of(keys)),
+    EXPECT_EQ(summary_of(lock_status_of(keys)),
               "held by \"worker-7\" on 3 of 3 nodes, expires in 11.0 s, no owner of this library");
 }
 

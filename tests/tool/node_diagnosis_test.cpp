@@ -17,10 +17,10 @@ using testing::IsEmpty;
 using testing::Not;
 using Change = std::function<void(NodeFacts&)>;
 
-Findings findings_after(const Change& change, const Purpose& purpose = {}) {
+Findings findings_after(const Change& change, const LockProfile& profile = {}) {
     auto node = healthy();
     change(node);
-    return diagnose({&node, 1}, purpose).nodes[0].findings;
+    return diagnose({&node, 1}, profile).nodes[0].findings;
 }
 
 struct Row {
@@ -29,9 +29,9 @@ struct Row {
     std::vector<std::string> found;
 };
 
-void expect(const std::vector<Row>& table, const Purpose& purpose = {}) {
+void expect(const std::vector<Row>& table, const LockProfile& profile = {}) {
     for (const auto& [what, change, found] : table) {
-        const auto findings = findings_after(change, purpose);
+        const auto findings = findings_after(change, profile);
         EXPECT_EQ(brief(findings), found) << what;
         for (const auto& it : findings) {
             EXPECT_FALSE(it.what.empty() || it.why.empty() || it.remedy.empty()) << what;
@@ -109,53 +109,53 @@ TEST(NodeDiagnosis, SaysExactlyHowNotToForget) {
 }
 
 TEST(NodeDiagnosis, TellsWhatIsUnknownWhereAServerRefusesToTell) {
-    const Trouble refused{Errc::permission_denied, "NOPERM"};
+    const NodeError refused{Errc::permission_denied, "NOPERM"};
     expect({
         {"info",
          [=](auto& n) {
              n.info = {};
-             n.info_trouble = refused;
+             n.info_error = refused;
          },
          {"warning info"}},
         {"config",
          [=](auto& n) {
              n.appendfsync = "";
-             n.config_trouble = refused;
+             n.config_error = refused;
          },
          {"warning persistence"}},
         {"config, where INFO tells enough",
          [=](auto& n) {
              n.info.appendonly = false;
              n.appendfsync = "";
-             n.config_trouble = refused;
+             n.config_error = refused;
          },
          {"warning persistence"}},
         {"time",
          [=](auto& n) {
              n.clock_offset.reset();
-             n.clock_trouble = refused;
+             n.clock_error = refused;
          },
          {"warning clock"}},
     });
     const auto findings = findings_after([=](auto& n) {
         n.user = "locker";
         n.appendfsync = "";
-        n.config_trouble = refused;
+        n.config_error = refused;
     });
     EXPECT_THAT(findings.at(0).remedy, HasSubstr("ACL SETUSER locker +config|get"));
     const auto renamed = findings_after([](auto& n) {
         n.appendfsync = "";
-        n.config_trouble = {Errc::server_error, "ERR unknown command 'CONFIG'"};
+        n.config_error = {Errc::server_error, "ERR unknown command 'CONFIG'"};
     });
     EXPECT_THAT(renamed.at(0).remedy, Not(HasSubstr("ACL")));
 }
 
 TEST(NodeDiagnosis, JudgesTheSpeed) {
-    const Purpose purpose{.node_timeout = 50ms};
+    const LockProfile profile{.node_timeout = 50ms};
     expect({{"near", [](auto& n) { n.round_trip = 25ms; }, {}},
             {"far", [](auto& n) { n.round_trip = 26ms; }, {"warning speed"}},
             {"unknown", [](auto& n) { n.round_trip.reset(); }, {}}},
-           purpose);
+           profile);
 }
 
 TEST(NodeDiagnosis, JudgesTheQuarantine) {
@@ -185,7 +185,7 @@ TEST(NodeDiagnosis, OfANodeThatCannotBeAskedIsItsCause) {
 
 // ---- What was tried
 
-Trial forbidden(const std::string& words) {
+PermissionCheck forbidden(const std::string& words) {
     return {"extend", "orders:42", "+eval +pexpire", {Errc::permission_denied, words}};
 }
 
@@ -203,12 +203,13 @@ TEST(MissingPermission, IsReadFromTheServersWords) {
         EXPECT_EQ(missing_permission(forbidden(words)), permission) << words;
 }
 
-TEST(Trials, ThatLackTheSamePermissionAreOneFinding) {
+TEST(PermissionChecks, ThatLackTheSamePermissionAreOneFinding) {
     const auto findings = findings_after([](NodeFacts& node) {
         node.user = "locker";
         for (const auto* verb : {"extend", "release"})
-            node.trials.push_back({verb, "orders:42", "", {Errc::permission_denied, "the 'eval' command"}});
-        node.trials.push_back(
+            node.permission_checks.push_back(
+                {verb, "orders:42", "", {Errc::permission_denied, "the 'eval' command"}});
+        node.permission_checks.push_back(
             {"acquire", "orders:42", "+set", {Errc::permission_denied, "the 'set' command"}});
     });
     ASSERT_EQ(findings.size(), 2U);
@@ -216,46 +217,49 @@ TEST(Trials, ThatLackTheSamePermissionAreOneFinding) {
     EXPECT_EQ(findings[1].remedy, "ACL SETUSER locker +set");
 }
 
-TEST(Trials, ThatSayNothingExactGiveWayToThoseThatDo) {
+TEST(PermissionChecks, ThatSayNothingExactGiveWayToThoseThatDo) {
     const auto findings = findings_after([](NodeFacts& node) {
-        node.trials.push_back({"extend", "a", "", {Errc::permission_denied, "the 'pttl' command"}});
-        node.trials.push_back({"extend", "a", "+eval +pttl", {Errc::permission_denied, "a script can't"}});
+        node.permission_checks.push_back(
+            {"extend", "a", "", {Errc::permission_denied, "the 'pttl' command"}});
+        node.permission_checks.push_back(
+            {"extend", "a", "+eval +pttl", {Errc::permission_denied, "a script can't"}});
     });
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].remedy, "ACL SETUSER default +pttl");
 }
 
-TEST(Trials, OfANameThatWeMadeUpBlameTheName) {
+TEST(PermissionChecks, OfANameThatWeMadeUpBlameTheName) {
     const auto findings = findings_after([](NodeFacts& node) {
-        node.trials.push_back({"acquire",
-                               "redlock:doctor:0123",
-                               "",
-                               {Errc::permission_denied, "no permissions to access one of the keys"}});
+        node.permission_checks.push_back(
+            {"acquire",
+             "redlock:doctor:0123",
+             "",
+             {Errc::permission_denied, "no permissions to access one of the keys"}});
     });
     ASSERT_EQ(brief(findings), std::vector<std::string>{"warning acl"});
     EXPECT_THAT(findings[0].remedy, HasSubstr("--probe"));
 }
 
-TEST(Trials, CostTheVoteWhereTheyFail) {
+TEST(PermissionChecks, CostTheVoteWhereTheyFail) {
     for (const auto cause : {Errc::permission_denied, Errc::out_of_memory, Errc::read_only, Errc::timed_out,
                              Errc::server_busy, Errc::server_error}) {
         auto node = healthy();
-        node.trials.push_back({"acquire", "orders:42", "+set", {cause, "its words"}});
+        node.permission_checks.push_back({"acquire", "orders:42", "+set", {cause, "its words"}});
         const auto diagnosis = diagnose({&node, 1}, {});
         EXPECT_EQ(diagnosis.nodes[0].verdict(), Severity::unsafe);
         EXPECT_EQ(diagnosis.votes, 0U);
     }
 }
 
-TEST(Trials, SayNothingThatInfoHasTold) {
+TEST(PermissionChecks, SayNothingThatInfoHasTold) {
     const auto of_a_replica = findings_after([](NodeFacts& node) {
         node.info.role = "slave";
-        node.trials.push_back({"acquire", "orders:42", "+set", {Errc::read_only, "READONLY"}});
+        node.permission_checks.push_back({"acquire", "orders:42", "+set", {Errc::read_only, "READONLY"}});
     });
     EXPECT_EQ(brief(of_a_replica), std::vector<std::string>{"unsafe role"});
     const auto of_a_full_server = findings_after([](NodeFacts& node) {
         memory(2, 1, "noeviction")(node);
-        node.trials.push_back({"acquire", "orders:42", "+set", {Errc::out_of_memory, "OOM"}});
+        node.permission_checks.push_back({"acquire", "orders:42", "+set", {Errc::out_of_memory, "OOM"}});
     });
     EXPECT_EQ(brief(of_a_full_server), std::vector<std::string>{"unsafe memory"});
 }
