@@ -1,6 +1,6 @@
 #!/bin/sh
 # sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release, in a cache outside
-# this tree, and prints the prefix it was installed under. With it the suite runs against both generations:
+# this tree, and prints the prefix it was installed under. With it the suite runs against both generations (rule D13):
 #
 #     CMAKE_PREFIX_PATH=$(sh tests/newer_hiredis.sh) sh tests/run.sh newer-hiredis -L live
 #

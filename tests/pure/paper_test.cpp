@@ -1,6 +1,6 @@
 // The page "Distributed Locks with Redis" in its order, as far as a single client's decisions go: the model,
 // one instance, the algorithm. paper_safety_test.cpp goes on with retries, performance, crash recovery and
-// extension. The comments paraphrase the requirement under its number in requirements.md.
+// extension. The comments paraphrase the requirement under its number in docs/requirements.md.
 #include "world.hpp"
 
 #include <redlock/redis_nodes.hpp>

@@ -196,7 +196,7 @@ TEST_F(SteppedClock, CostsTheNodeItsVoteWhenItIsSetBack) {
     EXPECT_THAT(result, Reports(2, Errc::quarantined));
 }
 
-// One that is set forward makes keys expire early, on that node alone: a minority, as S49 has it.
+// One that is set forward makes keys expire early, on that node alone: a minority (S35).
 TEST_F(SteppedClock, FreesTheNodesKeysWhenItIsSetForward) {
     Lock lock{nodes_, the_resource, no_retry(quarantine)};
     ASSERT_THAT(lock.acquire(), Succeeds());

@@ -1,0 +1,23 @@
+#!/bin/sh
+# check_code_blocks.sh COMPILER FLAGS: every C++ block in README.md, docs/ and the leading comments of the headers
+# compiles. One run of the compiler for all of them, without code generation.
+set -eu
+unset CDPATH
+compiler=$1
+flags=$2
+here=$(cd -- "$(dirname -- "$0")" && pwd)
+cd -- "$here/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+headers=$(find include -name '*.hpp' | sort)
+# shellcheck disable=SC2086  # one word a file
+awk -f "$here/code_blocks.awk" README.md docs/*.md $headers >"$work/blocks.cpp" 2>"$work/blocks"
+blocks=$(cat "$work/blocks")
+fences=$(cat README.md docs/*.md | grep -c '^ *```cpp')
+[ "$blocks" -gt "$fences" ] || { echo "only $blocks blocks found, $fences of them in documents"; exit 1; }
+
+# shellcheck disable=SC2086  # one word an option
+"$compiler" $flags -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Wno-unused -Werror=unused-result \
+    -Iinclude -I"$here" "$work/blocks.cpp"
+echo "$blocks blocks compile"

@@ -1,0 +1,42 @@
+// What the blocks of code in documents use without declaring it: names that speak for themselves in a text.
+#pragma once
+
+#include <redlock/redlock.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace documents {
+
+using namespace std::chrono_literals;
+
+extern redlock::RedisNodes nodes;
+extern redlock::Lock lock;
+
+struct Order {};
+extern Order order;
+void charge(const Order&);
+void charge_the_order();
+void log(const std::string&);
+void busy();
+void print_the_report(const std::stop_token&);
+bool write_a_page();
+
+struct Store {
+    std::string read(const Order&, std::uint64_t fencing_token);
+    void write(const Order&, std::uint64_t fencing_token);
+};
+extern Store store;
+
+struct Histogram {
+    void observe(std::chrono::nanoseconds);
+};
+extern std::vector<Histogram> rounds;
+
+}  // namespace documents
