@@ -17,6 +17,7 @@ function add(line, text) {
         text = ""
     }
     if (text ~ /^int main\(/) defines_main = 1
+    if (text ~ /^ *\.\.\.$/) text = ""  # something left out
     plain = text
     sub(/ *\/\/.*/, "", plain)
     if (plain ~ /[;{}] *$/) is_code = 1
@@ -64,6 +65,7 @@ comment && !/^\/\// {
     comment = 0
 }
 comment && /^\/\/     / {
+    if (!open && $0 !~ /^\/\/     [^ ]/) next
     if (!open) begin(FNR)
     add(FNR, substr($0, 8))
     next

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Every relative link and picture in a document names a file that is there, and every #anchor a heading in it.
+set -u
+unset CDPATH
+cd "$(dirname -- "$0")/../.." || exit 2
+failed=0
+links=0
+
+# The anchors of a document: its headings in lower case, without punctuation, with hyphens for blanks.
+anchors() {
+    awk '/^ *```/ { fenced = !fenced } !fenced && /^#+ /' "$1" | tr '[:upper:]' '[:lower:]' |
+        sed -E 's/^#+ +//; s/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+fault() {
+    echo "$document: $1"
+    failed=1
+}
+
+for document in README.md CHANGELOG.md docs/*.md tests/*/README.md; do
+    directory=$(dirname -- "$document")
+    for link in $(awk '/^ *```/ { fenced = !fenced } !fenced' "$document" | grep -oE '\]\([^) ]+\)' |
+        sed -E 's/^\]\(//; s/\)$//' | grep -vE '^[a-z]+:'); do
+        links=$((links + 1))
+        path=${link%%#*}
+        target=$document
+        [ -z "$path" ] || target=$directory/$path
+        if [ ! -e "$target" ]; then
+            fault "no $link"
+        elif [ "$link" != "$path" ] && ! anchors "$target" | grep -qxF -e "${link#*#}"; then
+            fault "no heading for $link"
+        fi
+    done
+done
+[ "$links" -gt 0 ] || { echo "no links found"; failed=1; }
+exit "$failed"
