@@ -19,6 +19,7 @@ options() {
     for word; do
         case $word in
         --) return ;;
+        --help) ;;
         --* | -[a-zA-Z]) printf '%s\n' "${word%%=*}" ;;
         esac
     done
@@ -41,7 +42,7 @@ check_ours() {
     [ -e "$path" ] || [ "$directory" != "$(dirname -- "$path")" ] || fault "no $path"
     [ -d "$directory" ] || { fault "no $directory"; return; }
     for option in $(options "$@"); do
-        grep -rqF -e "$option" "$directory" || fault "$path has no $option"
+        grep -rqF --exclude='*.md' -e "$option" "$directory" || fault "$path has no $option"
     done
 }
 
@@ -54,7 +55,7 @@ for document in README.md docs/*.md tests/*/README.md; do
     awk '/^ *```/ { inside = /```sh$/; next } inside' "$document" >"$work/block"
     sh -n "$work/block" || fault "not a shell script"
     # Comments go, and continued lines become one; quotes stay, for no option has any.
-    sed -E 's/(^|  +)#.*//' "$work/block" | sed -E ':a; /\\$/ { N; s/\\\n//; ba; }' >"$work/lines"
+    sed -E 's/(^| +)# .*//' "$work/block" | sed -E ':a; /\\$/ { N; s/\\\n//; ba; }' >"$work/lines"
     set -f
     while read -r first second rest; do
         case $first in
