@@ -31,6 +31,7 @@ bool write_a_page();
 struct Store {
     std::string read(const Order&, std::uint64_t fencing_token);
     void write(const Order&, std::uint64_t fencing_token);
+    void write(const Order&, const std::string& text, std::uint64_t fencing_token);
 };
 extern Store store;
 
