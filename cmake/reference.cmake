@@ -1,4 +1,4 @@
-# The target `reference`: the headers and the README as pages to browse, build/<preset>/reference/html. A comment that
+# The target `reference`: the headers and the documents as pages to browse, build/<preset>/reference/html. A comment that
 # doxygen cannot make sense of is an error.
 find_package(Doxygen QUIET)
 if(NOT DOXYGEN_FOUND)
@@ -24,4 +24,4 @@ set(DOXYGEN_JAVADOC_AUTOBRIEF YES)
 set(DOXYGEN_BUILTIN_STL_SUPPORT YES)
 set(DOXYGEN_SORT_MEMBER_DOCS NO)  # a header is read from the top
 set(DOXYGEN_INPUT_FILTER "${PROJECT_SOURCE_DIR}/cmake/reference_filter.sh")
-doxygen_add_docs(reference README.md include/redlock)
+doxygen_add_docs(reference README.md docs include/redlock)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # reference_filter.sh FILE: the file as doxygen is to read it, line by line the same. The essay at the head of a header
-# becomes the description of that file, as it was typed from its second paragraph on; links of the README into the
-# tree, which the reference does not contain, become text.
+# becomes the description of that file, as it was typed from its second paragraph on. Links of documents to what the
+# reference does not contain become text, and pictures their description.
 case $1 in
 *.hpp)
     awk '
@@ -13,5 +13,5 @@ case $1 in
         { print }
     ' "$1"
     ;;
-*) sed -E 's/\[([^]]*)\]\((tests|examples)\/[^)]*\)/\1/g' "$1" ;;
+*) sed -E 's/!?\[([^]]*)\]\((#|(\.\.\/)?(tests|examples)\/)[^)]*\)/\1/g; s/(\.md)#[^)]*\)/\1)/g' "$1" ;;
 esac

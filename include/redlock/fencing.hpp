@@ -15,7 +15,9 @@
 // what this takes.
 //
 // A token helps only if the resource checks it: it must remember the largest it has seen and refuse smaller
-// ones.
+// ones, and every access must show its token, reads included. If reads do not, an update can be lost: A reads
+// with token 5 and pauses, B reads with 6, A writes, B writes. Both writes are in order, but B's was computed
+// without A's; had B's read shown its 6, A's write would have been refused.
 #pragma once
 
 #include <redlock/nodes.hpp>
