@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace documents {
 
@@ -38,6 +37,6 @@ extern Store store;
 struct Histogram {
     void observe(std::chrono::nanoseconds);
 };
-extern std::vector<Histogram> rounds;
+extern std::map<redlock::Verb, Histogram> rounds;
 
 }  // namespace documents
