@@ -19,7 +19,7 @@ options() {
     for word; do
         case $word in
         --) return ;;
-        --help) ;;
+        --help | --gtest_*) ;;
         --* | -[a-zA-Z]) printf '%s\n' "${word%%=*}" ;;
         esac
     done

@@ -289,7 +289,7 @@ TEST(Voters, AreDifferentServers) {
     }));
 }
 
-// D14. As the README has it.
+// D14. As docs/operations.md has it.
 TEST(AQuarantine, NeedsTheLeastPermissions) {
     const RedisServer server{RedisConfig{}.no_default_user().user(
         "worker on >s3cret resetkeys ~orders:* ~redlock:since:* -@all +set +get +del +pttl +pexpire +eval "
