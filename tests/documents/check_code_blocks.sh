@@ -1,10 +1,10 @@
 #!/bin/sh
-# check_code_blocks.sh COMPILER FLAGS: every C++ block in README.md, docs/ and the leading comments of the headers
+# check_code_blocks.sh COMPILER [FLAGS]: every C++ block in README.md, docs/ and the leading comments of the headers
 # compiles. One run of the compiler for all of them, without code generation.
 set -eu
 unset CDPATH
 compiler=$1
-flags=$2
+flags=${2-}
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 cd -- "$here/../.."
 work=$(mktemp -d)
