@@ -1,0 +1,30 @@
+#!/bin/sh
+# docs/guide.md has every outcome, every cause and every option: the enumerators of Errc, the members of the options.
+set -u
+unset CDPATH
+cd "$(dirname -- "$0")/../.." || exit 2
+failed=0
+
+# body "enum class Errc": what is between its braces, without comments.
+body() {
+    find include -name '*.hpp' -exec cat {} + | sed 's,//.*,,' |
+        awk -v head="^$1 *(: *[a-z0-9_:]* *)?{" '$0 ~ head { inside = 1; next } /^};/ { inside = 0 } inside'
+}
+
+# listed WHAT NAME...: each of them stands in the guide, in code.
+listed() {
+    what=$1
+    shift
+    [ $# -gt 1 ] || { echo "found no $what in the headers"; failed=1; }
+    for name; do
+        grep -qE "\`([a-z_]+\.)?$name(\`|\.)" docs/guide.md || { echo "docs/guide.md lacks $what $name"; failed=1; }
+    done
+}
+
+# shellcheck disable=SC2046  # one word a name
+listed Errc $(body 'enum class Errc' | grep -oE '[a-z_]{2,}')
+for options in LockOptions NodesOptions; do
+    # shellcheck disable=SC2046
+    listed "$options" $(body "struct $options" | grep ';' | sed -E 's/ *(=|\{).*//; s/;.*//; s/.*[ *&]//')
+done
+exit "$failed"
