@@ -19,6 +19,7 @@ fault() {
 
 for document in README.md CHANGELOG.md docs/*.md tests/*/README.md; do
     directory=$(dirname -- "$document")
+    # shellcheck disable=SC2013  # one word a link
     for link in $(awk '/^ *```/ { fenced = !fenced } !fenced' "$document" | grep -oE '\]\([^) ]+\)' |
         sed -E 's/^\]\(//; s/\)$//' | grep -vE '^[a-z]+:'); do
         links=$((links + 1))

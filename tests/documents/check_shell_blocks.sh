@@ -57,6 +57,7 @@ for document in README.md docs/*.md tests/*/README.md; do
     # Comments go, and continued lines become one; quotes stay, for no option has any.
     sed -E 's/(^| +)# .*//' "$work/block" | sed -E ':a; /\\$/ { N; s/\\\n//; ba; }' >"$work/lines"
     set -f
+    # shellcheck disable=SC2086  # one word an argument
     while read -r first second rest; do
         case $first in
         redlock) check_redlock "$second" $rest ;;
