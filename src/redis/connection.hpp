@@ -1,19 +1,17 @@
 // One connection to one node: bytes over a Socket, replies through hiredis.
 //
-//     state       | what holds                                      | left by
-//     ------------+-------------------------------------------------+---------------------------------------------
-//     resolving   | the addresses of the name are not known yet     | advance() → connecting
-//     connecting  | TCP is connecting to one of the addresses       | advance() → securing, handshaking; the
-//     next
-//                 |                                                 | address
-//     securing    | the TLS handshake is under way                  | advance() → handshaking
-//     handshaking | AUTH, SELECT, PING are sent; commands may be    | advance(), the last of their replies →
-//     ready
-//                 | written behind them                             |
-//     ready       | the server has answered                         | fetch_run_id() → handshaking
-//     broken      | for good: never revived (rule D4)               |
+//     state       | what holds                                    | left by
+//     ------------+-----------------------------------------------+----------------------------------
+//     resolving   | the addresses of the name are not known yet   | advance() → connecting
+//     connecting  | TCP is connecting to one of the addresses     | advance() → securing, handshaking,
+//                 |                                               | connecting to the next address
+//     securing    | the TLS handshake is under way                | advance() → handshaking
+//     handshaking | AUTH, SELECT, PING are sent; commands may be  | advance(), their last reply →
+//                 | written behind them                           | ready
+//     ready       | the server has answered                       | fetch_run_id() → handshaking
+//     broken      | for good: never revived (rule D4)             |
 //
-// Every state can turn into broken, by fail(). Which reply answers which command PendingReplies tells; one
+// Every state can turn into broken, by fail(). PendingReplies knows which reply answers which command; one
 // whose replies are late is kept and read on later. None of the functions blocks, but for receive_or_wait().
 #pragma once
 

@@ -1,9 +1,12 @@
 // What the blocks of code in documents use without declaring it: names that speak for themselves in a text.
 #pragma once
 
+#include <redlock/detail/quorum_round.hpp>
 #include <redlock/redlock.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -38,5 +41,12 @@ struct Histogram {
     void observe(std::chrono::nanoseconds);
 };
 extern std::map<redlock::Verb, Histogram> rounds;
+
+// For the examples in detail/.
+extern redlock::Clock& clock;
+extern redlock::detail::QuorumRound round;
+void check_out(std::size_t node);
+void check_in(std::size_t node);
+void wait(redlock::Clock::time_point until);
 
 }  // namespace documents

@@ -1,27 +1,28 @@
 // One round over N nodes, for one request or for many: which node is asked when, what its answer means for
 // the votes, and when to stop waiting. Every rule of a round stands here and nowhere else.
 //
-// Pure: no sockets, no clock and no lock of its own. A driver owns the connections; it does what next() says,
-// and tells what came of it:
+// Pure: no sockets, no clock and no lock of its own. A driver owns the connections; it does what next() asks
+// for, and reports what came of it:
 //
+//     using Kind = redlock::detail::QuorumRound::Step::Kind;
 //     for (;;) {
 //         const auto step = round.next(clock.now());
-//         if (step.kind == Step::Kind::ask) ...       // check out a connection: on_check_out(),
-//         on_left_alone() if (step.kind == Step::Kind::give_up) ...   // its time is over: check the
-//         connection in if (step.kind == Step::Kind::wait) ...      // until step.until, or for news:
-//         on_sent(), on_vote() ... if (step.kind == Step::Kind::done) break;
+//         if (step.kind == Kind::ask) check_out(step.node);     // on_check_out() or on_left_alone()
+//         if (step.kind == Kind::give_up) check_in(step.node);  // its time is over
+//         if (step.kind == Kind::wait) wait(step.until);        // or for on_sent(), on_vote(), on_failed()
+//         if (step.kind == Kind::done) break;
 //     }
 //
 // The part of one node in the round:
 //
-//     stage      | what holds                                        | left by
-//     -----------+---------------------------------------------------+---------------------------------------
-//     uninvolved | no request goes to it                             |
-//     unasked    | its turn has not come                             | next() → ask
-//     left_alone | it failed a moment ago and is not needed, so far  | next() → ask, once the vote hangs on
-//     it connecting | nothing can be sent yet                           | on_sent, on_failed, give_up sent |
-//     a byte of the commands may have reached it        | on_vote (the last), on_failed, give_up over       |
-//     its votes are known, or will not be               |
+//     stage      | what holds                                     | left by
+//     -----------+------------------------------------------------+-------------------------------
+//     uninvolved | no request goes to it                          |
+//     unasked    | its turn has not come                          | next() → ask
+//     left_alone | it failed a moment ago, and is not needed yet  | next() → ask, if it is needed
+//     connecting | nothing can be sent yet                        | on_sent, on_failed, give_up
+//     sent       | a byte of the commands may have reached it     | on_vote (last), on_failed, give_up
+//     over       | its votes are known, or will not be            |
 //
 // An acquire asks one node after the other (the page's step 2), or all at once; every other round asks all at
 // once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
