@@ -31,9 +31,9 @@ public:
     virtual int fd() const noexcept = 0;
     /// Nothing while it is still connecting; then 0, or why it could not be connected (an errno).
     virtual std::optional<int> connect_result() noexcept = 0;
-    virtual std::ptrdiff_t send(std::string_view bytes) noexcept = 0;
+    virtual std::ptrdiff_t send(std::string_view bytes) = 0;
     /// Wait::yes blocks for a part of the node's budget at most; a signal ends the wait.
-    virtual std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept = 0;
+    virtual std::ptrdiff_t receive(std::span<char> bytes, Wait wait) = 0;
     /// Whether something has come in, if only the end of the stream. Reads nothing.
     virtual bool has_input() const noexcept = 0;
     /// What has not been sent yet is dropped on closing, where a plain close would go on sending it.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every relative link and picture in a document names a file that is there, and every #anchor a heading in it.
+# Every relative link and picture in a document names a file that is there, and every #anchor a heading in it; so does
+# every path from the top of the tree in `code`.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/../.." || exit 2
@@ -31,6 +32,10 @@ for document in README.md CHANGELOG.md docs/*.md tests/*/README.md; do
         elif [ "$link" != "$path" ] && ! anchors "$target" | grep -qxF -e "${link#*#}"; then
             fault "no heading for $link"
         fi
+    done
+    # shellcheck disable=SC2013,SC2016
+    for path in $(grep -oE '`(include|src|tests|examples|docs|cmake)/[A-Za-z0-9_./-]+`' "$document" | tr -d '`'); do
+        [ -e "$path" ] || fault "no $path"
     done
 done
 [ "$links" -gt 0 ] || { echo "no links found"; failed=1; }

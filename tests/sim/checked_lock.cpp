@@ -11,7 +11,7 @@ CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, Loc
     : client_(client),
       referee_(client.referee()),
       max_hold_(options.max_hold),
-      options_(client.as_it_sees(observed(std::move(options)))),
+      options_(observed(std::move(options))),
       lock_(client.nodes(), std::move(resources), options_, client.clock(), client.entropy()) {
     referee_.watch(*this);
 }
@@ -139,7 +139,7 @@ void CheckedLock::let_go(std::string owner) {
         client_.network().is_over(owner);
     }
     if (const auto span = client_.settles_in(); span > 0ns)
-        referee_.expect_gone_in(span, std::move(owner), resources());
+        referee_.expect_gone_in(span, owner, resources(), client_.network().unreached(owner));
 }
 
 // ---- For the referee

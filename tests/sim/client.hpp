@@ -1,8 +1,6 @@
-// A client: a process, what it sees of the nodes, and its randomness; with the flaws of its kind, if any.
+// A client: a process, what it sees of the nodes, and its randomness.
 #pragma once
 
-#include "flawed_nodes.hpp"
-#include "flaws.hpp"
 #include "network.hpp"
 #include "process.hpp"
 #include "referee.hpp"
@@ -24,13 +22,11 @@ struct Surroundings {
     Network& network;
     Referee& referee;
     const std::vector<std::unique_ptr<SimNode>>& nodes;
-    Flaws flaws;
 };
 
 class Client {
 public:
-    Client(Surroundings surroundings, Dice dice, std::string name, DriftingClock clock,
-           SimNodesOptions options);
+    Client(Surroundings surroundings, Dice dice, std::string name, DriftingClock clock, NodesOptions options);
     /// Its fibers end first: they use all the rest.
     ~Client() { process_.end(); }
     Client(const Client&) = delete;
@@ -42,14 +38,9 @@ public:
     Referee& referee() noexcept { return surroundings_.referee; }
 
     // ---- What a lock is made of.
-    Nodes& nodes() noexcept { return *flawed_nodes_; }
-    Clock& clock() noexcept { return flawed_clock_; }
+    Nodes& nodes() noexcept { return *network_; }
+    Clock& clock() noexcept { return *network_->required_clock(); }
     Entropy& entropy() noexcept { return entropy_; }
-    LockOptions as_it_sees(LockOptions options) const {
-        if (surroundings_.flaws.no_drift) options.drift_factor = 0;
-        if (surroundings_.flaws.watch_for_ever) options.max_hold = nanoseconds::max();
-        return options;
-    }
 
     /// For LockOptions. Its fiber begins when this is first asked for.
     Watcher* watchdog();
@@ -81,8 +72,6 @@ private:
     Surroundings surroundings_;
     Process process_;
     std::unique_ptr<SimNodes> network_;
-    FlawedClock flawed_clock_;
-    std::unique_ptr<FlawedNodes> flawed_nodes_;
     SimEntropy entropy_;
     std::unique_ptr<SimWatchdog> watchdog_{};
     nanoseconds settles_in_{};

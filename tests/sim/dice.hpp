@@ -62,21 +62,15 @@ private:
 /// What owners and pauses are drawn from.
 class SimEntropy final : public Entropy {
 public:
-    explicit SimEntropy(Dice dice) : dice_(dice), first_(dice) {}
+    explicit SimEntropy(Dice dice) : dice_(dice) {}
 
     std::error_code fill(std::span<std::byte> out) noexcept override {
-        if (repeats_) dice_ = first_;
         for (auto& byte : out) byte = static_cast<std::byte>(dice_.next() & 0xFFU);
         return {};
     }
 
-    /// From now on every draw gives the same (a mutant).
-    void repeat() noexcept { repeats_ = true; }
-
 private:
     Dice dice_;
-    Dice first_;
-    bool repeats_ = false;
 };
 
 }  // namespace redlock::sim

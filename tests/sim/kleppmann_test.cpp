@@ -100,15 +100,17 @@ TEST(KleppmannTest, AClientPausedBeforeItReadsTheRepliesKnowsThatItIsTooLate) {
     auto& one = world.client("client 1");
     auto& two = world.client("client 2");
     one.does([&] {
+        EXPECT_THAT((CheckedLock{one, "another", once()}.acquire()), Succeeds()) << "to be connected";
+        one.sleep_until(one.process().now() + 1s);
+        one.after(1500ns, [&] { one.process().pause_for(8s); });  // the SETs are executed
         CheckedLock lock{one, the_resource, once(5s)};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::validity_exhausted));
     });
-    world.at(3500ns, [&] { one.process().pause_for(8s); });  // greeted, and the SETs are under way
     two.does([&] {
-        two.sleep(6s);
+        two.sleep(7s);
         CheckedLock lock{two, the_resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
-        two.sleep(3s);
+        two.sleep(4s);
         EXPECT_TRUE(lock.valid());
     });
     world.run();

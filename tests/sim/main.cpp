@@ -2,9 +2,9 @@
 //
 //     sim --seeds 200000
 //     sim --seed 4711                     # that one again, with its whole schedule
-//     sim --mutant quorum-half --seeds 1000
-#include "mutants.hpp"
+//     sim --world drifting --seeds 1000   # worlds in which a kind of mistake shows soon
 #include "random_world.hpp"
+#include "worlds.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -31,9 +31,7 @@ struct Options {
     std::optional<std::uint64_t> seed{};
     double seconds = 0;
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-    std::string mutant{};
-    bool without = false;
-    bool anywhere = false;
+    std::string world{};
 };
 
 /// Beyond all seeds: the run is to end.
@@ -131,11 +129,14 @@ int replay(std::uint64_t seed, const Planner& planner) {
     return outcome.violations.empty() ? 0 : 1;
 }
 
-std::string mutants_text() {
-    std::string text = "Mutants:\n";
-    for (const auto& mutant : mutants())
-        text += "  " + std::string{mutant.name} + std::string(28 - mutant.name.size(), ' ') +
-                std::string{mutant.what} + "\n";
+std::string worlds_text() {
+    std::string text = "Worlds:\n";
+    const auto add = [&](const NamedWorld& world) {
+        text += "  " + std::string{world.name} + std::string(22 - world.name.size(), ' ') +
+                std::string{world.what} + "\n";
+    };
+    for (const auto& world : worlds()) add(world);
+    for (const auto& unsafe : unsafe_worlds()) add(unsafe.world);
     return text;
 }
 
@@ -151,23 +152,19 @@ int main(int argc, char** argv) {
     app.add_option("--threads", options.threads, "At a time")
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
-    app.add_option("--mutant", options.mutant, "In worlds with this mistake");
-    app.add_flag("--without", options.without, "In worlds like those of --mutant, but without the mistake");
-    app.add_flag("--anywhere", options.anywhere, "--mutant in any worlds, not only where it shows soon");
-    app.footer(mutants_text());
+    app.add_option("--world", options.world, "Only worlds of this kind");
+    app.footer(worlds_text());
     CLI11_PARSE(app, argc, argv);
 
     Planner planner = any_plan;
-    if (!options.mutant.empty()) {
-        const auto* const mutant = find_mutant(options.mutant);
-        if (!mutant) {
-            std::fprintf(stderr, "sim: no mutant is called %s\n%s", options.mutant.c_str(),
-                         mutants_text().c_str());
+    if (!options.world.empty()) {
+        const auto* const world = find_world(options.world);
+        if (!world) {
+            std::fprintf(stderr, "sim: no world is called %s\n%s", options.world.c_str(),
+                         worlds_text().c_str());
             return 2;
         }
-        planner = options.without    ? without_flaw(*mutant)
-                  : options.anywhere ? with_flaw_anywhere(*mutant)
-                                     : with_flaw(*mutant);
+        planner = planner_of(*world);
     }
     try {
         return options.seed ? replay(*options.seed, planner) : run(options, planner);

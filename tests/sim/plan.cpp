@@ -32,7 +32,6 @@ void choose_times(Plan& plan, Dice& dice) {
     plan.retry_delay = whole(dice.between(2ms, 100ms));
     plan.works = dice.chance(0.3) ? dice.between(0.01, 0.1) : dice.between(0.1, 1.5);
     plan.extends = dice.between(0.0, 0.8);
-    plan.world.backs_off = dice.chance(0.7);
 }
 
 void choose_watch(Plan& plan, Dice& dice) {

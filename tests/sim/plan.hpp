@@ -1,9 +1,9 @@
 // What kind of world a schedule is to run in: how many of what, how bad the weather, which faults. Drawn at
-// random from all that the protocol is said to bear; a mutant narrows it to where its flaw shows.
+// random from all that the protocol is said to bear; named worlds narrow it to where a kind of mistake shows
+// soon.
 #pragma once
 
 #include "dice.hpp"
-#include "flaws.hpp"
 #include "network.hpp"
 #include "process.hpp"
 #include "world.hpp"

@@ -71,13 +71,14 @@ void Referee::compare(const Hold& earlier, const Hold& later) {
 
 // ---- Keys
 
-void Referee::expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources) {
-    timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources)] {
-        for (const auto& node : nodes_)
+void Referee::expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
+                             NodeSet unreached) {
+    timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources), unreached] {
+        for (std::size_t node = 0; node < nodes_.size(); ++node)
             for (const auto& resource : resources)
-                if (node->owner(resource) == owner)
+                if (!unreached[node] && nodes_[node]->owner(resource) == owner)
                     violated(Rule::nothing_is_left,
-                             "of " + chronicle_.nickname(owner) + " on " + node->name());
+                             "of " + chronicle_.nickname(owner) + " on " + nodes_[node]->name());
     });
 }
 

@@ -63,7 +63,8 @@ public:
     void lasts(std::size_t hold, Instant until) { holds_[hold].until = until; }
     void extended() noexcept { ++extensions_; }
     /// Given up or released: on no node after `span`.
-    void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources);
+    void expect_gone_in(nanoseconds span, std::string owner, std::vector<std::string> resources,
+                        NodeSet unreached);
     void expect(bool condition, Rule rule, const std::string& text) {
         if (!condition) violated(rule, text);
     }

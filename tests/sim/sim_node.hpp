@@ -1,17 +1,15 @@
-// One Redis master in memory: keys that expire by its own wall clock, the scripts of src/scripts.hpp, each as
-// one step, and everything that can happen to such a server.
+// One Redis master of the simulated world: the Redis model, whose scripts are run by Lua, under a wall clock
+// of its own; and everything that can happen to such a server.
 #pragma once
 
 #include "chronicle.hpp"
 #include "drifting_clock.hpp"
-#include "flaws.hpp"
-#include "letter.hpp"
+#include "message.hpp"
 #include "timeline.hpp"
 
-#include <redlock/nodes.hpp>
+#include "support/redis_model.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,7 +35,7 @@ public:
         ~Peer() = default;
     };
 
-    SimNode(Timeline& timeline, Chronicle& chronicle, std::string name, DriftingClock wall, Flaws flaws);
+    SimNode(Timeline& timeline, Chronicle& chronicle, std::string name, DriftingClock wall);
 
     const std::string& name() const noexcept { return name_; }
 
@@ -58,11 +56,10 @@ public:
     Instant frozen_until() const noexcept { return frozen_until_; }
     /// Which life of the server this is: a connection does not survive it.
     int life() const noexcept { return life_; }
-    const std::string& run() const noexcept { return run_; }
     void attach(std::weak_ptr<Peer> peer);
 
-    /// Executes what came over a connection that learned in its greeting that it talks to `run`.
-    Reply execute(const Letter& letter, const std::string& run);
+    /// Executes a command; the reply as it goes over the wire.
+    std::string execute(const Words& words);
 
     // ---- For who looks from outside.
     /// Who has `resource`; empty if nobody.
@@ -71,43 +68,23 @@ public:
     bool holds_longer_than(nanoseconds span) const;
 
 private:
-    struct Entry {
-        std::string owner;
-        std::int64_t number;  // of a counter or a marker
-        std::int64_t expiry;  // ms of the wall clock
-    };
-    using Keys = std::map<std::string, Entry, std::less<>>;
+    using Model = support::RedisModel;
 
-    nanoseconds wall() const noexcept { return wall_.read(timeline_.now()); }
-    std::int64_t wall_ms() const noexcept { return wall() / 1ms; }
-    std::int64_t wall_us() const noexcept { return wall() / 1us; }
-    Entry* find(std::string_view key);
-    const Entry* find(std::string_view key) const;
-    void put(const std::string& key, std::string owner, std::int64_t number, std::int64_t ttl);
-    bool holds(std::string_view owner, Resources resources);
-    bool young(const Letter& letter, const std::string& run);
-    std::string marker_of(const std::string& run) const;
-    std::string counter_of(const std::string& resource, const std::string& run) const;
-
-    Reply execute(const Command& command, const std::string& run);
-    Reply set(const Command& set);
-    Reply set_and_count(const Command& set, const std::string& run);
-    Reply raise_count(const Command& raise, const std::string& run);
-    Reply expire(const Command& expire);
-    Reply erase(const Command& erase);
-    void note_reply(const Letter& letter, const Reply& reply);
+    Model::Time wall() const noexcept {
+        return std::chrono::duration_cast<Model::Time>(wall_.read(timeline_.now()));
+    }
+    std::string run() const { return name_ + "." + std::to_string(life_); }
+    std::string marker() const;
 
     Timeline& timeline_;
     Chronicle& chronicle_;
     std::string name_;
+    int life_ = 1;
     DriftingClock wall_;
-    Flaws flaws_;
-    Keys keys_{};
-    Keys snapshot_{};
+    Model model_;
+    Model::Keys snapshot_{};
     bool up_ = true;
     Instant frozen_until_{};
-    int life_ = 1;
-    std::string run_{};
     std::vector<std::weak_ptr<Peer>> peers_{};
 };
 

@@ -1,8 +1,5 @@
 #include "sim_nodes.hpp"
 
-#include "batch_trip.hpp"
-#include "round_trip.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -15,17 +12,23 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<SimNode>>& n
     return names;
 }
 
+std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& options) {
+    std::vector<NodeConfig> configs;
+    for (std::size_t node = 0; node < nodes; ++node)
+        configs.push_back({.endpoint = {.unix_socket = ProcessNetwork::path_of(node)},
+                           .node_timeout = options.node_timeout,
+                           .quarantine = options.quarantine});
+    return configs;
+}
+
 }  // namespace
 
 SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
-                   Dice dice, SimNodesOptions options)
+                   Dice dice, NodesOptions options)
     : Nodes(names_of(nodes), options.node_timeout, options.quarantine),
       process_(process),
-      network_(network),
-      dice_(dice),
-      options_(options) {
-    for (const auto& node : nodes) sites_.push_back({.node = node.get()});
-}
+      network_(process, network, nodes, dice, [this](const Words& words) { sent(words); }),
+      group_(configs_of(nodes.size(), options), options, network_) {}
 
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
@@ -36,13 +39,24 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
         if (acquires(command.verb)) claims_.emplace_back(process_.current(), command.owner);
     }
     process_.seam();
-    if (requests.size() == 1 && !process_.in_background())
-        RoundTrip{*this, requests.front(), limits, tallies.front()}.run();
-    else
-        BatchTrip{*this, requests, limits.deadline, tallies}.run();
-    for (const auto& [command, to] : requests)
-        if (command.verb != Verb::compare_and_delete)
-            asked_[std::string{command.owner}].ended = process_.now();
+    group_.ask(requests, limits, tallies);
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        if (requests[i].command.verb == Verb::compare_and_delete)
+            note_unreached(requests[i], tallies[i]);
+        else
+            asked_[std::string{requests[i].command.owner}].ended = process_.now();
+}
+
+/// A connection that was not made within the budget, on a network as slow as that.
+void SimNodes::note_unreached(const Request& release, const Tally& tally) {
+    auto& unreached = unreached_[std::string{release.command.owner}];
+    for (std::size_t node = 0; node < size(); ++node)
+        if (release.to[node]) unreached[node] = !tally[node].sent && tally[node].cause == Errc::timed_out;
+}
+
+NodeSet SimNodes::unreached(std::string_view owner) const {
+    const auto it = unreached_.find(owner);
+    return it == unreached_.end() ? NodeSet{} : it->second;
 }
 
 SimNodes::Asked SimNodes::asked(std::string_view owner) const {
@@ -60,63 +74,9 @@ std::vector<std::string> SimNodes::take_claims() {
     return mine;
 }
 
-void SimNodes::abandon() {
-    for (auto& site : sites_)
-        for (auto* const lines : {&site.idle, &site.owing})
-            for (const auto& line : *lines) line->abandon();
-}
-
-// ---- Connections between the rounds
-
-/// What has paid its debts is idle again; what broke is thrown away.
-void SimNodes::tidy(Site& site) {
-    std::erase_if(site.owing, [&](Line& line) {
-        if (line->broken()) return true;
-        if (line->owed() > 0) return false;
-        site.idle.push_back(std::move(line));
-        return true;
-    });
-    std::erase_if(site.idle, [](const Line& line) { return line->broken(); });
-}
-
-SimNodes::Line SimNodes::connect(Site& site) {
-    auto line = std::make_shared<Connection>(process_, network_, site.link, *site.node);
-    line->open();
-    return line;
-}
-
-/// A release goes behind the SET it belongs to, while that connection lives (rule B5).
-SimNodes::Line SimNodes::line_for(Site& site, const Letter& letter) {
-    tidy(site);
-    const auto carrier =
-        std::ranges::find_if(site.owing, [&](const Line& line) { return line->carries(letter.owner()); });
-    const auto take = [](std::vector<Line>& lines, auto it) {
-        auto line = std::move(*it);
-        lines.erase(it);
-        return line;
-    };
-    if (carrier != site.owing.end()) return take(site.owing, carrier);
-    if (!site.idle.empty()) return take(site.idle, site.idle.end() - 1);
-    return connect(site);
-}
-
-void SimNodes::give_back(Site& site, Line line) {
-    line->listen(nullptr);
-    if (line->broken()) return;
-    (line->owed() > 0 ? site.owing : site.idle).push_back(std::move(line));
-}
-
-void SimNodes::send(Connection& line, const std::shared_ptr<const Letter>& letter) {
-    if (letter->extends() && over_.contains(letter->owner()) && on_late_extension_)
-        on_late_extension_(letter->owner());
-    line.send(letter);
-}
-
-void SimNodes::failed(Site& site) {
-    if (!options_.backs_off) return;
-    site.suspected = true;
-    site.failures = std::min(site.failures + 1, 7);
-    site.next_probe = process_.now() + dice_.between(5ms, 10ms) * (1 << (site.failures - 1));
+void SimNodes::sent(const Words& words) const {
+    if (extends(words) && over_.contains(owner_of(words)) && on_late_extension_)
+        on_late_extension_(owner_of(words));
 }
 
 }  // namespace redlock::sim

@@ -1,7 +1,6 @@
 // The real Watchlist in a fiber of a simulated process, as Watchdog has it in a thread.
 #pragma once
 
-#include "flaws.hpp"
 #include "process.hpp"
 
 #include <redlock/watch.hpp>
@@ -26,8 +25,7 @@ namespace redlock::sim {
 class SimWatchdog final : public Watcher {
 public:
     /// Its fiber begins now, and ends with the process.
-    SimWatchdog(Process& process, Clock& clock, Flaws flaws)
-        : process_(process), list_(clock), flaws_(flaws) {
+    SimWatchdog(Process& process, Clock& clock) : process_(process), list_(clock) {
         process_.spawn([this] { list_.run(std::stop_token{}); }, Service::background);
     }
 
@@ -37,20 +35,13 @@ public:
 
     /// What it waits for comes also in a process that has crashed: the round ends with it.
     void unwatch(Watch& watch) noexcept override {
-        if (flaws_.extend_after_release && process_.alive())
-            return process_.spawn([this, &watch] { let_go(watch); }, Service::background);
-        let_go(watch);
-    }
-
-private:
-    void let_go(Watch& watch) noexcept {
         const Process::SeeingItThrough patience{process_};
         list_.unwatch(watch);
     }
 
+private:
     Process& process_;
     Watchlist list_;
-    Flaws flaws_;
 };
 
 }  // namespace redlock::sim

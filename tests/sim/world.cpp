@@ -25,8 +25,8 @@ World::World(WorldOptions options)
     network_.become(options.weather);
     for (std::size_t index = 0; index < options.nodes; ++index) {
         const DriftingClock wall{today + dice_.between(0ns, options.skew), some_rate()};
-        nodes_.push_back(std::make_unique<SimNode>(timeline_, chronicle_, "node " + std::to_string(index),
-                                                   wall, options.flaws));
+        nodes_.push_back(
+            std::make_unique<SimNode>(timeline_, chronicle_, "node " + std::to_string(index), wall));
         if (options.trusted) nodes_.back()->trust_since(options.quarantine);
     }
 }
@@ -41,13 +41,14 @@ Client& World::client(const std::string& name) {
 }
 
 Client& World::client(const std::string& name, DriftingClock clock) {
-    const Surroundings surroundings{timeline_, chronicle_, network_, referee_, nodes_, options_.flaws};
-    const SimNodesOptions options{.node_timeout = options_.node_timeout,
-                                  .quarantine = options_.quarantine,
-                                  .round = options_.round,
-                                  .backs_off = options_.backs_off};
+    const Surroundings surroundings{timeline_, chronicle_, network_, referee_, nodes_};
+    const NodesOptions options{
+        .node_timeout = options_.node_timeout, .round = options_.round, .quarantine = options_.quarantine};
     clients_.push_back(std::make_unique<Client>(surroundings, dice_.child(), name, clock, options));
-    return *clients_.back();
+    auto& client = *clients_.back();
+    if (options_.client_clock == ClientClock::steady) client.process().stop_clock_in_pauses();
+    if (options_.client_clock == ClientClock::wall) client.process().tell_wall_time();
+    return client;
 }
 
 void World::run(Instant until) {
@@ -68,9 +69,10 @@ bool World::busy() const noexcept {
     return std::ranges::any_of(clients_, [](const auto& client) { return client->process().busy(); });
 }
 
-/// A connection is made, and a command gets through behind another, in four ways at most.
+/// A connection is made, the handshake is answered, the run of the server asked for, and a command gets
+/// through behind another, in eight ways at most.
 void World::is_calm() {
-    const auto span = 4 * network_.weather().longest() + 1ms;
+    const auto span = 8 * network_.weather().longest() + 1ms;
     for (const auto& client : clients_) client->settle_in(span);
 }
 

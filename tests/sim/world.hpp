@@ -17,7 +17,6 @@
 #include "chronicle.hpp"
 #include "client.hpp"
 #include "dice.hpp"
-#include "flaws.hpp"
 #include "network.hpp"
 #include "referee.hpp"
 #include "sim_node.hpp"
@@ -31,18 +30,25 @@
 
 namespace redlock::sim {
 
+/// What clients tell the time by. Only the first is right: Redis goes on expiring keys while a machine
+/// sleeps, and somebody may set its wall clock.
+enum class ClientClock : std::uint8_t {
+    boot,    ///< as CLOCK_BOOTTIME
+    steady,  ///< as CLOCK_MONOTONIC: stands still while the process is suspended
+    wall,    ///< as CLOCK_REALTIME
+};
+
 struct WorldOptions {
     std::size_t nodes = 3;
     std::uint64_t seed = 1;
     milliseconds node_timeout{50};
     milliseconds quarantine{0};
     Round round = Round::sequential;
-    bool backs_off = true;
     bool trusted = true;    ///< the nodes have had their data for long when the world begins
     double rate_error = 0;  ///< of every clock, at most
     nanoseconds skew{};     ///< how far the wall clocks of two nodes are apart, at most
     Weather weather{};
-    Flaws flaws{};
+    ClientClock client_clock = ClientClock::boot;
     bool told = false;  ///< the schedule is written down
 };
 

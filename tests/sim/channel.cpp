@@ -1,61 +1,74 @@
-#include "connection.hpp"
+#include "channel.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace redlock::sim {
 
 /// Later than all before it on the same way: TCP keeps the order.
-Instant Connection::due(Way way) {
+Instant Channel::due(Way way) {
     auto& last = way == Way::there ? last_there_ : last_back_;
     return last = std::max(last + 1ns, network_.arrival(link_, way));
 }
 
-// ---- The greeting
+// ---- For the process
 
-void Connection::open() {
-    timeline_.at(due(Way::there), [self = shared_from_this()] { self->greet(0); });
+void Channel::open() {
+    timeline_.at(due(Way::there), [self = shared_from_this()] { self->reach(); });
 }
 
-void Connection::greet(int epoch) {
-    if (epoch != epoch_) return;
+void Channel::reach() {
+    if (cut_) return;
     if (!node_.up()) return break_in(0ns);
-    if (node_.frozen())
-        return timeline_.at(node_.frozen_until(), [self = shared_from_this()] { self->greet(0); });
     life_ = node_.life();
-    run_ = node_.run();
     node_.attach(weak_from_this());
-    timeline_.at(due(Way::back), [self = shared_from_this()] { self->greeted(0); });
+    timeline_.at(due(Way::back), [self = shared_from_this()] {
+        self->connected_ = !self->cut_;
+        self->notify();
+    });
 }
 
-void Connection::greeted(int epoch) {
-    if (epoch != epoch_) return;
-    ready_ = true;
-    for (auto& letter : std::exchange(waiting_, {})) {
-        there_.push_back(std::move(letter));
-        transmit();
+std::optional<int> Channel::connect_result() {
+    news_ = false;
+    if (broken_) return ECONNREFUSED;
+    return connected_ ? std::optional{0} : std::nullopt;
+}
+
+std::ptrdiff_t Channel::send(std::string_view bytes) {
+    if (broken_) return -EPIPE;
+    reader_.take(bytes, [this](Words words) {
+        sent_(words);
+        if (!cut_) transmit(std::move(words));
+    });
+    return static_cast<std::ptrdiff_t>(bytes.size());
+}
+
+std::ptrdiff_t Channel::receive(std::span<char> bytes) {
+    news_ = false;
+    if (!input_.empty()) {
+        const auto length = std::min(bytes.size(), input_.size());
+        std::copy_n(input_.begin(), length, bytes.begin());
+        input_.erase(0, length);
+        return static_cast<std::ptrdiff_t>(length);
     }
-    tell();
+    return broken_ ? -ECONNRESET : -EAGAIN;
+}
+
+void Channel::notify() {
+    news_ = true;
+    if (listener_) process_.wake(*listener_);
 }
 
 // ---- Commands
 
-void Connection::send(std::shared_ptr<const Letter> letter) {
-    ++sent_;
-    if (letter->claims()) unreleased_ = letter->owner();
-    if (letter->erases() && carries(letter->owner())) unreleased_.clear();
-    if (cut_) return;
-    if (!ready_) return waiting_.push_back(std::move(letter));
-    there_.push_back(std::move(letter));
-    transmit();
-}
-
-void Connection::transmit() {
+void Channel::transmit(Words words) {
+    there_.push_back(std::move(words));
     timeline_.at(due(Way::there), [self = shared_from_this(), epoch = epoch_] { self->arrive(epoch); });
     if (network_.breaks()) break_in(network_.dice().about(network_.weather().mean));
 }
 
-void Connection::arrive(int epoch) {
+void Channel::arrive(int epoch) {
     if (epoch != epoch_) return;
     if (node_.frozen())
         return timeline_.at(node_.frozen_until(),
@@ -63,41 +76,36 @@ void Connection::arrive(int epoch) {
     deliver();
 }
 
-void Connection::deliver() {
-    const auto letter = std::move(there_.front());
+void Channel::deliver() {
+    const auto words = std::move(there_.front());
     there_.pop_front();
     // A server that was restarted knows nothing of the connection.
     if (!node_.up() || node_.life() != life_) return break_in(0ns);
-    const auto reply = node_.execute(*letter, run_);
-    if (!cut_) answer(reply);
+    auto reply = node_.execute(words);
+    if (!cut_) answer(std::move(reply));
 }
 
 // ---- Replies
 
-void Connection::answer(Reply reply) {
-    back_.push_back(reply);
+void Channel::answer(std::string reply) {
+    back_.push_back(std::move(reply));
     timeline_.at(due(Way::back), [self = shared_from_this(), epoch = epoch_] { self->take_answer(epoch); });
 }
 
-void Connection::take_answer(int epoch) {
+void Channel::take_answer(int epoch) {
     if (epoch != epoch_) return;
-    answers_.push_back(back_.front());
+    input_ += back_.front();
     back_.pop_front();
-    tell();
-}
-
-void Connection::tell() {
-    if (listener_) process_.wake(*listener_);
+    notify();
 }
 
 // ---- The end
 
 /// Of the commands under way the first few arrive all the same.
-void Connection::cut() {
+void Channel::cut() {
     if (cut_) return;
     cut_ = true;
     ++epoch_;
-    waiting_.clear();
     there_.resize(std::min(there_.size(), network_.dice().below(there_.size() + 1)));
     auto at = last_there_;
     for (std::size_t i = 0; i < there_.size(); ++i) {
@@ -106,37 +114,32 @@ void Connection::cut() {
     }
 }
 
-void Connection::arrive_late() {
+void Channel::arrive_late() {
     if (there_.empty()) return;
     if (node_.frozen())
         return timeline_.at(node_.frozen_until(), [self = shared_from_this()] { self->arrive_late(); });
     deliver();
 }
 
-void Connection::break_in(nanoseconds span) {
+void Channel::break_in(nanoseconds span) {
     timeline_.after(span, [self = shared_from_this()] {
         self->cut();
-        self->tell_of_the_end();
+        self->notify_of_the_end();
     });
 }
 
 /// The process hears of it later, if it does not notice before.
-void Connection::tell_of_the_end() {
+void Channel::notify_of_the_end() {
     timeline_.at(network_.arrival(link_, Way::back), [self = shared_from_this()] {
         self->broken_ = true;
-        self->tell();
+        self->notify();
     });
 }
 
-void Connection::abandon() {
-    cut();
-    broken_ = true;
-}
-
-void Connection::node_died() {
+void Channel::node_died() {
     there_.clear();
     cut();
-    tell_of_the_end();
+    notify_of_the_end();
 }
 
 }  // namespace redlock::sim

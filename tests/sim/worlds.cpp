@@ -1,6 +1,8 @@
-#include "mutants.hpp"
+#include "worlds.hpp"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 namespace redlock::sim {
 namespace {
@@ -19,7 +21,6 @@ void contended(Plan& plan) {
     plan.attempts = 3;
     plan.hazards = {};
     plan.world.weather = {.mean = 1ms};
-    plan.world.backs_off = false;
     plan.works = 1;
     plan.extends = 0.3;
     plan.fencing = false;
@@ -225,150 +226,84 @@ void watched_with_a_limit(Plan& plan, Dice&) {
     plan.limited = 1;
 }
 
+/// Outside of what the protocol assumes: each must violate a claim.
+void without_drift(Plan& plan, Dice& dice) {
+    drifting(plan, dice);
+    plan.drift_factor = 0;
+}
+
+void without_quarantine(Plan& plan, Dice& dice) {
+    forgetful(plan, dice);
+    plan.world.quarantine = 0ms;
+}
+
+void with_a_steady_clock(Plan& plan, Dice& dice) {
+    suspended(plan, dice);
+    plan.world.client_clock = ClientClock::steady;
+}
+
+void with_a_wall_clock(Plan& plan, Dice& dice) {
+    with_wall_clocks_set(plan, dice);
+    plan.world.client_clock = ClientClock::wall;
+}
+
 }  // namespace
 
-std::span<const Mutant> mutants() {
-    static const std::vector<Mutant> all{
-        {"quorum-half",
-         "N/2 grants are enough",
-         {Rule::one_holder},
-         [](Flaws& it) { it.quorum_half = true; },
-         halves},
-        {"no-drift",
-         "the validity takes no account of drifting clocks",
-         {Rule::one_holder},
-         [](Flaws& it) { it.no_drift = true; },
-         drifting},
-        {"one-owner",
-         "all attempts of a client are signed alike",
-         {Rule::one_holder},
-         [](Flaws& it) { it.one_owner = true; },
-         late_and_long},
-        {"raise-ignores-owner",
-         "the second fencing round counts where the key is not ours",
-         {Rule::tokens_grow},
-         [](Flaws& it) { it.raise_ignores_owner = true; },
-         counted},
-        {"no-second-round",
-         "there is no second fencing round",
-         {Rule::tokens_grow},
-         [](Flaws& it) { it.no_second_round = true; },
-         counted},
-        {"no-quarantine",
-         "nodes that have lost their data vote at once",
-         {Rule::one_holder},
-         [](Flaws& it) { it.no_quarantine = true; },
-         forgetful},
-        {"marker-without-run",
-         "the marker of the quarantine comes back with old data",
-         {Rule::one_holder},
-         [](Flaws& it) { it.marker_without_run = true; },
-         going_back},
-        {"counter-without-run",
-         "the counter comes back with old data",
-         {Rule::tokens_grow},
-         [](Flaws& it) { it.counter_without_run = true; },
-         going_back_and_counted},
-        {"seed-zero",
-         "a missing counter begins at 0",
-         {Rule::tokens_grow},
-         [](Flaws& it) { it.seed_zero = true; },
-         forgetful_and_counted},
-        {"extend-makes-keys",
-         "an extension makes missing keys anew",
-         {Rule::one_holder, Rule::nothing_is_left},
-         [](Flaws& it) { it.extend_makes_keys = true; },
-         calm_and_extending},
-        {"extend-shortens",
-         "an extension with a shorter ttl shortens keys",
-         {Rule::one_holder},
-         [](Flaws& it) { it.extend_shortens = true; },
-         extending},
-        {"extend-ignores-owner",
-         "an extension counts foreign keys",
-         {Rule::one_holder},
-         [](Flaws& it) { it.extend_ignores_owner = true; },
-         forgetful_and_slow},
-        {"late-confirmation",
-         "an extension is accepted after the old validity has ended",
-         {Rule::one_holder, Rule::lapsed_stays_lapsed, Rule::confirmed_in_time},
-         [](Flaws& it) { it.late_confirmation = true; },
-         extending},
-        {"steady-clock",
-         "the client's clock stands still while it is suspended",
-         {Rule::one_holder},
-         [](Flaws& it) { it.steady_clock = true; },
-         suspended},
-        {"wall-clock",
-         "the client's clock is the wall clock",
-         {Rule::one_holder, Rule::lapsed_stays_lapsed},
-         [](Flaws& it) { it.wall_clock = true; },
-         with_wall_clocks_set},
-        {"set-without-expiry",
-         "keys are set first, and given their expiry later",
-         {Rule::no_deadlock},
-         [](Flaws& it) { it.set_without_expiry = true; },
-         crashing},
-        {"release-ignores-owner",
-         "a release deletes whatever key there is",
-         {Rule::one_holder},
-         [](Flaws& it) { it.release_ignores_owner = true; },
-         busy},
-        {"release-to-granters",
-         "a release goes only where a grant was seen",
-         {Rule::nothing_is_left},
-         [](Flaws& it) { it.release_to_granters = true; },
-         calm},
-        {"notice-late",
-         "a round of extensions goes on beyond the next notice",
-         {Rule::loss_is_told},
-         [](Flaws& it) { it.notice_late = true; },
-         watched_on_nodes_that_hang},
-        {"extend-after-release",
-         "a release does not wait for the extension that is under way",
-         {Rule::over_with_release},
-         [](Flaws& it) { it.extend_after_release = true; },
-         watched_over_slow_connections},
-        {"commit-without-look",
-         "an extension counts from the end of its round, not from when it is settled",
-         {Rule::lapsed_stays_lapsed, Rule::one_holder},
-         [](Flaws& it) { it.commit_without_look = true; },
-         watched_with_stalls},
-        {"watch-for-ever",
-         "the longest hold is ignored",
-         {Rule::hold_is_limited},
-         [](Flaws& it) { it.watch_for_ever = true; },
-         watched_with_a_limit},
+std::span<const NamedWorld> worlds() {
+    static constexpr std::array all{
+        NamedWorld{"any", "any world within the assumptions", [](Plan&, Dice&) {}},
+        NamedWorld{"contended", "clients contend for one resource, in short rounds", busy},
+        NamedWorld{"halves", "an even number of nodes", halves},
+        NamedWorld{"drifting", "clocks at the edge of what the drift factor allows for", drifting},
+        NamedWorld{"late", "commands that arrive late, over connections that broke", late_and_long},
+        NamedWorld{"counted", "counts of many rounds meet", counted},
+        NamedWorld{"forgetful", "nodes lose their data, with a quarantine", forgetful},
+        NamedWorld{"going-back", "nodes come back with old data, with a quarantine", going_back},
+        NamedWorld{"forgetful-counted", "forgetful, with fencing", forgetful_and_counted},
+        NamedWorld{"going-back-counted", "going-back, with fencing", going_back_and_counted},
+        NamedWorld{"forgetful-slow", "long rounds, extensions at the last moment, flushes",
+                   forgetful_and_slow},
+        NamedWorld{"extending", "holders that extend again and again, and are paused", extending},
+        NamedWorld{"suspended", "holders that are paused", suspended},
+        NamedWorld{"wall-clocks-set", "wall clocks of clients are set", with_wall_clocks_set},
+        NamedWorld{"crashing", "clients that crash", crashing},
+        NamedWorld{"calm", "no connection and no node fails", calm},
+        NamedWorld{"calm-extending", "calm, with extensions", calm_and_extending},
+        NamedWorld{"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
+        NamedWorld{"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
+        NamedWorld{"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
+        NamedWorld{"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
     };
     return all;
 }
 
-const Mutant* find_mutant(std::string_view name) {
-    const auto all = mutants();
-    const auto it = std::ranges::find(all, name, &Mutant::name);
-    return it == all.end() ? nullptr : &*it;
-}
-
-Planner without_flaw(const Mutant& mutant) {
-    return [&mutant](Dice& dice) {
-        auto plan = any_plan(dice);
-        mutant.narrow(plan, dice);
-        return plan;
+std::span<const UnsafeWorld> unsafe_worlds() {
+    static const std::vector<UnsafeWorld> all{
+        {{"no-drift", "the validity takes no account of drifting clocks", without_drift}, {Rule::one_holder}},
+        {{"no-quarantine", "nodes that have lost their data vote at once", without_quarantine},
+         {Rule::one_holder}},
+        {{"steady-clock", "the client's clock stands still while it is suspended", with_a_steady_clock},
+         {Rule::one_holder}},
+        {{"wall-clock", "the client's clock is the wall clock", with_a_wall_clock},
+         {Rule::one_holder, Rule::lapsed_stays_lapsed}},
     };
+    return all;
 }
 
-Planner with_flaw(const Mutant& mutant) {
-    return [&mutant](Dice& dice) {
-        auto plan = without_flaw(mutant)(dice);
-        mutant.make(plan.world.flaws);
-        return plan;
-    };
+const NamedWorld* find_world(std::string_view name) {
+    const auto all = worlds();
+    const auto it = std::ranges::find(all, name, &NamedWorld::name);
+    if (it != all.end()) return &*it;
+    const auto unsafe = unsafe_worlds();
+    const auto other =
+        std::ranges::find(unsafe, name, [](const UnsafeWorld& candidate) { return candidate.world.name; });
+    return other == unsafe.end() ? nullptr : &other->world;
 }
 
-Planner with_flaw_anywhere(const Mutant& mutant) {
-    return [&mutant](Dice& dice) {
+Planner planner_of(const NamedWorld& world) {
+    return [&world](Dice& dice) {
         auto plan = any_plan(dice);
-        mutant.make(plan.world.flaws);
+        world.narrow(plan, dice);
         return plan;
     };
 }

@@ -1,0 +1,90 @@
+// One TCP connection between a process and a node, as the network has it: bytes keep their order and come
+// once. When it breaks, for whatever reason, a part of what was under way still arrives, possibly late, in
+// order; no reply to it does. A frozen server's kernel still takes connections and bytes; the server reads
+// them when it thaws.
+#pragma once
+
+#include "message.hpp"
+#include "network.hpp"
+#include "process.hpp"
+#include "sim_node.hpp"
+
+#include "os/network.hpp"
+#include "support/command_reader.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::sim {
+
+class Channel final : public std::enable_shared_from_this<Channel>, public SimNode::Peer {
+public:
+    using Sent = std::function<void(const Words&)>;
+
+    /// `sent` is told each command when it is sent.
+    Channel(Process& process, Network& network, const Link& link, SimNode& node, Sent sent)
+        : process_(process),
+          timeline_(process.timeline()),
+          network_(network),
+          link_(link),
+          node_(node),
+          sent_(std::move(sent)) {}
+
+    // ---- For the process.
+    void open();
+    /// Who is woken when something has happened; null for nobody.
+    void listen(Task* listener) noexcept { listener_ = listener; }
+    /// Whether something has happened that the process has not seen yet.
+    bool has_news() const noexcept { return news_; }
+    bool has_input() const noexcept { return !input_.empty() || broken_; }
+    std::optional<int> connect_result();
+    std::ptrdiff_t send(std::string_view bytes);
+    std::ptrdiff_t receive(std::span<char> bytes);
+    /// It does not want it any more, or has died.
+    void abandon() { cut(); }
+
+    void node_died() override;
+
+private:
+    void reach();
+    void transmit(Words words);
+    void arrive(int epoch);
+    void arrive_late();
+    void deliver();
+    void answer(std::string reply);
+    void take_answer(int epoch);
+    void cut();
+    void break_in(nanoseconds span);
+    void notify_of_the_end();
+    void notify();
+    Instant due(Way way);
+
+    Process& process_;
+    Timeline& timeline_;
+    Network& network_;
+    const Link& link_;
+    SimNode& node_;
+    Sent sent_;
+    Task* listener_ = nullptr;
+
+    support::CommandReader reader_{std::numeric_limits<std::size_t>::max()};
+    std::deque<Words> there_{};       // under way to the node
+    std::deque<std::string> back_{};  // under way to the process
+    Instant last_there_{};
+    Instant last_back_{};
+    int epoch_ = 0;  // what was on its way in an earlier one does not arrive as planned
+    int life_ = 0;   // of the server
+    std::string input_{};
+    bool news_ = false;
+    bool connected_ = false;
+    bool cut_ = false;     // nothing gets through any more
+    bool broken_ = false;  // and the process can know
+};
+
+}  // namespace redlock::sim

@@ -1,0 +1,96 @@
+#include "process_network.hpp"
+
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace redlock::sim {
+namespace {
+
+class SimSocket final : public Socket {
+public:
+    SimSocket(Process& process, milliseconds longest_wait, std::shared_ptr<Channel> channel)
+        : process_(process), longest_wait_(longest_wait), channel_(std::move(channel)) {}
+    ~SimSocket() override {
+        channel_->listen(nullptr);
+        channel_->abandon();
+    }
+
+    int fd() const noexcept override { return -1; }
+    std::optional<int> connect_result() noexcept override { return channel_->connect_result(); }
+    std::ptrdiff_t send(std::string_view bytes) override { return channel_->send(bytes); }
+
+    std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
+        if (wait == Wait::yes) await_input();
+        return channel_->receive(bytes);
+    }
+
+    bool has_input() const noexcept override { return channel_->has_input(); }
+    void drop_unsent() noexcept override {}
+
+    Channel& channel() const noexcept { return *channel_; }
+
+private:
+    void await_input() const {
+        const auto until = process_.now() + longest_wait_;
+        channel_->listen(process_.current());
+        while (!channel_->has_input() && process_.now() < until) process_.wait_until(until);
+        channel_->listen(nullptr);
+    }
+
+    Process& process_;
+    const milliseconds longest_wait_;
+    std::shared_ptr<Channel> channel_;
+};
+
+Channel& channel_of(const PollEntry& entry) {
+    return static_cast<const SimSocket&>(*entry.socket).channel();
+}
+
+}  // namespace
+
+ProcessNetwork::ProcessNetwork(Process& process, sim::Network& network,
+                               const std::vector<std::unique_ptr<SimNode>>& nodes, Dice dice,
+                               Channel::Sent sent)
+    : process_(process),
+      network_(network),
+      nodes_(nodes),
+      sent_(std::move(sent)),
+      clock_(process),
+      entropy_(dice),
+      links_(nodes.size()) {}
+
+std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, milliseconds longest_wait,
+                                                int& error) {
+    if (!process_.alive()) {
+        error = ENETDOWN;
+        return nullptr;
+    }
+    const auto* const path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+    const auto node = static_cast<std::size_t>(std::stoul(path));
+    auto channel = std::make_shared<Channel>(process_, network_, links_.at(node), *nodes_.at(node), sent_);
+    channel->open();
+    std::erase_if(channels_, [](const auto& it) { return it.expired(); });
+    channels_.push_back(channel);
+    return std::make_unique<SimSocket>(process_, longest_wait, std::move(channel));
+}
+
+void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until) {
+    process_.check_alive();
+    for (const auto& entry : entries) channel_of(entry).listen(process_.current());
+    const auto has_news = [](const PollEntry& entry) { return channel_of(entry).has_news(); };
+    while (std::ranges::none_of(entries, has_news) && process_.now() < until) process_.wait_until(until);
+    for (auto& entry : entries) {
+        channel_of(entry).listen(nullptr);
+        entry.ready = has_news(entry);
+    }
+}
+
+void ProcessNetwork::abandon() {
+    for (const auto& channel : channels_)
+        if (const auto it = channel.lock()) it->abandon();
+}
+
+}  // namespace redlock::sim

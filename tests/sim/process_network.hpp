@@ -1,0 +1,52 @@
+// The network as a simulated process sees it, under the library's own nodes and connections: its sockets are
+// channels of the simulated network, its clock and its randomness those of the process.
+#pragma once
+
+#include "channel.hpp"
+#include "dice.hpp"
+#include "network.hpp"
+#include "process.hpp"
+#include "sim_node.hpp"
+
+#include "os/network.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::sim {
+
+class ProcessNetwork final : public redlock::Network {
+public:
+    ProcessNetwork(Process& process, sim::Network& network,
+                   const std::vector<std::unique_ptr<SimNode>>& nodes, Dice dice, Channel::Sent sent);
+
+    Clock& clock() noexcept override { return clock_; }
+    Entropy& entropy() noexcept override { return entropy_; }
+    std::unique_ptr<Socket> connect(const Address& address, milliseconds longest_wait, int& error) override;
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) override;
+
+    /// Where the library finds a node: the number of the node as the path of a unix socket, which no name
+    /// service has to resolve.
+    static std::string path_of(std::size_t node) { return std::to_string(node); }
+
+    Link& link(std::size_t node) { return links_[node]; }
+
+    /// The process has died: the connections die with it.
+    void abandon();
+
+private:
+    Process& process_;
+    sim::Network& network_;
+    const std::vector<std::unique_ptr<SimNode>>& nodes_;
+    Channel::Sent sent_;
+    SimClock clock_;
+    SimEntropy entropy_;
+    std::deque<Link> links_;
+    std::vector<std::weak_ptr<Channel>> channels_{};
+};
+
+}  // namespace redlock::sim
