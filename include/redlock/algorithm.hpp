@@ -119,23 +119,38 @@ inline Command claiming(const Claim& claim, std::string_view owner) {
 
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
 /// second round where the first does not show it. Then the next holder, who needs a grant of one of these
-/// nodes, gets a larger one.
+/// nodes, gets a larger one. Where other nodes refuse to count that far, the nodes that did are not believed,
+/// and it is the next largest count that matters. Any majority of grants will do for the token.
 inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& claim, const RoundLimits& limits,
                                     Lease& bid, Ballot& round) {
-    bid.fencing_token = largest_count(round.tally);
-    const auto counted = nodes_that_counted(round.tally, bid.fencing_token);
-    if (counted.count() >= quorum(round.tally.size())) return {};
-    round.tally = nodes.ask({.command = {.verb = Verb::raise_count,
-                                         .resources = claim.resources,
-                                         .owner = bid.owner.view(),
-                                         .fence = bid.fencing_token},
-                             .to = bid.marked},
-                            {.deadline = std::min(limits.deadline, bid.valid_until), .stop = limits.stop});
-    round.ended = clock.now();
-    for (std::size_t node = 0; node < round.tally.size(); ++node)
-        if (counted[node] && round.tally[node].vote == Vote::unknown) round.tally.grant(node);
-    const auto error = verdict(round, limits);
-    return error == Errc::held_by_other ? Errc::no_quorum : error;  // our keys have gone: nobody's doing
+    const auto needed = quorum(nodes.size());
+    for (auto believed = bid.marked;;) {
+        bid.fencing_token = largest_count(round.tally);
+        const auto counted = nodes_that_counted(round.tally, bid.fencing_token);
+        if (counted.count() >= needed) return verdict(round, limits);
+        auto raised =
+            nodes.ask({.command = {.verb = Verb::raise_count,
+                                   .resources = claim.resources,
+                                   .owner = bid.owner.view(),
+                                   .fence = bid.fencing_token},
+                       .to = believed},
+                      {.deadline = std::min(limits.deadline, bid.valid_until), .stop = limits.stop});
+        round.ended = clock.now();
+        const bool refused_as_absurd = std::ranges::any_of(raised.reports(), own_count_in_refusal);
+        for (std::size_t node = 0; node < raised.size(); ++node)
+            if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
+        if (raised.granted() >= needed || !refused_as_absurd) {
+            carry_over_disbelief(round.tally, raised);
+            round.tally = std::move(raised);
+            const auto error = verdict(round, limits);
+            return error == Errc::held_by_other ? Errc::no_quorum
+                                                : error;  // our keys have gone: nobody's doing
+        }
+        take_own_counts(round.tally, raised);
+        disbelieve(round.tally, counted);
+        believed &= ~counted;
+        if (round.tally.granted() < needed) return Errc::no_quorum;
+    }
 }
 
 /// One attempt, steps 1 to 5. On success `lease` is the new one; else it is untouched and nothing is left

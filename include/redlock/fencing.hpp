@@ -10,6 +10,10 @@
 //     counts 7 7 7    a majority has counted 7: token 7, one round
 //     counts 7 9 8    token 9; the second round raises the others to 9
 //
+// A count far ahead of the other nodes' clocks, by a mistake or a lie, would outrank all that they seed for a
+// long time. They refuse to be raised to it; the node that came with it then has no vote, and the next
+// largest count is the token.
+//
 // A node that restarts begins a count of its own, named after the run of the server and seeded with its wall
 // clock in microseconds, which is larger than any count it can have given: see NodesOptions::quarantine for
 // what this takes.
@@ -23,7 +27,9 @@
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace redlock::algorithm {
 
@@ -42,6 +48,37 @@ inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
     for (std::size_t node = 0; node < tally.size(); ++node)
         result[node] = tally[node].vote == Vote::granted && tally[node].count == fence;
     return result;
+}
+
+/// Whether a node refused to raise its counts because the fence is far ahead of its clock.
+inline bool own_count_in_refusal(const NodeReport& node) {
+    return node.vote == Vote::refused && node.count > 0;
+}
+
+/// After a round that raised no majority: what the nodes have said of their own counts in it takes the place
+/// of what came with their grants, which may not have been seen. A node that has lost our key grants nothing.
+inline void take_own_counts(Tally& tally, const Tally& raised) {
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (own_count_in_refusal(raised[node]))
+            tally.grant(node, raised[node].count);
+        else if (raised[node].vote == Vote::refused)
+            tally.refuse(node);
+}
+
+/// The count of these nodes is not to be believed, and with it their vote.
+inline void disbelieve(Tally& tally, const NodeSet& nodes) {
+    for (std::size_t node = 0; node < tally.size(); ++node) {
+        if (!nodes[node]) continue;
+        tally[node].detail = "counts " + std::to_string(tally[node].count) + ", far ahead of the other nodes";
+        tally.mark_unknown(node, Errc::unexpected_reply);
+    }
+}
+
+/// Those that were not believed before are not asked any more: the reports say why.
+inline void carry_over_disbelief(const Tally& tally, Tally& raised) {
+    for (std::size_t node = 0; node < tally.size(); ++node)
+        if (tally[node].cause == Errc::unexpected_reply && raised[node].cause == Errc::not_asked)
+            raised[node] = tally[node];
 }
 
 }  // namespace redlock::algorithm

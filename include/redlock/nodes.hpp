@@ -59,7 +59,8 @@ enum class Verb : std::uint8_t {
     compare_and_delete,  ///< delete the resources that still hold `owner` (S8): granted where all of them did
     set_and_count,  ///< set_if_absent that counts the holders: a grant comes with a count larger than any
                     ///< that this node has given or been raised to before, for any of the resources
-    raise_count,  ///< raise the counts to `fence` at least, where every resource holds `owner` and is counted
+    raise_count,    ///< raise the counts to `fence` at least, where every resource holds `owner` and is
+                    ///< counted; refused with the node's own count where `fence` is far ahead of its clock
 };
 
 struct Command {
@@ -97,7 +98,7 @@ struct NodeReport {
     std::string_view name;                    ///< as configured, without secrets; lives as long as the Nodes
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
-    std::uint64_t count = 0;                  ///< what came with the grant of a set_and_count
+    std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count
     std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
     std::string detail{};                     ///< the server's or the system's own words; mostly empty
@@ -122,7 +123,10 @@ public:
         vote(node, Vote::granted);
         reports_[node].count = count;
     }
-    void refuse(std::size_t node) noexcept { vote(node, Vote::refused); }
+    void refuse(std::size_t node, std::uint64_t count = 0) noexcept {
+        vote(node, Vote::refused);
+        reports_[node].count = count;
+    }
     /// No usable answer, though a byte of the command may have reached the node.
     void mark_unknown(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
     /// No usable answer, and no byte of the command can have reached the node.

@@ -43,6 +43,8 @@ detail::NodeVote to_vote(const Command& command, const Reply& reply, bool script
     } else if (reply.kind == Kind::integer) {
         const bool counted = command.verb == Verb::set_and_count && reply.integer > 0;
         if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
+        const bool absurd = command.verb == Verb::raise_count && reply.integer < 0;
+        if (absurd) return {Vote::refused, {}, 0 - static_cast<std::uint64_t>(reply.integer)};
         if (reply.integer == 1) return {Vote::granted};
         if (reply.integer == 0) return {Vote::refused};
     } else if (reply.kind == Kind::status && reply.first_word() == "QUARANTINED") {

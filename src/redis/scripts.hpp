@@ -99,18 +99,26 @@ inline constexpr Script set_and_count{
     "return fence",
     "b13fb1ac66458d624bd690137f6b89399a4be1c1"};
 
-/// Raises the counters, but makes none: a missing one is to be seeded by the next grant.
+/// Raises the counters, but makes none: a missing one is to be seeded by the next grant. Nor does it raise
+/// them so far that a seed could be smaller once they have expired: the answer is then minus the count.
 /// KEYS: the resources, their counters, the marker. ARGV: owner, fence, number of resources, the counters'
 /// expiry, quarantine.
 inline constexpr Script raise_count{
     REDLOCK_UNLESS_YOUNG
     "local n=tonumber(ARGV[3]) "
     "for i=1,n do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end "
-    "for i=n+1,2*n do if not redis.call('get',KEYS[i]) then return 0 end end "
+    "local count=0 "
+    "for i=n+1,2*n do "
+    "local held=redis.call('get',KEYS[i]) "
+    "if not held then return 0 end "
+    "count=math.max(count,tonumber(held)) "
+    "end "
+    "local t=redis.call('time') "
+    "if tonumber(ARGV[2])>t[1]*1000000+t[2]+ARGV[4]*1000 then return -count end "
     "for i=n+1,2*n do if tonumber(redis.call('get',KEYS[i]))<tonumber(ARGV[2]) then "
     "redis.call('set',KEYS[i],ARGV[2],'px',ARGV[4]) end end "
     "return 1",
-    "14eb6741ef9b7300d39bc5009d5c6c585c50c032"};
+    "3ae934eb8ffd53e23ae9c0081857d442b62aafb6"};
 
 #undef REDLOCK_UNLESS_YOUNG
 

@@ -1,6 +1,8 @@
 // Fencing tokens: strictly larger from one holder to the next, in one round where the counts agree.
 #include "world.hpp"
 
+#include <array>
+
 namespace redlock::test {
 namespace {
 
@@ -100,6 +102,108 @@ TEST_F(Fencing, FailsWhenTheSecondRoundUsesUpTheValidity) {
     world.overrun_deadlines();
     EXPECT_THAT(brief.acquire(), FailsWith(Errc::validity_exhausted));
     EXPECT_EQ(brief.fencing_token(), 0U);
+    EXPECT_TRUE(world.clean());
+}
+
+// ---- A count that is far ahead of the nodes' clocks: by a mistake, or a lie.
+
+constexpr auto absurd = std::uint64_t{1} << 62U;
+
+struct AbsurdCount : Fencing {
+    AbsurdCount() { world.count_on(3, absurd); }
+};
+
+// It becomes nobody's token, and no other node counts so far.
+TEST_F(AbsurdCount, IsNotBelieved) {
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(lock.fencing_token(), 1U);
+    EXPECT_EQ(result.nodes()[3].vote, Vote::unknown);
+    EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
+    EXPECT_EQ(result.nodes()[3].detail, "counts 4611686018427387905, far ahead of the other nodes");
+    EXPECT_EQ(result.nodes()[2].vote, Vote::granted);
+    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 1U);
+    EXPECT_THAT(world.story(),
+                ElementsAre("set and count #1 for 10000 ms", "raise #1 to 4611686018427387905"));
+}
+
+TEST_F(AbsurdCount, IsReleasedLikeAnyOther) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    (void)lock.release();
+    EXPECT_TRUE(world.clean());
+}
+
+// The next largest may need a round of its own, without the node that is not believed.
+TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
+    world.count_on(1, 8);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(lock.fencing_token(), 9U);
+    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 9U);
+    EXPECT_EQ(world.counted_on(3), absurd + 1);
+    EXPECT_THAT(world.story(), testing::Contains("raise #1 to 9 on 0 1 2 4"));
+}
+
+TEST_F(AbsurdCount, IsRuledOutForEachNodeThatHasOne) {
+    world.count_on(0, 2 * absurd - 2);
+    EXPECT_EQ(token_of_a_holder(), 1U);
+    EXPECT_EQ(world.counted_on(1), 1U);
+}
+
+// A majority must be left that is believed.
+TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
+    world.cut(0, 1);
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
+    EXPECT_EQ(lock.fencing_token(), 0U);
+    EXPECT_EQ(world.counted_on(2), 1U);
+    EXPECT_TRUE(world.clean());
+}
+
+// A node that refuses the absurd count says its own: also one whose grant was not seen.
+TEST_F(AbsurdCount, IsReplacedByTheCountOfANodeThatWasLate) {
+    world.cut(0);
+    world.slow(1, 60ms);  // beyond its budget: the grant is not seen
+    world.slow(4, 10ms);
+    world.after(55ms, [&] { world.heal(1); });
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(lock.fencing_token(), 1U);
+}
+
+// A node that has lost our key meanwhile has no part in what comes after.
+TEST_F(AbsurdCount, CountsNoNodeWhereTheKeyIsGone) {
+    world.cut(0);
+    world.slow(4, 10ms);
+    world.after(5ms, [&] { world.occupy(1min, 1); });
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum)) << "2 and 4 alone are no majority";
+}
+
+// A majority may share an absurd count: all the clocks were wrong once. Nothing is to be raised then.
+TEST_F(AbsurdCount, IsATokenWhereAMajorityHasCountedSoFar) {
+    world.count_on(1, absurd);
+    world.count_on(4, absurd);
+    EXPECT_EQ(token_of_a_holder(), absurd + 1);
+}
+
+TEST_F(AbsurdCount, KeepsNoTokenFromGrowing) {
+    std::uint64_t last = 0;
+    for (std::size_t holder = 0; holder < 20; ++holder) {
+        world.cut(std::array{0U, 1U, 2U, 4U}.at(holder % 4));
+        const auto token = token_of_a_holder();
+        EXPECT_GT(token, last);
+        EXPECT_LT(token, 100U);
+        last = token;
+        world.heal_all();
+    }
+}
+
+// The rounds it costs come out of the validity.
+TEST_F(AbsurdCount, CostsTime) {
+    auto brief = world.lock({.ttl = 100ms, .retry = {.attempts = 1}, .drift_factor = 0, .fencing = true});
+    world.slow(1, 49ms);
+    world.overrun_deadlines();
+    EXPECT_THAT(brief.acquire(), FailsWith(Errc::validity_exhausted));
     EXPECT_TRUE(world.clean());
 }
 

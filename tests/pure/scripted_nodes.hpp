@@ -227,10 +227,10 @@ private:
             case Mood::frozen: node.unread.push_back(letter(node, command)); break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
-                const auto granted = execute(node, command);
+                const auto vote = execute(node, command);
                 if (node.delay > budget) break;
                 report.took = node.delay;
-                return granted ? tally.grant(index, *granted) : tally.refuse(index);
+                return vote.granted ? tally.grant(index, vote.count) : tally.refuse(index, vote.count);
         }
         tally.mark_unknown(index, Errc::timed_out);
         report.took = budget;
@@ -247,8 +247,11 @@ private:
         };
     }
 
-    /// Granted with this count, or refused.
-    using Vote = std::optional<std::uint64_t>;
+    /// Granted or refused, with a count.
+    struct Vote {
+        bool granted = false;
+        std::uint64_t count = 0;
+    };
 
     Vote execute(Node& node, const Command& command) {
         switch (command.verb) {
@@ -258,42 +261,43 @@ private:
             case Verb::set_and_count: return set_and_count(node, command);
             case Verb::raise_count: return raise_count(node, command);
         }
-        return std::nullopt;
+        return {};
     }
     Vote set(Node& node, const Command& set) {
-        if (!all_hold({}, node, set.resources)) return std::nullopt;
+        if (!all_hold({}, node, set.resources)) return {};
         for (const auto& resource : set.resources)
             node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
-        return 0;
+        return {true};
     }
     Vote set_and_count(Node& node, const Command& set) {
-        if (!this->set(node, set)) return std::nullopt;
+        if (!this->set(node, set).granted) return {};
         std::uint64_t count = 0;
         for (const auto& resource : set.resources)
             count = std::max(count, node.keys.count(resource).value_or(seed_ - 1) + 1);
         for (const auto& resource : set.resources) node.keys.set_count(resource, count);
-        return count;
+        return {true, count};
     }
     Vote raise_count(Node& node, const Command& raise) {
         const auto counts = [&](const auto& resource) { return node.keys.count(resource).has_value(); };
-        if (!all_hold(raise.owner, node, raise.resources)) return std::nullopt;
-        if (!std::ranges::all_of(raise.resources, counts)) return std::nullopt;
+        if (!all_hold(raise.owner, node, raise.resources)) return {};
+        if (!std::ranges::all_of(raise.resources, counts)) return {};
+        if (raise.fence > believed_) return {false, *node.keys.count(raise.resources.front())};
         for (const auto& resource : raise.resources)
             node.keys.set_count(resource, std::max(*node.keys.count(resource), raise.fence));
-        return 0;
+        return {true};
     }
     Vote expire(Node& node, const Command& expire) {
-        if (!all_hold(expire.owner, node, expire.resources)) return std::nullopt;
+        if (!all_hold(expire.owner, node, expire.resources)) return {};
         for (const auto& resource : expire.resources)
             node.keys.set(resource, std::string{expire.owner},
                           std::max(node.keys.expiry(resource), expiry(node, expire.ttl)));
-        return 0;
+        return {true};
     }
     Vote erase(Node& node, const Command& order) {
         const bool all = all_hold(order.owner, node, order.resources);
         for (const auto& resource : order.resources)
             if (node.keys.owner(resource, clock_->now()) == order.owner) node.keys.erase(resource);
-        return all ? Vote{0} : std::nullopt;
+        return {all};
     }
     bool all_hold(std::string_view owner, const Node& node, Resources resources) const {
         return std::ranges::all_of(resources, [&](const auto& resource) {
@@ -330,7 +334,8 @@ private:
     Diary* diary_;
     std::vector<Node> nodes_;
     bool honours_deadlines_ = true;
-    std::uint64_t seed_ = 1;  // of a count that begins
+    std::uint64_t seed_ = 1;              // of a count that begins
+    std::uint64_t believed_ = 1'000'000;  // the largest count that a node is raised to
     Clock::time_point last_asked_{};
     int rounds_ = 0;
     int rounds_now_ = 0;

@@ -1,22 +1,488 @@
-// The scripts of src/scripts.hpp, run by Lua on a Redis in memory.
+// The scripts of src/redis/scripts.hpp, every branch of them, run by Lua on a Redis in memory.
 #include "support/redis_model.hpp"
 
 #include "redis/scripts.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace redlock::test {
 namespace {
 
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using support::RedisModel;
+using testing::StartsWith;
+using Words = std::vector<std::string>;
+
+const std::string me = "me";
+
+/// A server, its clock, and what stands in it: resources a, b, c, their counters count:a ..., the marker.
+struct Scripts : testing::Test {
+    std::string ask(const Words& words) { return text_of(redis.execute(words, now)); }
+
+    std::string run(const wire::Script& script, const Words& keys, const Words& arguments) {
+        Words words{"EVAL", std::string{script.text}, std::to_string(keys.size())};
+        words.insert(words.end(), keys.begin(), keys.end());
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        return ask(words);
+    }
+
+    // ---- As src/redis/request.cpp sends them.
+
+    std::string delete_all(const Words& resources) { return run(wire::delete_all, resources, {me}); }
+    std::string set_all(const Words& resources, milliseconds ttl = 10s) {
+        return run(wire::set_all, with_marker(resources), common(ttl.count(), resources));
+    }
+    std::string expire_all(const Words& resources, milliseconds ttl = 10s) {
+        return run(wire::expire_all, with_marker(resources), common(ttl.count(), resources));
+    }
+    std::string set_and_count(const Words& resources, milliseconds ttl = 10s) {
+        return run(wire::set_and_count, with_marker(with_counters(resources)),
+                   counting(ttl.count(), resources));
+    }
+    std::string raise_count(const Words& resources, std::int64_t fence) {
+        return run(wire::raise_count, with_marker(with_counters(resources)), counting(fence, resources));
+    }
+
+    Words common(std::int64_t amount, const Words& resources) const {
+        return {me, std::to_string(amount), std::to_string(resources.size()),
+                std::to_string(quarantine.count())};
+    }
+    Words counting(std::int64_t amount, const Words& resources) const {
+        auto words = common(amount, resources);
+        words.insert(words.end() - 1, std::to_string(keep.count()));
+        return words;
+    }
+    Words with_marker(Words keys) const {
+        if (quarantine > 0us) keys.emplace_back("marker");
+        return keys;
+    }
+    static Words with_counters(const Words& resources) {
+        auto keys = resources;
+        for (const auto& resource : resources) keys.push_back("count:" + resource);
+        return keys;
+    }
+
+    // ---- What is there.
+
+    void hold(const std::string& key, const std::string& value, milliseconds ttl = 10s) {
+        EXPECT_EQ(ask({"SET", key, value, "PX", std::to_string(ttl.count())}), "OK");
+    }
+    std::string value(const std::string& key) { return ask({"GET", key}); }
+    milliseconds ttl(const std::string& key) { return milliseconds{std::stoll(ask({"PTTL", key}))}; }
+
+    RedisModel redis{"run"};
+    microseconds now = 1'760'000'000s + 123'456us;
+    microseconds quarantine{0};
+    milliseconds keep = 24h;
+};
 
 // D6. What SCRIPT LOAD answers is what EVALSHA is sent.
-TEST(Scripts, AreKnownByTheirSha1) {
+TEST_F(Scripts, AreKnownByTheirSha1) {
     for (const auto* const script : wire::scripts)
-        EXPECT_EQ(text_of(RedisModel{"run"}.execute({"SCRIPT", "LOAD", std::string{script->text}}, {})),
-                  script->sha1);
+        EXPECT_EQ(ask({"SCRIPT", "LOAD", std::string{script->text}}), script->sha1);
+}
+
+// ---- Of one resource
+
+using CompareAndDelete = Scripts;
+
+TEST_F(CompareAndDelete, DeletesOnlyItsOwn) {
+    hold("a", me);
+    hold("b", "you");
+    EXPECT_EQ(run(wire::compare_and_delete, {"a"}, {me}), "1");
+    EXPECT_EQ(run(wire::compare_and_delete, {"b"}, {me}), "0");
+    EXPECT_EQ(run(wire::compare_and_delete, {"c"}, {me}), "0");
+    EXPECT_EQ(value("a"), "(nil)");
+    EXPECT_EQ(value("b"), "you");
+}
+
+using CompareAndExpire = Scripts;
+
+TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
+    hold("a", me, 5s);
+    hold("b", "you", 5s);
+    EXPECT_EQ(run(wire::compare_and_expire, {"a"}, {me, "7000"}), "1");
+    EXPECT_EQ(run(wire::compare_and_expire, {"b"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(wire::compare_and_expire, {"c"}, {me, "7000"}), "0");
+    EXPECT_EQ(ttl("a"), 7s);
+    EXPECT_EQ(ttl("b"), 5s);
+    EXPECT_EQ(value("c"), "(nil)");
+}
+
+TEST_F(CompareAndExpire, NeverShortens) {
+    hold("a", me, 5s);
+    EXPECT_EQ(run(wire::compare_and_expire, {"a"}, {me, "4999"}), "1");
+    EXPECT_EQ(ttl("a"), 5s);
+}
+
+// ---- Of several
+
+using DeleteAll = Scripts;
+
+TEST_F(DeleteAll, DeletesAll) {
+    for (const auto* const key : {"a", "b", "c"}) hold(key, me);
+    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
+    EXPECT_TRUE(redis.keys().empty());
+}
+
+// What is ours goes, wherever it stands in the row; what is not stays, and is told.
+TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
+    for (const std::string foreign : {"a", "b", "c"}) {
+        for (const auto* const key : {"a", "b", "c"}) hold(key, foreign == key ? "you" : me);
+        EXPECT_EQ(delete_all({"a", "b", "c"}), "0");
+        EXPECT_EQ(redis.keys().size(), 1U);
+        EXPECT_EQ(value(foreign), "you");
+    }
+}
+
+TEST_F(DeleteAll, ReportsWhatIsMissing) {
+    for (const std::string missing : {"a", "b"}) {
+        hold(missing == "a" ? "b" : "a", me);
+        EXPECT_EQ(delete_all({"a", "b"}), "0");
+        EXPECT_TRUE(redis.keys().empty());
+    }
+    EXPECT_EQ(delete_all({"a", "b"}), "0");
+}
+
+using SetAll = Scripts;
+
+TEST_F(SetAll, SetsAllForATime) {
+    EXPECT_EQ(set_all({"a", "b", "c"}, 7s), "1");
+    for (const auto* const key : {"a", "b", "c"}) {
+        EXPECT_EQ(value(key), me);
+        EXPECT_EQ(ttl(key), 7s);
+    }
+    EXPECT_EQ(redis.keys().size(), 3U);
+}
+
+TEST_F(SetAll, SetsNoneWhereOneIsHeld) {
+    for (const std::string held : {"a", "b", "c"})
+        for (const std::string owner : {"you", "me"}) {
+            redis.keys().clear();
+            hold(held, owner, 5s);
+            EXPECT_EQ(set_all({"a", "b", "c"}), "0") << held;
+            EXPECT_EQ(redis.keys().size(), 1U);
+            EXPECT_EQ(ttl(held), 5s);
+        }
+}
+
+TEST_F(SetAll, TakesAnyOtherTypeForHeld) {
+    ask({"RPUSH", "b", "x"});
+    EXPECT_EQ(set_all({"a", "b"}), "0");
+    EXPECT_EQ(redis.keys().size(), 1U);
+}
+
+using ExpireAll = Scripts;
+
+TEST_F(ExpireAll, LengthensEach) {
+    hold("a", me, 20s);
+    hold("b", me, 9'999ms);
+    hold("c", me, 5s);
+    EXPECT_EQ(expire_all({"a", "b", "c"}, 10s), "1");
+    EXPECT_EQ(ttl("a"), 20s) << "never shortened";
+    EXPECT_EQ(ttl("b"), 10s);
+    EXPECT_EQ(ttl("c"), 10s);
+}
+
+TEST_F(ExpireAll, LengthensNoneWhereOneIsNotItsOwn) {
+    for (const std::string odd : {"a", "b", "c"})
+        for (const bool missing : {true, false}) {
+            redis.keys().clear();
+            for (const auto* const key : {"a", "b", "c"})
+                if (odd != key)
+                    hold(key, me, 5s);
+                else if (!missing)
+                    hold(key, "you", 5s);
+            EXPECT_EQ(expire_all({"a", "b", "c"}), "0") << odd;
+            for (const auto& [key, entry] : redis.keys()) EXPECT_EQ(ttl(key), 5s) << odd;
+            EXPECT_EQ(redis.keys().size(), missing ? 2U : 3U) << "and makes none";
+        }
+}
+
+TEST_F(ExpireAll, CallsAWrongTypeByItsName) {
+    hold("a", me, 5s);
+    ask({"RPUSH", "b", "x"});
+    EXPECT_THAT(expire_all({"a", "b"}), StartsWith("(error) WRONGTYPE"));
+    EXPECT_EQ(ttl("a"), 5s);
+}
+
+// ---- Counting
+
+using SetAndCount = Scripts;
+
+TEST_F(SetAndCount, SeedsWithTheTime) {
+    EXPECT_EQ(set_and_count({"a", "b"}, 7s), "1760000000123456");
+    for (const auto* const key : {"a", "b"}) {
+        EXPECT_EQ(value(key), me);
+        EXPECT_EQ(ttl(key), 7s);
+        EXPECT_EQ(value(std::string{"count:"} + key), "1760000000123456");
+        EXPECT_EQ(ttl(std::string{"count:"} + key), keep);
+    }
+}
+
+TEST_F(SetAndCount, CountsOnAndKeepsTheCount) {
+    hold("count:a", "41", 5s);
+    EXPECT_EQ(set_and_count({"a"}), "42");
+    EXPECT_EQ(value("count:a"), "42");
+    EXPECT_EQ(ttl("count:a"), keep);
+}
+
+// Each of them gets the largest: wherever it stands in the row.
+TEST_F(SetAndCount, CountsSeveralAlike) {
+    for (const std::string larger : {"a", "b", "c"}) {
+        redis.keys().clear();
+        for (const std::string key : {"a", "b", "c"}) hold("count:" + key, key == larger ? "41" : "7");
+        EXPECT_EQ(set_and_count({"a", "b", "c"}), "42");
+        for (const std::string key : {"a", "b", "c"}) EXPECT_EQ(value("count:" + key), "42");
+    }
+}
+
+TEST_F(SetAndCount, SeedsWhatIsMissingBesideWhatIsCounted) {
+    for (const std::string counted : {"a", "b"}) {
+        redis.keys().clear();
+        hold("count:" + counted, "41");
+        EXPECT_EQ(set_and_count({"a", "b"}), "1760000000123456") << "the larger";
+        redis.keys().clear();
+        hold("count:" + counted, "1760000000200000");
+        EXPECT_EQ(set_and_count({"a", "b"}), "1760000000200001");
+        for (const std::string key : {"a", "b"}) EXPECT_EQ(value("count:" + key), "1760000000200001");
+    }
+}
+
+TEST_F(SetAndCount, CountsNothingWhereOneIsHeld) {
+    for (const std::string held : {"a", "b"}) {
+        redis.keys().clear();
+        hold(held, "you", 5s);
+        hold("count:a", "41", 5s);
+        EXPECT_EQ(set_and_count({"a", "b"}), "0");
+        EXPECT_EQ(redis.keys().size(), 2U);
+        EXPECT_EQ(value("count:a"), "41");
+        EXPECT_EQ(ttl("count:a"), 5s);
+    }
+}
+
+TEST_F(SetAndCount, RefusesACounterThatCountsNothing) {
+    for (const std::string counter : {"count:a", "count:b"})
+        for (const std::string garbage :
+             {"x", "", "-1", "9000000000000000", "9223372036854775807", "nan", "inf"}) {
+            redis.keys().clear();
+            hold(counter, garbage);
+            EXPECT_EQ(set_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count")
+                << garbage;
+            EXPECT_EQ(redis.keys().size(), 1U) << "nothing is set";
+        }
+    for (const std::string counter : {"count:a", "count:b"}) {
+        redis.keys().clear();
+        ask({"RPUSH", counter, "x"});
+        EXPECT_EQ(set_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count");
+    }
+}
+
+TEST_F(SetAndCount, CountsToTheLimit) {
+    hold("count:a", "8999999999999999");
+    EXPECT_EQ(set_and_count({"a"}), "9000000000000000");
+    EXPECT_EQ(value("count:a"), "9000000000000000");
+}
+
+struct RaiseCount : Scripts {
+    RaiseCount() {
+        for (const auto* const key : {"a", "b", "c"}) {
+            hold(key, me);
+            hold(std::string{"count:"} + key, "7", 5s);
+        }
+    }
+    void expect_counts(const std::string& a, const std::string& b, const std::string& c) {
+        EXPECT_EQ(value("count:a"), a);
+        EXPECT_EQ(value("count:b"), b);
+        EXPECT_EQ(value("count:c"), c);
+    }
+};
+
+TEST_F(RaiseCount, RaisesWhatIsSmaller) {
+    hold("count:b", "1760000000000001", 5s);
+    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'000'000), "1");
+    expect_counts("1760000000000000", "1760000000000001", "1760000000000000");
+    EXPECT_EQ(ttl("count:a"), keep);
+    EXPECT_EQ(ttl("count:b"), 5s);
+    EXPECT_EQ(ttl("count:c"), keep);
+    EXPECT_EQ(ttl("a"), 10s) << "of the resource nothing changes";
+}
+
+TEST_F(RaiseCount, LeavesWhatIsEqual) {
+    EXPECT_EQ(raise_count({"a"}, 7), "1");
+    EXPECT_EQ(ttl("count:a"), 5s);
+}
+
+TEST_F(RaiseCount, NeedsEachKey) {
+    for (const std::string odd : {"a", "b", "c"})
+        for (const std::string owner : {"you", ""}) {
+            for (const auto* const key : {"a", "b", "c"}) hold(key, me);
+            owner.empty() ? (void)redis.keys().erase(odd) : hold(odd, owner);
+            EXPECT_EQ(raise_count({"a", "b", "c"}, 9), "0") << odd;
+            expect_counts("7", "7", "7");
+        }
+}
+
+// A missing one is for the next grant to seed.
+TEST_F(RaiseCount, MakesNoCounter) {
+    for (const std::string missing : {"a", "b", "c"}) {
+        for (const std::string key : {"a", "b", "c"}) hold("count:" + key, "7");
+        redis.keys().erase("count:" + missing);
+        EXPECT_EQ(raise_count({"a", "b", "c"}, 9), "0") << missing;
+        for (const std::string key : {"a", "b", "c"})
+            EXPECT_EQ(value("count:" + key), key == missing ? "(nil)" : "7");
+    }
+}
+
+// By as much as a count is kept: what a node seeds after that is larger all the same. Else the answer is
+// minus the largest of its own.
+TEST_F(RaiseCount, GoesNotFarAheadOfTheClock) {
+    hold("count:b", "8", 5s);
+    const auto most = (now + keep).count();
+    for (const auto fence : {most + 1, std::int64_t{8'900'000'000'000'000}, INT64_MAX}) {
+        EXPECT_EQ(raise_count({"a", "b", "c"}, fence), "-8") << fence;
+        expect_counts("7", "8", "7");
+        EXPECT_EQ(ttl("count:a"), 5s);
+    }
+    EXPECT_EQ(raise_count({"a", "b", "c"}, most), "1");
+    expect_counts(std::to_string(most), std::to_string(most), std::to_string(most));
+}
+
+TEST_F(RaiseCount, SaysNothingOfItsCountWhereAKeyIsGone) {
+    hold("b", "you");
+    EXPECT_EQ(raise_count({"a", "b"}, INT64_MAX), "0");
+    redis.keys().erase("count:a");
+    EXPECT_EQ(raise_count({"a"}, INT64_MAX), "0");
+}
+
+TEST_F(RaiseCount, FailsWhereACounterCountsNothing) {
+    for (const std::string counter : {"count:a", "count:b"}) {
+        for (const std::string key : {"a", "b"}) hold("count:" + key, "7");
+        hold(counter, "x");
+        EXPECT_THAT(raise_count({"a", "b"}, 9), StartsWith("(error) ERR"));
+        EXPECT_EQ(value(counter), "x");
+        redis.keys().erase(counter);
+        ask({"RPUSH", counter, "x"});
+        EXPECT_THAT(raise_count({"a", "b"}, 9), StartsWith("(error) WRONGTYPE"));
+        redis.keys().erase(counter);
+    }
+}
+
+// ---- The quarantine, which all that vote begin with
+
+using Vote = std::string (*)(Scripts&);
+
+class Quarantine : public Scripts, public testing::WithParamInterface<std::pair<const char*, Vote>> {
+protected:
+    Quarantine() { quarantine = 10s; }
+
+    /// The keys that it asks about are its own, or free, so that it answers 1 or a count where it may vote.
+    std::string vote() {
+        for (const auto* const key : {"a", "count:a"}) redis.keys().erase(key);
+        const bool acquires = std::string_view{GetParam().first}.starts_with("Set");
+        if (!acquires) hold("a", me);
+        if (!acquires) hold("count:a", "7");
+        const auto answer = GetParam().second(*this);
+        if (answer != "1" && !answer.starts_with("17")) {
+            EXPECT_EQ(value("a"), acquires ? "(nil)" : me) << "without a vote it does nothing";
+            EXPECT_EQ(value("count:a"), acquires ? "(nil)" : "7");
+            EXPECT_TRUE(acquires || ttl("a") == 10s);
+            return answer;
+        }
+        return "yes";
+    }
+    void mark(microseconds since, milliseconds ttl = 24h * 28) {
+        hold("marker", std::to_string(since.count()), ttl);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Scripts, Quarantine,
+    testing::Values(
+        std::pair<const char*, Vote>{"SetAll", [](Scripts& it) { return it.set_all({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"SetAndCount", [](Scripts& it) { return it.set_and_count({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"ExpireAll", [](Scripts& it) { return it.expire_all({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_count({"a"}, 9); }}),
+    [](const auto& info) { return std::string{info.param.first}; });
+
+// From the first question on it counts; the last instant still belongs to it.
+TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
+    EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
+    EXPECT_EQ(value("marker"), "1760000000123456");
+    EXPECT_EQ(ttl("marker"), 24h * 28);
+    now += 4s;
+    EXPECT_EQ(vote(), "QUARANTINED for another 6000 ms");
+    EXPECT_EQ(value("marker"), "1760000000123456") << "it begins once";
+    now += 6s - 1us;
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    now += 1us;
+    EXPECT_EQ(vote(), "yes");
+}
+
+TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
+    mark(now - 1h);
+    EXPECT_EQ(vote(), "yes");
+    redis.keys().erase("marker");
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+}
+
+TEST_P(Quarantine, CountsAClockThatWasSetBack) {
+    mark(now + 1h);
+    EXPECT_EQ(vote(), "QUARANTINED for another 3610000 ms");
+    EXPECT_EQ(value("marker"), std::to_string((now + 1h).count()));
+}
+
+TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsGarbage) {
+    hold("marker", "x");
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    EXPECT_EQ(value("marker"), "1760000000123456");
+}
+
+// Lest it expires while it is in use: from half its time on.
+TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
+    mark(now - 1h, 24h * 14);
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(ttl("marker"), 24h * 14);
+    mark(now - 1h, 24h * 14 - 1ms);
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(ttl("marker"), 24h * 28);
+    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
+}
+
+// A marker outlives its quarantine by far, however long that is: twice.
+TEST_P(Quarantine, KeepsTheMarkerOfALongQuarantine) {
+    quarantine = 24h * 30;
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    EXPECT_EQ(ttl("marker"), 24h * 60);
+}
+
+TEST_P(Quarantine, MayBeNone) {
+    quarantine = 0us;
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(value("marker"), "(nil)");
+}
+
+// The marker is the last key, whatever the number of resources.
+TEST_F(Scripts, KeepTheMarkerApartFromTheRest) {
+    quarantine = 10s;
+    hold("marker", std::to_string((now - 1h).count()), 24h * 28);
+    EXPECT_EQ(set_and_count({"a", "b", "c"}), "1760000000123456");
+    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'200'000), "1");
+    EXPECT_EQ(expire_all({"a", "b", "c"}, 20s), "1");
+    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(set_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
+    EXPECT_EQ(redis.keys().size(), 7U);
 }
 
 }  // namespace
