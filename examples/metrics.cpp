@@ -1,107 +1,90 @@
-// How do I see in production what the locks do: how long rounds take, which nodes are in trouble?
+// How do I see in production what the locks do: how long rounds take, which nodes are failing?
 //
 //     metrics redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
-//     curl http://127.0.0.1:9464/metrics
 //
-// An Observer tells Prometheus, by prometheus-cpp (Debian: prometheus-cpp-dev). METRICS_ADDRESS is where to
-// serve; with port 0 the system chooses one.
+// An Observer counts, and the page it makes is in the text format of Prometheus. Your service serves it at
+// /metrics, or writes it to a file for the node_exporter's textfile collector; a client library of
+// Prometheus' does the same.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
 
-#include <prometheus/counter.h>
-#include <prometheus/exposer.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <memory>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
-using namespace std::chrono_literals;
-
-/// Called by many threads at once, which the families of prometheus-cpp allow.
+/// Called by many threads at once.
 class Metrics : public redlock::Observer {
 public:
-    explicit Metrics(prometheus::Registry& registry)
-        : rounds_(prometheus::BuildHistogram()
-                      .Name("redlock_round_seconds")
-                      .Help("How long a round over all nodes took, by command")
-                      .Register(registry)),
-          votes_(prometheus::BuildCounter()
-                     .Name("redlock_votes_total")
-                     .Help("How the nodes voted: granted, refused, or why the vote is unknown")
-                     .Register(registry)),
-          connections_(prometheus::BuildGauge()
-                           .Name("redlock_connections")
-                           .Help("Connections there are, also those being made")
-                           .Register(registry)),
-          back_offs_(prometheus::BuildCounter()
-                         .Name("redlock_back_offs_total")
-                         .Help("How often a node failed and was left alone, by cause")
-                         .Register(registry)) {}
+    std::string page() const {
+        const std::lock_guard guard{mutex_};
+        std::string text;
+        for (const auto& [name, value] : values_) text += name + " " + std::to_string(value) + "\n";
+        return text;
+    }
 
     void round_ended(const redlock::Command& command, const redlock::Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
         // In the order of redlock::Verb.
-        constexpr std::array names{"acquire", "extend", "release", "acquire with a count", "raise the count"};
-        const prometheus::Histogram::BucketBoundaries buckets{.0003, .001, .003, .01, .03, .1, .3, 1};
-        rounds_.Add({{"command", names.at(static_cast<std::size_t>(command.verb))}}, buckets)
-            .Observe(std::chrono::duration<double>{took}.count());
+        constexpr std::array verbs{"acquire", "extend", "release", "acquire with a count", "raise the count"};
+        const auto verb = labels({{"command", verbs.at(static_cast<std::size_t>(command.verb))}});
+        add("redlock_round_seconds_sum" + verb, std::chrono::duration<double>{took}.count());
+        add("redlock_round_seconds_count" + verb, 1);
         for (const auto& node : tally.reports())
-            votes_.Add({{"node", std::string{node.name}}, {"vote", name_of(node)}}).Increment();
+            add("redlock_votes_total" + labels({{"node", node.name}, {"vote", name_of(node)}}), 1);
     }
 
     void connecting(std::string_view node) noexcept override {
-        connections_.Add({{"node", std::string{node}}}).Increment();
+        add("redlock_connections" + labels({{"node", node}}), 1);
     }
 
     void disconnected(std::string_view node, std::error_code, std::string_view) noexcept override {
-        connections_.Add({{"node", std::string{node}}}).Decrement();
+        add("redlock_connections" + labels({{"node", node}}), -1);
     }
 
     void backing_off(std::string_view node, std::error_code cause, std::string_view,
                      std::chrono::nanoseconds) noexcept override {
-        back_offs_.Add({{"node", std::string{node}}, {"cause", cause.message()}}).Increment();
+        add("redlock_back_offs_total" + labels({{"node", node}, {"cause", cause.message()}}), 1);
     }
 
 private:
-    static std::string name_of(const redlock::NodeReport& node) {
-        switch (node.vote) {
-            case redlock::Vote::granted: return "granted";
-            case redlock::Vote::refused: return "refused";
-            case redlock::Vote::unknown: break;
-        }
-        return node.cause.message();
+    static std::string labels(const std::map<std::string, std::string_view>& values) {
+        std::string text;
+        for (const auto& [name, value] : values)
+            text += (text.empty() ? "{" : ",") + name + "=\"" + std::string{value} + "\"";
+        return text + "}";
     }
 
-    prometheus::Family<prometheus::Histogram>& rounds_;
-    prometheus::Family<prometheus::Counter>& votes_;
-    prometheus::Family<prometheus::Gauge>& connections_;
-    prometheus::Family<prometheus::Counter>& back_offs_;
+    static std::string name_of(const redlock::NodeReport& node) {
+        if (node.vote == redlock::Vote::unknown) return node.cause.message();
+        return node.vote == redlock::Vote::granted ? "granted" : "refused";
+    }
+
+    void add(const std::string& name, double amount) {
+        const std::lock_guard guard{mutex_};
+        values_[name] += amount;
+    }
+
+    mutable std::mutex mutex_;
+    std::map<std::string, double> values_{};  // guarded by mutex_
 };
 
 int main(int argc, char** argv) {
     try {
-        const auto registry = std::make_shared<prometheus::Registry>();
-        Metrics metrics{*registry};
-        const char* const address = std::getenv("METRICS_ADDRESS");
-        prometheus::Exposer exposer{address != nullptr ? address : "127.0.0.1:9464"};
-        exposer.RegisterCollectable(registry);
-        std::cout << "http://127.0.0.1:" << exposer.GetListeningPorts().at(0) << "/metrics" << std::endl;
-
-        redlock::RedisNodes nodes{node_list(argc, argv), {.observer = &metrics}};
-        for (;; std::this_thread::sleep_for(100ms)) {  // your service
-            redlock::Lock lock{nodes, "orders:42"};
-            (void)lock.acquire();
+        Metrics metrics;
+        {
+            redlock::RedisNodes nodes{node_list(argc, argv), {.observer = &metrics}};
+            for (int i = 0; i < 10; ++i) {  // your service
+                redlock::Lock lock{nodes, "orders:42"};
+                (void)lock.acquire();
+            }
+            std::cout << metrics.page();
         }
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';
