@@ -14,10 +14,13 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::tool {
 namespace {
+
+constexpr std::string_view owner_name = "owner=";
 
 /// What the three have in common.
 struct Request {
@@ -49,9 +52,14 @@ struct Request {
     }
 };
 
-Owner owner_of(const std::string& text) {
+/// The owner alone, or all of what print_lease() prints, as `$(redlock acquire ...)` has it.
+Owner owner_of(std::string_view text) {
+    if (text.starts_with(owner_name))
+        text = text.substr(owner_name.size(), text.find('\n') - owner_name.size());
     const auto owner = Owner::parse(text);
-    if (!owner) throw std::invalid_argument{"--owner must be the 40 hex digits that redlock acquire printed"};
+    if (!owner)
+        throw std::invalid_argument{
+            "--owner must be the 40 hex digits that redlock acquire printed, or all of its output"};
     return *owner;
 }
 
@@ -62,7 +70,7 @@ Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::
 }
 
 void print_lease(const Lease& lease, Clock::duration validity) {
-    std::cout << "owner=" << lease.owner.view() << '\n'
+    std::cout << owner_name << lease.owner.view() << '\n'
               << "validity_ms=" << std::chrono::floor<std::chrono::milliseconds>(validity).count() << '\n';
     if (lease.fencing_token != 0) std::cout << "fencing_token=" << lease.fencing_token << '\n';
 }

@@ -1,6 +1,8 @@
 // The command as a user has it: arguments in, exit status and output out.
 #pragma once
 
+#include "default_signals.hpp"
+
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
 

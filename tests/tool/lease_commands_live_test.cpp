@@ -46,6 +46,19 @@ TEST_F(LeaseCommands, ExtendByTheOwnerAlone) {
     EXPECT_GE(std::ranges::count_if(world, [](auto& node) { return expiry(node, "job") > 30s; }), 2);
 }
 
+// lease=$(redlock acquire job); redlock extend --owner "$lease" job
+TEST_F(LeaseCommands, TakeAllThatAcquireAndExtendPrintForTheOwner) {
+    auto lease = world.run({"acquire", "--fencing", "job"}).out;
+    lease.pop_back();  // as $(...) does
+    const auto extended = world.run({"extend", "--owner", lease, "job"});
+    EXPECT_EQ(extended.status, 0) << extended.err;
+    const auto released = world.run({"release", "--owner", extended.out, "job"});
+    EXPECT_EQ(released.status, 0) << released.err;
+    EXPECT_EQ(world.keys(), 0U);
+    for (const auto* const wrong : {"owner=", "owner=abc", "owner\nvalidity_ms=3", "validity_ms=3"})
+        EXPECT_EQ(world.run({"release", "--owner", wrong, "job"}).status, 64) << wrong;
+}
+
 TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
     const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
     world[0].command({"DEL", "job"});

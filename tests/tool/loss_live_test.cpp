@@ -36,10 +36,16 @@ TEST_F(Lost, KillsACommandThatDoesNotStopWithinTheGrace) {
     EXPECT_TRUE(world.has("heard"));
 }
 
+// A shell that is at work hears a SIGTERM within microseconds: one that was sent before the SIGKILL, too.
 TEST_F(Lost, KillsAtOnceWhereThereIsNoGrace) {
-    const auto outcome = lose(obedient, {"--grace", "0"});
-    EXPECT_EQ(outcome.status, 75);
-    EXPECT_FALSE(world.has("heard"));
+    for (int time = 0; time < 5; ++time) {
+        const auto outcome =
+            lose("exec 3>$DIR/heard; trap 'echo >&3' TERM; touch $DIR/begun; while :; do :; done",
+                 {"--grace", "0"});
+        EXPECT_EQ(outcome.status, 75);
+        EXPECT_EQ(world.in("heard"), "");
+        std::filesystem::remove(world.file("begun"));
+    }
 }
 
 TEST_F(Lost, LeavesTheEndToTheCommandIfSoAsked) {

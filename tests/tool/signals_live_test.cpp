@@ -57,16 +57,57 @@ protected:
     ToolWorld world{3};
 };
 
-// nohup redlock run ... : closing the terminal ends neither.
-TEST_F(Ends, NotByASignalThatWasIgnoredFromTheStart) {
+/// For as long as this lives, what is started ignores the signals.
+class Ignoring {
+public:
+    explicit Ignoring(std::vector<int> signals) : signals_(std::move(signals)) {
+        for (const int signal : signals_) ::signal(signal, SIG_IGN);
+    }
+    ~Ignoring() {
+        for (const int signal : signals_) ::signal(signal, SIG_DFL);
+    }
+    Ignoring(const Ignoring&) = delete;
+    Ignoring& operator=(const Ignoring&) = delete;
+
+private:
+    std::vector<int> signals_;
+};
+
+// nohup redlock run ... & in a script: neither closing the terminal nor Ctrl-C there ends it or its command.
+TEST_P(Signals, ThatWereIgnoredFromTheStartEndNeitherUsNorTheCommand) {
     const auto arguments = world.job("touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done; exit 6");
-    ::signal(SIGHUP, SIG_IGN);
+    std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
     auto tool = world.start(arguments);
-    ::signal(SIGHUP, SIG_DFL);
+    ignoring.reset();
     ASSERT_TRUE(world.comes("begun"));
-    tool.signal(SIGHUP);
+    tool.signal(GetParam());
     std::ofstream{world.file("go")};
     EXPECT_EQ(tool.wait().status, 6);
+}
+
+/// What the command ignores, as a bit for each signal.
+std::uint64_t ignored_by_the_command(ToolWorld& world) {
+    const auto status =
+        world.run({"run", "--node-timeout", "2s", "job", "--", "cat", "/proc/self/status"}).out;
+    const auto at = status.find("SigIgn:");
+    EXPECT_NE(at, status.npos);
+    return std::stoull(status.substr(at + 7), nullptr, 16);
+}
+
+std::uint64_t bit(int signal) {
+    return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
+}
+
+class Dispositions : public Ends {};
+
+// What we catch and ignore ourselves is not for the command to inherit.
+TEST_F(Dispositions, OfTheCommandAreThoseThatWeWereStartedWith) {
+    EXPECT_EQ(ignored_by_the_command(world), 0U);
+    for (const int signal :
+         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGUSR1, SIGUSR2}) {
+        const Ignoring ignoring{{signal}};
+        EXPECT_EQ(ignored_by_the_command(world), bit(signal)) << signal;
+    }
 }
 
 // What a command that was ended leaves behind is ended as well, in the end by SIGKILL.

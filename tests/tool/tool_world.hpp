@@ -5,6 +5,7 @@
 //     EXPECT_EQ(outcome.status, 0);
 #pragma once
 
+#include "default_signals.hpp"
 #include "live_world.hpp"
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
