@@ -1,16 +1,17 @@
-// Rows in an SQLite file that refuses writers who come too late.
+// Rows in an SQLite file that refuse holders of a lock who come too late.
 //
 //     Store store{"accounts.db"};
 //     if (lock.acquire()) {
-//         auto balance = store.read("account:7");
+//         const auto balance = store.read("account:7", lock.fencing_token());
 //         ...
-//         if (!store.write("account:7", balance, lock.fencing_token())) start_over();
+//         if (!store.write("account:7", new_balance, lock.fencing_token())) start_over();
 //     }
 //
-// Beside each row stands the newest fencing token it was written with. A write that shows an older one comes
-// from a holder whose lock has ended, and a later holder has been here since: it is refused. The look at the
-// newest token, the write and the new token are one transaction, so no other process comes in between, and
-// what was remembered before a crash is remembered after it.
+// Beside each row stands the newest fencing token it was shown. A read or write with an older one comes from
+// a holder whose lock has ended, and a later holder has been here since: it is refused. A read must show its
+// token, too: where the later holder has only read so far, the earlier one's write would be overwritten by
+// what the later one makes of the value it has read, and be lost. The look at the newest token, the access
+// and the new token are one transaction.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,11 @@ struct sqlite3;
 
 namespace fenced_store {
 
-/// What became of a write.
+/// What became of a read or a write.
 struct [[nodiscard]] Answer {
     bool accepted;
-    std::uint64_t newest_fencing_token;  ///< that the row has seen; of a write accepted, its own
+    std::uint64_t newest_fencing_token;    ///< that the row was shown; if accepted, the one just shown
+    std::optional<std::string> content{};  ///< of a read: none, too, where the row was never written
 
     explicit operator bool() const noexcept { return accepted; }
 };
@@ -42,15 +44,14 @@ public:
     /// Makes the file if there is none.
     explicit Store(const std::filesystem::path& file);
 
-    /// What stands in the row; nothing if it was never written.
-    std::optional<std::string> read(std::string_view row);
-
-    /// Accepted if `fencing_token` is the newest that the row has seen, or newer; else nothing changes. A row
-    /// is what one lock is for: tokens of different resources do not compare. Throws std::invalid_argument
-    /// for 0, which is no token, and for what SQLite cannot count up to.
+    /// Accepted if `fencing_token` is the newest that the row was shown, or newer; else nothing changes. A
+    /// row is what one lock is for: tokens of different resources do not compare. Both throw
+    /// std::invalid_argument for 0, which is no token, and for what SQLite cannot count up to.
+    Answer read(std::string_view row, std::uint64_t fencing_token);
     Answer write(std::string_view row, std::string_view content, std::uint64_t fencing_token);
 
-    /// Whoever comes last wins, which is what fencing is there to prevent.
+    /// The last to write wins, which is what fencing is there to prevent.
+    std::optional<std::string> read_unfenced(std::string_view row);
     void write_unfenced(std::string_view row, std::string_view content);
 
 private:

@@ -1,6 +1,5 @@
 // What the store promises to holders who come too late, alone and against other processes.
 #include "store.hpp"
-#include "statement.hpp"
 
 #include "forked_child.hpp"
 #include "support/temporary_directory.hpp"
@@ -9,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,29 +54,58 @@ struct FencedStore : testing::Test {
 };
 
 TEST_F(FencedStore, HasNothingInARowThatWasNeverWritten) {
-    EXPECT_EQ(Store{file}.read(row), std::nullopt);
+    EXPECT_EQ(Store{file}.read_unfenced(row), std::nullopt);
 }
 
 TEST_F(FencedStore, AcceptsANewerToken) {
     Store store{file};
     EXPECT_THAT(store.write(row, "first", 7), AcceptedAs(7));
     EXPECT_THAT(store.write(row, "second", 9), AcceptedAs(9));
-    EXPECT_THAT(store.read(row), Optional(std::string{"second"}));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"second"}));
 }
 
 TEST_F(FencedStore, AcceptsTheSameTokenAgainForAHolderMayWriteTwice) {
     Store store{file};
     EXPECT_THAT(store.write(row, "first", 7), AcceptedAs(7));
     EXPECT_THAT(store.write(row, "second", 7), AcceptedAs(7));
-    EXPECT_THAT(store.read(row), Optional(std::string{"second"}));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"second"}));
 }
 
 TEST_F(FencedStore, RefusesAnOlderTokenAndChangesNothing) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
-    EXPECT_THAT(store.read(row), Optional(std::string{"of the later holder"}));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of the later holder"}));
     EXPECT_THAT(store.write(row, "again", 9), AcceptedAs(9));  // the refused one was not remembered
+}
+
+// A with 5 reads and pauses, B with 6 reads, A writes, B writes what it made of what it had read: A's write
+// would be lost if it were taken.
+TEST_F(FencedStore, RefusesAWriteOlderThanTheNewestReadForItWouldBeLost) {
+    Store store{file};
+    store.write_unfenced(row, "100");
+    EXPECT_THAT(store.read(row, 5).content, Optional(std::string{"100"}));
+    EXPECT_THAT(store.read(row, 6).content, Optional(std::string{"100"}));
+    EXPECT_THAT(store.write(row, "110, by A", 5), RefusedBy(6));
+    EXPECT_THAT(store.write(row, "150, by B", 6), AcceptedAs(6));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"150, by B"}));
+}
+
+TEST_F(FencedStore, RefusesAnOlderReadToo) {
+    Store store{file};
+    EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
+    const auto late = store.read(row, 8);
+    EXPECT_THAT(late, RefusedBy(9));
+    EXPECT_EQ(late.content, std::nullopt);
+}
+
+TEST_F(FencedStore, RemembersTheReadOfARowThatWasNeverWritten) {
+    Store store{file};
+    const auto first = store.read(row, 6);
+    EXPECT_THAT(first, AcceptedAs(6));
+    EXPECT_EQ(first.content, std::nullopt);
+    EXPECT_THAT(store.write(row, "late", 5), RefusedBy(6));
+    EXPECT_EQ(store.read_unfenced(row), std::nullopt);
 }
 
 TEST_F(FencedStore, GoesOnRefusingWhenTheFileIsOpenedAnew) {
@@ -84,7 +113,7 @@ TEST_F(FencedStore, GoesOnRefusingWhenTheFileIsOpenedAnew) {
     EXPECT_THAT(Store{file}.write(row, "of the earlier holder", 8), RefusedBy(9));
     Store reopened{file};
     EXPECT_THAT(reopened.write(row, "of the earlier holder", 8), RefusedBy(9));
-    EXPECT_THAT(reopened.read(row), Optional(std::string{"of the later holder"}));
+    EXPECT_THAT(reopened.read_unfenced(row), Optional(std::string{"of the later holder"}));
 }
 
 TEST_F(FencedStore, KeepsTheTokensOfDifferentRowsApart) {
@@ -93,17 +122,17 @@ TEST_F(FencedStore, KeepsTheTokensOfDifferentRowsApart) {
     EXPECT_THAT(store.write("account:8", "eight", 3), AcceptedAs(3));
     EXPECT_THAT(store.write("account:7", "late", 8), RefusedBy(9));
     EXPECT_THAT(store.write("account:8", "late", 2), RefusedBy(3));
-    EXPECT_THAT(store.read("account:7"), Optional(std::string{"seven"}));
-    EXPECT_THAT(store.read("account:8"), Optional(std::string{"eight"}));
+    EXPECT_THAT(store.read_unfenced("account:7"), Optional(std::string{"seven"}));
+    EXPECT_THAT(store.read_unfenced("account:8"), Optional(std::string{"eight"}));
 }
 
 TEST_F(FencedStore, TakesAnyBytesAsTheyAre) {
     Store store{file};
     const std::string odd{"it's; --\n\0\xff", 11};
     EXPECT_THAT(store.write(odd, odd, 1), AcceptedAs(1));
-    EXPECT_THAT(store.read(odd), Optional(odd));
+    EXPECT_THAT(store.read_unfenced(odd), Optional(odd));
     EXPECT_THAT(store.write("", "", 1), AcceptedAs(1));
-    EXPECT_THAT(store.read(""), Optional(std::string{}));
+    EXPECT_THAT(store.read_unfenced(""), Optional(std::string{}));
 }
 
 // The contrast: nobody looks at a token, and none is forgotten.
@@ -111,7 +140,7 @@ TEST_F(FencedStore, TakesEveryUnfencedWriteAndKeepsTheNewestToken) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     store.write_unfenced(row, "of anybody");
-    EXPECT_THAT(store.read(row), Optional(std::string{"of anybody"}));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of anybody"}));
     EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
 }
 
@@ -120,7 +149,7 @@ TEST_F(FencedStore, NamesATokenThatIsNone) {
     EXPECT_THAT(complaint([&] { (void)store.write(row, "x", 0); }), HasSubstr("fencing_token is 0"));
     EXPECT_THAT(complaint([&] { (void)store.write(row, "x", std::numeric_limits<std::uint64_t>::max()); }),
                 HasSubstr("fencing_token is 18446744073709551615"));
-    EXPECT_EQ(store.read(row), std::nullopt);
+    EXPECT_EQ(store.read_unfenced(row), std::nullopt);
 }
 
 // ---- Files that are none, or not ours to write
@@ -168,24 +197,26 @@ void wait_for(const std::filesystem::path& path) {
     if (!wait_until([&] { return std::filesystem::exists(path); })) throw std::runtime_error(path.string());
 }
 
-/// Another make of writer, in the middle of a transaction.
+/// A writer of another program, in the middle of a transaction.
 class WriteUnderWay {
 public:
     WriteUnderWay(const std::filesystem::path& file, std::int64_t fencing_token) {
-        if (::sqlite3_open(file.c_str(), &database_) != SQLITE_OK) fail(*database_);
-        Statement{*database_, "BEGIN IMMEDIATE"}.step();
-        Statement{*database_, "INSERT INTO rows VALUES (?, 'of the later holder', ?)"}
-            .bind(row)
-            .bind(fencing_token)
-            .step();
+        EXPECT_EQ(::sqlite3_open(file.c_str(), &database_), SQLITE_OK);
+        run("BEGIN IMMEDIATE");
+        run("INSERT INTO rows VALUES ('" + std::string{row} + "', 'of the later holder', " +
+            std::to_string(fencing_token) + ")");
     }
     ~WriteUnderWay() { ::sqlite3_close(database_); }
     WriteUnderWay(const WriteUnderWay&) = delete;
     WriteUnderWay& operator=(const WriteUnderWay&) = delete;
 
-    void commit() { Statement{*database_, "COMMIT"}.step(); }
+    void commit() { run("COMMIT"); }
 
 private:
+    void run(const std::string& sql) {
+        EXPECT_EQ(::sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    }
+
     sqlite3* database_ = nullptr;
 };
 
@@ -205,7 +236,7 @@ TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
     newer.commit();
     EXPECT_EQ(late.hear(), "refused, 9");
     EXPECT_EQ(late.wait(), 0);
-    EXPECT_THAT(store.read(row), Optional(std::string{"of the later holder"}));
+    EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of the later holder"}));
 }
 
 // Two that write at once, each with every second token: what stands in the row never gets older.
@@ -226,7 +257,7 @@ TEST_F(FencedStore, NeverGoesBackWhileTwoProcessesWrite) {
     touch(directory / "go");
     int newest = 0;
     const auto looks = [&] {
-        const auto now = std::stoi(store.read(row).value_or("0"));
+        const auto now = std::stoi(store.read_unfenced(row).value_or("0"));
         EXPECT_GE(now, newest);
         newest = now;
         return newest == last;
