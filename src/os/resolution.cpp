@@ -2,6 +2,8 @@
 
 #include "os/signals_blocked.hpp"
 
+#include <redlock/process.hpp>
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/un.h>
@@ -9,9 +11,35 @@
 
 #include <array>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <thread>
 
 namespace redlock {
+namespace {
+
+/// The look-ups that are under way in one process.
+struct LookUps {
+    const std::int64_t process = this_process();
+    LookUps* of_the_parent = nullptr;  // for leak checkers
+    std::mutex mutex{};
+    std::map<std::string, std::weak_ptr<Resolution>> by_name{};  // guarded by mutex
+};
+
+/// Those of this process. After fork() a child has its own: the threads of its parent's do not exist there,
+/// and their mutex may be locked for ever. Never destroyed, since a look-up may outlive main().
+LookUps& look_ups() {
+    static std::atomic<LookUps*> current = nullptr;
+    auto* known = current.load();
+    while (!known || known->process != this_process()) {
+        auto fresh = std::make_unique<LookUps>();
+        fresh->of_the_parent = known;
+        if (current.compare_exchange_strong(known, fresh.get())) return *fresh.release();
+    }
+    return *known;
+}
+
+}  // namespace
 
 std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
     std::shared_ptr<Resolution> resolution{new Resolution};
@@ -21,6 +49,36 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
         return resolution;
     }
     resolution->error_.clear();
+    auto& under_way = look_ups();
+    const auto name = host + ":" + std::to_string(port);
+    const std::lock_guard guard{under_way.mutex};
+    if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
+        if (auto shared = it->second.lock()) return shared;
+    if (!resolution->make_pipe()) {
+        resolution->error_ = "no descriptor left to resolve the name";
+        resolution->finish();
+        return resolution;
+    }
+    try {
+        const SignalsBlocked blocked;
+        // Detached: it may outlive everybody who waits for it, and keeps alive all that it touches.
+        std::thread{[resolution, host, port, name, &under_way] {
+            resolution->look_up(host, port, AI_ADDRCONFIG);
+            {
+                const std::lock_guard ended{under_way.mutex};
+                under_way.by_name.erase(name);
+            }
+            resolution->finish();
+        }}.detach();
+        under_way.by_name[name] = resolution;
+    } catch (const std::system_error&) {
+        resolution->error_ = "no thread to resolve the name";
+        resolution->finish();
+    }
+    return resolution;
+}
+
+bool Resolution::make_pipe() {
     std::array<int, 2> ends{};
 #if defined(__linux__)
     const int made = ::pipe2(ends.data(), O_CLOEXEC);
@@ -29,25 +87,10 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
     if (made == 0)
         for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
 #endif
-    if (made != 0) {
-        resolution->error_ = "no descriptor left to resolve the name";
-        resolution->finish();
-        return resolution;
-    }
-    resolution->read_end_ = ends[0];
-    resolution->write_end_ = ends[1];
-    try {
-        const SignalsBlocked blocked;
-        // Detached: it may outlive everybody who waits for it, and keeps alive all that it touches.
-        std::thread{[resolution, host, port] {
-            resolution->look_up(host, port, AI_ADDRCONFIG);
-            resolution->finish();
-        }}.detach();
-    } catch (const std::system_error&) {
-        resolution->error_ = "no thread to resolve the name";
-        resolution->finish();
-    }
-    return resolution;
+    if (made != 0) return false;
+    read_end_ = ends[0];
+    write_end_ = ends[1];
+    return true;
 }
 
 std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) {

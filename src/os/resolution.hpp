@@ -1,7 +1,8 @@
 // The addresses of a host, looked up without blocking who asks (rule D5).
 //
-// A numeric address is known at once. A name is looked up by a thread of its own, because getaddrinfo() can
-// block for as long as it likes and nothing can stop it; whoever waits polls fd() beside everything else.
+// A numeric address is known at once. A name is looked up by a thread, because getaddrinfo() can block for as
+// long as it likes and nothing can stop it; a caller polls fd() beside everything else. There is one such
+// thread for a host and port in a process: all that ask for them meanwhile share its answer.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,7 +22,7 @@ struct Address {
 
 class Resolution {
 public:
-    /// Starts a look-up, or finishes it at once where none is needed.
+    /// Starts a look-up, or finishes it at once where none is needed, or joins the one that is under way.
     static std::shared_ptr<Resolution> of_host(const std::string& host, std::uint16_t port);
     static std::shared_ptr<Resolution> of_unix_socket(const std::string& path);
 
@@ -39,6 +40,7 @@ public:
 
 private:
     Resolution() = default;
+    bool make_pipe();
     void look_up(const std::string& host, std::uint16_t port, int flags);
     void finish() noexcept;
 

@@ -6,6 +6,7 @@
 #include "process_state.hpp"
 #include "silent_address.hpp"
 
+#include "live/forked_child.hpp"
 #include "support/cluster.hpp"
 #include "support/wait_until.hpp"
 
@@ -173,6 +174,38 @@ TEST(HangingNames, KeepTheDeadlineAndAreReportedAsTimedOut) {
     EXPECT_EQ(single.nodes()[0].cause, Errc::timed_out) << single.message();
     EXPECT_FALSE(lock.acquire_for(300ms));
     EXPECT_THAT(Clock::now() - start, Le(soon));
+}
+
+// A service that makes its nodes anew for every job must not collect threads while its DNS hangs.
+TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
+    const auto before = tasks_before();
+    const auto looked_up = look_ups_of("slow.test");
+    {
+        HangingName hanging{"slow.test", "127.0.0.1"};
+        for (int time = 0; time < 50; ++time) {
+            RedisNodes nodes{{"slow.test:1"}, {.node_timeout = 1ms}};
+            Lock lock{nodes, "resource"};
+            EXPECT_FALSE(lock.try_acquire());
+        }
+        EXPECT_THAT(tasks(), Le(before + 1));
+        EXPECT_EQ(look_ups_of("slow.test"), looked_up + 1);
+    }
+    EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
+}
+
+// D10. The thread that looks a name up for the parent is not there in a child.
+TEST(HangingNames, AreLookedUpAnewAfterFork) {
+    RedisServer server;
+    HangingName hanging{"slow.test", "127.0.0.1"};
+    RedisNodes nodes{{at("slow.test", server)}, {.node_timeout = 1ms}};
+    EXPECT_FALSE((Lock{nodes, "resource"}.try_acquire()));
+    test::ForkedChild child{[&](auto say) {
+        hanging.resolve();
+        RedisNodes own{at("slow.test", server)};
+        const auto result = Lock{own, "resource"}.acquire_for(10s);
+        say(result ? "acquired" : result.message());
+    }};
+    EXPECT_EQ(child.hear(), "acquired");
 }
 
 TEST(HangingNames, DoNotHoldUpTheDestructionOfTheNodes) {
