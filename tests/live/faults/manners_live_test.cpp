@@ -43,21 +43,35 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Of, Manners, testing::Values(Round::sequential, Round::all_at_once), name_of_round);
 
-// D3. SIGPIPE has its default action here, which is death: writing to connections that were reset, closed and
-// cut raises none.
+/// Sees whether a connection was found closed when it was written to, not by a look at it while it was idle.
+class Writes : public Observer {
+public:
+    void disconnected(std::string_view, std::error_code, std::string_view detail) noexcept override {
+        failed = failed || (detail.starts_with("closed by the server") && detail.find("idle") == detail.npos);
+    }
+
+    bool failed = false;
+};
+
+// D3. SIGPIPE has its default action here, which is death. A local socket whose other end is closed raises it
+// at the first write; a connection that was used a moment ago is written to without a look at it. Where the
+// machine was too slow for that moment, the test tries again.
 TEST_P(Manners, WritingToABrokenConnectionRaisesNoSignal) {
     struct sigaction before {};
     ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
     ASSERT_EQ(before.sa_handler, SIG_DFL);
-    auto lock = world.lock("orders:" + std::string(100'000, '0'), no_retry(60s));
-    for (int i = 0; i < 10; ++i) {
-        world.warm_up();
-        (void)lock.acquire();
-        for (auto& link : world.links()) i % 2 == 0 ? link.reset() : link.cut_after(0);
-        (void)lock.extend();
-        (void)lock.release();
-        for (auto& link : world.links()) link.heal();
-    }
+    RedisServer server{RedisConfig{}.on_unix_socket()};
+    Writes writes;
+    RedisNodes nodes{{server.uri()}, {.node_timeout = 2s, .round = GetParam(), .observer = &writes}};
+    Lock lock{nodes, the_resource, no_retry(60s)};
+    EXPECT_TRUE(wait_until(
+        [&] {
+            (void)lock.acquire();
+            server.command({"CLIENT", "KILL", "TYPE", "normal"});
+            (void)lock.release();
+            return writes.failed;
+        },
+        30s));
     sigset_t pending;
     ::sigpending(&pending);
     EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
