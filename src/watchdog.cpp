@@ -1,68 +1,142 @@
-// The one thread that this library starts, and only for who makes a Watchdog.
+// The threads of a watchdog: the only ones that outlive a call into this library.
+#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
-#include <redlock/watchlist.hpp>
 
 #include "os/signals_blocked.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace redlock {
+namespace detail {
 
-class Watchdog::Impl {
+RenewalContext& renewal_context() noexcept {
+    thread_local RenewalContext context;
+    return context;
+}
+
+}  // namespace detail
+
+namespace {
+
+/// A queue, and the thread that takes its turns.
+class Worker {
 public:
-    explicit Impl(Clock& clock) : list_(std::make_shared<Watchlist>(clock)) {
+    explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
         const SignalsBlocked blocked;
-        // The thread keeps the list: it may outlive this, see below.
-        thread_ = std::thread{[list = list_, stop = stop_.get_token()] { list->run(stop); }};
+        // The thread keeps the queue: it may outlive this, see below.
+        thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
     }
 
     /// From within its own callback it cannot wait for itself.
-    ~Impl() {
-        stop_.request_stop();
+    ~Worker() {
+        stop();
         if (thread_.get_id() == std::this_thread::get_id())
             thread_.detach();
         else
             thread_.join();
     }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    detail::RenewalQueue& queue() noexcept { return *queue_; }
+    void stop() noexcept { stop_.request_stop(); }
+
+    const Nodes* nodes = nullptr;  ///< those that it works for, or last worked for
+
+private:
+    std::shared_ptr<detail::RenewalQueue> queue_;
+    std::stop_source stop_{};
+    std::thread thread_{};
+};
+
+}  // namespace
+
+class Watchdog::Impl {
+public:
+    explicit Impl(Clock& clock) : clock_(clock) { workers_.push_back(std::make_unique<Worker>(clock)); }
+
+    /// All end at the same time.
+    ~Impl() {
+        for (const auto& worker : workers_) worker->stop();
+    }
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
 
-    bool here() const noexcept { return process_ == this_process(); }
-    Watchlist& list() noexcept { return *list_; }
+    bool in_owning_process() const noexcept { return process_ == this_process(); }
+
+    void add(detail::Acquisition acquisition) {
+        const std::lock_guard guard{mutex_};
+        worker_for_locked(acquisition.lease->nodes()).queue().add(std::move(acquisition));
+    }
+
+    void remove(const detail::Acquisition& acquisition) noexcept {
+        if (auto* const worker = find(acquisition.lease->nodes())) worker->queue().remove(acquisition);
+    }
 
 private:
-    std::int64_t process_ = this_process();
-    std::shared_ptr<Watchlist> list_;
-    std::stop_source stop_{};
-    std::thread thread_{};
+    Worker* find(const Nodes& nodes) noexcept {
+        const std::lock_guard guard{mutex_};
+        const auto found = std::ranges::find(workers_, &nodes, [](const auto& it) { return it->nodes; });
+        return found == workers_.end() ? nullptr : found->get();
+    }
+
+    /// That of these nodes, or else one that has nothing to do, or else a new one.
+    Worker& worker_for_locked(const Nodes& nodes) {
+        auto found = std::ranges::find(workers_, &nodes, [](const auto& it) { return it->nodes; });
+        if (found == workers_.end())
+            found = std::ranges::find_if(workers_, [](const auto& it) { return it->queue().idle(); });
+        if (found == workers_.end()) {
+            workers_.push_back(nullptr);
+            try {
+                workers_.back() = std::make_unique<Worker>(clock_);
+            } catch (...) {
+                workers_.pop_back();
+                throw;
+            }
+            found = workers_.end() - 1;
+        }
+        (*found)->nodes = &nodes;
+        return **found;
+    }
+
+    // Constant after construction.
+    Clock& clock_;
+    const std::int64_t process_ = this_process();
+
+    std::mutex mutex_{};
+    std::vector<std::unique_ptr<Worker>> workers_{};  // guarded by mutex_; none goes before all do
 };
 
 Watchdog::Watchdog(Clock& clock) : clock_(&clock), impl_(new Impl(clock)) {}
 
 Watchdog::~Watchdog() {
-    if (auto* const impl = impl_.load(); impl->here()) delete impl;
+    if (auto* const impl = impl_.load(); impl->in_owning_process()) delete impl;
 }
 
 Clock& Watchdog::clock() noexcept {
     return *clock_;
 }
 
-void Watchdog::watch(std::shared_ptr<Watch> watch) {
-    here().list().watch(std::move(watch));
+void Watchdog::add(detail::Acquisition acquisition) {
+    in_this_process().add(std::move(acquisition));
 }
 
-void Watchdog::unwatch(Watch& watch) noexcept {
-    if (auto* const impl = impl_.load(); impl->here()) impl->list().unwatch(watch);
+void Watchdog::remove(const detail::Acquisition& acquisition) noexcept {
+    if (auto* const impl = impl_.load(); impl->in_owning_process()) impl->remove(acquisition);
 }
 
-/// A child of fork() has the watchdog but not its thread: it gets one of its own when it first needs it, and
-/// leaves the parent's state as it is (rule D10).
-Watchdog::Impl& Watchdog::here() {
+/// A child of fork() has the watchdog but not its threads: it gets some of its own when it first needs them,
+/// and leaves the parent's state as it is (rule D10).
+Watchdog::Impl& Watchdog::in_this_process() {
     auto* impl = impl_.load();
-    if (impl->here()) return *impl;
+    if (impl->in_owning_process()) return *impl;
     auto mine = std::make_unique<Impl>(*clock_);
     if (impl_.compare_exchange_strong(impl, mine.get())) return *mine.release();
     return *impl;  // another thread of the child was faster

@@ -31,8 +31,8 @@
 
 namespace redlock::algorithm {
 
-/// What is claimed, and for how long.
-struct Claim {
+/// What is to be locked, and for how long.
+struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
     double drift_factor;
@@ -40,35 +40,23 @@ struct Claim {
 };
 
 /// When an acquire gives up.
-struct Patience {
+struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    bool outlasts_holders =
-        false;  ///< attempts refused by a holder do not count, as std::mutex::lock() waits
+    bool wait_while_held = false;  ///< attempts refused by a holder do not count, as std::mutex::lock() waits
 };
 
 /// The votes on one command, and the instant until which a majority of grants may be counted on.
-struct Ballot {
+struct RoundResult {
     Tally tally;
     Clock::time_point valid_until;
     Clock::time_point ended;
 };
 
 /// MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, kept as the absolute instant it ends at.
-inline Clock::time_point valid_until(Clock::time_point start, const Claim& claim) {
-    return start + claim.ttl - drift(claim.ttl, claim.drift_factor);
-}
-
-/// Steps 1, 2 and 4, shared by acquire and extend.
-inline Ballot ballot(Nodes& nodes, Clock& clock, const Claim& claim, const Request& request,
-                     const RoundLimits& limits) {
-    // Step 1: the time, before the first byte is sent.
-    const auto start = clock.now();
-    // Step 2: the command to all N nodes.
-    auto tally = nodes.ask(request, limits);
-    // Step 4: how long it may be counted on.
-    return {std::move(tally), valid_until(start, claim), clock.now()};
+inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
+    return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
 /// Whether others stood in the way, and not the nodes: somebody refused, and those that answered, or would
@@ -85,56 +73,64 @@ inline bool ruled_out(const Tally& tally) {
     return tally.size() - tally.refused() < quorum(tally.size());
 }
 
-/// Step 3: a majority of the nodes configured, and time left; else the reason why not.
-inline std::error_code verdict(const Ballot& ballot, const RoundLimits& limits) {
-    const auto& tally = ballot.tally;
+/// No error: a majority of the nodes configured, and time left; else the reason why not.
+inline std::error_code outcome(const RoundResult& round, const RoundLimits& limits) {
+    const auto& tally = round.tally;
     if (tally.granted() >= quorum(tally.size()))
-        return ballot.ended < ballot.valid_until ? std::error_code{} : Errc::validity_exhausted;
+        return round.ended < round.valid_until ? std::error_code{} : Errc::validity_exhausted;
     if (ruled_out(tally)) return Errc::held_by_other;
     if (limits.stop.stop_requested()) return Errc::cancelled;
-    if (ballot.ended >= limits.deadline) return Errc::deadline;
+    if (round.ended >= limits.deadline) return Errc::deadline;
     return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
-inline Result result_of(std::error_code error, Ballot&& ballot) {
-    const auto validity = error ? Clock::duration::zero() : ballot.valid_until - ballot.ended;
-    return Result{error, std::move(ballot.tally), 1, validity};
+inline Result result_of(std::error_code error, RoundResult&& round) {
+    const auto validity = error ? Clock::duration::zero() : round.valid_until - round.ended;
+    return Result{error, std::move(round.tally), 1, validity};
+}
+
+inline Request acquire_request(const LeaseRequest& request, const Lease& candidate) {
+    return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
+                        .resources = request.resources,
+                        .owner = candidate.owner.view(),
+                        .ttl = request.ttl}};
+}
+
+/// To the nodes that can have our key.
+inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
+    return {.command = {.verb = Verb::compare_and_expire,
+                        .resources = request.resources,
+                        .owner = lease.owner.view(),
+                        .ttl = request.ttl},
+            .to = lease.may_hold_key};
 }
 
 /// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
 /// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6).
-inline Ballot give_back(Nodes& nodes, Clock& clock, Resources resources, const Lease& lease) {
-    auto tally = nodes.ask(
+inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease) {
+    return nodes.ask(
         {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = lease.owner.view()},
-         .to = lease.marked});
-    return {std::move(tally), lease.valid_until, clock.now()};
-}
-
-inline Command claiming(const Claim& claim, std::string_view owner) {
-    return {.verb = claim.fencing ? Verb::set_and_count : Verb::set_if_absent,
-            .resources = claim.resources,
-            .owner = owner,
-            .ttl = claim.ttl};
+         .to = lease.may_hold_key});
 }
 
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
 /// second round where the first does not show it. Then the next holder, who needs a grant of one of these
 /// nodes, gets a larger one. Where other nodes refuse to count that far, the nodes that did are not believed,
 /// and it is the next largest count that matters. Any majority of grants will do for the token.
-inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& claim, const RoundLimits& limits,
-                                    Lease& bid, Ballot& round) {
+inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseRequest& request,
+                                    const RoundLimits& limits, Lease& candidate, RoundResult& round) {
     const auto needed = quorum(nodes.size());
-    for (auto believed = bid.marked;;) {
-        bid.fencing_token = largest_count(round.tally);
-        const auto counted = nodes_that_counted(round.tally, bid.fencing_token);
-        if (counted.count() >= needed) return verdict(round, limits);
+    for (auto believed = candidate.may_hold_key;;) {
+        candidate.fencing_token = largest_count(round.tally);
+        const auto counted = nodes_that_counted(round.tally, candidate.fencing_token);
+        if (counted.count() >= needed) return outcome(round, limits);
         auto raised =
             nodes.ask({.command = {.verb = Verb::raise_count,
-                                   .resources = claim.resources,
-                                   .owner = bid.owner.view(),
-                                   .fence = bid.fencing_token},
+                                   .resources = request.resources,
+                                   .owner = candidate.owner.view(),
+                                   .fence = candidate.fencing_token},
                        .to = believed},
-                      {.deadline = std::min(limits.deadline, bid.valid_until), .stop = limits.stop});
+                      {.deadline = std::min(limits.deadline, candidate.valid_until), .stop = limits.stop});
         round.ended = clock.now();
         const bool refused_as_absurd = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         for (std::size_t node = 0; node < raised.size(); ++node)
@@ -142,7 +138,7 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& cla
         if (raised.granted() >= needed || !refused_as_absurd) {
             carry_over_disbelief(round.tally, raised);
             round.tally = std::move(raised);
-            const auto error = verdict(round, limits);
+            const auto error = outcome(round, limits);
             return error == Errc::held_by_other ? Errc::no_quorum
                                                 : error;  // our keys have gone: nobody's doing
         }
@@ -153,22 +149,37 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const Claim& cla
     }
 }
 
-/// One attempt, steps 1 to 5. On success `lease` is the new one; else it is untouched and nothing is left
-/// of the attempt on any node that can be reached (rule A2).
-inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim,
+/// One attempt. On success `lease` is the new one; else it is untouched and nothing is left of the attempt on
+/// any node that can be reached (rule A2), also where memory runs out in between.
+inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                       const RoundLimits& limits, Lease& lease) {
-    Lease bid;
-    if (auto error = bid.owner.draw(entropy)) return Result{error};
-    auto round = ballot(nodes, clock, claim, {.command = claiming(claim, bid.owner.view())}, limits);
-    bid.valid_until = round.valid_until;
-    bid.marked = round.tally.sent();
-    auto error = verdict(round, limits);
-    if (!error && claim.fencing) error = settle_fence(nodes, clock, claim, limits, bid, round);
-    if (!error)
-        lease = bid;
-    else if (bid.marked.any())
-        give_back(nodes, clock, claim.resources, bid);  // Step 5.
-    return result_of(error, std::move(round));
+    Lease candidate;
+    if (auto error = candidate.owner.draw(entropy)) return Result{error};
+    candidate.may_hold_key.set();
+    try {
+        // Step 1: the time, before the first byte is sent.
+        const auto start = clock.now();
+
+        // Step 2: the key, if it is free, on all N nodes with the one random value.
+        auto tally = nodes.ask(acquire_request(request, candidate), limits);
+        candidate.may_hold_key = tally.sent();
+
+        // Step 3: held if, and only if, a majority granted it and less than the validity has elapsed.
+        RoundResult round{std::move(tally), valid_until(start, request), clock.now()};
+        auto error = outcome(round, limits);
+
+        // Step 4: it may be counted on for ttl − elapsed − drift.
+        candidate.valid_until = round.valid_until;
+        if (!error && request.fencing) error = settle_fence(nodes, clock, request, limits, candidate, round);
+        if (!error) lease = candidate;
+
+        // Step 5: otherwise the key is deleted wherever it may have been set.
+        if (error && candidate.may_hold_key.any()) (void)delete_keys(nodes, request.resources, candidate);
+        return result_of(error, std::move(round));
+    } catch (...) {  // no memory, or a Nodes of the user's own that breaks its contract: step 5
+        (void)delete_keys(nodes, request.resources, candidate);
+        throw;
+    }
 }
 
 /// Whether another attempt could end differently: somebody lets go, or enough nodes recover by themselves.
@@ -184,39 +195,39 @@ inline bool worth_retrying(const Result& result) {
 /// Pauses for a random time (S20), cut where the deadline would leave no room for an attempt after it (rule
 /// A8): one that takes twice as long as the last, but that one may have waited for nodes that are well again,
 /// so no more than half of what is left. Answers whether it was cut: then the next attempt is the last.
-inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const Patience& patience,
+inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const AcquireLimits& limits,
                   Clock::duration last_attempt_took) {
     const auto now = clock.now();
-    const auto left = patience.deadline - now;
+    const auto left = limits.deadline - now;
     const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
     const auto room = left - std::min(attempt, left / 2);
     const auto wanted = random_pause(retry.delay, entropy);
-    clock.sleep_until(now + std::min(room, wanted), patience.stop);
+    clock.sleep_until(now + std::min(room, wanted), limits.stop);
     return wanted > room;
 }
 
-/// Attempts until one succeeds, none can, or the patience is at its end. Each has an owner of its own (rule
+/// Attempts until one succeeds, none can, or a limit is reached. Each has an owner of its own (rule
 /// A5).
-inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim& claim, const Retry& retry,
-                      const Patience& patience, Lease& lease) {
-    const RoundLimits limits{.deadline = patience.deadline, .stop = patience.stop};
+inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
+    const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
     Result last{Errc::deadline};
     int counted = 0;
     bool last_attempt = false;
     for (int attempts = 1;; ++attempts) {
         const auto start = clock.now();
-        if (patience.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
-        if (start >= patience.deadline) return last;
+        if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
+        if (start >= limits.deadline) return last;
 
-        auto result = attempt(nodes, clock, entropy, claim, limits, lease);
+        auto result = attempt(nodes, clock, entropy, request, round_limits, lease);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         if (result.error() == Errc::deadline && attempts > 1) return last;  // it was cut short: no news
         last = std::move(result);
 
-        counted += patience.outlasts_holders && last.error() == Errc::held_by_other ? 0 : 1;
-        if (last || counted >= patience.attempts || last_attempt || !worth_retrying(last)) return last;
-        if (clock.now() >= patience.deadline) return last;
-        last_attempt = pause(clock, entropy, retry, patience, clock.now() - start);
+        counted += limits.wait_while_held && last.error() == Errc::held_by_other ? 0 : 1;
+        if (last || counted >= limits.attempts || last_attempt || !worth_retrying(last)) return last;
+        if (clock.now() >= limits.deadline) return last;
+        last_attempt = pause(clock, entropy, retry, limits, clock.now() - start);
     }
 }
 
@@ -225,43 +236,39 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const Claim&
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
-        if (lease.marked[node] && tally[node].vote != Vote::refused) ++may_have_it;
+        if (lease.may_hold_key[node] && tally[node].vote != Vote::refused) ++may_have_it;
     return may_have_it < quorum(tally.size());
-}
-
-/// An extension counts only while the validity lasts.
-inline RoundLimits limits_of_extension(const Lease& lease) {
-    return {.deadline = lease.valid_until};
-}
-
-/// It goes to the nodes that can have our key.
-inline Request extending(const Claim& claim, const Lease& lease) {
-    return {.command = {.verb = Verb::compare_and_expire,
-                        .resources = claim.resources,
-                        .owner = lease.owner.view(),
-                        .ttl = claim.ttl},
-            .to = lease.marked};
 }
 
 /// What the round of an extension has come to. Its confirmation counts only if it came within the old
 /// validity, for in between another may have held it. On failure the old instant stands, unless a majority
 /// has lost our key: then the lease ends here (rule C2).
-inline Result settle_extension(Ballot&& round, const RoundLimits& limits, Lease& lease) {
-    auto error = verdict(round, limits);
+inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
+    auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
         error = Errc::lost;
         lease.valid_until = std::min(lease.valid_until, round.ended);
-    } else if (error == Errc::held_by_other)
+    } else if (error == Errc::held_by_other) {
         error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
-    else if (!error)
+    } else if (!error) {
         lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
+    }
     return result_of(error, std::move(round));
 }
 
+/// Steps 1 to 4 with a script that lengthens the expiry (S31), while the validity lasts. What they come to is
+/// for apply_extension().
+inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
+                                 const Lease& lease) {
+    const auto start = clock.now();
+    auto tally = nodes.ask(extend_request(request, lease), {.deadline = lease.valid_until});
+    return {std::move(tally), valid_until(start, request), clock.now()};
+}
+
 /// Lengthens the lease by another ttl (S31, S32).
-inline Result extend(Nodes& nodes, Clock& clock, const Claim& claim, Lease& lease) {
-    const auto limits = limits_of_extension(lease);
-    return settle_extension(ballot(nodes, clock, claim, extending(claim, lease), limits), limits, lease);
+inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
+    const RoundLimits limits{.deadline = lease.valid_until};
+    return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
@@ -271,16 +278,16 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     const bool again = lease.released;
     const bool in_time = clock.now() < lease.valid_until;
     lease.released = true;
-    auto round = give_back(nodes, clock, resources, lease);
-    const auto gone = round.tally.granted() + (again ? round.tally.refused() : 0);
+    auto tally = delete_keys(nodes, resources, lease);
+    const auto gone = tally.granted() + (again ? tally.refused() : 0);
     std::error_code error;
-    if (!in_time || (!again && is_lost(round.tally, lease)))
+    if (!in_time || (!again && is_lost(tally, lease)))
         error = Errc::lost;
-    else if (gone < quorum(round.tally.size()))
+    else if (gone < quorum(tally.size()))
         error = Errc::no_quorum;
-    const bool answered = round.tally.granted() + round.tally.refused() >= quorum(round.tally.size());
-    if ((answered && error != Errc::no_quorum) || round.ended >= lease.valid_until) lease = {};
-    return Result{error, std::move(round.tally), 1, {}};
+    const bool answered = tally.granted() + tally.refused() >= quorum(tally.size());
+    if ((answered && error != Errc::no_quorum) || clock.now() >= lease.valid_until) lease = {};
+    return Result{error, std::move(tally), 1, {}};
 }
 
 }  // namespace redlock::algorithm

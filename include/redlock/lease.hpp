@@ -1,4 +1,4 @@
-// One acquisition: who signed it, until when it may be counted on, and where it has left its mark.
+// One acquisition: the owner that signs it, until when it may be counted on, and which nodes may have its key.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -13,7 +13,7 @@ struct Lease {
     Owner owner{};                    ///< empty: there is no lease
     Clock::time_point valid_until{};  ///< start + ttl − drift of the round that was won last (S15, S16)
     std::uint64_t fencing_token = 0;  ///< larger than that of every earlier holder; 0 without fencing
-    NodeSet marked{};                 ///< nodes that a byte of its SET may have reached (rule B1)
+    NodeSet may_hold_key{};           ///< nodes that a byte of its SET may have reached (rule B1)
     bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
 
     bool empty() const noexcept { return owner.empty(); }

@@ -11,8 +11,10 @@
 
 namespace redlock {
 
-class Result;   // result.hpp
-class Watcher;  // watch.hpp
+class Result;  // result.hpp
+namespace detail {
+class Renewer;  // detail/renewer.hpp; a Watchdog is one
+}
 
 struct LockOptions {
     /// The auto-release time and the time the holder has (S9). More than the drift and one node's budget;
@@ -33,7 +35,7 @@ struct LockOptions {
 
     /// A Watchdog that extends the lock for as long as it is held, and tells when it is lost; none if null
     /// (rule C6). Must outlive the lock.
-    Watcher* watchdog = nullptr;
+    detail::Renewer* watchdog = nullptr;
 
     /// The watchdog stops extending this long after the acquisition, so that a stuck holder does not hold for
     /// ever (rule C7, S62); the lock then ends up to a ttl later. Positive; nanoseconds::max() means never.
@@ -43,8 +45,9 @@ struct LockOptions {
     /// key, or the validity is about to end and could not be extended, or was not, because of max_hold. See
     /// Lock::lost() for a token to wait on. Release or destroy the lock here, or anything else that is short:
     /// meanwhile the watchdog does nothing for other locks. No internal lock is held; what it throws is
-    /// swallowed. It does not begin once release() or the destructor has returned, but may be under way then,
-    /// in its thread: what it touches must live that long. Needs `watchdog`.
+    /// swallowed. A release() in it is about the acquisition that was lost, whatever the lock holds by then.
+    /// It is not begun once release() or the destructor has returned, but may be under way then, in its
+    /// thread: what it touches must live that long. Needs `watchdog`.
     std::function<void(const Result&)> on_lost{};
 };
 

@@ -29,24 +29,18 @@
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
 
-#include <redlock/algorithm.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/endpoint.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
-#include <redlock/fencing.hpp>
-#include <redlock/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/options.hpp>
-#include <redlock/process.hpp>
 #include <redlock/recursive_lock.hpp>
 #include <redlock/redis_nodes.hpp>
 #include <redlock/resources.hpp>
 #include <redlock/result.hpp>
 #include <redlock/retry.hpp>
 #include <redlock/version.hpp>
-#include <redlock/watch.hpp>
 #include <redlock/watchdog.hpp>
-#include <redlock/watchlist.hpp>

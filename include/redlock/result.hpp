@@ -62,34 +62,10 @@ private:
 
 namespace detail {
 
-inline std::string describe(const NodeReport& node) {
-    auto text = std::string{node.name} + " " + node.cause.message();
-    if (node.cause == Errc::timed_out)
-        text += " after " + std::to_string(std::chrono::round<std::chrono::milliseconds>(node.took).count()) +
-                " ms";
-    if (!node.detail.empty()) text += " (" + node.detail + ")";
-    return text;
-}
-
 /// Worth a word in a log: its vote is unknown for a reason of its own.
 inline bool mattered(const NodeReport& node) {
     return node.vote == Vote::unknown && node.cause != Errc::not_asked && node.cause != Errc::not_awaited;
 }
 
 }  // namespace detail
-
-inline std::string Result::message() const {
-    auto text = error_ ? error_.message() : std::string{"ok"};
-    if (tally_.size() > 0) {
-        const bool refused = error_ == Errc::held_by_other || (error_ == Errc::lost && tally_.refused() > 0);
-        text += refused ? " on " : ": granted by ";
-        text += std::to_string(refused ? tally_.refused() : tally_.granted());
-        text += " of " + std::to_string(tally_.size()) + " nodes";
-    }
-    if (attempts_ > 1) text += ", " + std::to_string(attempts_) + " attempts";
-    for (const auto& node : nodes())
-        if (detail::mattered(node)) text += "; " + detail::describe(node);
-    return text;
-}
-
 }  // namespace redlock

@@ -1,4 +1,5 @@
-// Extends locks for as long as they are held, and tells when one is lost: one thread for all locks.
+// Extends locks for as long as they are held, and tells when one is lost: one thread for all locks on the
+// same Nodes.
 //
 //     redlock::Watchdog watchdog;
 //     redlock::Lock lock{nodes, "report:nightly", {.ttl = 30s, .watchdog = &watchdog}};
@@ -14,35 +15,35 @@
 // they do not, the watchdog goes on trying until 5 ms (of a short ttl: a hundredth) before the validity ends,
 // and then tells the loss; where the machine was suspended meanwhile, within a second of its waking up, while
 // Lock::valid() knows it at once. After LockOptions::max_hold it stops extending, and the loss is told as
-// `hold_limit` when the validity ends. A lock that comes under watch while a round of others hangs waits for
-// the end of that, one node_timeout at most.
+// `hold_limit` when the validity ends. A lock that is acquired while a round of others on the same Nodes
+// hangs waits for the end of that, one node_timeout at most; locks on other Nodes do not wait for it.
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/watch.hpp>
+#include <redlock/detail/renewer.hpp>
 
 #include <atomic>
-#include <memory>
 
 namespace redlock {
 
-class Watchdog final : public Watcher {
+class Watchdog final : public detail::Renewer {
 public:
-    /// Starts the thread, with all signals blocked. Throws std::system_error if there is none to be had. The
-    /// clock must be that of the locks, and outlive it.
+    /// Starts the first thread, with all signals blocked, as are those of the others: one more for each Nodes
+    /// that has locks under a watchdog at the same time. Throws std::system_error if there is none to be had.
+    /// The clock must be that of the locks, and outlive it.
     explicit Watchdog(Clock& clock = boot_clock());
 
-    /// Ends the thread; blocks while an extension is under way, one node_timeout at most. Its locks must be
+    /// Ends the threads; blocks while an extension is under way, one node_timeout at most. Its locks must be
     /// gone by then.
     ~Watchdog() override;
 
     Clock& clock() noexcept override;
-    void watch(std::shared_ptr<Watch> watch) override;
-    void unwatch(Watch& watch) noexcept override;
+    void add(detail::Acquisition acquisition) override;
+    void remove(const detail::Acquisition& acquisition) noexcept override;
 
 private:
     class Impl;
-    Impl& here();
+    Impl& in_this_process();
 
     Clock* clock_;
     std::atomic<Impl*> impl_;  // owned; another one after fork()

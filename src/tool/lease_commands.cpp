@@ -66,7 +66,7 @@ Owner owner_of(std::string_view text) {
 /// A lease of which only the owner is known: it may stand on every node, and whether it stands the nodes
 /// themselves will say. Where a majority still has it, no other was held since it was acquired.
 Lease lease_of(const std::string& owner, Clock::time_point valid_until = Clock::never()) {
-    return {.owner = owner_of(owner), .valid_until = valid_until, .marked = NodeSet{}.set()};
+    return {.owner = owner_of(owner), .valid_until = valid_until, .may_hold_key = NodeSet{}.set()};
 }
 
 void print_lease(const Lease& lease, Clock::duration validity) {
@@ -90,10 +90,10 @@ int conclude(const Request& request, const Result& result) {
     return exit_status::of(result.error(), request.acquire.conflict_exit_code);
 }
 
-algorithm::Patience patience_of(const AcquireArguments& arguments, const LockOptions& options) {
+algorithm::AcquireLimits limits_of(const AcquireArguments& arguments, const LockOptions& options) {
     if (arguments.once()) return {.attempts = 1};
     if (arguments.wait) return {.deadline = deadline_after(boot_clock().now(), *arguments.wait)};
-    return {.attempts = options.retry.attempts, .outlasts_holders = true};
+    return {.attempts = options.retry.attempts, .wait_while_held = true};
 }
 
 int acquire(const Request& request) {
@@ -101,10 +101,11 @@ int acquire(const Request& request) {
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     const auto resources = request.resources();
-    const algorithm::Claim claim{resources, options.ttl, options.drift_factor, options.fencing};
+    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor,
+                                                options.fencing};
     Lease lease;
-    const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), claim, options.retry,
-                                           patience_of(request.acquire, options), lease);
+    const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), lease_request, options.retry,
+                                           limits_of(request.acquire, options), lease);
     tell(request, lease, result);
     if (result && !std::cout.flush()) {
         (void)algorithm::release(nodes, boot_clock(), resources, lease);
@@ -119,9 +120,9 @@ int extend(const Request& request) {
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     const auto resources = request.resources();
-    const algorithm::Claim claim{resources, options.ttl, options.drift_factor};
-    auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), claim));
-    const auto result = algorithm::extend(nodes, boot_clock(), claim, lease);
+    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
+    auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
+    const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
     tell(request, lease, result);
     return conclude(request, result);
 }

@@ -1,8 +1,8 @@
 // The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
 #include "world.hpp"
 
+#include <redlock/detail/renewal_queue.hpp>
 #include <redlock/recursive_lock.hpp>
-#include <redlock/watchlist.hpp>
 
 #include <concepts>
 #include <cstdlib>
@@ -319,8 +319,9 @@ TEST_F(AHeldLock, ExcludesAChildAfterAFork) {
 // What was held before is forgotten, also where nobody has confirmed its release.
 TEST(LockStates, AFailedAcquireLeavesNothingOfALapsedLock) {
     World world;
-    Watchlist watchlist{world.clock};
-    for (Watcher* const watchdog : {static_cast<Watcher*>(nullptr), static_cast<Watcher*>(&watchlist)}) {
+    detail::RenewalQueue queue{world.clock};
+    for (detail::Renewer* const watchdog :
+         {static_cast<detail::Renewer*>(nullptr), static_cast<detail::Renewer*>(&queue)}) {
         auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .watchdog = watchdog});
         EXPECT_THAT(lock.acquire(), Succeeds());
         world.pass(11s);
@@ -335,8 +336,9 @@ TEST(LockStates, AFailedAcquireLeavesNothingOfALapsedLock) {
 // The same where the lock has lapsed a moment ago, and a release may yet be confirmed.
 TEST(LockStates, AFailedAcquireLeavesNothingOfAnUnconfirmedRelease) {
     World world;
-    Watchlist watchlist{world.clock};
-    for (Watcher* const watchdog : {static_cast<Watcher*>(nullptr), static_cast<Watcher*>(&watchlist)}) {
+    detail::RenewalQueue queue{world.clock};
+    for (detail::Renewer* const watchdog :
+         {static_cast<detail::Renewer*>(nullptr), static_cast<detail::Renewer*>(&queue)}) {
         auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .watchdog = watchdog});
         EXPECT_THAT(lock.acquire(), Succeeds());
         world.cut_all();

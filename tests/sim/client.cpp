@@ -18,7 +18,7 @@ Client::Client(Surroundings surroundings, Dice dice, std::string name, DriftingC
     });
 }
 
-Watcher* Client::watchdog() {
+detail::Renewer* Client::watchdog() {
     if (!watchdog_) watchdog_ = std::make_unique<SimWatchdog>(process_, clock());
     return watchdog_.get();
 }

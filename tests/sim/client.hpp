@@ -43,7 +43,7 @@ public:
     Entropy& entropy() noexcept { return entropy_; }
 
     /// For LockOptions. Its fiber begins when this is first asked for.
-    Watcher* watchdog();
+    detail::Renewer* watchdog();
 
     // ---- Words.
     /// A fiber that begins now; a client may have several.

@@ -1,5 +1,7 @@
 #include "fiber.hpp"
 
+#include <redlock/detail/renewer.hpp>
+
 #include <cxxabi.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -69,6 +71,7 @@ struct Fiber::Context {
     ucontext_t resumer;
     void* stack;
     Exceptions exceptions{};
+    detail::RenewalContext renewal{};  // what a thread has of its own, a fiber has
 };
 
 Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), context_(std::make_unique<Context>()) {
@@ -87,7 +90,9 @@ Fiber::~Fiber() {
 void Fiber::resume() {
     running = this;
     context_->exceptions.swap_with_the_thread();
+    std::swap(context_->renewal, detail::renewal_context());
     swapcontext(&context_->resumer, &context_->own);
+    std::swap(context_->renewal, detail::renewal_context());
     context_->exceptions.swap_with_the_thread();
     running = nullptr;
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

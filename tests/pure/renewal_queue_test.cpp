@@ -1,12 +1,16 @@
 // Rules C6 to C9 and B7: what a watchdog does for the locks in its care, turn by turn.
 #include "world.hpp"
 
-#include <redlock/watchlist.hpp>
+#include <redlock/detail/renewal_queue.hpp>
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,29 +27,30 @@ public:
         if (requests.front().command.verb == Verb::compare_and_expire) {
             batches.push_back(requests.size());
             if (throws) throw std::bad_alloc{};
+            World::ask(requests, limits, tallies);
+            return std::exchange(round_ended, [] {})();
         }
         World::ask(requests, limits, tallies);
     }
 
     std::vector<std::size_t> batches;
     bool throws = false;
+    std::function<void()> round_ended = [] {};  // as an Observer is told of a round, in its thread
 };
 
 struct Watching : testing::Test {
     LockOptions watched(milliseconds ttl = 30s) {
-        return {.ttl = ttl,
-                .retry = {.attempts = 1},
-                .watchdog = &watchlist,
-                .on_lost = [this](const Result& loss) {
-                    losses.emplace_back(loss);
-                    told_at = world.clock.now();
-                }};
+        return {
+            .ttl = ttl, .retry = {.attempts = 1}, .watchdog = &queue, .on_lost = [this](const Result& loss) {
+                losses.emplace_back(loss);
+                told_at = world.clock.now();
+            }};
     }
 
     /// Time passes, and the watchdog wakes up as it said it would.
     void pass(Clock::duration span) {
         const auto end = world.clock.now() + span;
-        for (auto next = watchlist.turn(); next <= end; next = watchlist.turn()) {
+        for (auto next = queue.turn(); next <= end; next = queue.turn()) {
             world.clock.advance_to(next);
             ASSERT_LT(++turns, 100'000) << "it never comes to rest";
         }
@@ -55,7 +60,7 @@ struct Watching : testing::Test {
     Clock::time_point end_of(const Lock& lock) { return world.clock.now() + lock.remaining(); }
 
     BatchingWorld world;
-    Watchlist watchlist{world.clock};
+    detail::RenewalQueue queue{world.clock};
     std::vector<Result> losses;
     Clock::time_point told_at{};
     int turns = 0;
@@ -86,6 +91,16 @@ TEST_F(Watching, KeepsALockForAsLongAsItIsHeld) {
     }
     EXPECT_THAT(losses, IsEmpty());
     EXPECT_FALSE(lock.lost().stop_requested());
+}
+
+TEST_F(Watching, KeepsALockWhoseValidityIsASmallPartOfItsTtl) {
+    auto options = watched();
+    options.drift_factor = 0.9;
+    auto lock = world.lock(options);
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    pass(10min);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(losses, IsEmpty());
 }
 
 TEST_F(Watching, DoesSoWithTwoNodesOfFiveDown) {
@@ -227,7 +242,7 @@ TEST_F(Watching, TellsALossInTimeWhileOtherNodesHang) {
 // The same with the lock's own nodes: the budget is longer than what is left of the validity.
 TEST_F(Watching, TellsALossInTimeWhileItsOwnNodesHang) {
     World slow{5, 20s};
-    Watchlist list{slow.clock};
+    detail::RenewalQueue list{slow.clock};
     Clock::time_point told{};
     auto lock = slow.lock(
         {.ttl = 30s, .watchdog = &list, .on_lost = [&](const Result&) { told = slow.clock.now(); }});
@@ -273,7 +288,7 @@ public:
 // somebody may have seen the end meanwhile.
 TEST(WatchingWithStalls, NeverMakesALockValidAgain) {
     StallingWorld world;
-    Watchlist list{world.stalling};
+    detail::RenewalQueue list{world.stalling};
     Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
     EXPECT_THAT(lock.acquire(), Succeeds());
     world.pass(15s);
@@ -369,7 +384,7 @@ TEST_F(Watching, ExtendsNothingAfterTheHoldLimitWhenItComesLate) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     const auto end = end_of(lock);
     world.clock.advance_to(world.clock.now() + 12s);
-    watchlist.turn();
+    queue.turn();
     EXPECT_EQ(end_of(lock), end);
 }
 
@@ -406,6 +421,39 @@ TEST_F(Watching, ExtendsNothingAfterTheRelease) {
     EXPECT_FALSE(lost.stop_requested()) << "to release is not to lose";
 }
 
+// A release that comes late, of an acquisition that is over, leaves the next one in its place.
+TEST_F(Watching, ForgetsNoLaterAcquisition) {
+    const auto state = std::make_shared<detail::LeaseState>(
+        world, world.clock, std::vector<std::string>{the_resource}, watched());
+    Lease lease{.valid_until = world.clock.now() + 30s};
+    ASSERT_FALSE(lease.owner.draw(world.entropy));
+    const auto first = state->begin(lease, std::stop_source{});
+    queue.add({state, first});
+    const auto second = state->begin(lease, std::stop_source{});
+    queue.add({state, second});
+    queue.remove({state, first});
+    EXPECT_FALSE(queue.idle());
+    queue.remove({state, second});
+    EXPECT_TRUE(queue.idle());
+}
+
+TEST_F(Watching, KeepsNothingOfALockThatWasReleased) {
+    std::weak_ptr<int> kept;
+    {
+        auto options = watched();
+        const auto captured = std::make_shared<int>();
+        kept = captured;
+        options.on_lost = [captured](const Result&) {};
+        auto lock = world.lock(options);
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_FALSE(queue.idle());
+        pass(15s);
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_TRUE(queue.idle());
+    }
+    EXPECT_TRUE(kept.expired());
+}
+
 TEST_F(Watching, TellsNothingAfterAReleaseThatFailed) {
     auto lock = world.lock(watched());
     EXPECT_THAT(lock.acquire(), Succeeds());
@@ -420,7 +468,7 @@ TEST_F(Watching, EndsWithTheLock) {
     world.turn_page();
     pass(10min);
     EXPECT_THAT(world.story(), IsEmpty());
-    EXPECT_EQ(watchlist.turn(), Clock::never());
+    EXPECT_EQ(queue.turn(), Clock::never());
 }
 
 // ---- C8: callbacks
@@ -485,6 +533,93 @@ TEST_F(Watching, LetsTheCallbackOfOneLockReleaseAnother) {
     world.cut_all();
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
+}
+
+// C8. While one loss is being told, another lock that was lost, too, is acquired anew.
+TEST_F(Watching, TellsNoLossToALaterAcquisition) {
+    std::array<std::optional<Lock>, 2> locks;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        world.heal_all();
+        for (auto& lock : locks) {
+            if (lock->valid() || lock->lost().stop_requested()) continue;
+            (void)lock->release();
+            EXPECT_THAT(lock->acquire(), Succeeds());
+        }
+    };
+    for (auto& lock : locks) {
+        lock.emplace(world.lock("resource " + std::to_string(&lock - locks.data()), options));
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    }
+    world.cut_all();
+    world.clock.advance(31s);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock->valid(); }), 1);
+}
+
+// C8. A release() in the callback ends the acquisition that was lost and no later one, of whatever thread.
+TEST_F(Watching, LetsTheCallbackReleaseWhatWasLostAndNoMore) {
+    std::optional<Lock> lock;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        world.heal_all();
+        std::thread{[&] { EXPECT_THAT(lock->acquire(), Succeeds()); }}.join();
+        EXPECT_THAT(lock->release(), FailsWith(Errc::not_held));
+        lock->unlock();
+    };
+    lock.emplace(world.lock(options));
+    EXPECT_THAT(lock->acquire(), Succeeds());
+    world.cut_all();
+    pass(5min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_TRUE(lock->valid()) << "and extended";
+    EXPECT_THAT(lock->release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// C2, C8. What the holder's own extension finds out is told at once, and once.
+TEST_F(Watching, TellsTheLossThatTheHolderHasFound) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto lost = lock.lost();
+    pass(1s);
+    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_THAT(losses, IsEmpty()) << "in the watchdog's thread";
+    pass(0s);
+    ASSERT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+    EXPECT_EQ(losses[0].nodes()[1].vote, Vote::refused);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+}
+
+// An Observer is told of a round in the thread that asked: a release() there must not wait for its end.
+TEST_F(Watching, LetsAnObserverOfTheRoundRelease) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.round_ended = [&] { EXPECT_THAT(lock.release(), Succeeds()); };
+    pass(1min);
+    EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(world.clean());
+    EXPECT_TRUE(queue.idle());
+    EXPECT_THAT(losses, IsEmpty());
+}
+
+TEST_F(Watching, LetsAnObserverOfTheRoundAcquireAnew) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.round_ended = [&] {
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_THAT(lock.acquire(), Succeeds());
+    };
+    pass(5min);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(losses, IsEmpty());
 }
 
 TEST_F(Watching, SurvivesACallbackThatThrows) {
@@ -560,7 +695,7 @@ TEST_F(WatchOptions, RefuseACallbackThatNobodyWouldCall) {
 
 TEST_F(WatchOptions, RefuseAWatchdogWithAnotherClock) {
     World other;
-    Watchlist stranger{other.clock};
+    detail::RenewalQueue stranger{other.clock};
     expect_refusal({.watchdog = &stranger}, "LockOptions::watchdog");
 }
 

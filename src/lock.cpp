@@ -1,0 +1,202 @@
+#include <redlock/algorithm.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewer.hpp>
+#include <redlock/lock.hpp>
+
+#include <new>
+#include <system_error>
+
+namespace redlock {
+namespace {
+
+Result no_memory() noexcept {
+    return Result{std::make_error_code(std::errc::not_enough_memory)};
+}
+
+}  // namespace
+
+Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clock, Entropy& entropy)
+    : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
+    auto names = detail::checked_resources(std::move(resources).take());
+    check(options_, nodes.node_timeout(), nodes.quarantine());
+    if (auto* const required = nodes.required_clock(); required && required != &clock)
+        detail::refuse("clock", "another than that of the nodes",
+                       "be the same: deadlines are instants of it");
+    if (options_.watchdog && &options_.watchdog->clock() != &clock)
+        detail::refuse("LockOptions::watchdog", "made for another clock", "go by the clock of the lock");
+    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_);
+}
+
+Lock::~Lock() {
+    release_quietly();
+}
+
+Lock::Lock(Lock&& other) noexcept = default;
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+    if (this == &other) return *this;
+    release_quietly();
+    nodes_ = other.nodes_;
+    clock_ = other.clock_;
+    entropy_ = other.entropy_;
+    options_ = std::move(other.options_);
+    state_ = std::move(other.state_);
+    return *this;
+}
+
+// ---- Questions
+
+bool Lock::valid() const noexcept {
+    const auto now = clock_->now();  // before the lease, see LeaseState
+    return in_owning_process() && state_->lease().valid_at(now);
+}
+
+std::chrono::nanoseconds Lock::remaining() const noexcept {
+    if (!in_owning_process()) return std::chrono::nanoseconds::zero();
+    const auto now = clock_->now();
+    const auto lease = state_->lease();
+    return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
+}
+
+std::stop_token Lock::lost() const {
+    return in_owning_process() ? state_->lost() : std::stop_token{};
+}
+
+const std::string& Lock::resource() const noexcept {
+    static const std::string none;
+    return state_ ? state_->resources().front() : none;
+}
+
+Resources Lock::resources() const noexcept {
+    return state_ ? Resources{state_->resources()} : Resources{};
+}
+
+std::string_view Lock::owner() const noexcept {
+    return in_owning_process() ? state_->owner() : std::string_view{};
+}
+
+std::uint64_t Lock::fencing_token() const noexcept {
+    return in_owning_process() ? state_->lease().fencing_token : 0;
+}
+
+bool Lock::in_owning_process() const noexcept {
+    return state_ && state_->in_owning_process();
+}
+
+// ---- Acquiring
+
+Result Lock::acquire(std::stop_token stop) {
+    return acquire(algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = std::move(stop)});
+}
+
+Result Lock::try_acquire() {
+    return acquire(algorithm::AcquireLimits{.attempts = 1});
+}
+
+Result Lock::acquire_by(Clock::time_point deadline, std::stop_token stop) {
+    return acquire(algorithm::AcquireLimits{.deadline = deadline, .stop = std::move(stop)});
+}
+
+void Lock::lock() {
+    const auto result =
+        acquire(algorithm::AcquireLimits{.attempts = options_.retry.attempts, .wait_while_held = true});
+    if (!result) throw Error(result.error(), result.message());
+}
+
+Result Lock::acquire(const algorithm::AcquireLimits& limits) {
+    try {
+        return acquire_anew(limits);
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    }
+}
+
+Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
+    if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
+    if (!in_owning_process())  // what the parent of fork() holds is not ours
+        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->resources(), options_);
+    if (valid()) return Result{Errc::already_held};
+    release_quietly();
+    state_->forget();
+    auto lost = options_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
+    Lease lease;
+    auto result =
+        algorithm::acquire(*nodes_, *clock_, *entropy_, state_->request(), options_.retry, limits, lease);
+    if (!result) return result;
+    const auto acquisition = state_->begin(lease, std::move(lost));
+    try {
+        if (options_.watchdog) options_.watchdog->add({state_, acquisition});
+        return result;
+    } catch (const std::system_error& error) {  // no thread to be had
+        release_quietly();
+        return Result{error.code()};
+    } catch (...) {
+        release_quietly();
+        throw;
+    }
+}
+
+// ---- Extending
+
+Result Lock::extend() {
+    return extend(options_.ttl);
+}
+
+Result Lock::extend(std::chrono::milliseconds ttl) {
+    detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
+                      nodes_->quarantine());
+    if (!in_owning_process()) return Result{Errc::not_held};
+    try {
+        const auto acquisition = state_->number();
+        const auto before = state_->lease(acquisition);
+        if (before.empty() || before.released) return Result{Errc::not_held};
+        if (!before.valid_at(clock_->now())) return Result{Errc::lost};
+        auto request = state_->request();
+        request.ttl = ttl;
+        auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
+        auto result =
+            state_->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
+        if (result.error() == Errc::lost && options_.watchdog) options_.watchdog->add({state_, acquisition});
+        return result;
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    }
+}
+
+// ---- Releasing
+
+Result Lock::release() noexcept {
+    try {
+        if (!in_owning_process()) return Result{Errc::not_held};
+        const auto& context = detail::renewal_context();
+        return release(context.told == state_.get() ? context.number : state_->number());
+    } catch (const std::bad_alloc&) {
+        return no_memory();
+    } catch (...) {  // a Nodes of the user's own that breaks its contract
+        return Result{Errc::no_quorum};
+    }
+}
+
+Result Lock::release(std::uint64_t acquisition) {
+    const auto state = state_;  // the watchdog may be telling the loss, and the callback destroy this
+    if (options_.watchdog && !state->lease(acquisition).empty())
+        options_.watchdog->remove({state, acquisition});
+    auto lease = state->give_up(acquisition);
+    if (lease.released && clock_->now() >= lease.valid_until) lease = {};
+    if (lease.empty()) {
+        state->end_release(acquisition, lease);
+        return Result{Errc::not_held};
+    }
+    auto result = algorithm::release(*nodes_, *clock_, state->resources(), lease);
+    state->end_release(acquisition, lease);
+    return result;
+}
+
+void Lock::release_quietly() noexcept {
+    try {
+        if (in_owning_process() && !state_->lease().empty()) (void)release(state_->number());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): as release() does, for what is not asked
+    }
+}
+
+}  // namespace redlock

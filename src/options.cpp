@@ -1,0 +1,51 @@
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+namespace redlock {
+namespace detail {
+
+[[noreturn]] void refuse(const std::string& field, const std::string& has, const std::string& must) {
+    throw std::invalid_argument("redlock: " + field + " is " + has + "; it must " + must);
+}
+
+std::string text(std::chrono::milliseconds span) {
+    return std::to_string(span.count()) + " ms";
+}
+
+void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
+               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine) {
+    if (ttl <= std::chrono::milliseconds::zero()) refuse(field, text(ttl), "be positive");
+    if (ttl > longest_ttl) refuse(field, text(ttl), "be at most " + text(longest_ttl) + " (100 years)");
+    const auto least = drift(ttl, drift_factor) + node_timeout;
+    if (ttl <= least)
+        refuse(field, text(ttl),
+               "exceed " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
+                   " (the drift and NodesOptions::node_timeout), or no validity is left");
+    if (quarantine > quarantine.zero() && ttl > quarantine)
+        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
+}
+
+}  // namespace detail
+
+void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
+           std::chrono::milliseconds quarantine) {
+    using namespace std::chrono_literals;
+    if (!(options.drift_factor >= 0 && options.drift_factor < 1))
+        detail::refuse("LockOptions::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
+    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout, quarantine);
+    if (options.retry.attempts < 1)
+        detail::refuse("LockOptions::retry.attempts", std::to_string(options.retry.attempts),
+                       "be at least 1");
+    if (options.retry.delay < 1ms || options.retry.delay > 24h)
+        detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+    if (options.max_hold <= 0ns)
+        detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
+                       "be positive");
+    if (options.on_lost && !options.watchdog)
+        detail::refuse("LockOptions::on_lost", "set", "come with LockOptions::watchdog, which calls it");
+}
+
+}  // namespace redlock

@@ -1,0 +1,153 @@
+// What becomes of a lock where memory runs out, at each place where some is asked for. This program has an
+// operator new of its own, which fails when it is told to.
+#include "world.hpp"
+
+#include <redlock/detail/renewal_queue.hpp>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constexpr long never = -1;
+long until_failure = never;  // how many allocations succeed before one fails
+bool for_good = false;       // whether all after that fail as well
+bool failed = false;
+
+bool fails() {
+    if (until_failure < 0) return false;
+    if (until_failure-- > 0) return false;
+    failed = true;
+    if (for_good) until_failure = 0;
+    return true;
+}
+
+}  // namespace
+
+// Not inline, or GCC finds fault with free() for what new returned.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (fails()) throw std::bad_alloc{};
+    if (void* const memory = std::malloc(size)) return memory;
+    throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace redlock::test {
+namespace {
+
+/// Runs `action` while the allocation after the next `count` fails; whether there was one.
+template <class Action>
+bool fails_after(long count, Action action, bool and_then_all = false) {
+    failed = false;
+    for_good = and_then_all;
+    until_failure = count;
+    action();
+    until_failure = never;
+    return failed;
+}
+
+const auto no_memory = std::make_error_code(std::errc::not_enough_memory);
+
+struct OutOfMemory : testing::TestWithParam<bool> {
+    LockOptions options(detail::Renewer* watchdog) const {
+        return {.ttl = 30s, .retry = {.attempts = 1}, .fencing = GetParam(), .watchdog = watchdog};
+    }
+};
+INSTANTIATE_TEST_SUITE_P(WithFencing, OutOfMemory, testing::Bool());
+
+TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNothing) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        World world;
+        detail::RenewalQueue queue{world.clock};
+        auto lock = world.lock(options(&queue));
+        Result result{Errc::not_held};
+        went_on = fails_after(count, [&] { result = lock.acquire(); });
+        if (!result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+            EXPECT_TRUE(world.clean()) << count;
+            EXPECT_FALSE(lock.valid());
+            EXPECT_TRUE(queue.idle());
+            EXPECT_THAT(lock.acquire(), Succeeds());
+        }
+        EXPECT_TRUE(lock.valid());
+    }
+    EXPECT_GT(count, 10) << "nothing was asked for: this shows nothing";
+}
+
+TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
+    for (long count = 0;; ++count) {
+        World world;
+        detail::RenewalQueue queue{world.clock};
+        auto lock = world.lock(options(&queue));
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        Result extended{Errc::not_held};
+        const bool first = fails_after(count, [&] { extended = lock.extend(); });
+        if (!extended) {
+            EXPECT_EQ(extended.error(), no_memory);
+        }
+        EXPECT_TRUE(lock.valid());
+        Result released{Errc::not_held};
+        const bool second = fails_after(count, [&] { released = lock.release(); });
+        if (!released) {
+            EXPECT_EQ(released.error(), no_memory);
+            EXPECT_THAT(lock.release(), Succeeds());
+        }
+        EXPECT_TRUE(world.clean());
+        if (!first && !second) break;
+    }
+}
+
+// C6. Whatever fails in one turn, a later one extends.
+TEST_P(OutOfMemory, AWatchdogGoesOn) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        World world;
+        detail::RenewalQueue queue{world.clock};
+        auto lock = world.lock(options(&queue));
+        auto other = world.lock("other", options(&queue));
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        EXPECT_THAT(other.acquire(), Succeeds());
+        world.clock.advance(12s);
+        went_on = fails_after(count, [&] { (void)queue.turn(); });
+        const auto end = world.clock.now() + 1min;
+        for (auto next = queue.turn(); next < end; next = queue.turn()) world.clock.advance_to(next);
+        world.clock.advance_to(end);
+        EXPECT_TRUE(lock.valid()) << count;
+        EXPECT_TRUE(other.valid()) << count;
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+    EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
+}
+
+// C6. Where there is none for as long as the lock is valid, its loss is told in time.
+TEST_P(OutOfMemory, TheLossIsToldAllTheSame) {
+    World world;
+    detail::RenewalQueue queue{world.clock};
+    Clock::time_point told{};
+    auto with_notice = options(&queue);
+    with_notice.on_lost = [&](const Result&) { told = world.clock.now(); };
+    auto lock = world.lock(with_notice);
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto lost = lock.lost();
+    const auto valid_until = world.clock.now() + lock.remaining();
+    EXPECT_TRUE(fails_after(
+        0,
+        [&] {
+            for (auto next = queue.turn(); next < Clock::never(); next = queue.turn())
+                world.clock.advance_to(next);
+        },
+        true));
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_LE(told, valid_until);
+    EXPECT_GT(told, valid_until - 1s);
+}
+
+}  // namespace
+}  // namespace redlock::test
