@@ -1,7 +1,6 @@
 // Randomness as an argument: owners and pauses are drawn from here and from nowhere else.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,28 +30,10 @@ public:
     Owner() = default;
 
     /// Draws a fresh one; leaves it empty and says why when there is no entropy.
-    std::error_code draw(Entropy& entropy) noexcept {
-        *this = {};
-        std::array<std::byte, 20> bytes;
-        if (auto error = entropy.fill(bytes)) return error;
-        for (std::size_t i = 0; i < bytes.size(); ++i) {
-            const auto byte = std::to_integer<unsigned>(bytes[i]);
-            hex_[2 * i] = digits[byte >> 4U];
-            hex_[2 * i + 1] = digits[byte & 0xFU];
-        }
-        length_ = hex_.size();
-        return {};
-    }
+    std::error_code draw(Entropy& entropy) noexcept;
 
     /// The one that was written as `hex`; none if that is not 40 hex digits in lower case.
-    static std::optional<Owner> parse(std::string_view hex) noexcept {
-        Owner owner;
-        const bool proper = hex.size() == owner.hex_.size() && hex.find_first_not_of(digits) == hex.npos;
-        if (!proper) return std::nullopt;
-        std::ranges::copy(hex, owner.hex_.begin());
-        owner.length_ = hex.size();
-        return owner;
-    }
+    static std::optional<Owner> parse(std::string_view hex) noexcept;
 
     std::string_view view() const noexcept { return {hex_.data(), length_}; }
     bool empty() const noexcept { return length_ == 0; }

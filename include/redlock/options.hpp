@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <functional>
-#include <stdexcept>
 #include <string>
 
 namespace redlock {
@@ -62,48 +61,19 @@ namespace detail {
 
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
 
-[[noreturn]] inline void refuse(const std::string& field, const std::string& has, const std::string& must) {
-    throw std::invalid_argument("redlock: " + field + " is " + has + "; it must " + must);
-}
+[[noreturn]] void refuse(const std::string& field, const std::string& has, const std::string& must);
 
-inline std::string text(std::chrono::milliseconds span) {
-    return std::to_string(span.count()) + " ms";
-}
+std::string text(std::chrono::milliseconds span);
 
 /// A ttl that leaves no validity after drift and one node's budget could never be won (rule A10).
 /// One above the quarantine would outlive it: its key could be lost and granted anew (S30).
-inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
-                      std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine) {
-    if (ttl <= std::chrono::milliseconds::zero()) refuse(field, text(ttl), "be positive");
-    if (ttl > longest_ttl) refuse(field, text(ttl), "be at most " + text(longest_ttl) + " (100 years)");
-    const auto least = drift(ttl, drift_factor) + node_timeout;
-    if (ttl <= least)
-        refuse(field, text(ttl),
-               "exceed " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
-                   " (the drift and NodesOptions::node_timeout), or no validity is left");
-    if (quarantine > quarantine.zero() && ttl > quarantine)
-        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
-}
+void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
+               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 
 }  // namespace detail
 
 /// Throws std::invalid_argument naming the first field that cannot work.
-inline void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
-                  std::chrono::milliseconds quarantine = {}) {
-    using namespace std::chrono_literals;
-    if (!(options.drift_factor >= 0 && options.drift_factor < 1))
-        detail::refuse("LockOptions::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
-    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout, quarantine);
-    if (options.retry.attempts < 1)
-        detail::refuse("LockOptions::retry.attempts", std::to_string(options.retry.attempts),
-                       "be at least 1");
-    if (options.retry.delay < 1ms || options.retry.delay > 24h)
-        detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
-    if (options.max_hold <= 0ns)
-        detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
-                       "be positive");
-    if (options.on_lost && !options.watchdog)
-        detail::refuse("LockOptions::on_lost", "set", "come with LockOptions::watchdog, which calls it");
-}
+void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
+           std::chrono::milliseconds quarantine = {});
 
 }  // namespace redlock

@@ -8,9 +8,6 @@
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
 
 namespace redlock {
@@ -22,12 +19,6 @@ struct Retry {
 };
 
 /// A pause uniform in [longest/2, longest]; `longest` itself should the entropy fail.
-inline Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept {
-    std::array<std::byte, sizeof(std::uint64_t)> bytes{};
-    if (entropy.fill(bytes)) return longest;
-    const auto fraction = static_cast<double>(std::bit_cast<std::uint64_t>(bytes)) / 0x1p64;
-    const auto half = static_cast<double>(longest.count()) / 2;
-    return Clock::duration{static_cast<Clock::rep>(half + half * fraction)};
-}
+Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept;
 
 }  // namespace redlock

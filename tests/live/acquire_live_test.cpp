@@ -5,6 +5,8 @@
 #include "live_world.hpp"
 #include "monitor.hpp"
 
+#include <algorithm>
+
 namespace redlock::test {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <thread>

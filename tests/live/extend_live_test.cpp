@@ -4,6 +4,8 @@
 #include "live_world.hpp"
 #include "monitor.hpp"
 
+#include <algorithm>
+
 namespace redlock::test {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <redlock/redis_nodes.hpp>
 
+#include <algorithm>
+
 namespace redlock::test {
 namespace {
 

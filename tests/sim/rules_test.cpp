@@ -1,6 +1,8 @@
 // The stories behind the rules of behaviour: defects that users of other implementations met.
 #include "staged_world.hpp"
 
+#include <algorithm>
+
 namespace redlock::sim {
 namespace {
 

@@ -2,6 +2,8 @@
 #include "invocation.hpp"
 #include "live_world.hpp"
 
+#include <algorithm>
+
 namespace redlock::test {
 namespace {
 

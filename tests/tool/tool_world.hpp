@@ -10,6 +10,7 @@
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>

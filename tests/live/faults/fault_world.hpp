@@ -12,6 +12,7 @@
 #include "live_world.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <string_view>

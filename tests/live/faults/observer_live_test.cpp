@@ -2,6 +2,7 @@
 // may use the library itself, since nothing is locked while it is called.
 #include "fault_world.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <latch>

@@ -2,6 +2,7 @@
 // that no SET outlives its release while connections live.
 #include "fault_world.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace redlock::test {

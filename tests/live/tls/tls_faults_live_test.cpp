@@ -2,6 +2,7 @@
 #include "support/tcp_proxy.hpp"
 #include "tls_world.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 
