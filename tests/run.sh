@@ -3,6 +3,7 @@
 #
 #     sh tests/run.sh                     all tests, release build
 #     sh tests/run.sh asan -LE install    the preset asan, without the tests labelled install
+#     sh tests/run.sh tsan -L threads     the preset tsan, only the tests labelled threads
 #
 # Presets: see CMakePresets.json. Fails if a test fails, and if there was none to run.
 set -eu
@@ -22,6 +23,11 @@ clang) sh cmake/install-packages.sh build tool run test lint ;;
 *) sh cmake/install-packages.sh build tool run test ;;
 esac
 
+# Of these labels, only the executables are built; tests of others need more.
+target=
+case "${1:-} ${2:-}" in
+'-L pure' | '-L sim' | '-L threads') target="--target tests_$2" ;;
+esac
 . cmake/temporary.sh
 
 echo "configure: build/$preset"
@@ -31,7 +37,8 @@ cmake --preset "$preset" >"$log" 2>&1 || {
 }
 
 echo "build: build/$preset, $cores jobs"
-NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$preset" --parallel "$cores"
+# shellcheck disable=SC2086  # two words or none
+NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$preset" $target --parallel "$cores"
 # Not an error, and not to be hidden either.
 ! grep -n 'warning:' "$log" >&2 || echo "build: warnings, see $log"
 
