@@ -22,6 +22,8 @@
 #define QUORUM 2
 #define ALL 7 /* the nodes, as a set */
 #define NOBODY 255
+#define LIAR 2
+#define ABSURD 100 /* a count */
 
 #define bit(i) (1 << (i))
 #define AS_BITS(set) (set) & 1, (set) >> 1 & 1, (set) >> 2
@@ -41,6 +43,9 @@ byte highest;  /* the largest fence of those who held and whose validity has end
 byte sets[CLIENTS], granted[CLIENTS], raises[CLIENTS], reached[CLIENTS];
 #ifdef RELEASE_MAKES_COUNTERS
 byte releases[CLIENTS];
+#endif
+#ifdef LYING
+bool disbelieves[CLIENTS];
 #endif
 byte counted[9]; /* what came with the grant to client a by node n, at 3 * a + n */
 byte fence[CLIENTS];
@@ -62,6 +67,21 @@ bool voted[CLIENTS], holds[CLIENTS];
     :: else                                                                                                            \
     fi
 
+#define CLEAR_VOTES(a)                                                                                                 \
+    granted[a] = 0;                                                                                                    \
+    counted[3 * a] = 0;                                                                                                \
+    counted[3 * a + 1] = 0;                                                                                            \
+    counted[3 * a + 2] = 0
+#ifdef LYING
+#define FORGET_VOTES(a)                                                                                                \
+    if                                                                                                                 \
+    :: fence[a] != ABSURD -> CLEAR_VOTES(a)                                                                            \
+    :: else -> granted[a] = granted[a] & ~bit(LIAR); counted[3 * a + LIAR] = 0                                         \
+    fi
+#else
+#define FORGET_VOTES(a) CLEAR_VOTES(a)
+#endif
+
 /* The replies to the first round that are counted are any majority of those there are. */
 #define VOTES(a, votes)                                                                                                \
     :: d_step {                                                                                                        \
@@ -73,10 +93,7 @@ bool voted[CLIENTS], holds[CLIENTS];
         TAKE_IF_EXACT(a, 1, votes);                                                                                    \
         TAKE_IF_EXACT(a, 2, votes);                                                                                    \
         voted[a] = true;                                                                                               \
-        granted[a] = 0;                                                                                                \
-        counted[3 * a] = 0;                                                                                            \
-        counted[3 * a + 1] = 0;                                                                                        \
-        counted[3 * a + 2] = 0;                                                                                        \
+        FORGET_VOTES(a);                                                                                               \
         printf("client %d: largest count %d, from the nodes %d%d%d\n", a, fence[a], AS_BITS(reached[a]))               \
     }
 
@@ -123,6 +140,11 @@ bool voted[CLIENTS], holds[CLIENTS];
     fi
 #endif
 
+#ifdef LYING
+#define BELIEVED(a) (disbelieves[a] -> ALL & ~bit(LIAR) : ALL)
+#else
+#define BELIEVED(a) ALL
+#endif
 #ifdef NO_ROUND_TWO
 #define is_settled(a) true
 #define ROUND_TWO(a) skip
@@ -134,12 +156,18 @@ bool voted[CLIENTS], holds[CLIENTS];
 #endif
 #define ROUND_TWO(a)                                                                                                   \
     if                                                                                                                 \
-    :: size(reached[a]) < QUORUM -> raises[a] = ALL;                                                                   \
+    :: size(reached[a]) < QUORUM -> raises[a] = BELIEVED(a);                                                           \
         FORGET_RAISE_WITHOUT_KEY(a, 0);                                                                                \
         FORGET_RAISE_WITHOUT_KEY(a, 1);                                                                                \
         FORGET_RAISE_WITHOUT_KEY(a, 2)                                                                                 \
     :: else                                                                                                            \
     fi
+#endif
+
+#ifdef DISBELIEF_NEEDS_NO_MAJORITY
+#define are_told(a) (granted[a] != 0)
+#else
+#define are_told(a) (size(granted[a]) >= QUORUM)
 #endif
 
 proctype Client(byte a) {
@@ -159,12 +187,36 @@ proctype Client(byte a) {
         fi;
         ROUND_TWO(a)
     }
+#ifdef LYING
+    atomic {
+        if
+        :: fence[a] != ABSURD
+        :: d_step {
+            fence[a] == ABSURD && are_told(a) && is_running(a) && (raises[a] & ~bit(LIAR) & ALL) != ALL - bit(LIAR) ->
+            disbelieves[a] = true;
+            fence[a] = 0;
+            reached[a] = 0;
+            TAKE_LARGER(fence[a], count_of(a, 0, granted[a]));
+            TAKE_LARGER(fence[a], count_of(a, 1, granted[a]));
+            TAKE_IF_EXACT(a, 0, granted[a]);
+            TAKE_IF_EXACT(a, 1, granted[a]);
+            CLEAR_VOTES(a);
+#ifdef WITNESS /* not true: nobody has to disbelieve after another has held */
+            assert(highest == 0);
+#endif
+            printf("client %d does not believe node 2; largest count %d, from the nodes %d%d%d\n", a, fence[a],
+                   AS_BITS(reached[a]))
+        }
+        ROUND_TWO(a)
+        fi
+    }
+#endif
     d_step {
         is_settled(a) && is_running(a) ->
         printf("client %d ACQUIRES with fence %d; the largest of those before is %d\n", a, fence[a], highest);
         holds[a] = true;
         reached[a] = 0;
-#ifdef WITNESS /* not true: after a counter was seeded anew, a fence may be larger by more than one */
+#if defined(WITNESS) && !defined(LYING) /* not true: after a counter was seeded anew, a fence may be larger by more than one */
         assert(losses < LOSSES || highest == 0 || fence[a] <= highest + 1);
 #endif
         assert(fence[a] > highest)
@@ -198,7 +250,26 @@ proctype Client(byte a) {
 #define ON_SET(a, n)                                                                                                   \
     :: d_step { may_grant(a, n) && count[n] != 0 -> GRANT(a, n, count[n] + 1) }                                        \
     :: d_step { may_grant(a, n) && count[n] == 0 -> GRANT(a, n, EARLY_SEED(n)) }                                       \
-    :: d_step { may_grant(a, n) && count[n] == 0 && seed[n] <= top -> GRANT(a, n, top + 1) }
+    :: d_step { may_grant(a, n) && count[n] == 0 && seed[n] <= top -> GRANT(a, n, top + 1) }                           \
+    LIES(a, n)
+#ifdef LYING
+#define LIES(a, n)                                                                                                     \
+    :: d_step {                                                                                                        \
+        n == LIAR && may_grant(a, n) && count[n] != 0 && is_running(a) && !voted[a] ->                                 \
+        GRANT(a, n, count[n] + 1);                                                                                     \
+        counted[3 * a + n] = ABSURD;                                                                                   \
+        printf("        and says that it has counted %d\n", ABSURD)                                                    \
+    }                                                                                                                  \
+    :: d_step {                                                                                                        \
+        (raises[a] & bit(n)) && n != LIAR && fence[a] == ABSURD && key[n] == a && count[n] != 0 ->                     \
+        raises[a] = raises[a] & ~bit(n);                                                                               \
+        granted[a] = granted[a] | bit(n);                                                                              \
+        counted[3 * a + n] = count[n];                                                                                 \
+        printf("    node %d refuses to be raised for client %d, has counted %d\n", n, a, count[n])                     \
+    }
+#else
+#define LIES(a, n)
+#endif
 #ifdef SEED_ZERO
 #define EARLY_SEED(n) 1 /* the first count after 0 */
 #else
@@ -218,7 +289,11 @@ proctype Client(byte a) {
 #ifdef ROUND_TWO_ANY_KEY
 #define key_is_fine(a, n) true
 #else
+#ifdef LYING
+#define key_is_fine(a, n) (key[n] == a && fence[a] != ABSURD)
+#else
 #define key_is_fine(a, n) (key[n] == a)
+#endif
 #endif
 #define ON_RAISE(a, n)                                                                                                 \
     :: d_step {                                                                                                        \

@@ -97,6 +97,7 @@ check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 check fencing safe fencing
 check fencing-remember safe fencing -DREMEMBER
 check fencing-quarantine safe fencing -DLOSSES=2 -DQUARANTINE
+check lying-node safe fencing -DLYING
 check fencing-no-quarantine unsafe fencing -DLOSSES=1
 check no-round-two unsafe fencing -DNO_ROUND_TWO
 check round-two-any-key unsafe fencing -DROUND_TWO_ANY_KEY
@@ -105,6 +106,8 @@ check round-two-makes-counters unsafe fencing -DROUND_TWO_MAKES_COUNTERS -DLOSSE
 check release-makes-counters unsafe fencing -DRELEASE_MAKES_COUNTERS -DLOSSES=1 -DQUARANTINE -DONE_START
 check counter-without-run unsafe fencing -DCOUNTER_WITHOUT_RUN -DLOSSES=1 -DQUARANTINE
 check seed-zero unsafe fencing -DSEED_ZERO -DLOSSES=1 -DQUARANTINE
+check lying-node-and-no-majority unsafe fencing -DLYING -DDISBELIEF_NEEDS_NO_MAJORITY
+check lying-node-witness unsafe fencing -DLYING -DWITNESS
 check fencing-witness unsafe fencing -DLOSSES=1 -DQUARANTINE -DWITNESS
 
 if [ "$checked" -eq 0 ]; then
