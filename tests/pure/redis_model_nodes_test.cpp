@@ -1,0 +1,79 @@
+// Locks on Redis servers in memory: the algorithm, the bytes on the wire and the scripts together.
+#include "redis_model_nodes.hpp"
+#include "world.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+struct OnRedisModels : testing::Test {
+    Lock lock(LockOptions options = {.retry = {.attempts = 1}, .fencing = true}) {
+        return Lock{nodes, the_resource, options, stage.clock, stage.entropy};
+    }
+    std::uint64_t token_of_a_holder() {
+        auto holder = lock();
+        EXPECT_THAT(holder.acquire(), Succeeds());
+        const auto token = holder.fencing_token();
+        EXPECT_THAT(holder.extend(), Succeeds());
+        EXPECT_THAT(holder.release(), Succeeds());
+        return token;
+    }
+    void count_on(std::size_t node, const std::string& count) {
+        const auto key = wire::counter_of(the_resource, nodes[node].run_id());
+        EXPECT_FALSE(nodes[node].execute({"SET", key, count}, nodes.now).is_error());
+    }
+
+    Stage stage{1};
+    RedisModelNodes nodes{5};
+};
+
+TEST_F(OnRedisModels, ALockHasAKeyOnEach) {
+    auto holder = lock({.ttl = 10s});
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(nodes.get(node, the_resource), holder.owner());
+    EXPECT_THAT(lock({.ttl = 10s, .retry = {.attempts = 1}}).acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(holder.release(), Succeeds());
+    for (std::size_t node = 0; node < 5; ++node) EXPECT_TRUE(nodes[node].keys().empty());
+}
+
+TEST_F(OnRedisModels, TokensGrow) {
+    std::uint64_t last = 0;
+    for (std::size_t holder = 0; holder < 60; ++holder) {
+        nodes.down = NodeSet{0b10001U << (holder % 3)};
+        if (holder % 7 == 0) nodes[holder % 5].restart("run" + std::to_string(holder), {});
+        const auto token = token_of_a_holder();
+        EXPECT_GT(token, last);
+        last = token;
+    }
+}
+
+// 8.9e15 is a count that the scripts can count on from; nodes that are sane are not raised to it.
+TEST_F(OnRedisModels, AnAbsurdCountStaysWhereItIs) {
+    ASSERT_GT(token_of_a_holder(), 0U);
+    count_on(2, "8900000000000000");
+    std::uint64_t last = 0;
+    for (std::size_t holder = 0; holder < 20; ++holder) {
+        nodes.down = NodeSet{1U << std::array{0U, 1U, 3U, 4U}.at(holder % 4)};
+        const auto token = token_of_a_holder();
+        EXPECT_GT(token, last);
+        EXPECT_LT(token, static_cast<std::uint64_t>(nodes.now.count()));
+        last = token;
+    }
+    EXPECT_EQ(nodes.counter(2, the_resource), "8900000000000020");
+}
+
+TEST_F(OnRedisModels, AnAbsurdCountIsReported) {
+    count_on(2, "8900000000000000");
+    auto holder = lock();
+    const auto result = holder.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(result.nodes()[2].cause, Errc::unexpected_reply);
+    EXPECT_EQ(result.nodes()[2].detail, "counts 8900000000000001, far ahead of the other nodes");
+    EXPECT_EQ(result.nodes()[3].vote, Vote::granted);
+}
+
+}  // namespace
+}  // namespace redlock::test
