@@ -32,7 +32,8 @@ Errc cause_of(std::string_view first_word) noexcept;
 Errc cause_of(const Reply& error) noexcept;
 
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
-/// and 0 answer a script, or a count where that was asked for; all else is unknown (rule A7).
+/// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised;
+/// all else is unknown (rule A7).
 detail::NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept;
 
 /// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.

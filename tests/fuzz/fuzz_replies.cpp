@@ -302,7 +302,8 @@ private:
             claim(vote != Vote::granted || could_grant(), "granted in so many words");
         else
             claim(vote == vote_of(expected_.answers().at(which)), "the vote is what the server said");
-        claim(count == 0 || vote == Vote::granted, "a count comes with a grant");
+        const bool raises = command_.verb == Verb::raise_count;
+        claim(count == 0 || vote == (raises ? Vote::refused : Vote::granted), "a count comes with a grant");
         if (!endpoint_.password.empty()) claim_no_secret(client_.quoted(answer.text));
         if (cause != Errc::unexpected_reply) return;
         client_.break_off(Errc::unexpected_reply, client_.quoted(answer.text));
@@ -317,7 +318,8 @@ private:
         }
         if (said.kind != Said::Kind::integer) return Vote::unknown;
         if (said.integer == 1 || count) return Vote::granted;
-        return said.integer == 0 ? Vote::refused : Vote::unknown;
+        const bool own_count = command_.verb == Verb::raise_count && said.integer < 0;
+        return said.integer == 0 || own_count ? Vote::refused : Vote::unknown;
     }
 
     bool could_grant() const {
