@@ -136,10 +136,12 @@ TEST_F(AbsurdCount, IsReleasedLikeAnyOther) {
 // The next largest may need a round of its own, without the node that is not believed.
 TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
     world.count_on(1, 8);
-    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
     EXPECT_EQ(lock.fencing_token(), 9U);
     for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 9U);
     EXPECT_EQ(world.counted_on(3), absurd + 1);
+    EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
     EXPECT_THAT(world.story(), testing::Contains("raise #1 to 9 on 0 1 2 4"));
 }
 
@@ -158,6 +160,16 @@ TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
     EXPECT_EQ(lock.fencing_token(), 0U);
     EXPECT_EQ(world.counted_on(2), 1U);
     EXPECT_TRUE(world.clean());
+}
+
+// A majority of counts: it is not enough that a majority can be raised to what two of five have counted.
+TEST_F(AbsurdCount, LeavesNoLockWithoutTheCountsOfAMajority) {
+    world.count_on(0, 8);
+    world.lose_replies_of(0);
+    world.cut(1);
+    world.after(75ms, [&] { world.heal(0); });  // after the round that refuses the absurd count
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_EQ(world.counted_on(0), 9U);
 }
 
 // A node that refuses the absurd count says its own: also one whose grant was not seen.

@@ -75,5 +75,17 @@ TEST_F(OnRedisModels, AnAbsurdCountIsReported) {
     EXPECT_EQ(result.nodes()[3].vote, Vote::granted);
 }
 
+// One node whose own clock is wrong calls no other node absurd, if a majority finds nothing in it.
+TEST_F(OnRedisModels, ACountIsAbsurdOnlyWhereNoMajorityCountsSoFar) {
+    nodes.last_is_late = std::chrono::hours{72};
+    count_on(0, std::to_string(nodes.now.count() + 10));
+    auto holder = lock();
+    const auto result = holder.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(holder.fencing_token(), static_cast<std::uint64_t>(1'760'000'000'000'011));
+    EXPECT_EQ(result.nodes()[0].vote, Vote::granted);
+    EXPECT_EQ(result.nodes()[4].vote, Vote::refused);
+}
+
 }  // namespace
 }  // namespace redlock::test
