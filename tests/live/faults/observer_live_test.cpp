@@ -34,7 +34,7 @@ public:
     void round_ended(const Command& command, const Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
         const auto resources = command.resources;
-        Entry entry{command.index(), resources.front(), {}, {}, took};
+        Entry entry{static_cast<std::size_t>(command.verb), resources.front(), {}, {}, took};
         for (const auto& report : tally.reports()) {
             entry.votes.push_back(report.vote);
             entry.causes.push_back(report.cause);
