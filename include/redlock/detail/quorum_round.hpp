@@ -114,12 +114,16 @@ public:
         }
     }
 
-    /// Whether a quorum is out of reach without the node, so that it is asked whatever its health.
-    bool needs(std::size_t node) {
+    /// Whether a quorum is out of reach without the node, but not with it, so that it is asked whatever its
+    /// health. A release is to reach it in any case.
+    bool needs(std::size_t node) const {
         const auto asked = phase_ == Phase::second_half ? 0 : open();
-        for (std::size_t i = 0; i < requests_.size(); ++i)
-            if (requests_[i].to[node] && counts()[i].granted + asked < quorum(size_) && !refused_to_acquire())
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            const auto& votes = counts()[i];
+            const bool lost = !is_release() && votes.granted + votes.pending < quorum(size_);
+            if (includes(node, i) && !lost && votes.granted + asked < quorum(size_) && !refused_to_acquire())
                 return true;
+        }
         return false;
     }
 
