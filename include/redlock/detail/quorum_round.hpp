@@ -210,7 +210,7 @@ public:
     /// The rest of the node's votes stays unknown.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        if (it.stage == Stage::left_alone) it.start = now;  // it took no time
+        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;  // it took no time
         it.stage = Stage::over;
         changed_ = true;
         for (; it.next < requests_.size(); ++it.next)
