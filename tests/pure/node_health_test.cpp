@@ -1,0 +1,217 @@
+// The circuit breaker of a node: its states, its pauses, what counts as a failure.
+#include "seeded_entropy.hpp"
+
+#include <redlock/detail/node_health.hpp>
+#include <redlock/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace redlock::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using State = NodeHealth::State;
+using test::ConstantEntropy;
+
+struct NodeHealthTest : testing::Test {
+    std::optional<Clock::duration> fail(Errc cause = Errc::timed_out) {
+        return health.failed({cause, "detail"}, now, entropy);
+    }
+    void begin_probe() { health.begin_probe(now, entropy); }
+
+    NodeHealth health{};
+    ConstantEntropy entropy{0xFF};  // the longest pauses
+    Clock::time_point now{1h};
+};
+
+// ---- The table of the header, row by row.
+
+/// In the state on the left, after the event, the state on the right.
+struct Transition {
+    std::string state, event;
+    State after;
+    bool probe_due = false;
+};
+
+void PrintTo(const Transition& row, std::ostream* out) {
+    *out << row.state << ", " << row.event;
+}
+
+struct NodeHealthTable : NodeHealthTest, testing::WithParamInterface<Transition> {
+    void apply(const std::string& words) {
+        if (words == "fails") fail();
+        if (words == "probe begins") begin_probe();
+        if (words == "succeeds") health.succeeded();
+        if (words == "connects") health.connected();
+        if (words == "replies late") health.replied_late();
+        if (words == "needed") health.trust_late_replies();
+        if (words == "looked at") health.update(now);
+        if (words == "looked at after the pause") health.update(now += 2s);
+        if (words == "pause passes") now += 2s;
+    }
+    void bring_to(const std::string& state) {
+        if (state == "closed") return;
+        fail();
+        if (state != "open") apply(state == "half open" ? "probe begins" : "replies late");
+        if (state == "half open and replied late") begin_probe();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    NodeHealth, NodeHealthTable,
+    testing::Values(Transition{"closed", "", State::closed},              //
+                    Transition{"closed", "pause passes", State::closed},  //
+                    Transition{"closed", "looked at after the pause", State::closed},
+                    Transition{"closed", "needed", State::closed},          //
+                    Transition{"closed", "replies late", State::closed},    //
+                    Transition{"closed", "fails", State::open},             //
+                    Transition{"open", "", State::open},                    //
+                    Transition{"open", "pause passes", State::open, true},  //
+                    Transition{"open", "looked at after the pause", State::open, true},
+                    Transition{"open", "needed", State::open},                      //
+                    Transition{"open", "probe begins", State::half_open},           //
+                    Transition{"open", "succeeds", State::closed},                  //
+                    Transition{"open", "connects", State::closed},                  //
+                    Transition{"open", "fails", State::open},                       //
+                    Transition{"open and replied late", "looked at", State::open},  //
+                    Transition{"open and replied late", "looked at after the pause", State::closed},
+                    Transition{"open and replied late", "needed", State::closed},     //
+                    Transition{"half open", "", State::half_open},                    //
+                    Transition{"half open", "pause passes", State::half_open, true},  //
+                    Transition{"half open", "needed", State::half_open},              //
+                    Transition{"half open", "looked at after the pause", State::half_open, true},
+                    Transition{"half open", "fails", State::open},       //
+                    Transition{"half open", "succeeds", State::closed},  //
+                    Transition{"half open", "connects", State::closed},  //
+                    Transition{"half open and replied late", "looked at after the pause", State::closed}));
+
+TEST_P(NodeHealthTable, Holds) {
+    const auto& row = GetParam();
+    bring_to(row.state);
+    apply(row.event);
+    EXPECT_EQ(health.state(), row.after);
+    EXPECT_EQ(health.trusted(), row.after == State::closed);
+    EXPECT_EQ(health.probe_due(now), row.probe_due);
+}
+
+// ---- Pauses
+
+std::vector<Clock::duration> pauses_of_failing_probes(Entropy& entropy, int count) {
+    NodeHealth health;
+    Clock::time_point now{1h};
+    std::vector<Clock::duration> pauses;
+    for (int i = 0; i < count; ++i) {
+        const auto pause = health.failed({}, now, entropy);
+        if (!pause) break;
+        pauses.push_back(*pause);
+        now += *pause;
+        EXPECT_FALSE(health.probe_due(now - 1ns));
+        EXPECT_TRUE(health.probe_due(now));
+        health.begin_probe(now, entropy);
+    }
+    return pauses;
+}
+
+TEST(NodeHealth, PausesDoubleFromTenMillisecondsToASecond) {
+    ConstantEntropy longest{0xFF};
+    EXPECT_THAT(pauses_of_failing_probes(longest, 10),
+                testing::ElementsAre(10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s, 1s));
+}
+
+// So that clients that met the same failure do not probe in step.
+TEST(NodeHealth, HalfOfAPauseIsRandom) {
+    ConstantEntropy shortest{0x00};
+    EXPECT_THAT(pauses_of_failing_probes(shortest, 9),
+                testing::ElementsAre(5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms));
+}
+
+TEST_F(NodeHealthTest, PausesGrowThoughProbesConnectUntilACommandIsAnswered) {
+    EXPECT_EQ(fail(), 10ms);
+    health.connected();
+    EXPECT_EQ(fail(), 20ms) << "a node that takes connections, but no commands";
+    health.replied_late();
+    health.update(now += 1s);
+    ASSERT_TRUE(health.trusted());
+    EXPECT_EQ(fail(), 40ms) << "a node that is always late";
+    health.succeeded();
+    EXPECT_EQ(fail(), 10ms);
+}
+
+/// How often a node is probed in a minute of rounds, one every millisecond, where each probe fails.
+int probes_in_a_minute(unsigned char random_part) {
+    ConstantEntropy entropy{random_part};
+    NodeHealth health;
+    int probes = 0;
+    for (Clock::time_point now{1h}; now < Clock::time_point{1h + 1min}; now += 1ms) {
+        health.update(now);
+        if (!health.trusted() && !health.probe_due(now)) continue;
+        ++probes;
+        if (!health.trusted()) health.begin_probe(now, entropy);
+        (void)health.failed({Errc::connection_failed, {}}, now, entropy);
+    }
+    return probes;
+}
+
+TEST(NodeHealth, AFailingNodeIsSoonProbedOnceASecond) {
+    EXPECT_EQ(probes_in_a_minute(0xFF), 8 + 58);
+    EXPECT_EQ(probes_in_a_minute(0x00), 8 + 118) << "twice a second, where the random part is least";
+}
+
+TEST_F(NodeHealthTest, AProbeThatHangsIsFollowedByAnotherAPauseLater) {
+    fail();
+    now += 10ms;
+    begin_probe();
+    EXPECT_FALSE(health.probe_due(now + 10ms - 1ns));
+    EXPECT_TRUE(health.probe_due(now + 10ms));
+}
+
+TEST_F(NodeHealthTest, PausesLongestWhereTheEntropyFails) {
+    test::SeededEntropy dry{1};
+    dry.dry_up_after(0);
+    EXPECT_EQ(health.failed({}, now, dry), 10ms);
+}
+
+// ---- What counts
+
+TEST_F(NodeHealthTest, OneOfManyConcurrentFailuresCounts) {
+    EXPECT_EQ(fail(Errc::timed_out), 10ms);
+    EXPECT_EQ(fail(Errc::connection_failed), std::nullopt);
+    now += 9ms;
+    EXPECT_EQ(fail(Errc::loading), std::nullopt);
+    EXPECT_TRUE(health.probe_due(now + 1ms)) << "the pause is no longer";
+    EXPECT_EQ(health.last_failure().cause, Errc::loading) << "the latest is reported";
+    now += 1ms;
+    EXPECT_EQ(fail(), 20ms);
+}
+
+TEST_F(NodeHealthTest, ManyFailuresDuringOneProbeCountOnce) {
+    fail();
+    now += 10ms;
+    begin_probe();
+    EXPECT_EQ(fail(), 20ms);
+    EXPECT_EQ(fail(), std::nullopt);
+}
+
+TEST_F(NodeHealthTest, AReplyBeforeTheLastFailureIsNoSignOfLife) {
+    fail();
+    health.replied_late();
+    now += 10ms;
+    fail();
+    health.update(now + 1s);
+    EXPECT_FALSE(health.trusted());
+}
+
+TEST_F(NodeHealthTest, RemembersWhyItFailedLast) {
+    fail(Errc::authentication_failed);
+    health.connected();
+    EXPECT_EQ(health.last_failure().cause, Errc::authentication_failed);
+    EXPECT_EQ(health.last_failure().detail, "detail");
+}
+
+}  // namespace
+}  // namespace redlock::detail

@@ -1,0 +1,167 @@
+// Which reply answers which command, on a connection that may still have late ones to read (rules D1, B5).
+#include <redlock/detail/pending_replies.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace redlock::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using Reply = PendingReplies::Reply;
+
+const std::string resource[] = {"r"};
+
+Command set_of(std::string_view owner, std::chrono::milliseconds ttl = 1s) {
+    return {.verb = Verb::set_if_absent, .resources = resource, .owner = owner, .ttl = ttl};
+}
+Command extension_of(std::string_view owner, std::chrono::milliseconds ttl = 1s) {
+    return {.verb = Verb::compare_and_expire, .resources = resource, .owner = owner, .ttl = ttl};
+}
+Command release_of(std::string_view owner) {
+    return {.verb = Verb::compare_and_delete, .resources = resource, .owner = owner};
+}
+
+/// One round's command.
+void ask(PendingReplies& pending, const Command& command) {
+    pending.await(1);
+    pending.sent(command);
+}
+
+TEST(PendingReplies, TheReplyToTheLastCommandIsTheAnswer) {
+    PendingReplies pending;
+    EXPECT_TRUE(pending.none());
+    ask(pending, set_of("A"));
+    EXPECT_EQ(pending.count(), 1u);
+    EXPECT_EQ(pending.answered(), 0u);
+    EXPECT_EQ(pending.received(), Reply::answer);
+    EXPECT_EQ(pending.answered(), 1u);
+    EXPECT_TRUE(pending.none());
+}
+
+// D1.
+TEST(PendingReplies, RepliesToEarlierCommandsAreLate) {
+    PendingReplies pending;
+    ask(pending, set_of("A"));
+    ask(pending, extension_of("A"));
+    ask(pending, release_of("A"));
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.answered(), 0u);
+    EXPECT_EQ(pending.received(), Reply::answer);
+}
+
+// D1.
+TEST(PendingReplies, AReplyToNothingIsUnexpected) {
+    PendingReplies pending;
+    EXPECT_EQ(pending.received(), Reply::unexpected);
+    ask(pending, set_of("A"));
+    EXPECT_EQ(pending.received(), Reply::answer);
+    EXPECT_EQ(pending.received(), Reply::unexpected);
+    EXPECT_TRUE(pending.none());
+}
+
+TEST(PendingReplies, ManyCommandsSentAtOnceAreAnsweredInOrder) {
+    PendingReplies pending;
+    ask(pending, extension_of("late"));
+    pending.await(300);
+    for (int i = 0; i < 300; ++i) pending.sent(extension_of(std::to_string(i)));
+    EXPECT_EQ(pending.received(), Reply::late);
+    for (std::size_t i = 1; i <= 300; ++i) {
+        EXPECT_EQ(pending.received(), Reply::answer);
+        EXPECT_EQ(pending.answered(), i);
+    }
+    EXPECT_EQ(pending.received(), Reply::unexpected);
+}
+
+// A release may be written behind AUTH, SELECT and PING.
+TEST(PendingReplies, TheHandshakeAnswersNothing) {
+    PendingReplies pending;
+    pending.sent_other(3);
+    ask(pending, release_of("A"));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.received(), Reply::answer);
+}
+
+TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
+    PendingReplies pending;
+    ask(pending, set_of("A"));
+    EXPECT_EQ(pending.received(), Reply::answer);
+    pending.await(0);
+    pending.sent_other(2);
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.received(), Reply::late);
+}
+
+// ---- The SET that is neither answered nor released (B5).
+
+TEST(PendingReplies, RememberTheSetThatIsPending) {
+    for (const auto verb : {Verb::set_if_absent, Verb::set_and_count}) {
+        PendingReplies pending;
+        EXPECT_FALSE(pending.has_set());
+        EXPECT_FALSE(pending.has_set_of("")) << "nobody's";
+        auto command = set_of("A");
+        command.verb = verb;
+        ask(pending, command);
+        EXPECT_TRUE(pending.has_set_of("A"));
+        EXPECT_FALSE(pending.has_set_of("B"));
+        EXPECT_EQ(pending.set_owner(), "A");
+        (void)pending.received();
+        EXPECT_FALSE(pending.has_set()) << "it is answered";
+    }
+}
+
+TEST(PendingReplies, RememberNoOtherCommandAsASet) {
+    for (const auto verb : {Verb::compare_and_expire, Verb::compare_and_delete, Verb::raise_count}) {
+        PendingReplies pending;
+        auto command = set_of("A");
+        command.verb = verb;
+        ask(pending, command);
+        EXPECT_FALSE(pending.has_set());
+    }
+}
+
+TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
+    PendingReplies pending;
+    ask(pending, set_of("A"));
+    ask(pending, release_of("B"));
+    EXPECT_TRUE(pending.has_set_of("A")) << "another's release does not count";
+    ask(pending, release_of("A"));
+    EXPECT_FALSE(pending.has_set());
+}
+
+TEST(PendingReplies, AnExtensionBehindASetLeavesItPending) {
+    PendingReplies pending;
+    ask(pending, set_of("A"));
+    ask(pending, extension_of("A"));
+    EXPECT_TRUE(pending.has_set_of("A"));
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.received(), Reply::answer);
+    EXPECT_FALSE(pending.has_set());
+}
+
+TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
+    PendingReplies pending;
+    {
+        const std::string owner(40, 'a');
+        ask(pending, set_of(owner));
+    }
+    EXPECT_EQ(pending.set_owner(), std::string(40, 'a'));
+}
+
+// ---- For how long what is pending can matter.
+
+TEST(PendingReplies, KnowTheLongestTtlThatIsPending) {
+    PendingReplies pending;
+    ask(pending, set_of("A", 10s));
+    ask(pending, extension_of("A", 30s));
+    ask(pending, release_of("A"));
+    EXPECT_EQ(pending.max_ttl(), 30s);
+    for (int i = 0; i < 3; ++i) (void)pending.received();
+    ask(pending, set_of("B", 5s));
+    EXPECT_EQ(pending.max_ttl(), 5s) << "what was answered does not count";
+}
+
+}  // namespace
+}  // namespace redlock::detail

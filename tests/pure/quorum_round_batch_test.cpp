@@ -1,0 +1,192 @@
+// One round for many requests, as a watchdog asks for them: extensions of several locks, pipelined.
+#include "played_round.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PlayedRound batch(std::size_t requests, std::size_t nodes = 3) {
+    return PlayedRound{{.nodes = nodes, .verb = Verb::compare_and_expire, .requests = requests}};
+}
+
+TEST(QuorumRoundBatch, CountsEachRequestByItself) {
+    auto round = batch(3);
+    round.node(0).voting("grg");
+    round.node(1).voting("gru");
+    round.node(2).voting("rgr");
+    round.play();
+    EXPECT_EQ(round.ended(), 3ms);
+    EXPECT_EQ(round.report(0, 1), "refused sent 2 ms");
+    EXPECT_EQ(round.report(1, 2), "loading sent 3 ms LOADING");
+    EXPECT_EQ(round.report(2, 1), "granted sent 2 ms");
+}
+
+TEST(QuorumRoundBatch, GoesOnUntilTheLastRequestIsDecided) {
+    auto round = batch(2);
+    round.node(1).voting("gr");
+    round.node(2).answers_after(20ms);
+    round.play();
+    EXPECT_EQ(round.ended(), 40ms) << "the first request was decided after 1 ms";
+    EXPECT_EQ(round.report(2, 1), "granted sent 40 ms");
+}
+
+TEST(QuorumRoundBatch, EndsWhenEveryRequestIsDecided) {
+    auto round = batch(2);
+    for (const auto node : {0U, 1U}) round.node(node).voting("gr");
+    round.node(2).silent();
+    round.play();
+    EXPECT_EQ(round.ended(), 2ms);
+    for (const auto request : {0U, 1U}) EXPECT_EQ(round.report(2, request), "not_awaited sent 2 ms");
+}
+
+TEST(QuorumRoundBatch, TakesHundredsOfRequests) {
+    constexpr std::size_t requests = 600;
+    auto round = batch(requests);
+    for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(0ms);
+    round.node(2).answers_after(PlayedRound::never);
+    round.node(1).votes = std::string(299, 'g') + "r" + std::string(300, 'g');
+    round.play();
+    EXPECT_EQ(round.report(1, 298), "granted sent 0 ms");
+    EXPECT_EQ(round.report(1, 299), "refused sent 0 ms");
+    EXPECT_EQ(round.report(0, 599), "granted sent 0 ms");
+    EXPECT_EQ(round.ended(), 50ms) << "one of them hangs on the silent node";
+}
+
+TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
+    auto round = batch(2);
+    round.request(0).to = NodeSet{0b011};
+    round.request(1).to = NodeSet{0b110};
+    round.play();
+    EXPECT_EQ(round.report(0, 1), "not_asked unsent 0 ms");
+    EXPECT_EQ(round.report(2, 0), "not_asked unsent 0 ms");
+    EXPECT_EQ(round.report(2, 1), "granted sent 1 ms") << "its first answer is to the second request";
+}
+
+// ---- Time-outs
+
+// One that has answered some of its commands is alive: the rest is for another round.
+TEST(QuorumRoundBatch, ANodeThatAnswersInPartIsNotToBlame) {
+    auto round = batch(3, 1);
+    round.node(0).answers_at_most = 2;
+    round.play();
+    EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
+    EXPECT_EQ(round.report(0, 1), "granted sent 2 ms");
+    EXPECT_EQ(round.report(0, 2), "timed_out sent 50 ms after it had answered others");
+    EXPECT_THAT(round.blamed(), IsEmpty());
+}
+
+TEST(QuorumRoundBatch, ANodeThatAnswersNothingIsToBlame) {
+    auto round = batch(2, 1);
+    round.node(0).silent();
+    round.play();
+    EXPECT_EQ(round.report(0, 1), "timed_out sent 50 ms");
+    EXPECT_THAT(round.blamed(), ElementsAre(0));
+}
+
+TEST(QuorumRoundBatch, TheDeadlineOfTheCallerBlamesNobody) {
+    PlayedRound round{{.nodes = 1, .verb = Verb::compare_and_expire, .deadline = 30ms, .requests = 2}};
+    round.node(0).answers_at_most = 1;
+    round.play();
+    EXPECT_EQ(round.report(0, 1), "deadline sent 30 ms");
+    EXPECT_THAT(round.blamed(), IsEmpty());
+}
+
+TEST(QuorumRoundBatch, WhatWasAnsweredBeforeTheConnectionBrokeCounts) {
+    auto round = batch(2, 1);
+    round.node(0).breaks_after(5ms).answers_at_most = 1;
+    round.play();
+    EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
+    EXPECT_EQ(round.report(0, 1), "connection_failed sent 5 ms reset");
+}
+
+// ---- Requests that a node is not sent, because they would overtake their own SET.
+
+TEST(QuorumRoundBatch, AnExcludedRequestIsNotSent) {
+    auto round = batch(3, 1);
+    round.node(0).excludes = {1};
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0")) << "the answers are to the others";
+    EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
+    EXPECT_EQ(round.report(0, 1), "not_asked unsent 0 ms excluded");
+    EXPECT_EQ(round.report(0, 2), "granted sent 2 ms");
+    EXPECT_EQ(round.ended(), 2ms);
+}
+
+TEST(QuorumRoundBatch, ANodeThatMayBeSentNothingIsNotAsked) {
+    auto round = batch(2, 1);
+    round.node(0).excludes = {0, 1};
+    round.play();
+    EXPECT_THAT(round.log(), IsEmpty());
+    EXPECT_EQ(round.ended(), 0ms);
+}
+
+TEST(QuorumRoundBatch, AnExclusionIsNoAnswer) {
+    for (const std::size_t excluded : {0U, 1U}) {
+        auto round = batch(2, 1);
+        round.node(0).silent().excludes = {excluded};
+        round.play();
+        EXPECT_EQ(round.report(0, 1 - excluded), "timed_out sent 50 ms");
+        EXPECT_THAT(round.blamed(), ElementsAre(0));
+    }
+}
+
+TEST(QuorumRoundBatch, AnExcludedRequestMayBecomeImpossible) {
+    auto round = batch(2);
+    for (const auto node : {0U, 1U}) round.node(node).excludes = {0};
+    round.node(2).silent();
+    round.play();
+    EXPECT_EQ(round.ended(), 1ms) << "the other request is decided, this one lost";
+}
+
+// ---- Half time
+
+TEST(QuorumRoundBatch, AsksANodeAfterAllThatOneRequestHangsOn) {
+    auto round = batch(2);
+    round.node(0).untrusted();
+    round.node(1).answers_after(1ms);
+    round.node(2).answers_at_most = 1;
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0"));
+    EXPECT_EQ(round.ended(), 27ms);
+    EXPECT_EQ(round.report(2, 1), "not_awaited sent 27 ms");
+}
+
+TEST(QuorumRoundBatch, AsksANodeAtOnceThatTheVoteHangsOn) {
+    auto round = batch(2);
+    round.node(0).untrusted();
+    round.node(1).untrusted();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 2", "0 ask 0", "0 leave alone 1", "2 leave alone 1"));
+}
+
+TEST(QuorumRoundBatch, LeavesANodeAloneThatOnlyALostRequestLacks) {
+    auto round = batch(2, 5);
+    round.node(0).untrusted();
+    for (const auto node : {1U, 2U, 3U, 4U}) round.node(node).voting("gr");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 ask 3", "0 ask 4", "0 leave alone 0",
+                                         "2 leave alone 0"));
+}
+
+TEST(QuorumRoundBatch, LeavesANodeAloneThatMayNotBeSentWhatHangsOnIt) {
+    auto round = batch(2);
+    round.node(0).untrusted().excludes = {1};
+    round.node(2).voting("gu");
+    round.play();
+    EXPECT_EQ(round.log().back(), "2 leave alone 0") << "the request that lacks its vote is lost";
+}
+
+TEST(QuorumRoundBatch, CapsTheTimeToConnectOnceAllAreDecided) {
+    auto round = batch(2);
+    round.node(2).connects_after(PlayedRound::never);
+    round.play();
+    EXPECT_EQ(round.ended(), 6ms) << "an eighth of the budget";
+}
+
+}  // namespace
+}  // namespace redlock::test

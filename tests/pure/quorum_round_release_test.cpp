@@ -1,0 +1,95 @@
+// One round of releases: it goes to every node, waits for the trusted ones, and is repeated once.
+#include "played_round.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr auto parallel = AcquireOrder::parallel;
+constexpr auto release = Verb::compare_and_delete;
+constexpr auto extension = Verb::compare_and_expire;
+
+TEST(QuorumRound, AReleaseAwaitsEveryTrustedNode) {
+    for (const char* const vote : {"g", "r"}) {
+        PlayedRound round{{.verb = release}};
+        for (std::size_t node = 0; node < 3; ++node) round.node(node).voting(vote);
+        round.node(2).answers_after(40ms);
+        round.play();
+        EXPECT_EQ(round.ended(), 40ms) << vote;
+    }
+}
+
+TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsBudgetToConnect) {
+    PlayedRound round{{.verb = release}};
+    round.node(2).connects_after(45ms);
+    round.play();
+    EXPECT_EQ(round.report(2), "granted sent 46 ms");
+}
+
+TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheOthersAnswered) {
+    PlayedRound round{{.nodes = 5, .verb = release}};
+    for (const auto node : {0U, 1U, 2U}) round.node(node).voting("r");
+    round.node(3).untrusted();
+    round.node(4).untrusted(true);
+    round.stop_at(0ms);
+    round.play();
+    for (std::size_t node = 0; node < 5; ++node) EXPECT_TRUE(round.raw_report(node).sent) << node;
+}
+
+// To delete twice does no harm.
+TEST(QuorumRound, AReleaseIsRepeatedOnceOnABrokenConnection) {
+    PlayedRound once{{.verb = release}}, twice{{.verb = release}}, in_protocol{{.verb = release}};
+    once.node(1).breaks_after(5ms).answers_after(10ms);
+    twice.node(1).breaks_after(5ms).silent().breaks_times = 2;
+    in_protocol.node(1).breaks_after(5ms).silent().disconnects = false;
+    for (auto* const round : {&once, &twice, &in_protocol}) round->play();
+    EXPECT_EQ(once.log().back(), "5 repeat 1");
+    EXPECT_EQ(once.report(1), "granted sent 15 ms");
+    EXPECT_EQ(twice.log().back(), "5 repeat 1");
+    EXPECT_EQ(twice.report(1), "connection_failed sent 10 ms reset");
+    EXPECT_EQ(in_protocol.log().back(), "0 ask 2");
+}
+
+TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
+    PlayedRound round{{.verb = release}};
+    round.node(1).breaks_after(50ms).silent();
+    round.play();
+    EXPECT_EQ(round.log().back(), "0 ask 2");
+    EXPECT_EQ(round.report(1), "connection_failed sent 50 ms reset");
+}
+
+TEST(QuorumRound, NothingElseIsRepeated) {
+    for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
+        PlayedRound round{{.verb = verb, .order = parallel}};
+        round.node(0).breaks_after(5ms).silent();
+        round.node(1).answers_after(10ms);
+        round.play();
+        EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
+        EXPECT_EQ(round.report(0), "connection_failed sent 5 ms reset");
+    }
+}
+
+TEST(QuorumRound, ARepeatedReleaseThatFindsNoConnectionReportsTheTimeItTook) {
+    const Request request{.command = {.verb = release}, .to = NodeSet{1}};
+    Tally tally{std::make_shared<const std::vector<std::string>>(1, "0")};
+    const Clock::time_point start{1h};
+    const RoundLimits limits{};
+    detail::QuorumRound round{{&request, 1}, limits, 50ms, parallel, 1, {&tally, 1}};
+    (void)round.next(start);
+    round.on_check_out(0, true);
+    round.on_sent(0);
+    ASSERT_TRUE(round.on_failed(0, Errc::connection_failed, "reset", true, start + 5ms));
+    round.on_left_alone(0);
+    round.end(0, Errc::connection_failed, "reset", start + 5ms);
+    EXPECT_EQ(tally[0].took, 5ms);
+    EXPECT_TRUE(tally[0].sent);
+}
+
+}  // namespace
+}  // namespace redlock::test

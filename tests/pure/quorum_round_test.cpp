@@ -1,0 +1,315 @@
+// One round for one request: which node is asked when, what its answer means, and when the round is over.
+#include "played_round.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr auto parallel = AcquireOrder::parallel;
+constexpr auto release = Verb::compare_and_delete;
+constexpr auto extension = Verb::compare_and_expire;
+
+// ---- Order
+
+TEST(QuorumRound, AsksOneNodeAfterTheOtherAndGoesOnAfterAQuorum) {
+    PlayedRound round{{}};
+    for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(10ms);
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "10 ask 1", "20 ask 2"));
+    EXPECT_EQ(round.ended(), 30ms);
+    for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(round.report(node), "granted sent 10 ms");
+}
+
+TEST(QuorumRound, AsksAllNodesAtOnce) {
+    for (const auto verb :
+         {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count, release}) {
+        const bool acquire = acquires(verb);
+        PlayedRound round{{.verb = verb, .order = acquire ? parallel : AcquireOrder::sequential}};
+        round.play();
+        EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
+        EXPECT_EQ(round.ended(), 1ms);
+    }
+}
+
+TEST(QuorumRound, StopsAskingWhenAQuorumIsImpossible) {
+    PlayedRound round{{.nodes = 5}};
+    for (std::size_t node = 0; node < 5; ++node) round.node(node).voting(node == 1 ? "u" : "r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "1 ask 1", "2 ask 2"));
+    EXPECT_EQ(round.report(1), "loading sent 1 ms LOADING");
+    EXPECT_EQ(round.report(4), "not_asked unsent 0 ms");
+}
+
+TEST(QuorumRound, AsksOnlyTheNodesOfTheRequest) {
+    PlayedRound round{{.nodes = 5, .verb = release}};
+    round.request(0).to = NodeSet{0b10010};
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 4"));
+    EXPECT_EQ(round.report(0), "not_asked unsent 0 ms");
+}
+
+TEST(QuorumRound, AsksNoFurtherNodeOnceStopped) {
+    PlayedRound round{{}};
+    round.node(0).answers_after(10ms);
+    round.stop_at(5ms);
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
+    EXPECT_EQ(round.report(0), "granted sent 10 ms") << "what was sent is still awaited";
+    EXPECT_EQ(round.report(1), "not_asked unsent 0 ms");
+}
+
+// ---- Budgets
+
+TEST(QuorumRound, ASilentNodeCostsItsBudget) {
+    PlayedRound round{{}};
+    round.node(1).silent();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "1 ask 1", "51 give up 1", "51 ask 2"));
+    EXPECT_EQ(round.report(1), "timed_out sent 50 ms");
+    EXPECT_THAT(round.blamed(), ElementsAre(1));
+}
+
+// One that hangs must not keep the rest from being asked.
+TEST(QuorumRound, SharesTheTimeOfTheCallerFairly) {
+    PlayedRound round{{.nodes = 5, .deadline = 100ms}};
+    round.node(0).silent();
+    round.node(3).silent();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "20 give up 0", "20 ask 1", "21 ask 2", "22 ask 3",
+                                         "61 give up 3", "61 ask 4"));
+    EXPECT_EQ(round.report(0), "timed_out sent 20 ms");
+}
+
+TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
+    for (const auto verb : {Verb::set_if_absent, extension, release}) {
+        PlayedRound round{{.nodes = 1, .verb = verb, .deadline = 30ms}};
+        round.node(0).silent();
+        round.play();
+        EXPECT_EQ(round.report(0), "deadline sent 30 ms");
+        EXPECT_THAT(round.blamed(), IsEmpty());
+    }
+}
+
+TEST(QuorumRound, AsksNobodyAfterTheDeadlineButToRelease) {
+    PlayedRound acquire{{.deadline = 0ms}}, extend{{.verb = extension, .deadline = 0ms}};
+    PlayedRound free{{.verb = release, .deadline = 0ms}};
+    for (auto* const round : {&acquire, &extend, &free}) round->play();
+    EXPECT_THAT(acquire.log(), IsEmpty());
+    EXPECT_THAT(extend.log(), IsEmpty());
+    EXPECT_EQ(free.report(2), "deadline sent 0 ms") << "it is sent, but not waited for";
+}
+
+TEST(QuorumRound, SaysThatANodeWasConnecting) {
+    PlayedRound round{{.nodes = 1}};
+    round.node(0).connects_after(PlayedRound::never);
+    round.play();
+    EXPECT_EQ(round.report(0), "timed_out unsent 50 ms while connecting");
+    EXPECT_THAT(round.blamed(), ElementsAre(0));
+}
+
+// However late this process gets to read it.
+TEST(QuorumRound, AnAnswerThatCameInTimeCountsThoughItIsReadLate) {
+    for (const auto order : {AcquireOrder::sequential, parallel}) {
+        PlayedRound round{{.nodes = 1, .order = order}};
+        round.node(0).answers_after(20ms);
+        round.stall_until(300ms);
+        round.play();
+        EXPECT_EQ(round.report(0), "granted sent 300 ms");
+    }
+}
+
+TEST(QuorumRound, AStalledProcessLooksOnceMoreBeforeItGivesUp) {
+    PlayedRound round{{.nodes = 1}};
+    round.node(0).answers_after(300ms);
+    round.stall_until(300ms);
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
+    EXPECT_EQ(round.report(0), "granted sent 300 ms");
+}
+
+// ---- Nodes that are not trusted
+
+TEST(QuorumRound, AsksNodesThatAreNotTrustedLastAllAtOnce) {
+    PlayedRound round{{.nodes = 5}};
+    round.node(0).untrusted(true).silent();
+    round.node(2).untrusted(true).silent();
+    for (const auto node : {1U, 3U}) round.node(node).answers_after(10ms);
+    round.node(4).voting("u");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "10 ask 3", "20 ask 4", "21 ask 0", "21 ask 2",
+                                         "71 give up 0", "71 give up 2"));
+}
+
+TEST(QuorumRound, DoesNotAwaitAnUntrustedNodeOnceDecided) {
+    for (const auto verb : {Verb::set_if_absent, extension, release}) {
+        PlayedRound round{{.verb = verb, .order = parallel}};
+        round.node(0).untrusted(true).silent();
+        round.play();
+        EXPECT_EQ(round.ended(), 1ms);
+        EXPECT_EQ(round.report(0), "not_awaited sent 1 ms");
+        EXPECT_THAT(round.blamed(), IsEmpty());
+    }
+}
+
+TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
+    for (const auto verb : {Verb::set_if_absent, extension, release}) {
+        PlayedRound round{{.verb = verb, .order = parallel}};
+        round.node(0).untrusted(true).answers_after(40ms);
+        round.node(1).voting("u");
+        round.play();
+        EXPECT_EQ(round.ended(), 40ms);
+        EXPECT_EQ(round.report(0), "granted sent 40 ms");
+    }
+}
+
+// Clients that collide would each hold a part for a whole budget, and none of them ever all.
+TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
+    for (const auto order : {AcquireOrder::sequential, parallel}) {
+        PlayedRound round{{.order = order}};
+        round.node(0).untrusted().silent();
+        round.node(1).voting("r");
+        round.play();
+        EXPECT_LE(round.ended(), 2ms) << "it is not waited for";
+        EXPECT_FALSE(round.raw_report(0).sent);
+    }
+}
+
+TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
+    PlayedRound round{{}};
+    round.node(0).untrusted(true).answers_after(30ms);
+    round.node(1).voting("r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "1 ask 2", "2 ask 0"));
+    EXPECT_EQ(round.report(0), "granted sent 30 ms");
+}
+
+TEST(QuorumRound, ARefusedExtensionStillAsksTheUntrustedNodeThatDecides) {
+    PlayedRound round{{.verb = extension}};
+    round.node(0).untrusted();
+    round.node(1).voting("r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "1 ask 0"));
+    EXPECT_EQ(round.report(0), "granted sent 1 ms");
+}
+
+// ---- Half time
+
+struct HalfTime : testing::TestWithParam<Verb> {};
+
+INSTANTIATE_TEST_SUITE_P(QuorumRound, HalfTime,
+                         testing::Values(Verb::set_if_absent, Verb::set_and_count, extension));
+
+TEST_P(HalfTime, AsksANodeAfterAllThatTheVoteHangsOn) {
+    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    round.node(0).untrusted().answers_after(10ms);
+    round.node(2).silent();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0"));
+    EXPECT_EQ(round.report(0), "granted sent 10 ms");
+    EXPECT_EQ(round.report(2), "not_awaited sent 35 ms");
+}
+
+TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
+    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    round.node(0).untrusted();
+    round.node(2).breaks_after(5ms).silent();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "5 ask 0"));
+}
+
+TEST_P(HalfTime, EndsWithTheSameBudget) {
+    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    round.node(0).untrusted().silent();
+    round.node(2).silent();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "25 ask 0", "50 give up 0",
+                                         "50 give up 2"));
+    EXPECT_EQ(round.report(0), "timed_out sent 25 ms");
+}
+
+TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
+    PlayedRound round{{.nodes = 5, .verb = GetParam(), .order = parallel}};
+    round.node(0).untrusted();
+    round.node(2).answers_after(30ms);
+    round.node(3).silent();
+    round.node(4).answers_after(30ms);
+    round.node(1).untrusted(true).answers_after(20ms);
+    round.play();
+    EXPECT_EQ(round.ended(), 30ms);
+    EXPECT_EQ(round.log()[3], "0 leave alone 0") << "four others are asked";
+    EXPECT_EQ(round.log().back(), "25 ask 0") << "by then only one has answered";
+}
+
+TEST_P(HalfTime, IsNoMatterOnceDecided) {
+    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    round.node(0).untrusted();
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "1 leave alone 0"));
+    EXPECT_EQ(round.report(0), "backing_off unsent 0 ms") << "it took no time";
+}
+
+// ---- What is awaited
+
+// A lock on exactly a quorum survives no further node.
+TEST(QuorumRound, CapsTheTimeToConnectOnceDecided) {
+    for (const auto verb : {Verb::set_if_absent, extension}) {
+        PlayedRound round{{.verb = verb, .order = parallel, .node_timeout = 80ms}};
+        round.node(2).connects_after(PlayedRound::never);
+        round.play();
+        EXPECT_EQ(round.ended(), 10ms) << "an eighth of the budget";
+        EXPECT_EQ(round.report(2), "timed_out unsent 10 ms while connecting");
+    }
+}
+
+TEST(QuorumRound, SendsToATrustedNodeThatConnectsSoonAfterTheDecision) {
+    PlayedRound round{{.verb = extension, .node_timeout = 80ms}};
+    round.node(2).connects_after(9ms);
+    round.play();
+    EXPECT_EQ(round.ended(), 9ms);
+    EXPECT_EQ(round.report(2), "not_awaited sent 9 ms");
+}
+
+TEST(QuorumRound, DoesNotWaitForAnUntrustedNodeToConnectOnceDecided) {
+    PlayedRound round{{.verb = extension, .node_timeout = 80ms}};
+    round.node(2).untrusted(true).connects_after(5ms);
+    round.play();
+    EXPECT_EQ(round.ended(), 1ms);
+    EXPECT_EQ(round.report(2), "not_awaited unsent 1 ms");
+}
+
+TEST(QuorumRound, AnUndecidedRoundGivesTheWholeBudgetToConnect) {
+    PlayedRound round{{.order = parallel}};
+    round.node(1).voting("u");
+    round.node(2).connects_after(45ms);
+    round.play();
+    EXPECT_EQ(round.report(2), "granted sent 46 ms");
+}
+
+TEST(QuorumRound, EndsWhenTheVotesAreDecided) {
+    for (const char* const vote : {"g", "r"}) {
+        PlayedRound round{{.order = parallel}};
+        round.node(0).voting(vote).answers_after(2ms);
+        round.node(1).voting(vote).answers_after(3ms);
+        round.node(2).silent();
+        round.play();
+        EXPECT_EQ(round.ended(), 3ms) << vote;
+        EXPECT_EQ(round.report(2), "not_awaited sent 3 ms");
+    }
+}
+
+// ---- Counts
+
+TEST(QuorumRound, AGrantComesWithItsCount) {
+    PlayedRound round{{.nodes = 1, .verb = Verb::set_and_count}};
+    round.node(0).voting("c");
+    round.play();
+    EXPECT_EQ(round.report(0), "granted sent 1 ms count 7");
+}
+
+}  // namespace
+}  // namespace redlock::test
