@@ -199,6 +199,11 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, NodeFailure why) 
 
 // ---- Health
 
+void Node::connected() {
+    const std::lock_guard guard{mutex_};
+    health_.connected();
+}
+
 void Node::succeeded() {
     const std::lock_guard guard{mutex_};
     health_.succeeded();

@@ -69,7 +69,8 @@ public:
     /// Takes it back, in whatever state.
     void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
 
-    /// The node answered in time; the node did not.
+    /// A handshake was answered; the node answered in time; the node did not.
+    void connected();
     void succeeded();
     void failed(detail::NodeFailure failure, Clock::time_point now);
 

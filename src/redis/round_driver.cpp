@@ -106,7 +106,9 @@ void RoundDriver::wait(Clock::time_point until) {
 
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
-    if (round_.is_sent(node) || !connection.ready()) connection.advance();
+    const bool was_ready = connection.ready();
+    if (round_.is_sent(node) || !was_ready) connection.advance();
+    if (!was_ready && connection.ready()) nodes_[node]->connected();
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.next_answered(node));
     // A release may go behind the handshake: a node that does not answer will find it when it wakes up.
     const bool may_send = connection.ready() || (round_.is_release() && connection.handshaking());
