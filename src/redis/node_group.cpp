@@ -2,6 +2,8 @@
 
 #include "redis/round_driver.hpp"
 
+#include <algorithm>
+
 namespace redlock {
 
 NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
@@ -14,6 +16,14 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
 
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
+    // Pipelined are extensions alone. A connection remembers one pending SET (rule B5), behind which its
+    // release has to go, and a release reaches a node also where an extension would not be sent.
+    const auto is_extension = [](const Request& it) { return it.command.verb == Verb::compare_and_expire; };
+    if (requests.size() > 1 && !std::ranges::all_of(requests, is_extension)) {
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
+        return;
+    }
     using detail::AcquireOrder;
     const auto order =
         options_.round == Round::sequential ? AcquireOrder::sequential : AcquireOrder::parallel;
