@@ -1,0 +1,206 @@
+// Servers in memory behind sockets in memory, in virtual time, for the real nodes, connections and rounds.
+//
+//     MemoryNetwork network{3};
+//     NodeGroup nodes{network.configs(), {}, network};
+//     network.server(0).paused = true;          // takes commands, but answers later
+//     ...
+//     network.server(0).log();                  // "1 PING", "1 SET", "1 EVAL": the connection and the command
+#pragma once
+
+#include "seeded_entropy.hpp"
+#include "support/command_reader.hpp"
+#include "support/redis_model.hpp"
+
+#include "os/network.hpp"
+#include "redis/connection.hpp"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+using namespace std::chrono_literals;
+
+class MemoryClock final : public Clock {
+public:
+    time_point now() noexcept override { return now_; }
+    void sleep_until(time_point until, std::stop_token) override { pass_to(until); }
+    void pass_to(time_point instant) { now_ = std::max(now_, instant); }
+
+private:
+    time_point now_{1h};
+};
+
+/// A server, and what it does to those that connect.
+class MemoryServer {
+public:
+    bool refuses = false;       ///< connections
+    bool unreachable = false;   ///< connections stay as they are: connecting
+    bool paused = false;        ///< what comes in is carried out after resume()
+    std::string hangs_up_on{};  ///< on each connection that brings this command, unanswered
+    std::string instead{};      ///< the bytes that answer the next command in place of its reply
+    Clock::duration latency = 1ms;
+    std::shared_ptr<support::RedisModel> redis{};
+
+    /// Both ends of a connection.
+    struct Wire {
+        std::size_t number = 0;
+        bool closed = false;  // by the server
+        support::CommandReader reader{4096};
+        std::deque<support::CommandReader::Words> commands{};
+        std::string replies{};
+        Clock::time_point readable = Clock::never();
+    };
+
+    std::shared_ptr<Wire> accept() {
+        wires_.push_back(std::make_shared<Wire>());
+        wires_.back()->number = wires_.size();
+        return wires_.back();
+    }
+
+    void receive(Wire& wire, std::string_view bytes, Clock::time_point now) {
+        wire.reader.take(bytes, [&](auto words) { wire.commands.push_back(std::move(words)); });
+        if (!paused) execute(wire, now);
+    }
+
+    void resume(Clock::time_point now) {
+        paused = false;
+        for (const auto& wire : wires_) execute(*wire, now);
+    }
+
+    void close_connections(Clock::time_point now) {
+        for (const auto& wire : wires_) close(*wire, now);
+    }
+
+    /// Each command carried out, behind the number of its connection.
+    const std::vector<std::string>& log() const { return log_; }
+    void forget_log() { log_.clear(); }
+    std::size_t connections() const { return wires_.size(); }
+    std::size_t open_connections() const {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(wires_, [](const auto& it) { return !it->closed && it.use_count() > 1; }));
+    }
+
+private:
+    void execute(Wire& wire, Clock::time_point now) {
+        for (; !wire.commands.empty() && !wire.closed; wire.commands.pop_front()) {
+            const auto& words = wire.commands.front();
+            log_.push_back(std::to_string(wire.number) + " " + words.front());
+            if (words.front() == hangs_up_on) return close(wire, now);
+            const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
+            const auto reply = support::to_resp(redis->execute(words, wall));
+            wire.replies += instead.empty() ? reply : std::exchange(instead, {});
+            wire.readable = std::min(wire.readable, now + latency);
+        }
+    }
+
+    void close(Wire& wire, Clock::time_point now) {
+        wire.closed = true;
+        wire.readable = std::min(wire.readable, now + latency);
+    }
+
+    std::vector<std::shared_ptr<Wire>> wires_;
+    std::vector<std::string> log_;
+};
+
+class MemorySocket final : public Socket {
+public:
+    MemorySocket(MemoryServer& server, MemoryClock& clock, Clock::duration longest_wait)
+        : server_(server), clock_(clock), longest_wait_(longest_wait) {}
+
+    int fd() const noexcept override { return -1; }
+    std::optional<int> connect_result() noexcept override {
+        if (server_.unreachable) return std::nullopt;
+        if (server_.refuses) return ECONNREFUSED;
+        if (!wire_) wire_ = server_.accept();
+        return 0;
+    }
+    std::ptrdiff_t send(std::string_view bytes) override {
+        if (wire_->closed) return -EPIPE;
+        server_.receive(*wire_, bytes, clock_.now());
+        return static_cast<std::ptrdiff_t>(bytes.size());
+    }
+    std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
+        if (wait == Wait::yes && !has_input())
+            clock_.pass_to(std::min(wire_->readable, clock_.now() + longest_wait_));
+        if (!has_input()) return -EAGAIN;
+        const auto count = std::min(bytes.size(), wire_->replies.size());
+        wire_->replies.copy(bytes.data(), count);
+        wire_->replies.erase(0, count);
+        if (wire_->replies.empty() && !wire_->closed) wire_->readable = Clock::never();
+        return static_cast<std::ptrdiff_t>(count);
+    }
+    bool has_input() const noexcept override { return wire_ && clock_.now() >= wire_->readable; }
+    void drop_unsent() noexcept override {}
+
+    /// When what is waited for comes.
+    Clock::time_point ready_at(bool writes) const {
+        if (!wire_) return server_.unreachable ? Clock::never() : clock_.now();
+        return writes ? clock_.now() : wire_->readable;
+    }
+
+private:
+    MemoryServer& server_;
+    MemoryClock& clock_;
+    const Clock::duration longest_wait_;
+    std::shared_ptr<MemoryServer::Wire> wire_{};
+};
+
+class MemoryNetwork final : public Network {
+public:
+    explicit MemoryNetwork(std::size_t servers) : servers_(servers) {
+        for (std::size_t i = 0; i < servers; ++i)
+            servers_[i].redis = std::make_shared<support::RedisModel>("run-" + std::to_string(i));
+    }
+
+    MemoryServer& server(std::size_t index) { return servers_[index]; }
+    void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
+    /// The server carries out what it has, and its replies arrive.
+    void resume(std::size_t index) {
+        servers_[index].resume(clock_.now());
+        pass(servers_[index].latency);
+    }
+
+    std::vector<NodeConfig> configs(std::chrono::milliseconds quarantine = 0ms) const {
+        std::vector<NodeConfig> configs;
+        for (std::size_t i = 0; i < servers_.size(); ++i)
+            configs.push_back({.endpoint = {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(1 + i)},
+                               .node_timeout = 50ms,
+                               .quarantine = quarantine});
+        return configs;
+    }
+
+    MemoryClock& clock() noexcept override { return clock_; }
+    Entropy& entropy() noexcept override { return entropy_; }
+
+    std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
+                                    int&) override {
+        const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
+        return std::make_unique<MemorySocket>(servers_.at(port - 1U), clock_, longest_wait);
+    }
+
+    void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until) override {
+        for (const auto& entry : entries) until = std::min(until, ready_at(entry));
+        clock_.pass_to(until);
+        for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();
+    }
+
+private:
+    static Clock::time_point ready_at(const PollEntry& entry) {
+        const auto* const socket = static_cast<const MemorySocket*>(entry.socket);
+        return socket ? socket->ready_at(entry.writes) : Clock::never();
+    }
+
+    std::vector<MemoryServer> servers_;
+    MemoryClock clock_{};
+    ConstantEntropy entropy_{0xFF};
+};
+
+}  // namespace redlock::test

@@ -1,0 +1,191 @@
+// The connections of a node between the rounds: behind what a command goes, what is kept, what is replaced.
+#include "round_driver_world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct NodeTest : testing::Test, RoundDriverWorld {
+    explicit NodeTest(NodesOptions options = {}) : RoundDriverWorld(1, options) {}
+    MemoryServer& server() { return network.server(0); }
+    /// A SET that is sent, over a connection that is ready, but not answered in time.
+    void acquire_late(std::string_view owner, std::chrono::milliseconds ttl = 10s) {
+        if (server().connections() == 0) (void)extend("nobody");
+        server().forget_log();
+        server().paused = true;
+        const auto tally = ask({request(Verb::set_if_absent, owner, ttl)}).front();
+        EXPECT_EQ(tally[0].cause, Errc::timed_out);
+        EXPECT_TRUE(tally[0].sent);
+    }
+};
+
+// ---- Order
+
+// B5: over another connection it would overtake it.
+TEST_F(NodeTest, AReleaseGoesBehindItsPendingSetOnTheSameConnection) {
+    acquire_late("A");
+    EXPECT_TRUE(release("A")[0].sent);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
+    EXPECT_EQ(holder(0), "");
+}
+
+TEST_F(NodeTest, AReleaseFindsTheSetOfItsOwnOwner) {
+    acquire_late("A");
+    server().paused = false;  // for new connections
+    (void)extend("nobody");
+    acquire_late("B");
+    EXPECT_TRUE(release("B")[0].sent);
+    EXPECT_TRUE(release("A")[0].sent);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL", "2 SET", "2 EVAL"));
+    EXPECT_EQ(holder(0), "");
+}
+
+TEST_F(NodeTest, AnExtensionGoesBehindItsPendingSet) {
+    acquire_late("A");
+    (void)extend("A");
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
+    EXPECT_EQ(holder(0), "A");
+}
+
+// Nothing may come between a SET and its release but what belongs to it.
+TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
+    acquire_late("A");
+    (void)release("B");
+    (void)extend("B");
+    network.resume(0);
+    EXPECT_THAT(server().log(), Not(Contains("1 EVAL")));
+    EXPECT_THAT(server().log(), Contains("2 EVAL"));
+}
+
+TEST_F(NodeTest, AReleaseGoesBehindTheHandshakeOfASilentServer) {
+    server().paused = true;
+    EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
+    EXPECT_EQ(server().connections(), 1u);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 EVAL"));
+}
+
+TEST_F(NodeTest, AnAcquireDoesNotGoBehindTheHandshake) {
+    server().paused = true;
+    const auto tally = acquire("A");
+    EXPECT_FALSE(tally[0].sent);
+    EXPECT_EQ(tally[0].detail, "while connecting");
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING"));
+}
+
+// ---- Draining
+
+// D1.
+TEST_F(NodeTest, ALateGrantAnswersNobodyElse) {
+    EXPECT_EQ(acquire("0")[0].vote, Vote::granted);
+    acquire_late("A");  // refused, but late
+    network.resume(0);
+    EXPECT_EQ(release("0")[0].vote, Vote::granted);
+    EXPECT_EQ(acquire("B")[0].vote, Vote::granted);
+    EXPECT_EQ(acquire("C")[0].vote, Vote::refused);
+    EXPECT_EQ(server().connections(), 1u) << "the drained connection is used on";
+}
+
+TEST_F(NodeTest, AConnectionIsNotDrainedForEver) {
+    acquire_late("A");
+    network.pass(1min);
+    log.lines.clear();
+    (void)release("B");
+    EXPECT_THAT(log.lines, Contains(HasSubstr("disconnected: " + make_error_code(Errc::timed_out).message() +
+                                              ", replies were pending for too long")));
+}
+
+TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
+    acquire_late("A", 10min);
+    network.pass(10min - 1s);
+    (void)release("B");
+    EXPECT_THAT(log.lines, Not(Contains(HasSubstr("pending for too long"))));
+    network.pass(2s);
+    (void)release("C");
+    EXPECT_THAT(log.lines, Contains(HasSubstr("pending for too long")));
+}
+
+// ---- Idle connections
+
+TEST_F(NodeTest, OneConnectionServesOneRoundAfterTheOther) {
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+        EXPECT_EQ(release("A")[0].vote, Vote::granted);
+        network.pass(1min);
+    }
+    EXPECT_EQ(server().connections(), 1u);
+}
+
+TEST_F(NodeTest, AnIdleConnectionThatWasClosedIsReplaced) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    server().close_connections(network.clock().now());
+    network.pass(1s);
+    log.lines.clear();
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_THAT(log.lines,
+                ElementsAre("n0 disconnected: " + make_error_code(Errc::connection_failed).message() +
+                                ", closed by the server while idle",
+                            "n0 connecting", "round of A: 1 granted"));
+}
+
+struct WithOneIdle : NodeTest {
+    WithOneIdle() : NodeTest({.max_idle = 1}) {}
+};
+
+TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
+    acquire_late("A");
+    server().paused = false;
+    EXPECT_EQ(release("B")[0].vote, Vote::refused) << "over a second connection";
+    ASSERT_EQ(server().open_connections(), 2u);
+    network.resume(0);
+    log.lines.clear();
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(server().open_connections(), 1u);
+    EXPECT_THAT(log.lines, ElementsAre("n0 disconnected", "round of A: 1 granted")) << "for no cause";
+}
+
+// ---- Scripts
+
+// D6.
+TEST_F(NodeTest, AScriptThatTheServerHasForgottenIsSentWhole) {
+    (void)acquire("A");
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    server().redis->restart("run-0", server().redis->keys());
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVAL"));
+}
+
+TEST_F(NodeTest, ABatchSendsAScriptWholeOnce) {
+    (void)acquire("A");
+    server().forget_log();
+    const std::vector batch(3, request(Verb::compare_and_expire, "A"));
+    for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].vote, Vote::granted);
+    for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(),
+                ElementsAre("1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA"));
+}
+
+TEST_F(NodeTest, ABatchThatMeetsAForgottenScriptSucceedsTheNextTime) {
+    (void)acquire("A");
+    const std::vector batch(3, request(Verb::compare_and_expire, "A"));
+    (void)ask(batch);
+    server().redis->restart("run-0", server().redis->keys());
+    for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].cause, Errc::server_error);
+    for (const auto& tally : ask(batch)) EXPECT_EQ(tally[0].vote, Vote::granted);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,226 @@
+// Rounds over real nodes and connections: batches, duplicate servers, broken connections, nodes left alone.
+#include "round_driver_world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+constexpr auto extension = Verb::compare_and_expire;
+
+// ---- Waiting
+
+TEST(RoundDriver, ASilentNodeCostsItsBudgetAndNoMore) {
+    for (const auto order : {Round::sequential, Round::all_at_once}) {
+        RoundDriverWorld world{3, {.round = order}};
+        (void)world.extend("A");
+        world.network.server(1).paused = true;
+        const auto start = world.network.clock().now();
+        const auto tally = world.acquire("A");
+        const auto took = world.network.clock().now() - start;
+        EXPECT_EQ(tally.granted(), 2u);
+        if (order == Round::all_at_once) EXPECT_EQ(took, 1ms) << "the others decide";
+        if (order == Round::sequential) EXPECT_EQ(took, 1ms + 50ms + 1ms);
+    }
+}
+
+TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheBudget) {
+    for (const auto span : {1ms, 10ms, 26ms, 49ms}) {
+        RoundDriverWorld world{1};
+        (void)world.extend("A");
+        world.network.server(0).latency = span;
+        const auto tally = world.acquire("A");
+        EXPECT_EQ(tally[0].vote, Vote::granted);
+        EXPECT_EQ(tally[0].took, span);
+    }
+}
+
+// ---- Batches
+
+TEST(RoundDriver, ABatchSendsNoExtensionThatWouldOvertakeItsSet) {
+    RoundDriverWorld world{1};
+    auto& server = world.network.server(0);
+    server.redis->execute({"SET", "r", "B"}, {});
+    EXPECT_EQ(world.extend("B")[0].vote, Vote::granted);
+    server.paused = true;
+    (void)world.acquire("A");
+    server.paused = false;  // for new connections: the SET is still pending
+    const auto tallies = world.ask({world.request(extension, "A"), world.request(extension, "B")});
+    EXPECT_EQ(tallies[0][0].cause, Errc::not_asked);
+    EXPECT_EQ(tallies[0][0].detail, "its SET is still pending");
+    EXPECT_FALSE(tallies[0][0].sent);
+    EXPECT_EQ(tallies[1][0].vote, Vote::granted);
+}
+
+TEST(RoundDriver, ABatchOfNothingButSuchExtensionsAsksNobody) {
+    RoundDriverWorld world{1};
+    (void)world.acquire("0");
+    world.network.server(0).paused = true;
+    (void)world.acquire("A");
+    const std::vector both(2, world.request(extension, "A"));
+    for (const auto& tally : world.ask(both)) EXPECT_EQ(tally[0].cause, Errc::not_asked);
+    EXPECT_EQ(world.network.server(0).connections(), 1u);
+}
+
+TEST(RoundDriver, ABatchTellsItsObserverOfEachRequest) {
+    RoundDriverWorld world{3};
+    (void)world.acquire("A");
+    world.network.server(1).refuses = true;
+    world.network.server(1).close_connections(world.network.clock().now());
+    world.network.pass(1s);
+    world.log.lines.clear();
+    (void)world.ask({world.request(extension, "A"), world.request(extension, "B")});
+    const auto why = make_error_code(Errc::connection_failed).message();
+    EXPECT_THAT(world.log.lines, ElementsAre("n1 disconnected: " + why + ", closed by the server while idle",
+                                             "n1 connecting", "n1 backing off: " + why + ", 10 ms",
+                                             "n1 disconnected: " + why + ", Connection refused",
+                                             "round of A: 2 granted", "round of B: 0 granted"));
+}
+
+// B5. A connection remembers one pending SET.
+TEST(RoundDriver, OfManySetsEachIsReleasedBehindItself) {
+    RoundDriverWorld world{1};
+    (void)world.extend("nobody");
+    world.network.server(0).paused = true;
+    const auto set = Verb::set_if_absent, release = Verb::compare_and_delete;
+    (void)world.ask({world.request(set, "A"), world.request(set, "B")});
+    for (const auto& tally : world.ask({world.request(release, "A"), world.request(release, "B")}))
+        EXPECT_TRUE(tally[0].sent);
+    world.network.resume(0);
+    EXPECT_EQ(world.holder(0), "");
+}
+
+TEST(RoundDriver, RequestsOfDifferentKindsAreAnsweredEachAsItsKind) {
+    RoundDriverWorld world{1};
+    const auto tallies = world.ask(
+        {world.request(Verb::compare_and_expire, "A"), world.request(Verb::set_if_absent, "A"),
+         world.request(Verb::compare_and_expire, "A"), world.request(Verb::compare_and_delete, "A")});
+    std::string votes;
+    for (const auto& tally : tallies) votes += tally.granted() > 0 ? 'g' : tally.refused() > 0 ? 'r' : '?';
+    EXPECT_EQ(votes, "rggg");
+}
+
+// ---- D8
+
+TEST(RoundDriver, AServerBehindTwoNodesHasOneVote) {
+    for (const std::size_t requests : {1U, 2U}) {
+        RoundDriverWorld world{3, {.quarantine = 1h}};
+        world.network.server(2).redis = world.network.server(0).redis;
+        const std::vector batch(requests, world.request(extension, "A"));
+        for (const auto& tally : world.ask(batch)) {
+            EXPECT_EQ(tally[2].cause, Errc::same_server);
+            EXPECT_EQ(tally[2].detail, "as 127.0.0.1:1");
+            EXPECT_FALSE(tally[2].sent);
+            EXPECT_NE(tally[0].cause, Errc::same_server) << "the first keeps its vote";
+        }
+        EXPECT_TRUE(world.release("A")[2].sent) << "what releases goes to it all the same";
+    }
+}
+
+// ---- Broken connections
+
+TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {
+    RoundDriverWorld world{1};
+    (void)world.acquire("A");
+    auto& server = world.network.server(0);
+    server.close_connections(world.network.clock().now());  // seen only when it is written to
+    EXPECT_EQ(world.release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(server.connections(), 2u);
+    EXPECT_EQ(world.holder(0), "");
+}
+
+TEST(RoundDriver, AReleaseIsRepeatedOnceOnly) {
+    RoundDriverWorld world{1};
+    world.network.server(0).hangs_up_on = "EVAL";
+    const auto tally = world.release("A");
+    EXPECT_EQ(tally[0].cause, Errc::connection_failed);
+    EXPECT_TRUE(tally[0].sent);
+    EXPECT_EQ(world.network.server(0).connections(), 2u);
+}
+
+TEST(RoundDriver, AnExtensionIsNotRepeated) {
+    RoundDriverWorld world{1};
+    world.network.server(0).hangs_up_on = "EVAL";
+    EXPECT_EQ(world.extend("A")[0].cause, Errc::connection_failed);
+    EXPECT_EQ(world.network.server(0).connections(), 1u);
+}
+
+// A7, D1.
+TEST(RoundDriver, WhatIsNoAnswerIsNotBelievedAndEndsTheConnection) {
+    for (const std::string reply : {"+QUEUED\r\n", ":1\r\n", "+OK\r\n+OK\r\n", "OK\r\n", "*1\r\n+OK\r\n"}) {
+        RoundDriverWorld world{1};
+        (void)world.extend("A");
+        auto& server = world.network.server(0);
+        server.instead = reply;
+        EXPECT_EQ(world.acquire("A")[0].cause, Errc::unexpected_reply) << reply;
+        EXPECT_EQ(server.open_connections(), 0u);
+        EXPECT_EQ(world.acquire("B")[0].vote, Vote::refused) << "the SET was carried out";
+        EXPECT_EQ(server.connections(), 2u);
+    }
+}
+
+TEST(RoundDriver, AReleaseThatWasNotAnsweredIsRepeated) {
+    RoundDriverWorld world{1};
+    (void)world.acquire("A");
+    world.network.server(0).instead = "+OK\r\n";
+    EXPECT_EQ(world.release("A")[0].vote, Vote::refused) << "the first had deleted it";
+    EXPECT_EQ(world.network.server(0).connections(), 2u);
+}
+
+// ---- Nodes left alone
+
+/// Rounds of extensions for a minute, over three nodes, of which one cannot be connected to.
+struct Outage : testing::Test, RoundDriverWorld {
+    Outage() : RoundDriverWorld(3) {}
+    std::size_t connections_in_a_minute() {
+        for (const auto end = network.clock().now() + 1min; network.clock().now() < end; network.pass(20ms))
+            EXPECT_EQ(extend("A").refused(), 2u);
+        return static_cast<std::size_t>(std::ranges::count(log.lines, "n0 connecting"));
+    }
+};
+
+TEST_F(Outage, ARefusingNodeIsProbedOnceASecond) {
+    network.server(0).refuses = true;
+    EXPECT_LE(connections_in_a_minute(), 8U + 60U);
+    EXPECT_GE(connections_in_a_minute(), 50U);
+}
+
+TEST_F(Outage, AnUnreachableNodeIsProbedOnceASecond) {
+    network.server(0).unreachable = true;
+    EXPECT_LE(connections_in_a_minute(), 8U + 60U);
+    EXPECT_GE(connections_in_a_minute(), 50U);
+}
+
+TEST_F(Outage, EndsWithTheNextProbe) {
+    network.server(0).refuses = true;
+    (void)connections_in_a_minute();
+    network.server(0).refuses = false;
+    for (const auto end = network.clock().now() + 1s; network.clock().now() < end; network.pass(5ms))
+        (void)extend("A");
+    const auto report = extend("A")[0];
+    EXPECT_EQ(report.vote, Vote::refused) << report.cause.message() << ": " << report.detail;
+}
+
+TEST_F(Outage, ReportsWhyANodeIsLeftAlone) {
+    network.server(0).refuses = true;
+    (void)extend("A");
+    const auto report = extend("A")[0];
+    EXPECT_EQ(report.cause, Errc::backing_off);
+    EXPECT_EQ(report.detail,
+              "after: " + make_error_code(Errc::connection_failed).message() + ", Connection refused");
+    EXPECT_FALSE(report.sent);
+}
+
+TEST_F(Outage, OfTheOthersEndsTheRest) {
+    for (const auto node : {0U, 1U}) network.server(node).refuses = true;
+    (void)extend("A");
+    for (const auto node : {0U, 1U}) network.server(node).refuses = false;
+    EXPECT_GE(extend("A").refused(), 2u) << "the vote hangs on it, so that it is asked at once";
+}
+
+}  // namespace
+}  // namespace redlock::test

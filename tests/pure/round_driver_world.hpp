@@ -1,0 +1,81 @@
+// Real nodes over a network in memory, and the rounds that a test asks for.
+#pragma once
+
+#include "memory_network.hpp"
+
+#include "redis/node_group.hpp"
+
+#include <redlock/observer.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+
+/// What an observer is told, line by line.
+class NodeLog final : public Observer {
+public:
+    std::vector<std::string> lines;
+
+    void round_ended(const Command& command, const Tally& tally, std::chrono::nanoseconds) noexcept override {
+        lines.push_back("round of " + std::string{command.owner} + ": " + std::to_string(tally.granted()) +
+                        " granted");
+    }
+    void connecting(std::string_view node) noexcept override { add("connecting", node); }
+    void disconnected(std::string_view node, std::error_code cause,
+                      std::string_view detail) noexcept override {
+        add("disconnected", node, cause ? cause.message() + ", " + std::string{detail} : "");
+    }
+    void backing_off(std::string_view node, std::error_code cause, std::string_view,
+                     std::chrono::nanoseconds pause) noexcept override {
+        add("backing off", node, cause.message() + ", " + std::to_string(pause / 1ms) + " ms");
+    }
+
+private:
+    void add(std::string_view event, std::string_view node, const std::string& why = {}) {
+        lines.push_back(std::string{node} + " " + std::string{event} + (why.empty() ? "" : ": ") + why);
+    }
+};
+
+struct RoundDriverWorld {
+    explicit RoundDriverWorld(std::size_t nodes, NodesOptions options = {})
+        : network{nodes}, names(std::make_shared<const std::vector<std::string>>(names_of(nodes))) {
+        options.observer = &log;
+        group = std::make_unique<NodeGroup>(network.configs(options.quarantine), options, network);
+    }
+
+    static std::vector<std::string> names_of(std::size_t nodes) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < nodes; ++i) names.push_back("n" + std::to_string(i));
+        return names;
+    }
+
+    Request request(Verb verb, std::string_view owner, std::chrono::milliseconds ttl = 10s) const {
+        return {.command = {.verb = verb, .resources = resource, .owner = owner, .ttl = ttl}};
+    }
+    std::vector<Tally> ask(const std::vector<Request>& requests, const RoundLimits& limits = {}) {
+        std::vector<Tally> tallies(requests.size(), Tally{names});
+        group->ask(requests, limits, tallies);
+        return tallies;
+    }
+    Tally acquire(std::string_view owner) { return ask({request(Verb::set_if_absent, owner)}).front(); }
+    Tally extend(std::string_view owner) { return ask({request(Verb::compare_and_expire, owner)}).front(); }
+    Tally release(std::string_view owner) { return ask({request(Verb::compare_and_delete, owner)}).front(); }
+
+    /// The value of the key on a node; empty if there is none.
+    std::string holder(std::size_t node) {
+        const auto wall =
+            std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());
+        const auto* const value = network.server(node).redis->find(resource.front(), wall);
+        return value ? value->text : "";
+    }
+
+    MemoryNetwork network;
+    const std::vector<std::string> resource{"r"};
+    const Tally::Names names;
+    NodeLog log{};
+    std::unique_ptr<NodeGroup> group{};
+};
+
+}  // namespace redlock::test
