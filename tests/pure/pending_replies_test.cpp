@@ -131,6 +131,14 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
     EXPECT_FALSE(pending.has_set());
 }
 
+TEST(PendingReplies, ASetIsPendingWhileRepliesToWhatWasBeforeItCome) {
+    PendingReplies pending;
+    ask(pending, release_of("B"));
+    ask(pending, set_of("A"));
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_TRUE(pending.has_set_of("A"));
+}
+
 TEST(PendingReplies, AnExtensionBehindASetLeavesItPending) {
     PendingReplies pending;
     ask(pending, set_of("A"));
