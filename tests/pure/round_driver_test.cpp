@@ -214,6 +214,28 @@ TEST_F(Outage, ReportsWhyANodeIsLeftAlone) {
     EXPECT_FALSE(report.sent);
 }
 
+TEST_F(Outage, OneProbeIsUnderWayAtATime) {
+    network.server(0).unreachable = true;
+    network.server(1).redis->execute({"SET", "r", "B"}, {});
+    (void)extend("A");
+    network.pass(20ms);
+    EXPECT_EQ(extend("A")[0].cause, Errc::not_awaited) << "the probe is begun";
+    const auto start = network.clock().now();
+    EXPECT_EQ(acquire("A")[0].cause, Errc::not_asked) << "refused elsewhere, and no probe is due";
+    EXPECT_EQ(network.clock().now() - start, 1ms);
+}
+
+TEST_F(Outage, EndsWithALateReplyAfterThePause) {
+    (void)extend("A");
+    network.server(0).paused = true;
+    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+    network.resume(0);
+    EXPECT_EQ(extend("A")[0].cause, Errc::backing_off);
+    network.pass(10ms);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(network.server(0).connections(), 1u) << "over the same connection";
+}
+
 TEST_F(Outage, OfTheOthersEndsTheRest) {
     for (const auto node : {0U, 1U}) network.server(node).refuses = true;
     (void)extend("A");
