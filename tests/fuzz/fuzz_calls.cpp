@@ -1,34 +1,41 @@
-// Any sequence of calls on two Locks of the same resources, over RedisNodes and nodes that behave as the
-// input says. Sockets are real, time is simulated (simulated_time.hpp).
+// Any sequence of calls on two Locks of the same resources, over the library's own nodes and connections, and
+// servers that behave as the input says. Network and time are virtual (virtual_network.hpp).
 //
 // The input begins with the number of nodes ('1' to '5'), the kind of round ('s'equential or 'a'll at once),
 // and the kind of lock: '-', 'f'encing, 'm' several resources, or 'b'oth. Then, each a letter, what happens:
 //
-//     A acquire         T try_acquire     F acquire_for, and a digit: how long     P acquire with a stopped
-//     token E extend          X extend with another ttl, and a digit: which              R release M move and
-//     back   N move the other lock here        D destroy and make anew  U try_lock, unlock S go on with the
-//     other lock                         W wait, and a digit: how long 0 to 4 go on with that node, * with
-//     all; H it hangs up; a small letter: its Manner, see made_up_node.hpp
-//     "..." what nodes say from now on when they talk nonsense
+//     A  acquire                                  E  extend
+//     T  try_acquire                              X  extend with another ttl, and a digit: which
+//     F  acquire_for, and a digit: how long       B  extend it and two other leases in one round
+//     P  acquire with a stopped token             R  release
+//     U  try_lock, unlock                         D  destroy and make anew
+//     M  move and back                            N  move the other lock here
+//     S  go on with the other lock                W  wait, and a digit: how long
+//
+//     0 to 4       go on with that node, * with all
+//     H            it closes its connections and is restarted with its keys
+//     small letter its Behavior, see fake_redis_server.hpp
+//     "..."        the bytes that nodes send as garbage from now on
 //
 // Held to be true: what the header of Lock promises, on success, on failure and in time; and, as long as no
 // node has told of a grant that was none, that a valid lock has a majority of the nodes, that no two are
 // valid, and that fencing tokens grow.
 #include "claim.hpp"
-#include "listener.hpp"
-#include "made_up_node.hpp"
-#include "simulated_time.hpp"
+#include "fake_redis_server.hpp"
+#include "virtual_network.hpp"
 
 #include <redlock/redlock.hpp>
+
+#include "redis/node_group.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -41,24 +48,13 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto node_timeout = 50ms;
+constexpr auto budget = 50ms;
 constexpr auto ttl = 2'000ms;
 constexpr Retry retry{.attempts = 3, .delay = 30ms};
 constexpr std::array spans{0ms, 1ms, 5ms, 20ms, 49ms, 51ms, 100ms, 200ms, 300ms, 500ms};
 constexpr std::array naps{1ms, 10ms, 49ms, 51ms, 100ms, 300ms, 500ms, 1'000ms, 1'900ms, 2'100ms};
 constexpr std::array ttls{-1ms, 0ms, 1ms, 52ms, 100ms, 500ms, 1'000ms, 2'000ms, 5'000ms, 10'000ms};
 constexpr auto least_ttl = 100ms;  // of these: the others leave no validity
-
-const Listener& listener(std::size_t number) {
-    static const std::array<Listener, 5> listeners{Listener{"node0"}, Listener{"node1"}, Listener{"node2"},
-                                                   Listener{"node3"}, Listener{"node4"}};
-    return listeners[number];
-}
-
-std::size_t open_descriptors() {
-    const std::filesystem::directory_iterator all{"/proc/self/fd"};
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 struct Rules {
     std::size_t nodes = 3;
@@ -84,42 +80,60 @@ Rules rules_of(std::string_view& input) {
     return rules;
 }
 
-class World final : public Surroundings {
+/// Servers, and the network to them.
+class World {
 public:
-    explicit World(const Rules& rules) {
-        while (nodes_.size() < rules.nodes) nodes_.emplace_back(listener(nodes_.size()), node_timeout);
+    explicit World(std::size_t servers) {
+        while (servers_.size() < servers) network_.add(servers_.emplace_back(servers_.size(), budget));
     }
 
-    void do_now(Clock::time_point now) override {
-        for (auto& node : nodes_) node.do_now(now);
-    }
-    Clock::time_point next() const override {
-        auto next = Clock::never();
-        for (const auto& node : nodes_) next = std::min(next, node.next());
-        return next;
-    }
-
-    std::deque<MadeUpNode>& nodes() { return nodes_; }
-    bool lied() const { return std::ranges::any_of(nodes_, &MadeUpNode::has_lied); }
-
-    std::vector<Endpoint> endpoints() const {
-        std::vector<Endpoint> endpoints;
-        for (std::size_t node = 0; node < nodes_.size(); ++node)
-            endpoints.push_back({.unix_socket = listener(node).path(), .password = std::string{secret}});
-        return endpoints;
-    }
+    std::deque<FakeRedisServer>& servers() { return servers_; }
+    VirtualNetwork& network() { return network_; }
+    bool lied() const { return std::ranges::any_of(servers_, &FakeRedisServer::has_lied); }
 
 private:
-    std::deque<MadeUpNode> nodes_{};
+    std::deque<FakeRedisServer> servers_{};
+    VirtualNetwork network_{};
+};
+
+/// The engine of RedisNodes over that network.
+class VirtualNodes final : public Nodes {
+public:
+    VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
+        : Nodes(names(nodes), budget),
+          network_(network),
+          group_(configs(nodes), {.node_timeout = budget, .round = round}, network) {}
+
+    Clock* required_clock() const noexcept override { return &network_; }
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        group_.ask(requests, limits, tallies);
+    }
+    using Nodes::ask;
+
+private:
+    static std::vector<NodeConfig> configs(std::size_t nodes) {
+        std::vector<NodeConfig> configs(nodes);
+        for (std::size_t node = 0; node < nodes; ++node) {
+            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = budget};
+            configs[node].endpoint.password = secret;
+        }
+        return configs;
+    }
+    static std::vector<std::string> names(std::size_t nodes) {
+        std::vector<std::string> names;
+        for (const auto& config : configs(nodes)) names.push_back(config.endpoint.name());
+        return names;
+    }
+
+    VirtualNetwork& network_;
+    NodeGroup group_;
 };
 
 class Game {
 public:
     explicit Game(const Rules& rules)
-        : rules_(rules),
-          world_(rules),
-          time_(world_),
-          nodes_(world_.endpoints(), {.node_timeout = node_timeout, .round = rules.round}) {
+        : rules_(rules), world_(rules.nodes), nodes_(rules.nodes, rules.round, world_.network()) {
         for (auto& lock : locks_) make(lock);
     }
 
@@ -144,9 +158,11 @@ private:
 
     void make(std::optional<Lock>& lock) {
         const LockOptions options{.ttl = ttl, .retry = retry, .fencing = rules_.fencing};
-        lock.emplace(nodes_, rules_.resources, options, time_, time_);
+        lock.emplace(nodes_, rules_.resources, options, world_.network(), world_.network());
     }
 
+    Clock::time_point now() { return world_.network().now(); }
+    void sleep_for(Clock::duration span) { world_.network().sleep_until(now() + span, {}); }
     Lock& lock() { return *locks_[mine_]; }
     Lock& other() { return *locks_[1 - mine_]; }
 
@@ -161,50 +177,49 @@ private:
             case 'P': return acquire_stopped();
             case 'E': return extend([](Lock& lock) { return lock.extend(); }, ttl);
             case 'X': return extend_by(choose(input, ttls));
+            case 'B': return extend_three_in_one_round();
             case 'R': return release();
             case 'M': return move_and_back();
             case 'N': return take_over();
             case 'D': return make(locks_[mine_]);
             case 'U': return use_std_vocabulary();
             case 'S': mine_ = 1 - mine_; return;
-            case 'W': return time_.sleep_until(time_.now() + choose(input, naps), {});
+            case 'W': return sleep_for(choose(input, naps));
             default: return act_on_nodes(action, input);
         }
     }
 
     void act_on_nodes(char action, std::string_view& input) {
-        if (action == '"') return learn_nonsense(input);
+        if (action == '"') return learn_garbage(input);
         if (action == '*') chosen_.set();
         if (action >= '0' && action <= '4') chosen_.reset().set(static_cast<std::size_t>(action - '0'));
-        constexpr std::string_view manners = "pblostnecxrwygiuaz";
-        for (std::size_t node = 0; node < world_.nodes().size(); ++node) {
+        for (std::size_t node = 0; node < world_.servers().size(); ++node) {
             if (!chosen_[node]) continue;
-            if (manners.find(action) != manners.npos) world_.nodes()[node].behave(Manner{action});
-            if (action == 'H') world_.nodes()[node].hang_up();
+            if (behaviors.find(action) != behaviors.npos) world_.servers()[node].behave(Behavior{action});
+            if (action == 'H') world_.servers()[node].restart();
         }
     }
 
-    void learn_nonsense(std::string_view& input) {
+    void learn_garbage(std::string_view& input) {
         const auto end = std::min(input.find('"'), input.size());
-        for (auto& node : world_.nodes()) node.speak_nonsense(input.substr(0, end));
+        for (auto& server : world_.servers()) server.set_garbage(input.substr(0, end));
         input.remove_prefix(std::min(end + 1, input.size()));
     }
 
     // ---- How long the verbs may take. Each wait may be a millisecond longer than meant.
 
     milliseconds attempt() const {
-        const auto round =
-            rules_.round == Round::sequential ? milliseconds{rules_.nodes * node_timeout} : node_timeout;
-        return round + (rules_.fencing ? node_timeout : 0ms) + node_timeout;
+        const auto round = rules_.round == Round::sequential ? milliseconds{rules_.nodes * budget} : budget;
+        return round + (rules_.fencing ? budget : 0ms) + budget;
     }
 
     template <class Verb>
     Result timed(milliseconds longest, Verb verb) {
-        const auto start = time_.now();
+        const auto start = now();
         auto result = verb(lock());
         const auto slack = 2ms * static_cast<int>(rules_.nodes + 3);
-        if (time_.now() - start > longest + slack)
-            claim(false, "back in time: " + std::to_string((time_.now() - start) / 1ms) + " ms in place of " +
+        if (now() - start > longest + slack)
+            claim(false, "back in time: " + std::to_string((now() - start) / 1ms) + " ms in place of " +
                              std::to_string(longest.count()) + "; " + result.message());
         claim_no_secret(result.message());
         claim(result.message().find_first_of("\r\n") == std::string::npos, "one line for a log");
@@ -217,7 +232,7 @@ private:
     void acquire(Verb verb, milliseconds longest) {
         // What was held before and is over is released first.
         const bool held = lock().valid();
-        const auto result = timed(longest + node_timeout, verb);
+        const auto result = timed(longest + budget, verb);
         if (held) return claim(result.error() == Errc::already_held, "nothing is acquired twice");
         if (!result)
             return claim(!lock().valid() && lock().owner().empty(), "nothing is held after a failure");
@@ -227,7 +242,7 @@ private:
     void claim_granted() {
         const auto owner = lock().owner();
         const auto granted = std::ranges::count_if(
-            world_.nodes(), [&](const MadeUpNode& node) { return node.has_granted(owner); });
+            world_.servers(), [&](const FakeRedisServer& server) { return server.has_granted(owner); });
         claim(is_majority(granted), "a majority has granted");
         claim(lock().valid(), "valid when acquired");
         claim(rules_.fencing == (lock().fencing_token() > 0), "a fencing token where one was asked for");
@@ -241,31 +256,31 @@ private:
     }
 
     void acquire_for(milliseconds span) {
-        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + node_timeout);
+        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + budget);
     }
 
     void acquire_stopped() {
         std::stop_source stop;
         stop.request_stop();
         const bool held = lock().valid();
-        const auto result = timed(node_timeout, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
+        const auto result = timed(budget, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
         claim(result.error() == (held ? Errc::already_held : Errc::cancelled), "nothing is asked any more");
     }
 
-    Clock::time_point valid_until() { return time_.now() + lock().remaining(); }
+    Clock::time_point valid_until() { return now() + lock().remaining(); }
 
     template <class Verb>
     void extend(Verb verb, milliseconds by) {
         const bool held = lock().valid();
         const auto before = valid_until();
-        const auto result = timed(node_timeout, verb);
+        const auto result = timed(budget, verb);
         if (!held)
             return claim(result.error() == Errc::not_held || result.error() == Errc::lost,
                          "nothing to extend");
         if (result) {
-            claim(time_.now() < before, "confirmed while it was valid");
+            claim(now() < before, "confirmed while it was valid");
             claim(lock().valid() && valid_until() >= before, "extended, and not shortened");
-            claim(valid_until() <= std::max(before, time_.now() + by), "and by no more than the ttl");
+            claim(valid_until() <= std::max(before, now() + by), "and by no more than the ttl");
         } else if (lock().valid()) {
             claim(valid_until() == before, "what was left stands");
         }
@@ -281,12 +296,34 @@ private:
         }
     }
 
+    /// As a watchdog does. Replies must not be taken for those to another lease (D1).
+    void extend_three_in_one_round() {
+        const std::vector<Words> resources{rules_.resources, {"side:1"}, {"side:2"}};
+        const std::array owners{std::string{lock().owner()}, "side " + std::to_string(++leases_),
+                                "side " + std::to_string(++leases_)};
+        for (std::size_t i = 1; i < owners.size(); ++i)
+            (void)nodes_.ask({.command = {Verb::set_if_absent, resources[i], owners[i], ttl}});
+        std::vector<Request> requests;
+        for (std::size_t i = 0; i < owners.size(); ++i)
+            requests.push_back({.command = {Verb::compare_and_expire, resources[i], owners[i], ttl}});
+        std::vector tallies(owners.size(), nodes_.blank_tally());
+        nodes_.ask(requests, {}, tallies);
+        for (std::size_t i = 0; i < owners.size(); ++i)
+            for (std::size_t node = 0; node < nodes_.size(); ++node)
+                if (tallies[i][node].vote != Vote::unknown && !world_.lied())
+                    claim(world_.servers()[node].holds(resources[i], owners[i], now()) ==
+                              (tallies[i][node].vote == Vote::granted),
+                          "each vote is that on its own request");
+        for (std::size_t i = 1; i < owners.size(); ++i)
+            (void)nodes_.ask({.command = {Verb::compare_and_delete, resources[i], owners[i]}});
+    }
+
     void release() {
         const auto verb = [](Lock& lock) { return lock.release(); };
-        const auto first = timed(node_timeout, verb);
+        const auto first = timed(budget, verb);
         claim(!lock().valid(), "not valid any more");
         if (first) claim(lock().owner().empty(), "nothing is left to release");
-        const auto second = timed(node_timeout, verb);
+        const auto second = timed(budget, verb);
         if (first) claim(second.error() == Errc::not_held, "once is enough");
         claim(!lock().valid(), "and never again");
     }
@@ -320,7 +357,7 @@ private:
     // ---- At any time
 
     void claim_all_is_well() {
-        world_.do_now(time_.now());
+        sleep_for(0ms);  // the servers do what is due
         for (auto& it : locks_) claim_sound(*it);
         if (!world_.lied()) claim(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
     }
@@ -333,38 +370,35 @@ private:
             return;
         }
         claim(!over_.contains(owner), "what was over does not come back");
-        const auto having = std::ranges::count_if(world_.nodes(), [&](const MadeUpNode& node) {
-            return node.store().holds(rules_.resources, owner, time_.now());
+        const auto having = std::ranges::count_if(world_.servers(), [&](const FakeRedisServer& server) {
+            return server.holds(rules_.resources, owner, now());
         });
         if (!world_.lied()) claim(is_majority(having), "a majority has the key");
     }
 
     /// A2, B1, B5: in the end nothing is left, however late commands were carried out.
     void claim_clean() {
-        for (auto& node : world_.nodes())
-            if (node.carries_out_all()) node.behave(Manner::proper);
-        time_.sleep_until(time_.now() + 1s, {});  // shorter than a ttl
-        for (const auto& node : world_.nodes())
-            if (node.carries_out_all()) claim(node.store().empty(time_.now()), "nothing is left");
+        for (auto& server : world_.servers())
+            if (server.executes_all()) server.behave(Behavior::normal);
+        sleep_for(1s);  // shorter than a ttl
+        for (const auto& server : world_.servers())
+            if (server.executes_all()) claim(server.empty(now()), "nothing is left");
     }
 
     Rules rules_;
     World world_;
-    SimulatedTime time_;
-    RedisNodes nodes_;
+    VirtualNodes nodes_;
     std::array<std::optional<Lock>, 2> locks_{};
     std::size_t mine_ = 0;
     NodeSet chosen_ = NodeSet{}.set();
     std::set<std::string> over_{""};
     std::uint64_t last_token_ = 0;
+    int leases_ = 0;
 };
 
 void play(std::string_view input) {
-    (void)listener(0);  // the listeners stay
-    const auto descriptors = open_descriptors();
     const auto rules = rules_of(input);
     Game{rules}.play(input);
-    claim(open_descriptors() == descriptors, "no descriptor is left open");
 }
 
 }  // namespace

@@ -16,10 +16,10 @@
 #include "listener.hpp"
 #include "reply_reader.hpp"
 
+#include "os/resolution.hpp"
 #include "redis/connection.hpp"
 #include "redis/reply.hpp"
 #include "redis/request.hpp"
-#include "os/resolution.hpp"
 
 #include <algorithm>
 #include <array>

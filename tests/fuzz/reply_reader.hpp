@@ -1,6 +1,8 @@
-// What a server's bytes say, read by the protocol's specification and by nothing of ours or hiredis': the
+// Reads a server's bytes by the protocol's specification, with nothing of the library or of hiredis: the fuzz
 // targets compare with it.
 #pragma once
+
+#include "support/redis_reply.hpp"
 
 #include <charconv>
 #include <cstddef>
@@ -11,70 +13,62 @@
 
 namespace redlock::fuzz {
 
-struct Said {
-    enum class Kind : std::uint8_t { status, error, integer, nil, text };
-    Kind kind = Kind::nil;
-    long long integer = 0;
-    std::string text{};
-
-    bool is_status(std::string_view words) const { return kind == Kind::status && text == words; }
-    bool is_integer(long long value) const { return kind == Kind::integer && integer == value; }
-    std::string_view first_word() const { return std::string_view{text}.substr(0, text.find(' ')); }
-};
-
-enum class Reading : std::uint8_t {
-    reply,       ///< one more
-    incomplete,  ///< nothing is wrong so far
-    nonsense,    ///< no client can go on from here
-    doubtful     ///< RESP3, or so sloppy that clients differ: what follows is anybody's guess
-};
+using support::RedisReply;
 
 class ReplyReader {
 public:
+    enum class Progress : std::uint8_t {
+        reply,           ///< one more
+        incomplete,      ///< nothing is wrong so far
+        protocol_error,  ///< no client can go on from here
+        ambiguous  ///< RESP3, or so far from the specification that clients differ: what follows is anybody's
+                   ///< guess
+    };
+
     void take(std::string_view bytes) { unread_ += bytes; }
 
-    Reading next(Said& said) {
-        if (unread_.empty()) return Reading::incomplete;
+    Progress next(RedisReply& reply) {
+        if (unread_.empty()) return Progress::incomplete;
         constexpr std::string_view resp3 = "_#,(=!%~>|";
-        if (resp3.find(unread_.front()) != resp3.npos) return Reading::doubtful;
+        if (resp3.find(unread_.front()) != resp3.npos) return Progress::ambiguous;
         constexpr std::string_view resp2 = "+-:$*";
-        if (resp2.find(unread_.front()) == resp2.npos) return Reading::nonsense;
+        if (resp2.find(unread_.front()) == resp2.npos) return Progress::protocol_error;
         const auto end = unread_.find("\r\n");
-        if (end == unread_.npos) return Reading::incomplete;
-        return read(unread_.front(), unread_.substr(1, end - 1), end + 2, said);
+        if (end == unread_.npos) return Progress::incomplete;
+        return read(unread_.front(), unread_.substr(1, end - 1), end + 2, reply);
     }
 
 private:
-    Reading read(char kind, const std::string& line, std::size_t length, Said& said) {
+    Progress read(char kind, const std::string& line, std::size_t length, RedisReply& reply) {
         if (kind == '+' || kind == '-') {
-            said = {.kind = kind == '+' ? Said::Kind::status : Said::Kind::error, .text = line};
+            reply = kind == '+' ? RedisReply::of_status(line) : RedisReply::of_error(line);
             return taken(length);
         }
         long long number = 0;
-        if (!canonical(line, number)) return Reading::doubtful;
+        if (!canonical(line, number)) return Progress::ambiguous;
         if (kind == ':') {
-            said = {.kind = Said::Kind::integer, .integer = number};
+            reply = RedisReply::of_integer(number);
             return taken(length);
         }
         if (number == -1) {
-            said = {};
+            reply = {};
             return taken(length);
         }
-        if (number < 0 || kind == '*')
-            return Reading::nonsense;  // none of our commands is answered by an array
-        return read_text(static_cast<std::size_t>(number), length, said);
+        // None of our commands is answered by an array.
+        if (number < 0 || kind == '*') return Progress::protocol_error;
+        return read_bulk(static_cast<std::size_t>(number), length, reply);
     }
 
-    Reading read_text(std::size_t size, std::size_t header, Said& said) {
-        if (unread_.size() - header < 2 || unread_.size() - header - 2 < size) return Reading::incomplete;
-        if (unread_.compare(header + size, 2, "\r\n") != 0) return Reading::doubtful;
-        said = {.kind = Said::Kind::text, .text = unread_.substr(header, size)};
+    Progress read_bulk(std::size_t size, std::size_t header, RedisReply& reply) {
+        if (unread_.size() - header < 2 || unread_.size() - header - 2 < size) return Progress::incomplete;
+        if (unread_.compare(header + size, 2, "\r\n") != 0) return Progress::ambiguous;
+        reply = RedisReply::of_bulk(unread_.substr(header, size));
         return taken(header + size + 2);
     }
 
-    Reading taken(std::size_t length) {
+    Progress taken(std::size_t length) {
         unread_.erase(0, length);
-        return Reading::reply;
+        return Progress::reply;
     }
 
     static bool canonical(const std::string& line, long long& number) {

@@ -1,0 +1,147 @@
+// A Redis server over a VirtualNetwork that executes commands as Redis does (RedisModel) and answers as it is
+// told to. It knows what it has executed and what it has replied, so that a target can tell whether a lock
+// was granted, and whether a client was told so wrongly.
+#pragma once
+
+#include "reply_reader.hpp"
+#include "virtual_network.hpp"
+
+#include <redlock/clock.hpp>
+
+#include "redis/scripts.hpp"
+#include "support/command_reader.hpp"
+#include "support/redis_model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::fuzz {
+
+using Words = std::vector<std::string>;
+
+/// What becomes of a command that comes in.
+enum class Behavior : char {
+    normal = 'p',
+    slow = 'b',         ///< replies after half a budget
+    late = 'l',         ///< executes it at once, replies after three budgets
+    delayed = 'o',      ///< executes it after three budgets, then replies
+    silent = 's',       ///< executes it, never replies
+    trickling = 't',    ///< replies byte by byte, an eighth of a budget each
+    garbage = 'n',      ///< executes it, replies the bytes that were set
+    twice = 'e',        ///< replies twice
+    closing = 'c',      ///< executes it and closes the connection
+    truncating = 'x',   ///< sends half of the reply and closes the connection
+    dropping = 'r',     ///< closes the connection and executes nothing
+    wrong_type = 'w',   ///< executes nothing, replies WRONGTYPE
+    loading = 'y',      ///< executes nothing, replies LOADING
+    echoing = 'g',      ///< executes nothing, replies an error with all that it was sent
+    text = 'i',         ///< executes nothing, replies a string in place of a status
+    forgetful = 'u',    ///< forgets its scripts before each command
+    away = 'a',         ///< closes every connection
+    refusing = 'f',     ///< refuses new connections; the others are served
+    unreachable = 'v',  ///< nobody can connect, and nothing arrives, until it behaves otherwise
+    frozen = 'z',       ///< does nothing until it behaves otherwise, then all that has come in
+};
+inline constexpr std::string_view behaviors = "pblostnecxrwygiuafvz";
+
+class FakeRedisServer final : public Server {
+public:
+    FakeRedisServer(std::size_t number, Clock::duration budget)
+        : number_(number), budget_(budget), model_(run_id()) {}
+
+    void behave(Behavior behavior);
+    void set_garbage(std::string_view bytes) { garbage_ = bytes; }
+    /// Closes every connection and comes up again with its keys.
+    void restart();
+
+    void accept(std::shared_ptr<Stream> stream) override;
+    void act(Clock::time_point now) override;
+    Clock::time_point next() const override;
+
+    /// Whether it has told a client of a grant to `owner`, in the place of the reply to its acquiring.
+    bool has_granted(std::string_view owner) const { return granted_.contains(owner); }
+    /// Whether it has told any client of a grant that was none.
+    bool has_lied() const { return lied_; }
+    /// Whether all that was sent to it is executed sooner or later, in the order of each connection.
+    bool executes_all() const { return executes_all_; }
+
+    /// Whether all of the resources hold `owner`.
+    bool holds(const Words& resources, std::string_view owner, Clock::time_point now) const;
+    /// Whether no resource is locked.
+    bool empty(Clock::time_point now) const;
+
+private:
+    /// What a command of a lock asks for.
+    struct Purpose {
+        const wire::Script* script = nullptr;  ///< null: plain
+        bool acquires = false;
+        bool matters = false;  ///< a grant means something to the lock
+        std::string owner{};
+    };
+    struct Task {
+        Clock::time_point due;
+        Words words;
+        Behavior behavior;
+    };
+    struct Sending {
+        Clock::time_point due;
+        std::string bytes;
+        bool last = false;  // the connection is closed after this
+    };
+    /// A command that was executed, or not, and what there was to say of it.
+    struct Done {
+        Purpose purpose;
+        RedisReply reply;
+    };
+    struct Session {
+        std::shared_ptr<Stream> stream;
+        support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
+        std::deque<Task> tasks{};
+        std::deque<Sending> sendings{};
+        ReplyReader sent{};
+        bool readable = true;              // replies can still be told apart
+        std::deque<RedisReply> replies{};  // to none of the commands done so far
+        std::deque<Done> done{};           // without a reply so far
+        bool over = false;
+    };
+
+    static Purpose purpose_of(const Words& words);
+    static bool grants(const Purpose& purpose, const RedisReply& reply);
+    static support::RedisModel::Time wall(Clock::time_point now);
+
+    std::string run_id() const {
+        return "server" + std::to_string(number_) + "." + std::to_string(restarts_);
+    }
+    bool hangs() const { return behavior_ == Behavior::frozen || behavior_ == Behavior::unreachable; }
+    void admit(Session& session) const;
+    void receive(Session& session, Clock::time_point now);
+    void work(Session& session, Clock::time_point now);
+    void execute(Session& session, const Task& task, Clock::time_point now);
+    RedisReply reply_to(const Task& task, Clock::time_point now);
+    void schedule(Session& session, const Task& task, const std::string& reply, Clock::time_point now);
+    void send(Session& session, Clock::time_point now);
+    void match(Session& session);
+    void match(const RedisReply& reply, const Done& done);
+
+    const std::size_t number_;
+    const Clock::duration budget_;
+    int restarts_ = 0;
+    support::RedisModel model_;
+    Behavior behavior_ = Behavior::normal;
+    std::string garbage_ = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    std::list<Session> sessions_{};
+    std::set<std::string, std::less<>> granted_{};
+    bool lied_ = false;
+    bool executes_all_ = true;
+};
+
+}  // namespace redlock::fuzz
