@@ -90,7 +90,8 @@ void RoundDriver::wait(Clock::time_point until) {
     // The short way to an answer that comes at once, as it mostly does. That wait is counted in the kernel's
     // ticks and lasts for a share of the whole budget: only right after the start is it not too long.
     const bool whole_budget = node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
-    if (count == 1 && whole_budget && round_.is_only_one_sent(node_of[0])) {
+    const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
+    if (only_one && whole_budget && connections_[node_of[0]]->ready()) {
         connections_[node_of[0]]->receive_or_wait();
         now_ = clock_.now();
         take_answers(node_of[0]);
