@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Builds one mistake after the other into the library, and fails if one is not found.
+
+Each NAME.patch begins with what the mistake is, and what must find it:
+
+    Mistake: half of the nodes is taken for a majority
+    Found by: sim halves: two holders
+    Found by: pure: NodeHealth.*
+
+The first form: a schedule of that world (tests/sim/worlds.hpp) violates that claim first; "or" between several.
+The second: a pure test that the filter names fails. Beside the test's file, those are compiled that the patch
+touches, and those of a line "With: src/lock.cpp".
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ENGINE = HERE / "engine.cpp"
+MOST_SEEDS = 2000
+MOST_SECONDS = 300
+
+
+class Red(Exception):
+    """The mistake was not found, or could not be tried."""
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    patch: pathlib.Path
+    mistake: str
+    found_by: str
+    also: list
+
+    @staticmethod
+    def read(patch):
+        header = patch.read_text().split("\n--- ", 1)[0]
+        lines = dict(line.split(": ", 1) for line in header.splitlines() if ": " in line)
+        if "Mistake" not in lines or "Found by" not in lines:
+            raise SystemExit(f"{patch.name}: no line 'Mistake:' or 'Found by:'")
+        return Mutant(patch.stem, patch, lines["Mistake"], lines["Found by"], lines.get("With", "").split())
+
+    def touched(self):
+        return re.findall(r"^\+\+\+ b/(\S+)", self.patch.read_text(), re.MULTILINE)
+
+
+def run(command, seconds=MOST_SECONDS, **options):
+    """As subprocess.run(), with the output of both kinds as one text; a time limit is a Red."""
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=seconds, check=False, **options)
+    except subprocess.TimeoutExpired as late:
+        raise Red(f"took longer than {seconds} s") from late
+
+
+class Build:
+    """A build directory: how its files are compiled and linked."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        entries = json.loads((directory / "compile_commands.json").read_text())
+        self.compile_commands = {entry["file"]: entry for entry in entries}
+
+    def compile(self, source, copy, target, text=None):
+        """`source`, or `text` in its place, with the headers and sources of `copy`."""
+        entry = self.compile_commands[str(ROOT / source)]
+        words = shlex.split(entry["command"])
+        if text is not None:
+            written = target.with_suffix(".cpp")
+            written.write_text(text)
+            words = [str(written) if word == str(ROOT / source) else word for word in words]
+        for room in ("include", "src"):
+            words = [word.replace(f"{ROOT}/{room}", f"{copy}/{room}") for word in words]
+        words[words.index("-o") + 1] = str(target)
+        words = [word for word in words if not word.startswith("-W")] + ["-O1", "-w"]
+        done = run(words, cwd=entry["directory"])
+        if done.returncode:
+            raise Red("does not compile:\n" + done.stdout)
+
+    def link(self, program, objects, target):
+        """`program` as it is linked here, with `objects` before its libraries."""
+        commands = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", program]).stdout
+        line = commands.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
+        words = shlex.split(line)
+        words[words.index("-o") + 1] = str(target)
+        return words, [str(it) for it in objects]
+
+    def link_sim(self, objects, target):
+        words, objects = self.link("tests/sim/sim", objects, target)
+        self.call(words[:1] + objects + words[1:])
+
+    def link_pure(self, objects, target):
+        """Of the test's own objects none: all that count have been compiled."""
+        words, objects = self.link("tests/pure/pure_test", objects, target)
+        self.call(words[:1] + objects + [word for word in words[1:] if "/pure_test.dir/" not in word])
+
+    def call(self, words):
+        done = run(words, cwd=self.directory)
+        if done.returncode:
+            raise Red("does not link:\n" + done.stdout)
+
+
+def includes_of(path, seen):
+    """Adds to `seen` what a file of this project includes of it, from whatever directory, and itself."""
+    if path in seen:
+        return seen
+    seen.add(path)
+    for name in re.findall(r'^#include ["<]([^">]+)[">]', path.read_text(), re.MULTILINE):
+        for room in (path.parent, ROOT / "include", ROOT / "src", ROOT / "tests"):
+            if (room / name).is_file():
+                includes_of((room / name).resolve(), seen)
+                break
+    return seen
+
+
+def engine_with(touched):
+    """Of engine.cpp what includes one of these files."""
+    text = ""
+    for name in re.findall(r'^#include "([^"]+)"', ENGINE.read_text(), re.MULTILINE):
+        source = next(it for it in (ROOT / "src" / name, HERE / name) if it.is_file()).resolve()
+        if includes_of(source, set()) & {ROOT / it for it in touched}:
+            text += f'#include "{name if source.is_relative_to(ROOT / "src") else source}"\n'
+    if not text:
+        raise Red(f"engine.cpp has nothing of {touched}")
+    return text
+
+
+def pure_tests_of(pattern):
+    """The files that have a suite of the filter."""
+    suites = {part.split(".")[0].split("/")[-1].strip("*") for part in pattern.split(":")}
+    tests = []
+    for test in sorted((ROOT / "tests/pure").glob("*_test.cpp")):
+        found = re.findall(r"^TEST(?:_[FP])?\((\w+),", test.read_text(), re.MULTILINE)
+        if any(name.startswith(suite) for name in found for suite in suites):
+            tests.append(str(test.relative_to(ROOT)))
+    if not tests:
+        raise Red(f"no pure test is called {pattern}")
+    return tests
+
+
+def find_in_sim(mutant, build, folder):
+    world, claims = re.fullmatch(r"sim (\S+): (.*)", mutant.found_by).groups()
+    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()))
+    build.link_sim([folder / "engine.o"], folder / "sim")
+    done = run([str(folder / "sim"), "--world", world, "--seeds", str(MOST_SEEDS), "--threads", "1"])
+    found = re.search(r"^seed (\d+): (.*?) at ", done.stdout, re.MULTILINE)
+    if not found:
+        raise Red(f"not found in {MOST_SEEDS} schedules; the last words:\n" + done.stdout[-500:])
+    if found[2] not in claims.split(" or "):
+        raise Red(f"found as '{found[2]}' by seed {found[1]}")
+    return f"seed {found[1]}: {found[2]}"
+
+
+def find_in_pure_tests(mutant, build, folder):
+    pattern = mutant.found_by.removeprefix("pure: ")
+    sources = pure_tests_of(pattern) + [it for it in mutant.touched() if it.endswith(".cpp")] + mutant.also
+    objects = []
+    for source in sources:
+        objects.append(folder / (source.replace("/", "_") + ".o"))
+        build.compile(source, folder, objects[-1])
+    build.link_pure(objects, folder / "pure_test")
+    done = run([str(folder / "pure_test"), "--gtest_brief=1", f"--gtest_filter={pattern}"])
+    found = re.findall(r"^\[  FAILED  \] (\S+?)[,.]? ", done.stdout + " ", re.MULTILINE)
+    if not found:
+        raise Red(f"{pattern} does not fail:\n" + done.stdout[-500:])
+    return found[0]
+
+
+def find(mutant, build, scratch):
+    """What has found it."""
+    with tempfile.TemporaryDirectory(dir=scratch) as name:
+        folder = pathlib.Path(name)
+        for room in ("include", "src"):
+            shutil.copytree(ROOT / room, folder / room)
+        done = run(["patch", "-p1", "-s", "-i", str(mutant.patch)], cwd=folder)
+        if done.returncode:
+            raise Red("does not apply:\n" + done.stdout)
+        search = find_in_sim if mutant.found_by.startswith("sim ") else find_in_pure_tests
+        return search(mutant, build, folder)
+
+
+def try_out(mutant, build, scratch):
+    start = time.monotonic()
+    try:
+        result, red = find(mutant, build, scratch), False
+    except Red as why:
+        result, red = str(why), True
+    took = time.monotonic() - start
+    print(f"{'NOT FOUND' if red else 'found'}  {mutant.name:28} {took:5.1f} s  {result}", flush=True)
+    return not red
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    arguments.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    arguments.add_argument("names", nargs="*", help="of mutants; default: all")
+    options = arguments.parse_args()
+    patches = sorted(HERE.glob("*.patch"))
+    mutants = [Mutant.read(it) for it in patches if not options.names or it.stem in options.names]
+    if not mutants:
+        raise SystemExit("no such mutant")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    start = time.monotonic()
+    build = Build(options.build.resolve())
+    with tempfile.TemporaryDirectory(prefix="redlock-mutants-") as scratch, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        try:
+            results = list(pool.map(lambda it: try_out(it, build, scratch), mutants))
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    print(f"{sum(results)} of {len(results)} mistakes were found in {time.monotonic() - start:.0f} s")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
