@@ -14,9 +14,15 @@ if(redlock_has_tls)
 endif()
 
 # The static library, of the same objects: who wants it says -static, and pkg-config --static knows the rest.
-add_library(redlock_archive STATIC $<TARGET_OBJECTS:redlock>)
-set_target_properties(redlock_archive PROPERTIES OUTPUT_NAME redlock LINKER_LANGUAGE CXX)
-install(TARGETS redlock_archive ARCHIVE COMPONENT development)
+foreach(library IN ITEMS redlock_core redlock)
+    add_library(${library}_archive STATIC $<TARGET_OBJECTS:${library}>)
+    get_target_property(name ${library} OUTPUT_NAME)
+    if(NOT name)
+        set(name ${library})
+    endif()
+    set_target_properties(${library}_archive PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX)
+    install(TARGETS ${library}_archive ARCHIVE COMPONENT development)
+endforeach()
 
 # Each package has a licence and a changelog; make-packages.sh may be told who makes it, as Debian's tools are.
 set(maintainer_name "The redlock authors")

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 get_target_property(redlock_type redlock TYPE)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/redlock")
 install(
-    TARGETS redlock
+    TARGETS redlock_core redlock
     EXPORT redlockTargets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE COMPONENT development
@@ -65,10 +65,10 @@ if(redlock_has_tls)
 endif()
 if(redlock_type STREQUAL "STATIC_LIBRARY")
     set(pc_needs "Requires:${pc_requires}")
-    set(pc_libs "-lredlock${pc_needed_libs} -pthread")
+    set(pc_libs "-lredlock -lredlock-core${pc_needed_libs} -pthread")
 else()
     set(pc_needs "Requires.private:${pc_requires}")
-    set(pc_libs "-lredlock\nLibs.private:${pc_needed_libs} -pthread")
+    set(pc_libs "-lredlock -lredlock-core\nLibs.private:${pc_needed_libs} -pthread")
 endif()
 configure_file(cmake/redlock.pc.in redlock.pc @ONLY)
 install(

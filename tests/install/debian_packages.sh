@@ -51,6 +51,7 @@ tells "$runtime" Depends '.*libc6 .*libhiredis.*libssl3.*libstdc\+\+6.*'
 tells "$runtime" Description 'distributed locks with Redis - shared library~.*'
 holds "$runtime" -rw-r--r-- "$libdir/$soname.${version##*.}"
 holds "$runtime" lrwxrwxrwx "$libdir/$soname"
+holds "$runtime" lrwxrwxrwx "$libdir/libredlock-core.so.${version%.*}"
 holds "$runtime" -rw-r--r-- "usr/share/doc/$runtime/copyright"
 holds "$runtime" -rw-r--r-- "usr/share/doc/$runtime/changelog.Debian.gz"
 lacks "$runtime" 'include/|\.a$|libredlock\.so( |$)|cmake/|pkgconfig/|/bin/'
@@ -67,6 +68,8 @@ done
 holds libredlock-dev drwxr-xr-x usr/include/redlock/
 holds libredlock-dev lrwxrwxrwx "$libdir/libredlock.so"
 holds libredlock-dev -rw-r--r-- "$libdir/libredlock.a"
+holds libredlock-dev lrwxrwxrwx "$libdir/libredlock-core.so"
+holds libredlock-dev -rw-r--r-- "$libdir/libredlock-core.a"
 holds libredlock-dev -rw-r--r-- "$libdir/pkgconfig/redlock.pc"
 holds libredlock-dev -rw-r--r-- "$libdir/cmake/redlock/redlockConfig.cmake"
 holds libredlock-dev -rw-r--r-- "$libdir/cmake/redlock/Findhiredis.cmake"
@@ -105,7 +108,7 @@ echo "a stranger, with the static library"
 told=$(PKG_CONFIG_PATH=$build/root/$libdir/pkgconfig pkg-config --static --cflags --libs redlock)
 # shellcheck disable=SC2046,SC2086  # words
 "$compiler" -std=c++20 "$here/stranger.cpp" -o "$build/stranger_static" \
-    $(echo "$told" | sed 's/-lredlock/-l:libredlock.a/')
+    $(echo "$told" | sed 's/-lredlock-core/-l:libredlock-core.a/; s/-lredlock /-l:libredlock.a /')
 ! readelf --dynamic "$build/stranger_static" | grep -F "[$soname]" || fault "it was linked with $soname"
 "$build/stranger_static"
 

@@ -13,7 +13,7 @@ for static in '' --static; do
     # Nothing that the install line of the README does not bring, whatever else this machine happens to have.
     for word in $told; do
         case $word in
-        -lredlock | -lhiredis | -lssl | -lcrypto) ;;
+        -lredlock | -lredlock-core | -lhiredis | -lssl | -lcrypto) ;;
         -l*)
             echo "FAULT: $word is asked for"
             exit 1

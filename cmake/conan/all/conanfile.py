@@ -76,7 +76,7 @@ class RedlockConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "redlock")
         self.cpp_info.set_property("cmake_target_name", "redlock::redlock")
         self.cpp_info.set_property("pkg_config_name", "redlock")
-        self.cpp_info.libs = ["redlock"]
+        self.cpp_info.libs = ["redlock", "redlock-core"]
         self.cpp_info.requires = ["hiredis::hiredislib"]
         if self.options.with_tls:
             self.cpp_info.requires.append("openssl::ssl")

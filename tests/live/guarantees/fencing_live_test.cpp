@@ -53,7 +53,7 @@ TEST(FencingInTurn, TakesASecondRoundWhereTheCountsDiffer) {
     LiveWorld world{3, {.node_timeout = 1s}};
     auto lock = world.lock(fenced());
     ASSERT_THAT(lock.acquire(), Succeeds());
-    const auto ahead = lock.fencing_token() + 1'000'000'000'000;
+    const auto ahead = lock.fencing_token() + 3'600'000'000;  // an hour
     ASSERT_THAT(lock.release(), Succeeds());
     ASSERT_EQ(world[1].command({"SET", counter_on(world[1]), std::to_string(ahead)}), "OK");
     ASSERT_THAT(lock.acquire(), Succeeds());
