@@ -179,6 +179,15 @@ TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
     }
 }
 
+TEST(QuorumRound, ARefusedAcquireDoesNotCountOnUntrustedNodes) {
+    PlayedRound round{{.nodes = 5, .order = parallel}};
+    for (const auto node : {0U, 1U}) round.node(node).untrusted();
+    round.node(2).voting("r");
+    round.node(4).silent();
+    round.play();
+    EXPECT_EQ(round.ended(), 1ms) << "no quorum without them, whatever the silent node says";
+}
+
 TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
     PlayedRound round{{}};
     round.node(0).untrusted(true).answers_after(30ms);
