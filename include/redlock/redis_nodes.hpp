@@ -66,8 +66,8 @@ public:
     /// boot_clock().
     Clock* required_clock() const noexcept override;
 
-    /// Several extensions are pipelined: to each node they go one behind the other, over one connection, in one
-    /// budget. Other requests are asked one after the other, each with budgets of its own.
+    /// Several extensions are pipelined: to each node they go one behind the other, over one connection, in
+    /// one budget. Other requests are asked one after the other, each with budgets of its own.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
 
