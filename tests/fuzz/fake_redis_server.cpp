@@ -181,7 +181,7 @@ void FakeRedisServer::match(Session& session) {
             session.replies.push_back(reply);
         else
             session.readable = false;
-        lied_ = lied_ || progress == Progress::ambiguous;
+        misreported_ = misreported_ || progress == Progress::ambiguous;
     }
     while (!session.replies.empty() && !session.done.empty()) {
         match(session.replies.front(), session.done.front());
@@ -193,7 +193,7 @@ void FakeRedisServer::match(Session& session) {
 void FakeRedisServer::match(const RedisReply& reply, const Done& done) {
     const bool told = grants(done.purpose, reply);
     if (done.purpose.acquires && told) granted_.insert(done.purpose.owner);
-    lied_ = lied_ || (done.purpose.matters && told && reply != done.reply);
+    misreported_ = misreported_ || (done.purpose.matters && told && reply != done.reply);
 }
 
 // ---- Keys

@@ -69,8 +69,8 @@ public:
 
     /// Whether it has told a client of a grant to `owner`, in the place of the reply to its acquiring.
     bool has_granted(std::string_view owner) const { return granted_.contains(owner); }
-    /// Whether it has told any client of a grant that was none.
-    bool has_lied() const { return lied_; }
+    /// Whether it has reported a grant, or a count, that was another.
+    bool has_misreported() const { return misreported_; }
     /// Whether all that was sent to it is executed sooner or later, in the order of each connection.
     bool executes_all() const { return executes_all_; }
 
@@ -140,7 +140,7 @@ private:
     std::string garbage_ = "HTTP/1.1 400 Bad Request\r\n\r\n";
     std::list<Session> sessions_{};
     std::set<std::string, std::less<>> granted_{};
-    bool lied_ = false;
+    bool misreported_ = false;
     bool executes_all_ = true;
 };
 

@@ -18,24 +18,20 @@
 //     "..."        the bytes that nodes send as garbage from now on
 //
 // Held to be true: what the header of Lock promises, on success, on failure and in time; and, as long as no
-// node has told of a grant that was none, that a valid lock has a majority of the nodes, that no two are
+// node has reported a grant that was none, that a valid lock has a majority of the nodes, that no two are
 // valid, and that fencing tokens grow.
 #include "claim.hpp"
 #include "fake_redis_server.hpp"
-#include "virtual_network.hpp"
+#include "virtual_nodes.hpp"
 
 #include <redlock/redlock.hpp>
-
-#include "redis/node_group.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -48,11 +44,10 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto budget = 50ms;
 constexpr auto ttl = 2'000ms;
 constexpr Retry retry{.attempts = 3, .delay = 30ms};
 constexpr std::array spans{0ms, 1ms, 5ms, 20ms, 49ms, 51ms, 100ms, 200ms, 300ms, 500ms};
-constexpr std::array naps{1ms, 10ms, 49ms, 51ms, 100ms, 300ms, 500ms, 1'000ms, 1'900ms, 2'100ms};
+constexpr std::array pauses{1ms, 10ms, 49ms, 51ms, 100ms, 300ms, 500ms, 1'000ms, 1'900ms, 2'100ms};
 constexpr std::array ttls{-1ms, 0ms, 1ms, 52ms, 100ms, 500ms, 1'000ms, 2'000ms, 5'000ms, 10'000ms};
 constexpr auto least_ttl = 100ms;  // of these: the others leave no validity
 
@@ -80,67 +75,17 @@ Rules rules_of(std::string_view& input) {
     return rules;
 }
 
-/// Servers, and the network to them.
-class World {
+class Scenario {
 public:
-    explicit World(std::size_t servers) {
-        while (servers_.size() < servers) network_.add(servers_.emplace_back(servers_.size(), budget));
-    }
-
-    std::deque<FakeRedisServer>& servers() { return servers_; }
-    VirtualNetwork& network() { return network_; }
-    bool lied() const { return std::ranges::any_of(servers_, &FakeRedisServer::has_lied); }
-
-private:
-    std::deque<FakeRedisServer> servers_{};
-    VirtualNetwork network_{};
-};
-
-/// The engine of RedisNodes over that network.
-class VirtualNodes final : public Nodes {
-public:
-    VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
-        : Nodes(names(nodes), budget),
-          network_(network),
-          group_(configs(nodes), {.node_timeout = budget, .round = round}, network) {}
-
-    Clock* required_clock() const noexcept override { return &network_; }
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        group_.ask(requests, limits, tallies);
-    }
-    using Nodes::ask;
-
-private:
-    static std::vector<NodeConfig> configs(std::size_t nodes) {
-        std::vector<NodeConfig> configs(nodes);
-        for (std::size_t node = 0; node < nodes; ++node) {
-            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = budget};
-            configs[node].endpoint.password = secret;
-        }
-        return configs;
-    }
-    static std::vector<std::string> names(std::size_t nodes) {
-        std::vector<std::string> names;
-        for (const auto& config : configs(nodes)) names.push_back(config.endpoint.name());
-        return names;
-    }
-
-    VirtualNetwork& network_;
-    NodeGroup group_;
-};
-
-class Game {
-public:
-    explicit Game(const Rules& rules)
+    explicit Scenario(const Rules& rules)
         : rules_(rules), world_(rules.nodes), nodes_(rules.nodes, rules.round, world_.network()) {
         for (auto& lock : locks_) make(lock);
     }
 
-    void play(std::string_view input) {
-        for (; !input.empty(); claim_all_is_well()) act(input);
+    void run(std::string_view input) {
+        for (; !input.empty(); claim_invariants()) act(input);
         for (auto& lock : locks_) lock.reset();
-        claim_clean();
+        claim_released();
     }
 
 private:
@@ -184,13 +129,13 @@ private:
             case 'D': return make(locks_[mine_]);
             case 'U': return use_std_vocabulary();
             case 'S': mine_ = 1 - mine_; return;
-            case 'W': return sleep_for(choose(input, naps));
+            case 'W': return sleep_for(choose(input, pauses));
             default: return act_on_nodes(action, input);
         }
     }
 
     void act_on_nodes(char action, std::string_view& input) {
-        if (action == '"') return learn_garbage(input);
+        if (action == '"') return set_garbage(input);
         if (action == '*') chosen_.set();
         if (action >= '0' && action <= '4') chosen_.reset().set(static_cast<std::size_t>(action - '0'));
         for (std::size_t node = 0; node < world_.servers().size(); ++node) {
@@ -200,7 +145,7 @@ private:
         }
     }
 
-    void learn_garbage(std::string_view& input) {
+    void set_garbage(std::string_view& input) {
         const auto end = std::min(input.find('"'), input.size());
         for (auto& server : world_.servers()) server.set_garbage(input.substr(0, end));
         input.remove_prefix(std::min(end + 1, input.size()));
@@ -246,7 +191,7 @@ private:
         claim(is_majority(granted), "a majority has granted");
         claim(lock().valid(), "valid when acquired");
         claim(rules_.fencing == (lock().fencing_token() > 0), "a fencing token where one was asked for");
-        if (!world_.lied() && rules_.fencing)
+        if (!world_.misreported() && rules_.fencing)
             claim(lock().fencing_token() > last_token_, "fencing tokens grow");
         last_token_ = lock().fencing_token();
     }
@@ -310,7 +255,7 @@ private:
         nodes_.ask(requests, {}, tallies);
         for (std::size_t i = 0; i < owners.size(); ++i)
             for (std::size_t node = 0; node < nodes_.size(); ++node)
-                if (tallies[i][node].vote != Vote::unknown && !world_.lied())
+                if (tallies[i][node].vote != Vote::unknown && !world_.misreported())
                     claim(world_.servers()[node].holds(resources[i], owners[i], now()) ==
                               (tallies[i][node].vote == Vote::granted),
                           "each vote is that on its own request");
@@ -356,13 +301,13 @@ private:
 
     // ---- At any time
 
-    void claim_all_is_well() {
+    void claim_invariants() {
         sleep_for(0ms);  // the servers do what is due
-        for (auto& it : locks_) claim_sound(*it);
-        if (!world_.lied()) claim(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
+        for (auto& it : locks_) claim_valid(*it);
+        if (!world_.misreported()) claim(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
     }
 
-    void claim_sound(const Lock& lock) {
+    void claim_valid(const Lock& lock) {
         const auto owner = std::string{lock.owner()};
         claim(lock.valid() == (lock.remaining() > 0ns), "valid while something remains");
         if (!lock.valid()) {
@@ -373,11 +318,11 @@ private:
         const auto having = std::ranges::count_if(world_.servers(), [&](const FakeRedisServer& server) {
             return server.holds(rules_.resources, owner, now());
         });
-        if (!world_.lied()) claim(is_majority(having), "a majority has the key");
+        if (!world_.misreported()) claim(is_majority(having), "a majority has the key");
     }
 
     /// A2, B1, B5: in the end nothing is left, however late commands were carried out.
-    void claim_clean() {
+    void claim_released() {
         for (auto& server : world_.servers())
             if (server.executes_all()) server.behave(Behavior::normal);
         sleep_for(1s);  // shorter than a ttl
@@ -398,7 +343,7 @@ private:
 
 void play(std::string_view input) {
     const auto rules = rules_of(input);
-    Game{rules}.play(input);
+    Scenario{rules}.run(input);
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 // Any bytes as the answers of a server, in any portions, to a Connection that sends commands meanwhile.
 //
 // The first byte chooses the endpoint: 1 password, 2 user and password, 4 database, 8 quarantine. What
-// follows is what the server says, but for a '`' and the letter behind it:
+// follows is what the server sends, but for a '`' and the letter behind it:
 //
-//     `h  the client reads what was said       `H  it reads as one that waits for no other node
-//     `w  what was said goes out               `l  the client looks whether the connection is stale
+//     `h  the client reads what was sent       `H  it reads as one that waits for no other node
+//     `w  what was added is sent               `l  the client looks whether the connection is stale
 //     `s `e `d `c `r `m  the client sends SET, extension, release, SET that counts, raise, SET of two
 //     `p  it sends three extensions in one go  `f  its send buffer is full but for five bytes
 //     `x  the server hangs up                  `a  the server reads what the client has sent
-//     `q  it says nothing any more             ``  a '`'
+//     `q  it sends nothing any more             ``  a '`'
 //
 // A7, D1: a vote is what an independent reader of the protocol makes of the reply in its place, and after a
 // protocol error, or a reply too many, the connection is broken for good. D11: what it reports has no
 // password.
 #include "claim.hpp"
-#include "reply_reader.hpp"
+#include "expectation.hpp"
 #include "virtual_network.hpp"
 
 #include "os/resolution.hpp"
@@ -37,94 +37,13 @@ namespace redlock::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
-using Progress = ReplyReader::Progress;
 
 const std::vector<std::string> one_resource{"orders:42"};
 const std::vector<std::string> two_resources{"account:1", "account:2"};
 constexpr std::string_view owner = "00112233445566778899aabbccddeeff00112233";
 
-/// What a connection must have made of the replies by now.
-class Expectation {
-public:
-    enum class Step : std::uint8_t { auth, select, ping, server, replication };
-
-    explicit Expectation(std::deque<Step> handshake)
-        : handshake_(std::move(handshake)), pending_(handshake_.size()), sent_(pending_) {}
-
-    void asked_for_run_id() {
-        handshake_ = {Step::server, Step::replication};
-        sent(2);
-        awaited_ = 0;
-    }
-    void sent(std::size_t commands = 1) {
-        sent_ += commands;
-        pending_ += commands;
-        awaited_ = commands;
-        answers_.clear();
-    }
-    void failed() { broken_ = true; }
-
-    void received(std::string_view bytes) {
-        reader_.take(bytes);
-        for (RedisReply reply; !broken_ && !ambiguous_;) switch (reader_.next(reply)) {
-                case Progress::reply: take(reply); break;
-                case Progress::incomplete: return;
-                case Progress::protocol_error: broken_ = true; break;
-                case Progress::ambiguous: ambiguous_ = true; break;
-            }
-    }
-
-    bool ready() const { return !broken_ && handshake_.empty(); }
-    bool broken() const { return broken_; }
-    bool ambiguous() const { return ambiguous_; }
-    std::size_t pending() const { return pending_; }
-    const std::vector<RedisReply>& answers() const { return answers_; }
-    /// The commands that the connection has sent, those of the handshake included.
-    std::size_t sent_in_all() const { return sent_; }
-
-private:
-    void take(const RedisReply& reply) {
-        if (pending_ == 0) {
-            broken_ = true;
-            return;
-        }
-        --pending_;
-        if (!handshake_.empty()) return take_handshake_reply(reply);
-        if (pending_ < awaited_) answers_.push_back(reply);
-    }
-
-    void take_handshake_reply(const RedisReply& reply) {
-        const auto step = handshake_.front();
-        handshake_.pop_front();
-        broken_ = !accepts(step, reply);
-    }
-
-    static bool accepts(Step step, const RedisReply& reply) {
-        const auto value_of = [&](const std::string& name) {
-            const auto at = reply.text.find(name);
-            if (at == std::string::npos || reply.kind != RedisReply::Kind::bulk) return std::string{};
-            const auto begin = at + name.size();
-            return reply.text.substr(begin, reply.text.find_first_of("\r\n", begin) - begin);
-        };
-        if (step == Step::server) return !value_of("run_id:").empty();
-        if (step == Step::replication) return value_of("role:") == "master";
-        const auto first_word = reply.text.substr(0, reply.text.find(' '));
-        if (reply.is_error()) return step == Step::ping && first_word == "NOPERM";
-        return reply.kind == RedisReply::Kind::status;
-    }
-
-    ReplyReader reader_{};
-    std::deque<Step> handshake_;
-    std::size_t pending_;
-    std::size_t sent_;
-    std::size_t awaited_ = 0;
-    bool broken_ = false;
-    bool ambiguous_ = false;
-    std::vector<RedisReply> answers_{};
-};
-
-/// Does nothing by itself: the conversation speaks for it.
-struct SpokenFor final : Server {
+/// Does nothing by itself: the input decides what it sends.
+struct ManualServer final : Server {
     void accept(std::shared_ptr<Stream> accepted) override {
         stream = std::move(accepted);
         stream->connect_result = 0;
@@ -162,7 +81,7 @@ public:
         claim(client_.handshaking(), "connected");
     }
 
-    void say(char byte) { chunk_ += byte; }
+    void add(char byte) { chunk_ += byte; }
 
     void act(char action) {
         switch (action) {
@@ -180,8 +99,8 @@ public:
             case 'f': stream().room = std::min<std::size_t>(stream().room, 5); return;
             case 'a': return server_reads();
             case 'x': return hang_up();
-            case 'q': return fall_silent();
-            default: return say(action);
+            case 'q': return finish();
+            default: return add(action);
         }
     }
 
@@ -206,7 +125,7 @@ private:
 
     void write() {
         if (!stream().finished) stream().to_client += chunk_, under_way_ += chunk_;
-        said_ += std::exchange(chunk_, {});
+        all_sent_ += std::exchange(chunk_, {});
     }
 
     void server_reads() {
@@ -218,11 +137,11 @@ private:
     }
 
     void hang_up() {
-        fall_silent();
+        finish();
         stream().closed_by_server = true;
     }
 
-    void fall_silent() {
+    void finish() {
         write();
         stream().finished = true;
     }
@@ -299,7 +218,7 @@ private:
 
     void take_answers() {
         if (client_.script_is_unknown()) {
-            claim(said_.find("-NOSCRIPT") != std::string::npos, "the server said so");
+            claim(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
             client_.resend_whole(commands_.front());
             return expected_.sent();
         }
@@ -314,7 +233,7 @@ private:
             claim(vote != Vote::granted || could_grant(command), "granted in so many words");
         else
             claim(vote == vote_of(command, expected_.answers().at(which)),
-                  "the vote is what the server said");
+                  "the vote is what the server replied");
         claim(count == 0 || vote != Vote::unknown, "a count comes with a vote");
         if (!config_.endpoint.password.empty()) claim_no_secret(client_.quoted(answer.text));
         if (cause != Errc::unexpected_reply) return;
@@ -335,21 +254,21 @@ private:
     }
 
     bool could_grant(const Command& command) const {
-        if (!client_.scripted()) return said_.find("+OK\r\n") != std::string::npos;
+        if (!client_.scripted()) return all_sent_.find("+OK\r\n") != std::string::npos;
         const bool counts = command.verb == Verb::set_and_count;
-        return said_.find(counts ? ":" : ":1\r\n") != std::string::npos;
+        return all_sent_.find(counts ? ":" : ":1\r\n") != std::string::npos;
     }
 
     const NodeConfig config_;
-    SpokenFor server_{};
+    ManualServer server_{};
     VirtualNetwork network_{};
     Connection client_;
     std::vector<Command> commands_{};  // sent last
     bool was_broken_ = false;
 
-    std::string chunk_{};      // to be said
-    std::string under_way_{};  // said, and not yet read
-    std::string said_{};       // all of it
+    std::string chunk_{};      // to be sent
+    std::string under_way_{};  // sent, and not yet read
+    std::string all_sent_{};   // by the server
     support::CommandReader reader_{};
     std::size_t arrived_ = 0;  // commands
 
@@ -363,7 +282,7 @@ void converse(std::string_view input) {
         if (input[i] == '`' && i + 1 < input.size())
             conversation.act(input[++i]);
         else
-            conversation.say(input[i]);
+            conversation.add(input[i]);
     conversation.end();
 }
 
