@@ -11,8 +11,8 @@ struct Interrupted {
     int signal;
 };
 
-/// From its construction on (before any other thread) SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE, the reader of our
-/// output gone, wait until sleep() is called.
+/// From its construction on (before any other thread) SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE, the
+/// reader of our output gone, wait until sleep() is called.
 class Interruption {
 public:
     Interruption();

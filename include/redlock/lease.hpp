@@ -1,4 +1,5 @@
-// One acquisition: the owner that signs it, until when it may be counted on, and which nodes may have its key.
+// One acquisition: the owner that signs it, until when it may be counted on, and which nodes may have its
+// key.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -1,10 +1,10 @@
 #include "status.hpp"
 
 #include "exit_status.hpp"
-#include "redis/inquiry.hpp"
 #include "json.hpp"
 #include "lock_status.hpp"
 #include "node_arguments.hpp"
+#include "redis/inquiry.hpp"
 #include "redis/request.hpp"
 #include "server_info.hpp"
 #include "span.hpp"

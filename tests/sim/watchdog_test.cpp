@@ -1,5 +1,5 @@
-// Stories of locks that a watchdog extends: the real RenewalQueue, in a fiber of each process (rules B7, C6 to
-// C10).
+// Stories of locks that a watchdog extends: the real RenewalQueue, in a fiber of each process (rules B7, C6
+// to C10).
 #include "staged_world.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Plain words to one node, on the library's own connection.
-#include "redis/inquiry.hpp"
 #include "live_world.hpp"
+#include "redis/inquiry.hpp"
 
 namespace redlock::test {
 namespace {

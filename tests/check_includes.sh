@@ -1,0 +1,39 @@
+#!/bin/sh
+# What a reader may rely on without looking: hiredis is included by exactly one source file; no header of include/
+# opens a socket; nothing outside of src/os reads a real clock; what decides includes nothing of the network.
+set -u
+unset CDPATH
+cd "$(dirname -- "$0")/.." || exit 2
+failed=0
+
+# none MESSAGE PATTERN FILE...
+none() {
+    message=$1 pattern=$2
+    shift 2
+    grep -nE -e "$pattern" -- "$@" /dev/null || return 0
+    printf '%s\n\n' "$message"
+    failed=1
+}
+
+headers=$(find include -name '*.hpp')
+core=$(find include/redlock/detail src -maxdepth 1 -name '*.[ch]pp')
+outside_os=$(find include src/redis src -maxdepth 3 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
+
+users=$(grep -rlE --include='*.[ch]pp' '#[[:space:]]*include[[:space:]]*[<"](hiredis/|hiredis\.h)' include src)
+case $users in
+src/*.cpp) [ "$(printf '%s\n' "$users" | wc -l)" -eq 1 ] || failed=1 ;;
+*) failed=1 ;;
+esac
+[ "$failed" -eq 0 ] || printf 'hiredis must be included by one .cpp in src/, and is by:\n%s\n' "${users:-none}"
+
+# shellcheck disable=SC2086  # words
+{
+    none 'the headers of include/ do no I/O: the above belongs in src/' \
+        '#[[:space:]]*include[[:space:]]*<(sys/|netinet/|arpa/|netdb\.h|poll\.h|unistd\.h|openssl/)' $headers
+    none 'only src/os reads a real clock: elsewhere time is an argument' \
+        'clock_gettime|gettimeofday|_clock::now\(|boot_clock\(\)\.(now|sleep)' $outside_os
+    none 'what decides knows no network: include redis/ in src/redis alone' \
+        '#[[:space:]]*include[[:space:]]*[<"](redlock/)?(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
+}
+
+exit "$failed"
