@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -37,8 +38,10 @@ struct NodesOptions {
     /// The longest ttl in use by anyone. A node that was restarted, or lost its data in another way, less
     /// than this ago has no vote (the page's delayed restart, S30), for it may have forgotten who holds what;
     /// it only takes releases. The node itself remembers since when its data is whole, in a key of its own:
-    /// the first acquire ever on a fresh node starts the time. Replicas have no vote then, either, nor has a
-    /// node that turns out to be the same server as another. Needs INFO. 0: off.
+    /// the first acquire ever on a fresh node starts the time. A replica has no vote then, and one that is
+    /// promoted counts as restarted; a master that is demoted and promoted again without a restart is not
+    /// noticed, so these are not for nodes with automatic failover. Nor has a node that turns out to be the
+    /// same server as another a vote. Needs INFO. 0: off.
     std::chrono::milliseconds quarantine{0};
 
     /// Hears of every round and connection; none if null. Must outlive the nodes.
@@ -54,11 +57,20 @@ struct NodesOptions {
 /// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
 /// bounded otherwise; addresses need none. Never throws after construction.
 class RedisNodes final : public Nodes {
+    /// Made of anything that is text, and of nothing else: {{"a", "b"}} are two nodes, and not the string
+    /// that lies between two pointers.
+    struct Uri {
+        template <class Text>
+        requires std::convertible_to<const Text&, std::string_view> Uri(const Text& text)
+            : view(text) {}  // NOLINT(google-explicit-constructor)
+        std::string_view view;
+    };
+
 public:
     /// No I/O: works with every node down (rule A4). Throws std::invalid_argument for an empty list, a
     /// malformed URI, a node that stands in the list twice (rule D8), an option out of its range, or
     /// `rediss://` in a build without TLS.
-    RedisNodes(std::initializer_list<std::string_view> uris, NodesOptions options = {});
+    RedisNodes(std::initializer_list<Uri> uris, NodesOptions options = {});
     explicit RedisNodes(const std::vector<std::string>& uris, NodesOptions options = {});
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
     ~RedisNodes() override;

@@ -6,6 +6,7 @@
 #include "redis/node_group.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -13,11 +14,11 @@
 namespace redlock {
 namespace {
 
-template <class Uris>
-std::vector<Endpoint> parsed(const Uris& uris) {
+template <class Uris, class Text = std::identity>
+std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
     std::vector<Endpoint> endpoints;
     endpoints.reserve(uris.size());
-    for (const auto& uri : uris) endpoints.push_back(Endpoint::parse(uri));
+    for (const auto& uri : uris) endpoints.push_back(Endpoint::parse(std::invoke(text, uri)));
     return endpoints;
 }
 
@@ -102,8 +103,8 @@ private:
     NodeGroup group_;
 };
 
-RedisNodes::RedisNodes(std::initializer_list<std::string_view> uris, NodesOptions options)
-    : RedisNodes(parsed(uris), options) {}
+RedisNodes::RedisNodes(std::initializer_list<Uri> uris, NodesOptions options)
+    : RedisNodes(parsed(uris, &Uri::view), options) {}
 
 RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions options)
     : RedisNodes(parsed(uris), options) {}

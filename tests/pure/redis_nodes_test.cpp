@@ -1,0 +1,109 @@
+// What the constructor of RedisNodes refuses (A4, A10, D8). None of it does I/O.
+#include <redlock/redis_nodes.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+struct Refusal {
+    const char* name;
+    const char* says;
+    std::function<void()> construct;
+};
+
+void with(NodesOptions options) {
+    const RedisNodes nodes{{"a"}, options};
+}
+
+void with(Endpoint endpoint) {
+    const RedisNodes nodes{std::vector{std::move(endpoint)}};
+}
+
+Tls enabled_tls() {
+    Tls tls;
+    tls.enabled = true;
+    return tls;
+}
+
+const std::vector<Refusal>& refusals() {
+    static const std::vector<Refusal> all{
+        {"NoNodes", "the list of nodes is empty", [] { const RedisNodes nodes{std::vector<std::string>{}}; }},
+        {"TooManyNodes", "has 16 entries",
+         [] {
+             std::vector<std::string> uris;
+             for (int i = 0; i < 16; ++i) uris.push_back("node" + std::to_string(i));
+             const RedisNodes nodes{uris};
+         }},
+        {"AMalformedUri", "redis", [] { const RedisNodes nodes{"redis://"}; }},
+        {"ANodeTwice", "a:6379 is in the list twice",
+         [] {
+             const RedisNodes nodes{"a", "b", "redis://a:6379"};
+         }},
+        {"ANodeTwiceInOtherLetters", "is in the list twice",
+         [] {
+             const RedisNodes nodes{"Host", "hOST"};
+         }},
+        {"ASocketTwice", "/s is in the list twice",
+         [] {
+             const RedisNodes nodes{"unix:///s", "unix:///s"};
+         }},
+        {"NoHost", "host is empty", [] { with(Endpoint{}); }},
+        {"PortZero", "port is 0", [] { with(Endpoint{.host = "a", .port = 0}); }},
+        {"ANegativeDatabase", "database is negative", [] { with(Endpoint{.host = "a", .database = -1}); }},
+        {"ALongSocketPath", "longer than 107 bytes",
+         [] { with(Endpoint{.unix_socket = "/" + std::string(107, 'x')}); }},
+        {"TlsOverAUnixSocket", "TLS is for host and port",
+         [] { with(Endpoint{.unix_socket = "/s", .tls = enabled_tls()}); }},
+        {"NodeTimeoutZero", "NodesOptions::node_timeout is 0 ms", [] { with({.node_timeout = 0ms}); }},
+        {"NodeTimeoutAboveAnHour", "NodesOptions::node_timeout", [] { with({.node_timeout = 1h + 1ms}); }},
+        {"MaxIdleZero", "NodesOptions::max_idle is 0", [] { with({.max_idle = 0}); }},
+        {"MaxIdleAbove10000", "NodesOptions::max_idle is 10001", [] { with({.max_idle = 10'001}); }},
+        {"ANegativeQuarantine", "NodesOptions::quarantine is -1 ms", [] { with({.quarantine = -1ms}); }},
+        {"AQuarantineAbove100Years", "NodesOptions::quarantine",
+         [] { with({.quarantine = std::chrono::hours{24 * 36'526}}); }},
+    };
+    return all;
+}
+
+class RedisNodesConstructor : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RedisNodesConstructor, Refuses) {
+    try {
+        GetParam().construct();
+        FAIL() << "accepted";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_THAT(error.what(), HasSubstr(GetParam().says));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(RedisNodes, RedisNodesConstructor, testing::ValuesIn(refusals()),
+                         [](const auto& it) { return it.param.name; });
+
+// Two pointers in braces are no range of characters.
+TEST(RedisNodesConstructor, TakesTwoLiteralsInBracesForTwoNodes) {
+    const RedisNodes nodes{{"a", "b"}};
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes.name(0), "a:6379");
+    EXPECT_EQ(nodes.name(1), "b:6379");
+}
+
+TEST(RedisNodesConstructor, TakesTheLimitsThemselves) {
+    with({.node_timeout = 1ms, .max_idle = 1});
+    with({.node_timeout = 1h, .max_idle = 10'000, .quarantine = std::chrono::hours{24 * 36'525}});
+    with(Endpoint{.unix_socket = "/" + std::string(106, 'x')});
+}
+
+}  // namespace
+}  // namespace redlock
