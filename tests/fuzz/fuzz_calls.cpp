@@ -341,15 +341,12 @@ private:
     int leases_ = 0;
 };
 
-void play(std::string_view input) {
-    const auto rules = rules_of(input);
-    Scenario{rules}.run(input);
-}
-
 }  // namespace
 }  // namespace redlock::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    redlock::fuzz::play({reinterpret_cast<const char*>(data), size});
+    std::string_view input{reinterpret_cast<const char*>(data), size};
+    const auto rules = redlock::fuzz::rules_of(input);
+    redlock::fuzz::Scenario{rules}.run(input);
     return 0;
 }
