@@ -85,6 +85,7 @@ Result CheckedLock::extend(milliseconds ttl) {
     client_.note([&] { return "extends " + lock_.resource() + ": " + result.message(); });
     const Process::Quiet quiet{client_.process()};
     const auto after = valid_until();
+    expect_lost_for_good(result, after);
     if (!result) {
         referee_.expect(after <= before, Rule::validity_is_kept, client_.name() + " failed to extend");
         const bool still = client_.process().now() < before;
@@ -115,10 +116,16 @@ Result CheckedLock::extend_watched(milliseconds ttl) {
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + " by hand: " + result.message(); });
     const auto after = valid_until();
+    expect_lost_for_good(result, after);
     if (result && !was_told() && after > Clock::time_point{})
         referee_.expect(after >= before, Rule::validity_is_kept, client_.name() + " shortened");
     referee_.look();
     return result;
+}
+
+void CheckedLock::expect_lost_for_good(const Result& result, Clock::time_point valid_until) {
+    if (result.error() == Errc::lost)
+        referee_.expect(valid_until == Clock::time_point{}, Rule::loss_is_final, client_.name());
 }
 
 Result CheckedLock::release() {

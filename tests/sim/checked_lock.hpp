@@ -55,6 +55,7 @@ private:
     Result acquire_by(Verb verb);
     void won(const Result& result);
     Result extend_watched(milliseconds ttl);
+    void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     void let_go(std::string owner);
     void told(const Result& loss);
     bool was_told() const { return !told_.empty() && told_ == lock_.owner(); }

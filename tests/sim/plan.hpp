@@ -22,6 +22,7 @@ enum class Fault : std::uint8_t {
     flush,              ///< FLUSHALL
     evict_marker,       ///< the marker of the quarantine is evicted
     snapshot,           ///< one is taken
+    forget_scripts,     ///< SCRIPT FLUSH
     freeze,             ///< the server stands still for a while
     step_clock,         ///< its wall clock is set
     cut,                ///< nothing gets through between one client and one node for a while

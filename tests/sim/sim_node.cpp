@@ -48,6 +48,11 @@ void SimNode::take_snapshot() {
     chronicle_.note(name_, [] { return "takes a snapshot"; });
 }
 
+void SimNode::forget_scripts() {
+    model_.restart(run(), std::move(model_.keys()));
+    chronicle_.note(name_, [] { return "SCRIPT FLUSH"; });
+}
+
 void SimNode::freeze_for(nanoseconds span) {
     frozen_until_ = std::max(frozen_until_, timeline_.now() + span);
     chronicle_.note(name_, [&] { return "is frozen for " + text(span); });

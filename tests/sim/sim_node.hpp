@@ -45,6 +45,7 @@ public:
     void flush();
     void evict_marker();
     void take_snapshot();
+    void forget_scripts();
     void freeze_for(nanoseconds span);
     void step_clock(nanoseconds by);
     /// Its data have been whole for long: somebody placed the marker ahead of time.

@@ -70,9 +70,9 @@ bool World::busy() const noexcept {
 }
 
 /// A connection is made, the handshake is answered, the run of the server asked for, and a command gets
-/// through behind another, in eight ways at most.
+/// through behind another, and once more with the script as a whole, in ten ways at most.
 void World::is_calm() {
-    const auto span = 8 * network_.weather().longest() + 1ms;
+    const auto span = 10 * network_.weather().longest() + 1ms;
     for (const auto& client : clients_) client->settle_in(span);
 }
 

@@ -170,6 +170,8 @@ void crashing(Plan& plan, Dice&) {
 void calm(Plan& plan, Dice&) {
     contended(plan);
     plan.calm = true;
+    plan.faults = {Fault::forget_scripts};
+    plan.fault_interval = 100ms;
     plan.world.nodes = 3;
     plan.world.node_timeout = 20ms;
     plan.world.weather = {.mean = 3ms, .slow_share = 0.2, .slow = 100ms};
