@@ -69,10 +69,8 @@ void choose_faults(Plan& plan, Dice& dice) {
     plan.world.trusted = !quarantine || dice.chance(0.9);
     plan.world.skew =
         quarantine ? whole(plan.world.quarantine * dice.between(0.0, 0.8)) : whole(dice.between(0ms, 1h));
-    plan.fault_interval = dice.between(20ms, 500ms);
-    plan.faults = {Fault::forget_scripts};
     if (plan.calm) return;
-    plan.faults.insert(plan.faults.end(), {Fault::cut, Fault::pause, Fault::freeze, Fault::set_client_clock});
+    plan.faults = {Fault::cut, Fault::pause, Fault::freeze, Fault::set_client_clock, Fault::forget_scripts};
     if (dice.chance(0.5)) plan.faults.push_back(Fault::crash_client);
     if (quarantine || !plan.fencing) plan.faults.push_back(Fault::crash_and_keep);
     if (quarantine)
@@ -83,6 +81,7 @@ void choose_faults(Plan& plan, Dice& dice) {
         plan.steps_in_all = whole(plan.least_ttl * plan.drift_factor / 2);
     }
     if (dice.chance(0.3)) plan.ambush = dice.between(0.0, 0.3);
+    plan.fault_interval = dice.between(20ms, 500ms);
     plan.longest_fault = dice.between(20ms, 2 * nanoseconds{plan.longest_ttl});
 }
 

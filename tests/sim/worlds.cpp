@@ -170,11 +170,19 @@ void crashing(Plan& plan, Dice&) {
 void calm(Plan& plan, Dice&) {
     contended(plan);
     plan.calm = true;
-    plan.faults = {Fault::forget_scripts};
-    plan.fault_interval = 100ms;
     plan.world.nodes = 3;
     plan.world.node_timeout = 20ms;
     plan.world.weather = {.mean = 3ms, .slow_share = 0.2, .slow = 100ms};
+}
+
+/// Scripts are forgotten, and every reply comes in time: what is refused by its digest is sent whole.
+void calm_without_scripts(Plan& plan, Dice& dice) {
+    calm(plan, dice);
+    plan.faults = {Fault::forget_scripts};
+    plan.fault_interval = 20ms;
+    plan.world.node_timeout = 50ms;
+    plan.world.weather = {.mean = 1ms};
+    plan.clients = 2;
 }
 
 /// Extensions that arrive after the release.
@@ -270,6 +278,7 @@ std::span<const NamedWorld> worlds() {
         NamedWorld{"wall-clocks-set", "wall clocks of clients are set", with_wall_clocks_set},
         NamedWorld{"crashing", "clients that crash", crashing},
         NamedWorld{"calm", "no connection and no node fails", calm},
+        NamedWorld{"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
         NamedWorld{"calm-extending", "calm, with extensions", calm_and_extending},
         NamedWorld{"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
         NamedWorld{"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
