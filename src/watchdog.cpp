@@ -73,7 +73,8 @@ public:
 
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
-        worker_for_locked(acquisition.lease->nodes()).queue().add(std::move(acquisition));
+        auto& worker = worker_for_locked(acquisition.lease->nodes());
+        worker.queue().add(std::move(acquisition));
     }
 
     void remove(const detail::Acquisition& acquisition) noexcept {

@@ -73,6 +73,12 @@ inline bool ruled_out(const Tally& tally) {
     return tally.size() - tally.refused() < quorum(tally.size());
 }
 
+/// Whether some node had too little time, for the caller has: what the others have answered is not all.
+inline bool cut_short(const Tally& tally) {
+    return std::ranges::any_of(tally.reports(),
+                               [](const NodeReport& node) { return node.cause == Errc::deadline; });
+}
+
 /// No error: a majority of the nodes configured, and time left; else the reason why not.
 inline std::error_code outcome(const RoundResult& round, const RoundLimits& limits) {
     const auto& tally = round.tally;
@@ -80,7 +86,7 @@ inline std::error_code outcome(const RoundResult& round, const RoundLimits& limi
         return round.ended < round.valid_until ? std::error_code{} : Errc::validity_exhausted;
     if (ruled_out(tally)) return Errc::held_by_other;
     if (limits.stop.stop_requested()) return Errc::cancelled;
-    if (round.ended >= limits.deadline) return Errc::deadline;
+    if (round.ended >= limits.deadline || cut_short(tally)) return Errc::deadline;
     return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
@@ -221,11 +227,12 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
 
         auto result = attempt(nodes, clock, entropy, request, round_limits, lease);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
-        if (result.error() == Errc::deadline && attempts > 1) return last;  // it was cut short: no news
-        last = std::move(result);
+        const bool cut_short = result.error() == Errc::deadline;
+        if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
 
         counted += limits.wait_while_held && last.error() == Errc::held_by_other ? 0 : 1;
-        if (last || counted >= limits.attempts || last_attempt || !worth_retrying(last)) return last;
+        if (last || counted >= limits.attempts || last_attempt || !(cut_short || worth_retrying(last)))
+            return last;
         if (clock.now() >= limits.deadline) return last;
         last_attempt = pause(clock, entropy, retry, limits, clock.now() - start);
     }

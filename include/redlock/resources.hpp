@@ -24,21 +24,23 @@ class ResourceList {
     };
 
 public:
+    // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): neither is one of the
+    // class itself
     template <class Text>
-    requires std::convertible_to<Text, std::string> ResourceList(
-        Text&& name) {  // NOLINT(google-explicit-constructor)
+    requires std::convertible_to<Text, std::string> ResourceList(Text&& name) {
         names_.push_back(std::forward<Text>(name));
     }
 
     template <class View>
     requires(std::convertible_to<View, std::string_view> && !std::convertible_to<View, std::string>)
-        ResourceList(const View& name) {  // NOLINT(google-explicit-constructor)
+        ResourceList(const View& name) {
         names_.emplace_back(std::string_view{name});
     }
 
     template <class Vector>
     requires std::same_as<std::remove_cvref_t<Vector>, std::vector<std::string>> ResourceList(Vector&& names)
-        : names_(std::forward<Vector>(names)) {}  // NOLINT(google-explicit-constructor)
+        : names_(std::forward<Vector>(names)) {}
+    // NOLINTEND(google-explicit-constructor, bugprone-forwarding-reference-overload)
 
     ResourceList(std::initializer_list<Name> names) {
         names_.reserve(names.size());

@@ -126,7 +126,8 @@ public:
 
     // ---- When broken.
     std::error_code cause() const noexcept { return cause_; }
-    const std::string& detail() const noexcept { return detail_; }
+    /// A copy: what it is told to may end the connection.
+    std::string detail() const { return detail_; }
 
 private:
     /// Of the handshake, in this order.

@@ -16,7 +16,7 @@ std::shared_ptr<Resolution> resolution_of(const Endpoint& endpoint) {
 
 }  // namespace
 
-Inquiry::Inquiry(Endpoint endpoint, std::chrono::milliseconds budget)
+Inquiry::Inquiry(const Endpoint& endpoint, std::chrono::milliseconds budget)
     : config_{.endpoint = endpoint, .tls = tls_of(endpoint), .node_timeout = budget} {}
 
 Inquiry::~Inquiry() = default;

@@ -39,7 +39,7 @@ class Inquiry {
 public:
     /// No I/O. Each command has `budget` in all. Throws std::invalid_argument where TLS cannot be had as the
     /// endpoint wants it.
-    Inquiry(Endpoint endpoint, std::chrono::milliseconds budget);
+    Inquiry(const Endpoint& endpoint, std::chrono::milliseconds budget);
     ~Inquiry();
     Inquiry(const Inquiry&) = delete;
     Inquiry& operator=(const Inquiry&) = delete;

@@ -166,13 +166,12 @@ void RoundDriver::take_answers(std::size_t node) {
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
-    if (!again) return check_in(node);
-    const auto kept = detail;  // it may be that of the connection, which goes now
     check_in(node);
+    if (!again) return;
     if (check_out(node))
         proceed(node);
     else
-        round_.end(node, cause, kept, now_);
+        round_.end(node, cause, detail, now_);
 }
 
 void RoundDriver::report_left_alone(std::size_t node) {

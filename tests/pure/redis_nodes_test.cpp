@@ -46,7 +46,7 @@ const std::vector<Refusal>& refusals() {
              for (int i = 0; i < 16; ++i) uris.push_back("node" + std::to_string(i));
              const RedisNodes nodes{uris};
          }},
-        {"AMalformedUri", "redis", [] { const RedisNodes nodes{"redis://"}; }},
+        {"AMalformedUri", "host is empty", [] { const RedisNodes nodes{"redis://"}; }},
         {"ANodeTwice", "a:6379 is in the list twice",
          [] {
              const RedisNodes nodes{"a", "b", "redis://a:6379"};

@@ -237,6 +237,7 @@ private:
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;
+        bool cut_short = false;    // the caller's time leaves it so little that its silence tells nothing
         std::size_t next = 0;      // the request whose answer comes next
         std::size_t answered = 0;  // or excluded
         std::vector<std::size_t> excluded{};
@@ -270,6 +271,7 @@ private:
         const auto budget = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
         it.start = now;
         it.deadline = std::min({now + budget, limits_.deadline, end_});
+        it.cut_short = budget < node_timeout_ / 8;
         return {.kind = Step::Kind::ask, .node = node};
     }
 
@@ -346,7 +348,7 @@ private:
 
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
-        const bool callers = it.deadline == limits_.deadline;
+        const bool callers = it.deadline == limits_.deadline || it.cut_short;
         // One that has answered some of its commands is alive: the rest is for another round.
         const bool alive = it.answered > it.excluded.size();
         const char* detail = "";
