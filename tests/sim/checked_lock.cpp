@@ -160,8 +160,8 @@ Clock::time_point CheckedLock::valid_until() const {
 
 bool CheckedLock::looks_valid() {
     if (!held_ || !client_.process().alive()) return false;
-    if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, of which nobody has heard yet
     const Process::Quiet quiet{client_.process()};
+    if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, of which nobody has heard yet
     (void)Looking::was_behind_a_mutex();
     const bool valid = lock_.valid();
     const bool open = !Looking::was_behind_a_mutex();
