@@ -2,6 +2,7 @@
 # To be sourced: from here on TMPDIR is a directory of this script's own. It is removed when this script and all that it
 # started have ended, however they ended: SIGKILL leaves no time to clean up, so another process waits for that.
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/redlock-XXXXXX")
+chmod 711 "$TMPDIR" # a test that gives up root's rights goes on finding its files
 export TMPDIR
 mkfifo "$TMPDIR/open_while_running"
 (
