@@ -425,7 +425,7 @@ TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
         ASSERT_THAT(lock->acquire(), Succeeds());
         ASSERT_TRUE(notices.wait_for(i));
         EXPECT_TRUE(lock->valid());
-        EXPECT_EQ(world.keys_of(std::string{lock->owner()}), 3U);
+        EXPECT_TRUE(wait_until([&] { return world.keys_of(std::string{lock->owner()}) == 3; }));
         EXPECT_THAT(lock->release(), Succeeds());
     }
     EXPECT_THAT(notices.losses(), SizeIs(30));
