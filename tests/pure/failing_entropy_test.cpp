@@ -13,7 +13,7 @@ int failure = 0;  // the errno of the next calls; 0: none
 
 }  // namespace
 
-extern "C" int getentropy(void* bytes, std::size_t size) noexcept {
+extern "C" int getentropy(void* bytes, std::size_t size) {
     if (failure != 0) {
         errno = failure;
         return -1;
