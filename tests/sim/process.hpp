@@ -85,10 +85,10 @@ public:
     /// All its fibers end, without another word to anybody.
     void end();
 
-    /// A clock like CLOCK_MONOTONIC, which stands still in every pause (a mutant).
+    /// A clock like CLOCK_MONOTONIC, which stands still in every pause: unsafe, see worlds.cpp.
     void stop_clock_in_pauses() noexcept { clock_stops_ = true; }
 
-    /// A clock like CLOCK_REALTIME (another).
+    /// A clock like CLOCK_REALTIME: unsafe as well.
     void tell_wall_time() noexcept { tells_wall_time_ = true; }
 
     // ---- For its own fibers.

@@ -44,10 +44,11 @@ void Referee::look() {
     for (std::size_t one = 0; one < count; ++one)
         for (std::size_t other = one + 1; other < count; ++other)
             if (valid[one]->overlaps(*valid[other]))
-                violated(Rule::one_holder,
-                         valid[one]->name() + " as " + chronicle_.nickname(valid[one]->lock().owner()) + " and " +
-                             valid[other]->name() + " as " + chronicle_.nickname(valid[other]->lock().owner()) +
-                             " of " + valid[one]->resources().front());
+                violated(Rule::one_holder, valid[one]->name() + " as " +
+                                               chronicle_.nickname(valid[one]->lock().owner()) + " and " +
+                                               valid[other]->name() + " as " +
+                                               chronicle_.nickname(valid[other]->lock().owner()) + " of " +
+                                               valid[one]->resources().front());
 }
 
 // ---- Tokens
