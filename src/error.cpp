@@ -1,3 +1,4 @@
+#include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
 #include <string>
@@ -21,23 +22,10 @@ public:
             case Errc::lost: return "lost";
             case Errc::already_held: return "already held";
             case Errc::hold_limit: return "hold limit reached";
-            case Errc::timed_out: return "timed out";
-            case Errc::connection_failed: return "connection failed";
-            case Errc::authentication_failed: return "authentication failed";
-            case Errc::permission_denied: return "permission denied";
-            case Errc::read_only: return "read-only replica";
-            case Errc::loading: return "still loading its data";
-            case Errc::out_of_memory: return "out of memory";
-            case Errc::quarantined: return "quarantined after a restart";
-            case Errc::same_server: return "same server as another node";
-            case Errc::backing_off: return "backing off";
-            case Errc::wrong_type: return "wrong type of key";
-            case Errc::unexpected_reply: return "unexpected reply";
-            case Errc::server_busy: return "server busy";
-            case Errc::server_error: return "server error";
-            case Errc::not_asked: return "not asked";
-            case Errc::not_awaited: return "not awaited";
+            default: break;
         }
+        if (const auto* cause = detail::find_cause(static_cast<Errc>(value)))
+            return std::string{cause->message};
         return "redlock error " + std::to_string(value);
     }
 
@@ -61,6 +49,12 @@ public:
 const std::error_category& category() noexcept {
     static const Category instance;
     return instance;
+}
+
+bool is_transient(const std::error_code& cause) noexcept {
+    if (cause.category() != category()) return true;
+    const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
+    return !row || row->transient;
 }
 
 }  // namespace redlock

@@ -65,11 +65,7 @@ inline std::error_code make_error_code(Errc e) noexcept {
 
 /// Whether waiting can cure this cause at a node (rule D7). A wrong password, a missing permission, a
 /// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
-inline bool is_transient(const std::error_code& cause) noexcept {
-    return !(cause == Errc::authentication_failed || cause == Errc::permission_denied ||
-             cause == Errc::read_only || cause == Errc::wrong_type || cause == Errc::same_server ||
-             cause == Errc::server_error);
-}
+bool is_transient(const std::error_code& cause) noexcept;
 
 /// Thrown by Lock::lock() alone, whose std signature has no other way to say that it failed. Every other
 /// verb returns a Result.

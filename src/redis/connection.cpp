@@ -9,7 +9,7 @@
 
 namespace redlock {
 
-using wire::Reply;
+using detail::Reply;
 
 Connection::Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                        std::size_t first_address, Clock::time_point now)
@@ -102,35 +102,35 @@ void Connection::begin_handshake() {
     for (auto step = step_; step != Step::done; step = step_after(step)) {
         pending_.sent_other(1);
         if (step == Step::select)
-            wire::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
+            detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
         else if (step == Step::ping)
-            wire::append(outgoing(), {"PING"});
+            detail::append(outgoing(), {"PING"});
         else if (endpoint.username.empty())
-            wire::append(outgoing(), {"AUTH", endpoint.password});
+            detail::append(outgoing(), {"AUTH", endpoint.password});
         else
-            wire::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
+            detail::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
     }
     flush();
 }
 
 /// Beside the handshake, and only where a command needs it.
 void Connection::fetch_run_id(const Command& command) {
-    if (!ready() || !run_id_.empty() || !wire::needs_run_id(command, recipient())) return;
+    if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
     step_ = Step::server;
     pending_.await(0);  // what comes next answers nothing
     pending_.sent_other(2);
-    wire::append(outgoing(), {"INFO", "server"});
-    wire::append(outgoing(), {"INFO", "replication"});
+    detail::append(outgoing(), {"INFO", "server"});
+    detail::append(outgoing(), {"INFO", "replication"});
     flush();
 }
 
 /// A user that may not PING is let in all the same: the refusal, too, shows that the server answers.
 bool Connection::accept_handshake_reply(const Reply& reply) {
-    if (step_ == Step::server) run_id_ = wire::line_of_info(reply.text, "run_id:");
+    if (step_ == Step::server) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
     if (step_ == Step::replication)
-        return reply.kind == Reply::Kind::text && wire::line_of_info(reply.text, "role:") == "master";
+        return reply.kind == Reply::Kind::text && detail::line_of_info(reply.text, "role:") == "master";
     return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
 }
 
@@ -140,7 +140,7 @@ void Connection::take_handshake_reply() {
         const bool replica = step_ == Step::replication && reply.kind == Reply::Kind::text;
         if (replica) return fail(Errc::read_only, "its role is not master");
         const bool error = reply.kind == Reply::Kind::error;
-        auto cause = error ? wire::cause_of(reply.first_word()) : Errc::unexpected_reply;
+        auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
         // The server may repeat what it was sent: after AUTH, only its first word is safe to show (rule D11).
@@ -159,7 +159,7 @@ std::string Connection::quoted(std::string_view words) const {
     // A part of it is as bad, where the words are few enough to be one; "ERR" is not.
     const bool is_part =
         words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
-    return repeats || is_part ? "its words repeat the password" : wire::printable(words);
+    return repeats || is_part ? "its words repeat the password" : detail::printable(words);
 }
 
 // ---- Commands
@@ -173,8 +173,8 @@ void Connection::send(std::span<const Command> commands) {
     await_answers(commands.size());
     for (const auto& command : commands) {
         const bool by_sha1 = may_retry && knows_script_of(command);
-        write(command, by_sha1 ? wire::ScriptForm::by_sha1 : wire::ScriptForm::whole);
-        if (last_script_ && commands.size() > 1) known_[wire::number_of(last_script_)] = true;
+        write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole);
+        if (last_script_ && commands.size() > 1) known_[detail::number_of(last_script_)] = true;
     }
     flush();
 }
@@ -185,7 +185,7 @@ bool Connection::script_is_unknown() const noexcept {
 
 void Connection::resend_whole(const Command& command) {
     await_answers(1);
-    write(command, wire::ScriptForm::whole);
+    write(command, detail::ScriptForm::whole);
     flush();
 }
 
@@ -195,7 +195,7 @@ void Connection::ask(std::span<const std::string_view> words) {
     last_script_ = nullptr;
     by_sha1_ = false;
     used_ = true;
-    wire::append(outgoing(), words);
+    detail::append(outgoing(), words);
     pending_.sent_other(1);
     flush();
 }
@@ -206,15 +206,15 @@ void Connection::await_answers(std::size_t commands) {
 }
 
 bool Connection::knows_script_of(const Command& command) const noexcept {
-    const auto* const script = wire::script_of(command, recipient());
-    return script && known_[wire::number_of(script)];
+    const auto* const script = detail::script_of(command, recipient());
+    return script && known_[detail::number_of(script)];
 }
 
-void Connection::write(const Command& command, wire::ScriptForm form) {
-    last_script_ = wire::script_of(command, recipient());
-    by_sha1_ = last_script_ && form == wire::ScriptForm::by_sha1;
+void Connection::write(const Command& command, detail::ScriptForm form) {
+    last_script_ = detail::script_of(command, recipient());
+    by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
     used_ = true;
-    wire::append(outgoing(), command, recipient(), form);
+    detail::append(outgoing(), command, recipient(), form);
     pending_.sent(command);
 }
 
@@ -298,7 +298,7 @@ void Connection::take_reply() {
     if (incoming_.is_error("NOSCRIPT"))
         known_.reset();
     else if (last_script_ && pending_.none())
-        known_[wire::number_of(last_script_)] = incoming_.kind != Reply::Kind::error;
+        known_[detail::number_of(last_script_)] = incoming_.kind != Reply::Kind::error;
     std::swap(answers_[pending_.answered() - 1], incoming_);
 }
 

@@ -20,10 +20,10 @@
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
 
+#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/reply.hpp>
 #include "os/network.hpp"
-#include "redis/reply.hpp"
 #include "redis/reply_parser.hpp"
-#include "redis/request.hpp"
 #include "redis/tls.hpp"
 
 #include <bitset>
@@ -112,7 +112,7 @@ public:
     void ask(std::span<const std::string_view> words);
 
     /// The replies to what was sent last, as far as they have come.
-    std::span<const wire::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
+    std::span<const detail::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
 
     /// The address to try next, should this one turn out to be dead.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
@@ -139,10 +139,10 @@ private:
     void connected();
     void begin_handshake();
     void take_handshake_reply();
-    bool accept_handshake_reply(const wire::Reply& reply);
+    bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
-    wire::Recipient recipient() const noexcept { return {run_id_, config_.quarantine}; }
-    void write(const Command& command, wire::ScriptForm form);
+    detail::Recipient recipient() const noexcept { return {run_id_, config_.quarantine}; }
+    void write(const Command& command, detail::ScriptForm form);
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
@@ -173,14 +173,14 @@ private:
     std::string plain_out_{};  // with TLS: what is not yet in out_
     std::string plain_in_{};
 
-    wire::Reply incoming_{};  // what parser_ parses into
+    detail::Reply incoming_{};  // what parser_ parses into
     ReplyParser parser_{incoming_};
     detail::PendingReplies pending_{};
-    std::vector<wire::Reply> answers_{};  // room for those awaited, kept for the next
+    std::vector<detail::Reply> answers_{};  // room for those awaited, kept for the next
 
-    const wire::Script* last_script_ = nullptr;
-    bool by_sha1_ = false;                       // the last command named its script by the digest
-    std::bitset<wire::scripts.size()> known_{};  // the scripts that the server has run on this connection
+    const detail::Script* last_script_ = nullptr;
+    bool by_sha1_ = false;                         // the last command named its script by the digest
+    std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
 
     std::error_code cause_{};
     std::string detail_{};

@@ -50,8 +50,8 @@ Answer Inquiry::outcome(Clock::time_point start) {
         answer.detail = connection_->detail();
     } else if (!connection_->answers().empty()) {
         answer.reply = connection_->answers().front();
-        if (answer.reply.kind != wire::Reply::Kind::error) return answer;
-        answer.cause = wire::cause_of(answer.reply);
+        if (answer.reply.kind != detail::Reply::Kind::error) return answer;
+        answer.cause = detail::cause_of(answer.reply);
         answer.detail = connection_->quoted(answer.reply.text);
     }
     return answer;

@@ -10,9 +10,9 @@
 
 #include <redlock/endpoint.hpp>
 
+#include <redlock/detail/reply.hpp>
 #include "os/os_network.hpp"
 #include "redis/connection.hpp"
-#include "redis/reply.hpp"
 
 #include <chrono>
 #include <initializer_list>
@@ -26,7 +26,7 @@ namespace redlock {
 
 /// What a node said to one command.
 struct Answer {
-    wire::Reply reply{};
+    detail::Reply reply{};
     std::error_code cause{};  ///< why there is no usable reply; that of an error reply, too
     std::string detail{};     ///< the server's or the system's own words, without secrets
     std::chrono::nanoseconds

@@ -11,7 +11,7 @@
 namespace redlock {
 namespace {
 
-using wire::Reply;
+using detail::Reply;
 
 // ---- Callbacks: hiredis parses into the one Reply of the connection, and nothing is allocated for it.
 

@@ -1,7 +1,7 @@
 // hiredis: the bytes of a connection in, replies out. Nothing is allocated for a reply but its text.
 #pragma once
 
-#include "redis/reply.hpp"
+#include <redlock/detail/reply.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace redlock {
 class ReplyParser {
 public:
     /// Parses into `reply`, which must outlive it. Throws std::bad_alloc.
-    explicit ReplyParser(wire::Reply& reply);
+    explicit ReplyParser(detail::Reply& reply);
 
     /// Takes flat lists of up to 16 texts and numbers as replies, too; else an array is a protocol error.
     void admit_lists() noexcept;
@@ -37,7 +37,7 @@ private:
     };
 
     std::unique_ptr<redisReader, FreeReader> reader_;
-    wire::Reply& reply_;
+    detail::Reply& reply_;
 };
 
 }  // namespace redlock

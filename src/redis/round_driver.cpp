@@ -152,7 +152,7 @@ void RoundDriver::take_answers(std::size_t node) {
     const auto answers = connection.answers();
     for (auto& answered = answered_[node]; answered < answers.size();) {
         const auto& reply = answers[answered++];
-        const auto vote = wire::to_vote(round_.next_answered(node), reply, connection.scripted());
+        const auto vote = detail::to_vote(round_.next_answered(node), reply, connection.scripted());
         if (vote.cause == Errc::unexpected_reply) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());

@@ -1,7 +1,7 @@
 #include "checkup.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include "probe.hpp"
-#include "redis/request.hpp"
 
 #include <redlock/redis_nodes.hpp>
 
@@ -103,7 +103,7 @@ private:
 
     void read_marker() {
         if (facts_.info.run_id.empty()) return;
-        const auto name = wire::marker_of(facts_.info.run_id);
+        const auto name = detail::marker_of(facts_.info.run_id);
         const auto marker = inquiry_.ask({"GET", name});
         const auto now = time_of(inquiry_.ask({"TIME"}));
         facts_.permission_checks.push_back(

@@ -1,6 +1,6 @@
 #include "lock_status.hpp"
 
-#include "redis/reply.hpp"
+#include <redlock/detail/reply.hpp>
 #include "span.hpp"
 
 #include <redlock/entropy.hpp>
@@ -101,7 +101,7 @@ bool is_ours(const std::string& owner) {
 std::string shown(const std::string& owner) {
     if (is_ours(owner)) return owner;
     constexpr std::size_t longest = 36;
-    const auto text = wire::printable(owner.substr(0, longest));
+    const auto text = detail::printable(owner.substr(0, longest));
     return '"' + text + (owner.size() > longest ? "\"..." : "\"");
 }
 

@@ -1,6 +1,6 @@
 #include "probe.hpp"
 
-#include "redis/request.hpp"
+#include <redlock/detail/command_encoding.hpp>
 #include "vote_findings.hpp"
 
 #include <redlock/error.hpp>
@@ -39,7 +39,7 @@ void Probe::run(NodeFacts& facts) {
     lock_and_unlock(facts);
     if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker(facts);
     if (plan_.fencing)
-        try_further(facts, "count the holders for fencing", wire::counter_of(plan_.resource, ""));
+        try_further(facts, "count the holders for fencing", detail::counter_of(plan_.resource, ""));
     if (plan_.profile.quarantine > 0ms) try_further(facts, "keep a quarantine", "redlock:since:");
 }
 

@@ -1,11 +1,11 @@
 #include "status.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_status.hpp"
 #include "node_arguments.hpp"
 #include "redis/inquiry.hpp"
-#include "redis/request.hpp"
 #include "server_info.hpp"
 #include "span.hpp"
 #include "table.hpp"
@@ -23,7 +23,7 @@
 namespace redlock::tool {
 namespace {
 
-using Kind = wire::Reply::Kind;
+using Kind = detail::Reply::Kind;
 using State = KeyFacts::State;
 
 struct Request {
@@ -71,7 +71,7 @@ void count_holders(KeyFacts& key, Inquiry& inquiry, const std::string& resource)
     const auto info = inquiry.ask({"INFO", "server"});
     const auto run_id = info ? ServerInfo::parse(info.reply.text).run_id : std::string{};
     if (run_id.empty()) return;
-    const auto answer = inquiry.ask({"GET", wire::counter_of(resource, run_id)});
+    const auto answer = inquiry.ask({"GET", detail::counter_of(resource, run_id)});
     const auto& text = answer.reply.text;
     std::uint64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -2,6 +2,7 @@
 
 #include "span.hpp"
 
+#include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
 #include <algorithm>
@@ -16,17 +17,9 @@ std::string words_of(const NodeError& error) {
 }
 
 std::string remedy_for(std::error_code cause, const NodeFacts& node) {
-    if (cause == Errc::authentication_failed)
-        return "the password of requirepass, or the name and password of an ACL user, in the node's address; "
-               "with TLS, certificates that both sides trust";
-    if (cause == Errc::connection_failed)
-        return "start the server, or correct the node's address; look at bind, port, protected-mode and the "
-               "firewall";
-    if (cause == Errc::timed_out)
-        return "look whether it hangs and how far away it is; where it is only far, a larger --node-timeout";
-    if (cause == Errc::loading) return "wait until it has read its data";
     if (cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
-    return "look into the log of the server";
+    const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
+    return std::string{row && !row->advice.empty() ? row->advice : "look into the log of the server"};
 }
 
 /// 'eval', 'config|get': between the first two single quotes.
@@ -66,16 +59,10 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
 Finding failed(const PermissionCheck& check, const NodeFacts& node) {
     if (check.error.cause == Errc::permission_denied) return forbidden(check, node);
     const auto what = "it cannot " + check.verb + ": " + words_of(check.error);
-    if (check.error.cause == Errc::out_of_memory)
-        return {Severity::unsafe,
-                "memory",
-                what,
-                "it grants no lock",
-                "a larger maxmemory, or fewer keys",
-                false};
-    if (check.error.cause == Errc::read_only)
-        return {Severity::unsafe, "role", what, "it grants no lock", "replicaof no one", false};
-    return {Severity::unsafe, "check", what, "it grants no lock", remedy_for(check.error.cause, node), false};
+    const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
+                                : check.error.cause == Errc::read_only   ? "role"
+                                                                         : "check";
+    return {Severity::unsafe, subject, what, "it grants no lock", remedy_for(check.error.cause, node), false};
 }
 
 }  // namespace

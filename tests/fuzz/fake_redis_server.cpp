@@ -113,13 +113,13 @@ RedisReply FakeRedisServer::reply_to(const Task& task, Clock::time_point now) {
 FakeRedisServer::Purpose FakeRedisServer::purpose_of(const Words& words) {
     if (words[0] == "SET") return {.acquires = true, .matters = true, .owner = words.at(2)};
     if (words.size() < 3 || !words[0].starts_with("EVAL")) return {};
-    const auto it = std::ranges::find_if(wire::scripts, [&](const wire::Script* script) {
+    const auto it = std::ranges::find_if(detail::scripts, [&](const detail::Script* script) {
         return words[1] == script->text || words[1] == script->sha1;
     });
-    claim(it != wire::scripts.end(), "a script of the library");
-    const bool deletes = *it == &wire::compare_and_delete || *it == &wire::delete_all;
+    claim(it != detail::scripts.end(), "a script of the library");
+    const bool deletes = *it == &detail::compare_and_delete || *it == &detail::delete_all;
     return {.script = *it,
-            .acquires = *it == &wire::set_all || *it == &wire::set_and_count,
+            .acquires = *it == &detail::set_all || *it == &detail::set_and_count,
             .matters = !deletes,
             .owner = words.at(3 + std::stoul(words[2]))};
 }
@@ -127,7 +127,7 @@ FakeRedisServer::Purpose FakeRedisServer::purpose_of(const Words& words) {
 bool FakeRedisServer::grants(const Purpose& purpose, const RedisReply& reply) {
     if (!purpose.script) return reply == RedisReply::of_status("OK");
     if (reply.kind != RedisReply::Kind::integer) return false;
-    return reply.integer == 1 || (purpose.script == &wire::set_and_count && reply.integer > 0);
+    return reply.integer == 1 || (purpose.script == &detail::set_and_count && reply.integer > 0);
 }
 
 // ---- Replies

@@ -8,7 +8,7 @@
 
 #include <redlock/clock.hpp>
 
-#include "redis/scripts.hpp"
+#include <redlock/detail/scripts.hpp>
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
 
@@ -82,7 +82,7 @@ public:
 private:
     /// What a command of a lock asks for.
     struct Purpose {
-        const wire::Script* script = nullptr;  ///< null: plain
+        const detail::Script* script = nullptr;  ///< null: plain
         bool acquires = false;
         bool matters = false;  ///< a grant means something to the lock
         std::string owner{};

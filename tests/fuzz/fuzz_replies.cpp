@@ -17,9 +17,9 @@
 #include "expectation.hpp"
 #include "virtual_network.hpp"
 
+#include <redlock/detail/reply.hpp>
 #include "os/resolution.hpp"
 #include "redis/connection.hpp"
-#include "redis/reply.hpp"
 #include "support/command_reader.hpp"
 
 #include <algorithm>
@@ -228,7 +228,7 @@ private:
     void claim_vote(std::size_t which) {
         const auto& command = commands_[which];
         const auto& answer = client_.answers()[which];
-        const auto [vote, cause, count] = wire::to_vote(command, answer, client_.scripted());
+        const auto [vote, cause, count] = detail::to_vote(command, answer, client_.scripted());
         if (expected_.ambiguous())
             claim(vote != Vote::granted || could_grant(command), "granted in so many words");
         else

@@ -6,7 +6,7 @@
 #include "support/redis_server.hpp"
 #include "support/temporary_directory.hpp"
 
-#include "redis/scripts.hpp"
+#include <redlock/detail/scripts.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,8 +78,8 @@ private:
     static std::string shown(const Words& words) {
         std::string line;
         for (std::string word : words) {
-            for (const auto* const script : wire::scripts)
-                if (word == script->text) word = "script" + std::to_string(wire::number_of(script));
+            for (const auto* const script : detail::scripts)
+                if (word == script->text) word = "script" + std::to_string(detail::number_of(script));
             line += (line.empty() ? "" : " ") + word;
         }
         return line;
@@ -130,15 +130,15 @@ public:
     }
 
     Words script(RedisModel::Time now) {
-        const auto* const script = wire::scripts.at(below(wire::scripts.size()));
+        const auto* const script = detail::scripts.at(below(detail::scripts.size()));
         const auto resources = 1 + below(3);
         Words keys;
         Words arguments{owner()};
         for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
-        if (script == &wire::compare_and_expire) arguments.push_back(span());
+        if (script == &detail::compare_and_expire) arguments.push_back(span());
         if (takes_quarantine(script)) {
-            arguments.push_back(script == &wire::raise_count ? count(now)
-                                                             : one_of<std::string>({"1000", "5", span()}));
+            arguments.push_back(script == &detail::raise_count ? count(now)
+                                                               : one_of<std::string>({"1000", "5", span()}));
             arguments.push_back(std::to_string(resources));
             if (counts(script)) {
                 for (std::size_t i = 1; i <= resources; ++i) keys.push_back("counter" + std::to_string(i));
@@ -165,11 +165,11 @@ public:
     }
 
 private:
-    static bool takes_quarantine(const wire::Script* script) {
+    static bool takes_quarantine(const detail::Script* script) {
         return script->text.find("ARGV[#ARGV]") != script->text.npos;
     }
-    static bool counts(const wire::Script* script) {
-        return script == &wire::set_and_count || script == &wire::raise_count;
+    static bool counts(const detail::Script* script) {
+        return script == &detail::set_and_count || script == &detail::raise_count;
     }
 
     std::size_t below(std::size_t end) { return engine_() % end; }
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Seed, RedisModelLikeRedis, testing::ValuesIn(seeds()),
 TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
     Both both;
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
-    for (const auto* const script : wire::scripts)
+    for (const auto* const script : detail::scripts)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));
     RandomCommands random{GetParam()};
     for (int i = 0; i < 1'000; ++i) {

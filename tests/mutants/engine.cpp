@@ -5,8 +5,6 @@
 #include "redis/connection.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
-#include "redis/reply.cpp"
-#include "redis/request.cpp"
 #include "redis/round_driver.cpp"
 
 #include "../sim/client.cpp"

@@ -4,8 +4,8 @@
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
 
-#include "redis/reply.hpp"
-#include "redis/request.hpp"
+#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/reply.hpp>
 
 #include <redlock/nodes.hpp>
 
@@ -31,7 +31,7 @@ public:
         return text_of(servers_.at(node).execute({"GET", key}, now));
     }
     std::string counter(std::size_t node, const std::string& resource) {
-        return get(node, wire::counter_of(resource, servers_.at(node).run_id()));
+        return get(node, detail::counter_of(resource, servers_.at(node).run_id()));
     }
     /// It is asked nothing.
     NodeSet down{};
@@ -58,9 +58,9 @@ private:
     }
 
     void ask(std::size_t node, const Command& command, Tally& tally) {
-        const wire::Recipient recipient{.run_id = servers_[node].run_id()};
+        const detail::Recipient recipient{.run_id = servers_[node].run_id()};
         std::string bytes;
-        append(bytes, command, recipient, wire::ScriptForm::whole);
+        append(bytes, command, recipient, detail::ScriptForm::whole);
         support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
         reader.take(bytes, [&](const auto& words) {
             const bool scripted = script_of(command, recipient) != nullptr;
@@ -74,8 +74,8 @@ private:
         });
     }
 
-    static wire::Reply as_read(support::RedisReply reply) {
-        using Kind = wire::Reply::Kind;
+    static detail::Reply as_read(support::RedisReply reply) {
+        using Kind = detail::Reply::Kind;
         constexpr std::array kinds{Kind::nil,     Kind::status, Kind::error,
                                    Kind::integer, Kind::text,   Kind::list};
         return {.kind = kinds.at(static_cast<std::size_t>(reply.kind)),

@@ -22,7 +22,7 @@ struct OnRedisModels : testing::Test {
         return token;
     }
     void count_on(std::size_t node, const std::string& count) {
-        const auto key = wire::counter_of(the_resource, nodes[node].run_id());
+        const auto key = detail::counter_of(the_resource, nodes[node].run_id());
         EXPECT_FALSE(nodes[node].execute({"SET", key, count}, nodes.now).is_error());
     }
 

@@ -2,7 +2,7 @@
 #include "support/redis_model.hpp"
 #include "support/command_reader.hpp"
 
-#include "redis/scripts.hpp"
+#include <redlock/detail/scripts.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(RedisModelTest, RestartsWithWhatItIsGiven) {
 }
 
 TEST_F(RedisModelTest, KnowsAScriptUntilItRestarts) {
-    const auto& script = wire::compare_and_delete;
+    const auto& script = detail::compare_and_delete;
     const std::vector<std::string> call{"EVALSHA", std::string{script.sha1}, "1", "key", "me"};
     EXPECT_THAT(ask(call), StartsWith("(error) NOSCRIPT"));
     ask({"EVAL", std::string{script.text}, "1", "key", "me"});

@@ -1,12 +1,12 @@
 // What a reply of a server means as a vote (rules A7, D6, D7), and which of its words a report shows.
-#include "redis/reply.hpp"
+#include <redlock/detail/reply.hpp>
 
 #include <gtest/gtest.h>
 
 #include <ostream>
 #include <string>
 
-namespace redlock::wire {
+namespace redlock::detail {
 namespace {
 
 using Kind = Reply::Kind;
@@ -142,4 +142,4 @@ TEST(PrintableWords, AreOneLineAndNotTooLong) {
 }
 
 }  // namespace
-}  // namespace redlock::wire
+}  // namespace redlock::detail

@@ -1,7 +1,7 @@
-// The scripts of src/redis/scripts.hpp, every branch of them, run by Lua on a Redis in memory.
+// The scripts of include/redlock/detail/scripts.hpp, every branch of them, run by Lua on a Redis in memory.
 #include "support/redis_model.hpp"
 
-#include "redis/scripts.hpp"
+#include <redlock/detail/scripts.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,28 +29,28 @@ const std::string me = "me";
 struct Scripts : testing::Test {
     std::string ask(const Words& words) { return text_of(redis.execute(words, now)); }
 
-    std::string run(const wire::Script& script, const Words& keys, const Words& arguments) {
+    std::string run(const detail::Script& script, const Words& keys, const Words& arguments) {
         Words words{"EVAL", std::string{script.text}, std::to_string(keys.size())};
         words.insert(words.end(), keys.begin(), keys.end());
         words.insert(words.end(), arguments.begin(), arguments.end());
         return ask(words);
     }
 
-    // ---- As src/redis/request.cpp sends them.
+    // ---- As detail/command_encoding.hpp sends them.
 
-    std::string delete_all(const Words& resources) { return run(wire::delete_all, resources, {me}); }
+    std::string delete_all(const Words& resources) { return run(detail::delete_all, resources, {me}); }
     std::string set_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(wire::set_all, with_marker(resources), common(ttl.count(), resources));
+        return run(detail::set_all, with_marker(resources), common(ttl.count(), resources));
     }
     std::string expire_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(wire::expire_all, with_marker(resources), common(ttl.count(), resources));
+        return run(detail::expire_all, with_marker(resources), common(ttl.count(), resources));
     }
     std::string set_and_count(const Words& resources, milliseconds ttl = 10s) {
-        return run(wire::set_and_count, with_marker(with_counters(resources)),
+        return run(detail::set_and_count, with_marker(with_counters(resources)),
                    counting(ttl.count(), resources));
     }
     std::string raise_count(const Words& resources, std::int64_t fence) {
-        return run(wire::raise_count, with_marker(with_counters(resources)), counting(fence, resources));
+        return run(detail::raise_count, with_marker(with_counters(resources)), counting(fence, resources));
     }
 
     Words common(std::int64_t amount, const Words& resources) const {
@@ -88,7 +88,7 @@ struct Scripts : testing::Test {
 
 // D6. What SCRIPT LOAD answers is what EVALSHA is sent.
 TEST_F(Scripts, AreKnownByTheirSha1) {
-    for (const auto* const script : wire::scripts)
+    for (const auto* const script : detail::scripts)
         EXPECT_EQ(ask({"SCRIPT", "LOAD", std::string{script->text}}), script->sha1);
 }
 
@@ -99,9 +99,9 @@ using CompareAndDelete = Scripts;
 TEST_F(CompareAndDelete, DeletesOnlyItsOwn) {
     hold("a", me);
     hold("b", "you");
-    EXPECT_EQ(run(wire::compare_and_delete, {"a"}, {me}), "1");
-    EXPECT_EQ(run(wire::compare_and_delete, {"b"}, {me}), "0");
-    EXPECT_EQ(run(wire::compare_and_delete, {"c"}, {me}), "0");
+    EXPECT_EQ(run(detail::compare_and_delete, {"a"}, {me}), "1");
+    EXPECT_EQ(run(detail::compare_and_delete, {"b"}, {me}), "0");
+    EXPECT_EQ(run(detail::compare_and_delete, {"c"}, {me}), "0");
     EXPECT_EQ(value("a"), "(nil)");
     EXPECT_EQ(value("b"), "you");
 }
@@ -111,9 +111,9 @@ using CompareAndExpire = Scripts;
 TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
     hold("a", me, 5s);
     hold("b", "you", 5s);
-    EXPECT_EQ(run(wire::compare_and_expire, {"a"}, {me, "7000"}), "1");
-    EXPECT_EQ(run(wire::compare_and_expire, {"b"}, {me, "7000"}), "0");
-    EXPECT_EQ(run(wire::compare_and_expire, {"c"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "7000"}), "1");
+    EXPECT_EQ(run(detail::compare_and_expire, {"b"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(detail::compare_and_expire, {"c"}, {me, "7000"}), "0");
     EXPECT_EQ(ttl("a"), 7s);
     EXPECT_EQ(ttl("b"), 5s);
     EXPECT_EQ(value("c"), "(nil)");
@@ -121,7 +121,7 @@ TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
 
 TEST_F(CompareAndExpire, NeverShortens) {
     hold("a", me, 5s);
-    EXPECT_EQ(run(wire::compare_and_expire, {"a"}, {me, "4999"}), "1");
+    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "4999"}), "1");
     EXPECT_EQ(ttl("a"), 5s);
 }
 

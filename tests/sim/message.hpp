@@ -1,7 +1,7 @@
 // A command as it is on the wire, for whoever reads a schedule or has to check what was sent.
 #pragma once
 
-#include "redis/scripts.hpp"
+#include <redlock/detail/scripts.hpp>
 
 #include <algorithm>
 #include <string>
@@ -14,12 +14,12 @@ namespace redlock::sim {
 using Words = std::vector<std::string>;
 
 /// The script that the command runs; null if none.
-inline const wire::Script* script_of(const Words& words) {
+inline const detail::Script* script_of(const Words& words) {
     if (words.size() < 3 || (words[0] != "EVAL" && words[0] != "EVALSHA")) return nullptr;
-    const auto it = std::ranges::find_if(wire::scripts, [&](const wire::Script* script) {
+    const auto it = std::ranges::find_if(detail::scripts, [&](const detail::Script* script) {
         return words[1] == script->sha1 || words[1] == script->text;
     });
-    return it == wire::scripts.end() ? nullptr : *it;
+    return it == detail::scripts.end() ? nullptr : *it;
 }
 
 /// An argument of the script that the command runs: 1 is the owner.
@@ -37,18 +37,18 @@ inline std::string_view owner_of(const Words& words) {
 /// Whether it lengthens the life of a key.
 inline bool extends(const Words& words) {
     const auto* const script = script_of(words);
-    return script == &wire::compare_and_expire || script == &wire::expire_all;
+    return script == &detail::compare_and_expire || script == &detail::expire_all;
 }
 
 /// "set", "extend to 300 ms" …
 inline std::string text(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return words[0];
-    if (script == &wire::compare_and_delete || script == &wire::delete_all) return "delete";
-    if (script == &wire::set_all) return "set";
-    if (script == &wire::set_and_count) return "set and count";
+    if (script == &detail::compare_and_delete || script == &detail::delete_all) return "delete";
+    if (script == &detail::set_all) return "set";
+    if (script == &detail::set_and_count) return "set and count";
     const std::string amount{argument(words, 2)};
-    return script == &wire::raise_count ? "raise to " + amount : "extend to " + amount + " ms";
+    return script == &detail::raise_count ? "raise to " + amount : "extend to " + amount + " ms";
 }
 
 }  // namespace redlock::sim

@@ -1,6 +1,6 @@
 #include "sim_node.hpp"
 
-#include "redis/request.hpp"
+#include <redlock/detail/command_encoding.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -64,7 +64,7 @@ void SimNode::step_clock(nanoseconds by) {
 }
 
 std::string SimNode::marker() const {
-    return wire::marker_of(model_.run_id());
+    return detail::marker_of(model_.run_id());
 }
 
 void SimNode::trust_since(nanoseconds ago) {

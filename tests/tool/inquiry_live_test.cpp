@@ -5,7 +5,7 @@
 namespace redlock::test {
 namespace {
 
-using Kind = wire::Reply::Kind;
+using Kind = detail::Reply::Kind;
 
 Endpoint endpoint_of(const RedisServer& server) {
     return Endpoint::parse(server.uri());

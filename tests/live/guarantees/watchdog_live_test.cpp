@@ -1,7 +1,7 @@
 // Rules C6 to C10 and B7 against real servers, in real time, with the threads of a real Watchdog.
+#include <redlock/detail/scripts.hpp>
 #include "guarantee_world.hpp"
 #include "hostile_server.hpp"
-#include "redis/scripts.hpp"
 
 #include <csignal>
 
@@ -70,8 +70,8 @@ LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
 bool extends(const Heard& heard) {
     if (!heard.words.front().starts_with("EVAL")) return false;
     const auto& script = heard.words[1];  // of a long one the beginning
-    return script == wire::compare_and_expire.sha1 || script == wire::expire_all.sha1 ||
-           wire::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
+    return script == detail::compare_and_expire.sha1 || script == detail::expire_all.sha1 ||
+           detail::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
 }
 
 /// How often a server was asked to extend.

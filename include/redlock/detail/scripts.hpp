@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace redlock::wire {
+namespace redlock::detail {
 
 /// A Lua script and the name under which a server that has seen it knows it.
 struct Script {
@@ -133,4 +133,4 @@ constexpr std::size_t number_of(const Script* script) noexcept {
     return number;
 }
 
-}  // namespace redlock::wire
+}  // namespace redlock::detail

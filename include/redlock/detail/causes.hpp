@@ -1,0 +1,98 @@
+// Why a node gives no vote: one row for each cause, which everything reads that has to know it. The
+// categories' messages (error.cpp), whether to retry (rule D7), what an error reply means (reply.hpp), the
+// doctor's advice.
+#pragma once
+
+#include <redlock/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace redlock::detail {
+
+struct Cause {
+    Errc code;
+    std::string_view message;
+    bool transient;                                 ///< waiting can cure it, see is_transient()
+    std::string_view advice{};                      ///< to an operator; none where it is no fault of the node
+    std::array<std::string_view, 6> first_words{};  ///< of the error replies that mean it (rule D6)
+};
+
+inline constexpr std::array causes{
+    Cause{.code = Errc::timed_out,
+          .message = "timed out",
+          .transient = true,
+          .advice =
+              "look whether it hangs and how far away it is; where it is only far, a larger --node-timeout"},
+    Cause{.code = Errc::connection_failed,
+          .message = "connection failed",
+          .transient = true,
+          .advice =
+              "start the server, or correct the node's address; look at bind, port, protected-mode and the "
+              "firewall"},
+    Cause{.code = Errc::authentication_failed,
+          .message = "authentication failed",
+          .transient = false,
+          .advice =
+              "the password of requirepass, or the name and password of an ACL user, in the node's address; "
+              "with TLS, certificates that both sides trust",
+          .first_words = {"NOAUTH", "WRONGPASS"}},
+    Cause{.code = Errc::permission_denied,
+          .message = "permission denied",
+          .transient = false,
+          .advice = "allow what is missing: ACL GETUSER tells what the user may do",
+          .first_words = {"NOPERM"}},
+    Cause{.code = Errc::read_only,
+          .message = "read-only replica",
+          .transient = false,
+          .advice = "replicaof no one",
+          .first_words = {"READONLY"}},
+    Cause{.code = Errc::loading,
+          .message = "still loading its data",
+          .transient = true,
+          .advice = "wait until it has read its data",
+          .first_words = {"LOADING"}},
+    Cause{.code = Errc::out_of_memory,
+          .message = "out of memory",
+          .transient = true,
+          .advice = "a larger maxmemory, or fewer keys",
+          .first_words = {"OOM"}},
+    Cause{.code = Errc::quarantined,
+          .message = "quarantined after a restart",
+          .transient = true,
+          .advice = "wait"},
+    Cause{.code = Errc::same_server,
+          .message = "same server as another node",
+          .transient = false,
+          .advice = "give each node a server of its own"},
+    Cause{.code = Errc::backing_off, .message = "backing off", .transient = true},
+    Cause{.code = Errc::wrong_type,
+          .message = "wrong type of key",
+          .transient = false,
+          .advice = "look at the key by TYPE: another program uses its name",
+          .first_words = {"WRONGTYPE"}},
+    Cause{.code = Errc::unexpected_reply,
+          .message = "unexpected reply",
+          .transient = true,
+          .advice = "look whether it is a Redis server that answers at this address"},
+    Cause{.code = Errc::server_busy,
+          .message = "server busy",
+          .transient = true,
+          .advice = "look into the log of the server",
+          .first_words = {"BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS"}},
+    Cause{.code = Errc::server_error,
+          .message = "server error",
+          .transient = false,
+          .advice = "look into the log of the server"},
+    Cause{.code = Errc::not_asked, .message = "not asked", .transient = true},
+    Cause{.code = Errc::not_awaited, .message = "not awaited", .transient = true},
+};
+
+/// The row of `code`; null where that is no cause at a node.
+constexpr const Cause* find_cause(Errc code) noexcept {
+    const auto* const row = std::ranges::find(causes, code, &Cause::code);
+    return row == causes.end() ? nullptr : row;
+}
+
+}  // namespace redlock::detail

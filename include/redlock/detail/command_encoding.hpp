@@ -1,0 +1,162 @@
+// What goes over the wire: the commands of a round in RESP.
+#pragma once
+
+#include <redlock/detail/scripts.hpp>
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::detail {
+
+/// What a command depends on beside itself: the server that it is sent to.
+struct Recipient {
+    std::string_view run_id{};                ///< of this run of the server; empty while unknown
+    std::chrono::milliseconds quarantine{0};  ///< see NodesOptions::quarantine
+};
+
+/// How a script is named on the wire.
+enum class ScriptForm : bool {
+    whole,   ///< EVAL with the text: works everywhere
+    by_sha1  ///< EVALSHA: shorter, answered NOSCRIPT by a server that does not know it
+};
+
+/// Whether the vote comes with a count, or raises it.
+inline bool counts(const Command& command) noexcept {
+    return command.verb == Verb::set_and_count || command.verb == Verb::raise_count;
+}
+
+/// Whether `command` has to know the run of the server: to count, and to have a vote at all in a quarantine.
+inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
+    using namespace std::chrono_literals;
+    return counts(command) || (recipient.quarantine > 0ms && command.verb != Verb::compare_and_delete);
+}
+
+/// The script that carries out `command`; none for a plain SET.
+inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
+    using namespace std::chrono_literals;
+    const bool one = command.resources.size() == 1;
+    const bool simple = one && recipient.quarantine == 0ms;
+    switch (command.verb) {
+        case Verb::set_if_absent: return simple ? nullptr : &set_all;
+        case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
+        case Verb::compare_and_delete: return one ? &compare_and_delete : &delete_all;
+        case Verb::set_and_count: return &set_and_count;
+        case Verb::raise_count: return &raise_count;
+    }
+    return nullptr;
+}
+
+/// The key that counts the holders of `resource` on that run of a server. In braces is what Redis Cluster
+/// hashes: the counter stays with its resource.
+inline std::string counter_of(std::string_view resource, std::string_view run_id) {
+    const auto open = resource.find('{');
+    const auto close = resource.find('}', open == resource.npos ? open : open + 1);
+    const bool tagged = close != resource.npos && close > open + 1;
+    std::string name{tagged ? "" : "{"};
+    name.append(resource).append(tagged ? ":fence:" : "}:fence:").append(run_id);
+    return name;
+}
+
+/// The key that tells since when that run of a server has had its data, in microseconds of its wall clock.
+inline std::string marker_of(std::string_view run_id) {
+    return "redlock:since:" + std::string{run_id};
+}
+
+/// A number as text, without the heap.
+class Digits {
+public:
+    explicit Digits(long long value) noexcept
+        : length_(std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data()) {}
+    std::string_view view() const noexcept { return {text_.data(), static_cast<std::size_t>(length_)}; }
+
+private:
+    std::array<char, 20> text_{};
+    std::ptrdiff_t length_;
+};
+
+/// Appends a command of plain words, such as AUTH or SELECT.
+inline void append(std::string& out, std::span<const std::string_view> words) {
+    // Room for the longest there can be, written in one go, the rest cut off: this runs for every node of
+    // every round. "*6\r\n", "$3\r\n": at most a kind, 20 digits and the end of the line.
+    constexpr std::size_t longest_header = 1 + 20 + 2;
+    const auto write_header = [](char* to, char kind, std::size_t length) {
+        *to++ = kind;
+        to = std::to_chars(to, to + 20, length).ptr;
+        *to++ = '\r';
+        *to++ = '\n';
+        return to;
+    };
+    auto room = longest_header;
+    for (const auto word : words) room += longest_header + word.size() + 2;
+    const auto before = out.size();
+    out.resize(before + room);
+    char* to = write_header(out.data() + before, '*', words.size());
+    for (const auto word : words) {
+        to = write_header(to, '$', word.size());
+        to = std::copy(word.begin(), word.end(), to);
+        *to++ = '\r';
+        *to++ = '\n';
+    }
+    out.resize(static_cast<std::size_t>(to - out.data()));
+}
+inline void append(std::string& out, std::initializer_list<std::string_view> words) {
+    append(out, std::span{words.begin(), words.size()});
+}
+
+/// The general form, for several resources, a count, a quarantine: keys, then arguments, as scripts.hpp says.
+inline void append_script(std::string& out, const Command& command, const Recipient& recipient,
+                          std::string_view verb, std::string_view body) {
+    using namespace std::chrono_literals;
+    const auto resources = command.resources;
+    const bool erases = command.verb == Verb::compare_and_delete;
+    std::vector<std::string> own;
+    if (counts(command))
+        for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
+    if (!erases && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));
+
+    const auto amount = command.verb == Verb::raise_count ? static_cast<long long>(command.fence)
+                                                          : static_cast<long long>(command.ttl.count());
+    // Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
+    // smaller ones can still be given.
+    const std::chrono::milliseconds counters_expiry = 24h + 2 * recipient.quarantine;
+    const Digits keys{static_cast<long long>(resources.size() + own.size())};
+    const Digits number{amount};
+    const Digits size{static_cast<long long>(resources.size())};
+    const Digits keep{counters_expiry.count()};
+    const Digits quarantine{std::chrono::microseconds{recipient.quarantine}.count()};
+    std::vector<std::string_view> words{verb, body, keys.view()};
+    words.insert(words.end(), resources.begin(), resources.end());
+    words.insert(words.end(), own.begin(), own.end());
+    words.push_back(command.owner);
+    if (!erases) words.insert(words.end(), {number.view(), size.view()});
+    if (counts(command)) words.push_back(keep.view());
+    if (!erases) words.push_back(quarantine.view());
+    append(out, words);
+}
+
+/// Appends `command` to `out`.
+inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm form) {
+    const auto* const script = script_of(command, recipient);
+    const std::string_view resource = command.resources.front();
+    const Digits ttl{command.ttl.count()};
+    if (!script) return append(out, {"SET", resource, command.owner, "NX", "PX", ttl.view()});
+    const auto verb = form == ScriptForm::whole ? "EVAL" : "EVALSHA";
+    const auto body = form == ScriptForm::whole ? script->text : script->sha1;
+    if (script == &compare_and_expire)
+        append(out, {verb, body, "1", resource, command.owner, ttl.view()});
+    else if (script == &compare_and_delete)
+        append(out, {verb, body, "1", resource, command.owner});
+    else
+        append_script(out, command, recipient, verb, body);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,81 @@
+// What comes back over the wire, and what it means as a vote.
+#pragma once
+
+#include <redlock/detail/causes.hpp>
+#include <redlock/detail/quorum_round.hpp>
+#include <redlock/error.hpp>
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+/// One reply of a server. Reused for the next, so that its text needs no memory of its own each time.
+struct Reply {
+    enum class Kind : std::uint8_t { none, status, error, nil, integer, text, list };
+    Kind kind = Kind::none;
+    long long integer = 0;
+    std::string text{};  ///< of a list: its elements, one a line
+
+    /// The first word alone tells errors apart: the rest differs between servers (rule D6).
+    std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
+    bool is_error(std::string_view word) const noexcept {
+        return kind == Kind::error && first_word() == word;
+    }
+};
+
+/// The meaning of an error reply, by its first word (rule D7). Servers report a command that a script may not
+/// run as a plain ERR.
+inline Errc cause_of(const Reply& error) noexcept {
+    const auto word = error.first_word();
+    for (const auto& cause : causes)
+        if (!word.empty() && std::ranges::count(cause.first_words, word) != 0) return cause.code;
+    const auto says = [&](std::string_view words) { return error.text.find(words) != std::string::npos; };
+    const bool forbidden = says("can't run this command") || says("ACL failure in script");
+    return forbidden ? Errc::permission_denied : Errc::server_error;
+}
+
+/// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
+/// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised;
+/// all else is unknown (rule A7).
+inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
+    using Kind = Reply::Kind;
+    if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
+    if (!scripted) {
+        if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
+        if (reply.kind == Kind::nil) return {Vote::refused};
+    } else if (reply.kind == Kind::integer) {
+        const bool counted = command.verb == Verb::set_and_count && reply.integer > 0;
+        if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
+        const bool absurd = command.verb == Verb::raise_count && reply.integer < 0;
+        if (absurd) return {Vote::refused, {}, 0 - static_cast<std::uint64_t>(reply.integer)};
+        if (reply.integer == 1) return {Vote::granted};
+        if (reply.integer == 0) return {Vote::refused};
+    } else if (reply.kind == Kind::status && reply.first_word() == "QUARANTINED") {
+        return {Vote::unknown, Errc::quarantined};
+    }
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
+/// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.
+inline std::string_view line_of_info(std::string_view info, std::string_view name) noexcept {
+    const auto begin = info.find(name);
+    if (begin == info.npos) return {};
+    const auto rest = info.substr(begin + name.size());
+    return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
+/// A server's words for a report: one line, printable, not too long.
+inline std::string printable(std::string_view words) {
+    constexpr std::size_t longest = 120;
+    std::string result{words.substr(0, longest)};
+    std::ranges::replace_if(
+        result, [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+    if (words.size() > longest) result += "...";
+    return result;
+}
+
+}  // namespace redlock::detail
