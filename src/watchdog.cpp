@@ -3,7 +3,7 @@
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
 
-#include "os/signals_blocked.hpp"
+#include "os/scoped_signal_block.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -29,7 +29,7 @@ namespace {
 class Worker {
 public:
     explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
-        const SignalsBlocked blocked;
+        const ScopedSignalBlock blocked;
         // The thread keeps the queue: it may outlive this, see below.
         thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
     }

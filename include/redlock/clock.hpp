@@ -5,12 +5,14 @@
 // simulations hand in a clock of their own.
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <chrono>
 #include <stop_token>
 
 namespace redlock {
 
-class Clock {
+class REDLOCK_EXPORT Clock {
 public:
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -41,6 +43,6 @@ Clock::time_point deadline_after(Clock::time_point now, std::chrono::duration<Re
 }
 
 /// CLOCK_BOOTTIME on Linux, mach_continuous_time on macOS, std::chrono::steady_clock elsewhere.
-Clock& boot_clock() noexcept;
+REDLOCK_EXPORT Clock& boot_clock() noexcept;
 
 }  // namespace redlock

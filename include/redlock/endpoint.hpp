@@ -1,6 +1,8 @@
 // Where a node is, and how to be let in.
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +18,7 @@ struct Tls {
     std::string server_name{};  ///< the name to find in the server's certificate; the host if empty
 };
 
-struct Endpoint {
+struct REDLOCK_EXPORT Endpoint {
     std::string host{};  ///< a name, an IPv4 or an IPv6 address (no brackets); empty with a unix socket
     std::uint16_t port = 6379;
     std::string unix_socket{};  ///< the path of a socket, in place of host and port

@@ -1,6 +1,8 @@
 // Randomness as an argument: owners and pauses are drawn from here and from nowhere else.
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +13,7 @@
 
 namespace redlock {
 
-class Entropy {
+class REDLOCK_EXPORT Entropy {
 public:
     /// Fills `out` with unpredictable bytes, or says why it cannot; never with anything weaker (rule A6).
     virtual std::error_code fill(std::span<std::byte> out) noexcept = 0;
@@ -21,11 +23,11 @@ protected:
 };
 
 /// The operating system's generator. Parent and child draw different bytes after fork().
-Entropy& os_entropy() noexcept;
+REDLOCK_EXPORT Entropy& os_entropy() noexcept;
 
 /// The random value that signs one attempt on all nodes (S6, S7): 20 bytes, written as 40 hex digits so
 /// that any byte is safe on the wire. Empty while there is nothing to sign.
-class Owner {
+class REDLOCK_EXPORT Owner {
 public:
     Owner() = default;
 

@@ -9,6 +9,8 @@
 // malformed address) throws std::invalid_argument once, where the object is made.
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <memory>
 #include <string>
 #include <system_error>
@@ -57,7 +59,7 @@ namespace redlock {
 
 /// The one category of this library; its name is "redlock". Compiled: error codes compare by its address, and
 /// an inline one would be another in each shared object.
-const std::error_category& category() noexcept;
+REDLOCK_EXPORT const std::error_category& category() noexcept;
 
 inline std::error_code make_error_code(Errc e) noexcept {
     return {static_cast<int>(e), category()};
@@ -65,11 +67,11 @@ inline std::error_code make_error_code(Errc e) noexcept {
 
 /// Whether waiting can cure this cause at a node (rule D7). A wrong password, a missing permission, a
 /// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
-bool is_transient(const std::error_code& cause) noexcept;
+REDLOCK_EXPORT bool is_transient(const std::error_code& cause) noexcept;
 
 /// Thrown by Lock::lock() alone, whose std signature has no other way to say that it failed. Every other
 /// verb returns a Result.
-class Error : public std::system_error {
+class REDLOCK_EXPORT Error : public std::system_error {
 public:
     Error(std::error_code code, std::string message)
         : std::system_error(code), message_(std::make_shared<const std::string>(std::move(message))) {}

@@ -44,6 +44,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
+#include <redlock/export.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resources.hpp>
@@ -67,7 +68,7 @@ namespace detail {
 class LeaseState;
 }
 
-class Lock {
+class REDLOCK_EXPORT Lock {
 public:
     /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, 1 to 512 MiB), or on
     /// several as one lock, {"a", "b"}: all of them or none, with one owner and one validity. Their order

@@ -17,6 +17,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/error.hpp>
+#include <redlock/export.hpp>
 
 #include <array>
 #include <bitset>
@@ -160,7 +161,7 @@ private:
 };
 
 /// N independent masters. Implementations say in their own documentation who may share them.
-class Nodes {
+class REDLOCK_EXPORT Nodes {
 public:
     virtual ~Nodes() = default;
     Nodes(const Nodes&) = delete;

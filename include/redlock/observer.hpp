@@ -10,6 +10,7 @@
 //     redlock::RedisNodes nodes{{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, {.observer = &metrics}};
 #pragma once
 
+#include <redlock/export.hpp>
 #include <redlock/nodes.hpp>
 
 #include <chrono>
@@ -21,7 +22,7 @@ namespace redlock {
 /// Override what you want to hear of; the rest does nothing. Called at the end of a round in the thread that
 /// asked for it, with no internal lock held, possibly by several threads at once. What takes long here
 /// lengthens acquire, extend and release by as much. The arguments live as long as the call.
-class Observer {
+class REDLOCK_EXPORT Observer {
 public:
     virtual ~Observer() = default;
 

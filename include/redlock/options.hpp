@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/export.hpp>
 #include <redlock/retry.hpp>
 
 #include <chrono>
@@ -61,19 +62,20 @@ namespace detail {
 
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
 
-[[noreturn]] void refuse(const std::string& field, const std::string& has, const std::string& must);
+[[noreturn]] REDLOCK_EXPORT void refuse(const std::string& field, const std::string& has,
+                                        const std::string& must);
 
-std::string text(std::chrono::milliseconds span);
+REDLOCK_EXPORT std::string text(std::chrono::milliseconds span);
 
 /// A ttl that leaves no validity after drift and one node's budget could never be won (rule A10).
 /// One above the quarantine would outlive it: its key could be lost and granted anew (S30).
-void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
-               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
+REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
+                              std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 
 }  // namespace detail
 
 /// Throws std::invalid_argument naming the first field that cannot work.
-void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
-           std::chrono::milliseconds quarantine = {});
+REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
+                          std::chrono::milliseconds quarantine = {});
 
 }  // namespace redlock

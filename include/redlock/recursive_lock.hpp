@@ -132,21 +132,21 @@ private:
         }
         auto free = no_thread;
         if (!holder_.compare_exchange_strong(free, this_thread())) return not_mine();
-        Claim claim{*this};
+        OwnerGuard guard{*this};
         auto result = acquire();
-        if (result) claim.keep();
+        if (result) guard.keep();
         return result;
     }
 
     /// Gives the object back to all threads, unless the lock was acquired.
-    class Claim {
+    class OwnerGuard {
     public:
-        explicit Claim(RecursiveLock& lock) : lock_(&lock) {}
-        ~Claim() {
+        explicit OwnerGuard(RecursiveLock& lock) : lock_(&lock) {}
+        ~OwnerGuard() {
             if (lock_) lock_->holder_.store(no_thread);
         }
-        Claim(const Claim&) = delete;
-        Claim& operator=(const Claim&) = delete;
+        OwnerGuard(const OwnerGuard&) = delete;
+        OwnerGuard& operator=(const OwnerGuard&) = delete;
         void keep() noexcept { std::exchange(lock_, nullptr)->level_ = 1; }
 
     private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/endpoint.hpp>
+#include <redlock/export.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/observer.hpp>
 
@@ -56,7 +57,7 @@ struct NodesOptions {
 /// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
 /// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
 /// bounded otherwise; addresses need none. Never throws after construction.
-class RedisNodes final : public Nodes {
+class REDLOCK_EXPORT RedisNodes final : public Nodes {
     /// Made of anything that is text, and of nothing else: {{"a", "b"}} are two nodes, and not the string
     /// that lies between two pointers.
     struct Uri {

@@ -1,6 +1,8 @@
 // The names of what is locked: checked, sorted, each once.
 #pragma once
 
+#include <redlock/export.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <initializer_list>
@@ -61,7 +63,7 @@ inline constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
 inline constexpr std::size_t most_resources = 1000;
 
 /// Sorted and without repetition. Throws std::invalid_argument for a list that cannot be locked.
-std::vector<std::string> checked_resources(std::vector<std::string> resources);
+REDLOCK_EXPORT std::vector<std::string> checked_resources(std::vector<std::string> resources);
 
 }  // namespace detail
 }  // namespace redlock

@@ -1,6 +1,7 @@
 // The full answer of a verb: whether, why not, and what happened on each node (rule A12).
 #pragma once
 
+#include <redlock/export.hpp>
 #include <redlock/nodes.hpp>
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 namespace redlock {
 
-class [[nodiscard]] Result {
+class [[nodiscard]] REDLOCK_EXPORT Result {
 public:
     /// No round took place (already_held, not_held, no entropy ...).
     explicit Result(std::error_code error) noexcept : error_(error) {}

@@ -7,6 +7,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
+#include <redlock/export.hpp>
 
 #include <cstdint>
 
@@ -19,6 +20,6 @@ struct Retry {
 };
 
 /// A pause uniform in [longest/2, longest]; `longest` itself should the entropy fail.
-Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept;
+REDLOCK_EXPORT Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept;
 
 }  // namespace redlock

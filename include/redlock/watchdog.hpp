@@ -21,12 +21,13 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/renewer.hpp>
+#include <redlock/export.hpp>
 
 #include <atomic>
 
 namespace redlock {
 
-class Watchdog final : public detail::Renewer {
+class REDLOCK_EXPORT Watchdog final : public detail::Renewer {
 public:
     /// Starts the first thread, with all signals blocked, as are those of the others: one more for each Nodes
     /// that has locks under a watchdog at the same time. Throws std::system_error if there is none to be had.

@@ -1,6 +1,6 @@
 #include "os/resolution.hpp"
 
-#include "os/signals_blocked.hpp"
+#include "os/scoped_signal_block.hpp"
 
 #include <redlock/process.hpp>
 
@@ -60,7 +60,7 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
         return resolution;
     }
     try {
-        const SignalsBlocked blocked;
+        const ScopedSignalBlock blocked;
         // Detached: it may outlive everybody who waits for it, and keeps alive all that it touches.
         std::thread{[resolution, host, port, name, &under_way] {
             resolution->look_up(host, port, AI_ADDRCONFIG);

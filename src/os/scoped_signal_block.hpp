@@ -7,16 +7,16 @@
 
 namespace redlock {
 
-class SignalsBlocked {
+class ScopedSignalBlock {
 public:
-    SignalsBlocked() noexcept {
+    ScopedSignalBlock() noexcept {
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+    ~ScopedSignalBlock() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    ScopedSignalBlock(const ScopedSignalBlock&) = delete;
+    ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
 
 private:
     sigset_t before_{};

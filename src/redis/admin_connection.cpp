@@ -1,4 +1,4 @@
-#include "redis/inquiry.hpp"
+#include "redis/admin_connection.hpp"
 
 #include <utility>
 
@@ -16,13 +16,13 @@ std::shared_ptr<Resolution> resolution_of(const Endpoint& endpoint) {
 
 }  // namespace
 
-Inquiry::Inquiry(const Endpoint& endpoint, std::chrono::milliseconds budget)
+AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget)
     : config_{.endpoint = endpoint, .tls = tls_of(endpoint), .node_timeout = budget} {}
 
-Inquiry::~Inquiry() = default;
+AdminConnection::~AdminConnection() = default;
 
 template <class Condition>
-void Inquiry::wait(Clock::time_point deadline, Condition over) {
+void AdminConnection::wait(Clock::time_point deadline, Condition over) {
     while (!connection_->broken() && !over()) {
         const auto now = network_.clock().now();
         if (now >= deadline)
@@ -34,7 +34,7 @@ void Inquiry::wait(Clock::time_point deadline, Condition over) {
     }
 }
 
-bool Inquiry::connect_by(Clock::time_point deadline) {
+bool AdminConnection::connect_by(Clock::time_point deadline) {
     if (!connection_)
         connection_ = std::make_unique<Connection>(config_, network_, resolution_of(config_.endpoint), 0,
                                                    network_.clock().now());
@@ -43,7 +43,7 @@ bool Inquiry::connect_by(Clock::time_point deadline) {
 }
 
 /// What has come of it.
-Answer Inquiry::outcome(Clock::time_point start) {
+Answer AdminConnection::outcome(Clock::time_point start) {
     Answer answer{.took = network_.clock().now() - start};
     if (connection_->broken()) {
         answer.cause = connection_->cause();
@@ -57,13 +57,13 @@ Answer Inquiry::outcome(Clock::time_point start) {
     return answer;
 }
 
-Answer Inquiry::connect() {
+Answer AdminConnection::connect() {
     const auto start = network_.clock().now();
     (void)connect_by(start + config_.node_timeout);
     return outcome(start);
 }
 
-Answer Inquiry::ask(std::span<const std::string_view> words) {
+Answer AdminConnection::ask(std::span<const std::string_view> words) {
     const auto start = network_.clock().now();
     if (connect_by(start + config_.node_timeout)) {
         connection_->ask(words);

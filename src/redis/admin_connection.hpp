@@ -1,16 +1,17 @@
 // One connection to one node on which plain words are asked: what an operator wants to know, and no lock.
 //
-//     Inquiry inquiry{Endpoint::parse("redis://10.0.0.1"), 50ms};
-//     const auto info = inquiry.ask({"INFO"});
+//     AdminConnection admin{Endpoint::parse("redis://10.0.0.1"), 50ms};
+//     const auto info = admin.ask({"INFO"});
 //     if (info) read(info.reply.text); else log(info.cause.message(), info.detail);
 //
-// It goes by the library's own Connection, so TLS, AUTH, SELECT, unix sockets and the bounds in time are
-// those of the locks. One thread at a time.
+// Exported for the command alone; not installed. It goes by the library's own Connection, so TLS, AUTH,
+// SELECT, unix sockets and the bounds in time are those of the locks. One thread at a time.
 #pragma once
 
-#include <redlock/endpoint.hpp>
-
 #include <redlock/detail/reply.hpp>
+#include <redlock/endpoint.hpp>
+#include <redlock/export.hpp>
+
 #include "os/os_network.hpp"
 #include "redis/connection.hpp"
 
@@ -35,14 +36,14 @@ struct Answer {
     explicit operator bool() const noexcept { return !cause; }
 };
 
-class Inquiry {
+class REDLOCK_EXPORT AdminConnection {
 public:
     /// No I/O. Each command has `budget` in all. Throws std::invalid_argument where TLS cannot be had as the
     /// endpoint wants it.
-    Inquiry(const Endpoint& endpoint, std::chrono::milliseconds budget);
-    ~Inquiry();
-    Inquiry(const Inquiry&) = delete;
-    Inquiry& operator=(const Inquiry&) = delete;
+    AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget);
+    ~AdminConnection();
+    AdminConnection(const AdminConnection&) = delete;
+    AdminConnection& operator=(const AdminConnection&) = delete;
 
     /// Connects where that was not done yet: no error once the server has let us in and answers.
     Answer connect();

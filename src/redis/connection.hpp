@@ -16,12 +16,12 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/pending_replies.hpp>
+#include <redlock/detail/reply.hpp>
 #include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
 
-#include <redlock/detail/command_encoding.hpp>
-#include <redlock/detail/reply.hpp>
 #include "os/network.hpp"
 #include "redis/reply_parser.hpp"
 #include "redis/tls.hpp"
@@ -107,8 +107,8 @@ public:
     /// Whether the last command was a script.
     bool scripted() const noexcept { return last_script_ != nullptr; }
 
-    /// Sends a command of plain words that is none of a lock's: see Inquiry. From then on a list of up to 16
-    /// texts and numbers is a reply, too.
+    /// Sends a command of plain words that is none of a lock's: see AdminConnection. From then on a list of
+    /// up to 16 texts and numbers is a reply, too.
     void ask(std::span<const std::string_view> words);
 
     /// The replies to what was sent last, as far as they have come.

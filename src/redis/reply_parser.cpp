@@ -64,7 +64,7 @@ redisReplyObjectFunctions* parser() {
     return &functions;
 }
 
-// ---- The same for an inquiry, which may be answered by a short flat list.
+// ---- The same for an AdminConnection, which may be answered by a short flat list.
 
 constexpr std::size_t most_elements = 16;
 

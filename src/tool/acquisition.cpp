@@ -1,6 +1,6 @@
 #include "acquisition.hpp"
 
-#include "os/signals_blocked.hpp"
+#include "os/scoped_signal_block.hpp"
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
@@ -36,7 +36,7 @@ Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& ev
     std::exception_ptr failure;
     std::jthread worker;
     {
-        const SignalsBlocked blocked;
+        const ScopedSignalBlock blocked;
         worker = std::jthread{[&](const std::stop_token& stop) {
             try {
                 acquisition.result = acquire_as_told(lock, arguments, stop);

@@ -1,8 +1,8 @@
 #include "checkup.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
 #include "probe.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <algorithm>
@@ -52,18 +52,18 @@ std::optional<microseconds> time_of(const Answer& answer) {
 class Checkup {
 public:
     Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
-        : plan_(plan), inquiry_(endpoint, plan.profile.node_timeout) {
+        : plan_(plan), admin_(endpoint, plan.profile.node_timeout) {
         facts_.name = endpoint.name();
         if (!endpoint.username.empty()) facts_.user = endpoint.username;
     }
 
     void run() {
-        facts_.unreachable = error_of(inquiry_.connect());
+        facts_.unreachable = error_of(admin_.connect());
         if (facts_.unreachable) return;
         measure_round_trip();
         read_info();
         read_config();
-        Probe{inquiry_, plan_}.run(facts_);
+        Probe{admin_, plan_}.run(facts_);
         if (plan_.profile.quarantine > 0ms) read_marker();
     }
 
@@ -71,7 +71,7 @@ public:
     void read_clock() {
         if (facts_.unreachable) return;
         const auto start = boot_clock().now();
-        const auto answer = inquiry_.ask({"TIME"});
+        const auto answer = admin_.ask({"TIME"});
         facts_.clock_error = error_of(answer);
         if (const auto time = time_of(answer))
             facts_.clock_offset = *time - (start + answer.took / 2).time_since_epoch();
@@ -83,19 +83,19 @@ private:
     /// A refusal to PING takes as long as a PONG.
     void measure_round_trip() {
         std::array<std::chrono::nanoseconds, 5> times{};
-        for (auto& time : times) time = inquiry_.ask({"PING"}).took;
+        for (auto& time : times) time = admin_.ask({"PING"}).took;
         std::ranges::sort(times);
         facts_.round_trip = times[times.size() / 2];
     }
 
     void read_info() {
-        const auto answer = inquiry_.ask({"INFO"});
+        const auto answer = admin_.ask({"INFO"});
         facts_.info_error = error_of(answer);
         if (answer) facts_.info = ServerInfo::parse(answer.reply.text);
     }
 
     void read_config() {
-        const auto answer = inquiry_.ask({"CONFIG", "GET", "appendfsync"});
+        const auto answer = admin_.ask({"CONFIG", "GET", "appendfsync"});
         facts_.config_error = error_of(answer);
         if (const auto elements = elements_of(answer.reply.text); answer && elements.size() == 2)
             facts_.appendfsync = elements[1];
@@ -104,8 +104,8 @@ private:
     void read_marker() {
         if (facts_.info.run_id.empty()) return;
         const auto name = detail::marker_of(facts_.info.run_id);
-        const auto marker = inquiry_.ask({"GET", name});
-        const auto now = time_of(inquiry_.ask({"TIME"}));
+        const auto marker = admin_.ask({"GET", name});
+        const auto now = time_of(admin_.ask({"TIME"}));
         facts_.permission_checks.push_back(
             {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
@@ -119,7 +119,7 @@ private:
     }
 
     const CheckupPlan& plan_;
-    Inquiry inquiry_;
+    AdminConnection admin_;
     NodeFacts facts_{};
 };
 

@@ -6,7 +6,7 @@
 
 #include <redlock/endpoint.hpp>
 
-#include "redis/inquiry.hpp"
+#include "redis/admin_connection.hpp"
 
 #include <string>
 #include <vector>

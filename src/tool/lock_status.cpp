@@ -1,8 +1,8 @@
 #include "lock_status.hpp"
 
-#include <redlock/detail/reply.hpp>
 #include "span.hpp"
 
+#include <redlock/detail/reply.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/nodes.hpp>
 

@@ -1,8 +1,8 @@
 #include "probe.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
 #include "vote_findings.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/error.hpp>
 #include <redlock/resources.hpp>
 
@@ -26,8 +26,8 @@ NodeError error_of(const NodeReport& report) {
 
 }  // namespace
 
-Probe::Probe(Inquiry& inquiry, const CheckupPlan& plan)
-    : inquiry_(inquiry), plan_(plan), resources_(detail::checked_resources({plan.resource})) {
+Probe::Probe(AdminConnection& admin, const CheckupPlan& plan)
+    : admin_(admin), plan_(plan), resources_(detail::checked_resources({plan.resource})) {
     if (const auto error = owner_.draw(os_entropy())) throw std::system_error(error, "no entropy");
 }
 
@@ -46,7 +46,7 @@ void Probe::run(NodeFacts& facts) {
 /// What may not be released again is acquired for a millisecond only: so the release comes first, when there
 /// is nothing to release.
 void Probe::lock_and_unlock(NodeFacts& facts) {
-    RedisNodes nodes{{inquiry_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
+    RedisNodes nodes{{admin_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
     const auto owner = owner_.view();
     const auto note = [&](const char* verb, const char* permissions, const NodeReport& report) {
         facts.permission_checks.push_back({verb, plan_.resource, permissions, error_of(report)});
@@ -82,7 +82,7 @@ bool Probe::may_use_each_command(NodeFacts& facts) {
 }
 
 bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const std::string_view> words) {
-    const auto answer = inquiry_.ask(words);
+    const auto answer = admin_.ask(words);
     check.error = {answer.cause, answer.detail};
     if (answer.cause != Errc::permission_denied || !missing_permission(check).starts_with('+')) return true;
     facts.permission_checks.push_back(std::move(check));
@@ -91,7 +91,7 @@ bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const 
 
 /// As the first acquire ever does it.
 void Probe::place_marker(NodeFacts& facts) {
-    RedisNodes nodes{{inquiry_.endpoint()},
+    RedisNodes nodes{{admin_.endpoint()},
                      {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
     const auto report = ask(nodes, Command{Verb::set_if_absent, resources_, owner_.view(), probe_ttl});
     if (report.cause != Errc::quarantined)
@@ -111,7 +111,7 @@ void Probe::try_further(NodeFacts& facts, const std::string& verb, const std::st
         {"EXISTS", plan_.resource},       {"INFO", "server"}, {"TIME"},
     };
     for (const auto& words : commands) {
-        const auto answer = inquiry_.ask(words);
+        const auto answer = admin_.ask(words);
         if (answer.cause == Errc::permission_denied)
             facts.permission_checks.push_back({verb,
                                                key + "*",

@@ -17,7 +17,7 @@ namespace redlock::tool {
 class Probe {
 public:
     /// No I/O. Both must outlive it.
-    Probe(Inquiry& inquiry, const CheckupPlan& plan);
+    Probe(AdminConnection& admin, const CheckupPlan& plan);
 
     /// Acquires, extends and releases on this one node by the library's own rounds; marks it where that was
     /// asked for; and tries what fencing and a quarantine need beside that.
@@ -31,7 +31,7 @@ private:
     void try_further(NodeFacts& facts, const std::string& verb, const std::string& key);
     NodeReport ask(RedisNodes& nodes, const Command& command) const;
 
-    Inquiry& inquiry_;
+    AdminConnection& admin_;
     const CheckupPlan& plan_;
     std::vector<std::string> resources_;
     Owner owner_{};

@@ -1,7 +1,7 @@
 #include "process_group.hpp"
 
 #include "exit_status.hpp"
-#include "os/signals_blocked.hpp"
+#include "os/scoped_signal_block.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -79,7 +79,7 @@ ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Te
     adopt_orphans();
     const auto parent = ::getpid();
     {
-        const SignalsBlocked blocked;  // no handler of ours runs in the child, and no signal is lost
+        const ScopedSignalBlock blocked;  // no handler of ours runs in the child, and no signal is lost
         id_ = ::fork();
         if (id_ == 0) events.restore_all();
     }

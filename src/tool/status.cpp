@@ -1,15 +1,15 @@
 #include "status.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_status.hpp"
 #include "node_arguments.hpp"
-#include "redis/inquiry.hpp"
+#include "redis/admin_connection.hpp"
 #include "server_info.hpp"
 #include "span.hpp"
 #include "table.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/redis_nodes.hpp>
 #include <redlock/resources.hpp>
 
@@ -42,16 +42,16 @@ KeyFacts silent(KeyFacts key, const Answer& answer) {
 }
 
 /// What no lock of anybody looks like.
-KeyFacts no_lock(KeyFacts key, Inquiry& inquiry, const std::string& resource) {
+KeyFacts no_lock(KeyFacts key, AdminConnection& admin, const std::string& resource) {
     key.state = State::no_lock;
-    const auto type = inquiry.ask({"TYPE", resource});
+    const auto type = admin.ask({"TYPE", resource});
     key.type = type ? type.reply.text : "another type";
     return key;
 }
 
 /// What is read as a text; its expiry may have come since.
-KeyFacts with_expiry(KeyFacts key, Inquiry& inquiry, const std::string& resource) {
-    const auto expiry = inquiry.ask({"PTTL", resource});
+KeyFacts with_expiry(KeyFacts key, AdminConnection& admin, const std::string& resource) {
+    const auto expiry = admin.ask({"PTTL", resource});
     if (!expiry || expiry.reply.kind != Kind::integer) return silent(std::move(key), expiry);
     constexpr long long gone = -2;
     if (expiry.reply.integer == gone) {
@@ -67,11 +67,11 @@ KeyFacts with_expiry(KeyFacts key, Inquiry& inquiry, const std::string& resource
     return key;
 }
 
-void count_holders(KeyFacts& key, Inquiry& inquiry, const std::string& resource) {
-    const auto info = inquiry.ask({"INFO", "server"});
+void count_holders(KeyFacts& key, AdminConnection& admin, const std::string& resource) {
+    const auto info = admin.ask({"INFO", "server"});
     const auto run_id = info ? ServerInfo::parse(info.reply.text).run_id : std::string{};
     if (run_id.empty()) return;
-    const auto answer = inquiry.ask({"GET", detail::counter_of(resource, run_id)});
+    const auto answer = admin.ask({"GET", detail::counter_of(resource, run_id)});
     const auto& text = answer.reply.text;
     std::uint64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -79,19 +79,19 @@ void count_holders(KeyFacts& key, Inquiry& inquiry, const std::string& resource)
 }
 
 KeyFacts key_on(const Endpoint& endpoint, const std::string& resource, std::chrono::milliseconds budget) {
-    Inquiry inquiry{endpoint, budget};
+    AdminConnection admin{endpoint, budget};
     KeyFacts key{.name = endpoint.name()};
-    const auto value = inquiry.ask({"GET", resource});
+    const auto value = admin.ask({"GET", resource});
     key.took = value.took;
-    if (value.cause == Errc::wrong_type) return no_lock(std::move(key), inquiry, resource);
+    if (value.cause == Errc::wrong_type) return no_lock(std::move(key), admin, resource);
     if (!value || (value.reply.kind != Kind::nil && value.reply.kind != Kind::text))
         return silent(std::move(key), value);
     key.state = State::free;
     if (value.reply.kind == Kind::text) {
         key.owner = value.reply.text;
-        key = with_expiry(std::move(key), inquiry, resource);
+        key = with_expiry(std::move(key), admin, resource);
     }
-    if (key.state != State::unknown) count_holders(key, inquiry, resource);
+    if (key.state != State::unknown) count_holders(key, admin, resource);
     return key;
 }
 

@@ -7,8 +7,8 @@
 #include "virtual_network.hpp"
 
 #include <redlock/clock.hpp>
-
 #include <redlock/detail/scripts.hpp>
+
 #include "support/command_reader.hpp"
 #include "support/redis_model.hpp"
 

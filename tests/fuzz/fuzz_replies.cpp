@@ -17,10 +17,11 @@
 #include "expectation.hpp"
 #include "virtual_network.hpp"
 
-#include <redlock/detail/reply.hpp>
 #include "os/resolution.hpp"
 #include "redis/connection.hpp"
 #include "support/command_reader.hpp"
+
+#include <redlock/detail/reply.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -91,6 +91,15 @@ done
 LD_LIBRARY_PATH=$build/root/$libdir
 export LD_LIBRARY_PATH
 
+echo "what the shared libraries export: what headers declare as exported, and AdminConnection for the command"
+exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/detail/*.hpp "$source/src/redis/admin_connection.hpp" |
+    sed -n '/#/d; s/.*REDLOCK_EXPORT \([^;({]*\).*/\1/p' | sed 's/ : .*//; s/ *$//; s/ final$//; s/.* //' | sort -u | paste -sd '|' -)
+for each in "$build/root/$libdir"/libredlock*.so."${version%.*}"; do
+    nm --demangle --dynamic --defined-only "$each" | cut -d ' ' -f 3- | sed -E 's/^(typeinfo|vtable|typeinfo name|guard variable|non-virtual thunk) (name )?(for|to) //' |
+        grep '^redlock::' | grep -vE "^redlock::(detail::)?($exported)\\b" && fault "${each##*/} exports what is internal"
+    nm --demangle --dynamic --defined-only "$each" | grep -q ' T redlock::' || fault "${each##*/} exports nothing"
+done
+
 echo "a stranger, by CMake"
 cmake -G Ninja -S "$here/find_package" -B "$build/stranger" -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_PREFIX_PATH="$build/root/usr" -DREDLOCK_WANTED_VERSION="$version"

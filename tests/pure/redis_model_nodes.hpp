@@ -6,7 +6,6 @@
 
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/reply.hpp>
-
 #include <redlock/nodes.hpp>
 
 #include <array>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/export.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,7 @@ struct Acquisition {
 };
 
 /// Extends leases and tells their loss: a Watchdog, in threads of its own.
-class Renewer {
+class REDLOCK_EXPORT Renewer {
 public:
     virtual ~Renewer() = default;
 
@@ -47,7 +48,7 @@ struct RenewalContext {
 };
 
 /// That of this thread.
-RenewalContext& renewal_context() noexcept;
+REDLOCK_EXPORT RenewalContext& renewal_context() noexcept;
 
 /// Changes it until the end of a block.
 class RenewalScope {

@@ -1,7 +1,8 @@
 // Rules C6 to C10 and B7 against real servers, in real time, with the threads of a real Watchdog.
-#include <redlock/detail/scripts.hpp>
 #include "guarantee_world.hpp"
 #include "hostile_server.hpp"
+
+#include <redlock/detail/scripts.hpp>
 
 #include <csignal>
 
