@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string words_of(const NodeError& error) {
+std::string text_of(const NodeError& error) {
     return error.cause.message() + (error.detail.empty() ? "" : ": " + error.detail);
 }
 
@@ -50,7 +50,7 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
                 "--probe with a resource that the ACL allows"};
     return {Severity::unsafe,
             "acl",
-            "it cannot " + check.verb + ": " + words_of(check.error),
+            "it cannot " + check.verb + ": " + text_of(check.error),
             "the node has no full part in locks",
             rule,
             false};
@@ -58,7 +58,7 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
 
 Finding failed(const PermissionCheck& check, const NodeFacts& node) {
     if (check.error.cause == Errc::permission_denied) return forbidden(check, node);
-    const auto what = "it cannot " + check.verb + ": " + words_of(check.error);
+    const auto what = "it cannot " + check.verb + ": " + text_of(check.error);
     const auto* const subject = check.error.cause == Errc::out_of_memory ? "memory"
                                 : check.error.cause == Errc::read_only   ? "role"
                                                                          : "check";
@@ -70,7 +70,7 @@ Finding failed(const PermissionCheck& check, const NodeFacts& node) {
 Finding unreachable_finding(const NodeFacts& node) {
     return {Severity::unreachable,
             "reach",
-            words_of(node.unreachable),
+            text_of(node.unreachable),
             "it has no vote",
             remedy_for(node.unreachable.cause, node),
             false};

@@ -100,7 +100,7 @@ TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
     world.silence(2);
     world.back_off(3);
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 2 4"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 2 4"));
 }
 
 // A2. If nothing was sent, there is nothing to delete.
@@ -108,7 +108,7 @@ TEST(AFailedAcquire, DeletesNothingWhereNothingWasSent) {
     World world;
     world.cut_all();
     (void)world.lock(no_retry()).acquire();
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
 // B5. A SET that a frozen node executes late does not outlive the release behind it.
@@ -150,7 +150,7 @@ TEST(Acquire, SignsEachAttemptAfresh) {
     auto lock = world.lock({.retry = {.attempts = 10}});
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
-    EXPECT_EQ(world.diary.owners_met(), static_cast<std::size_t>(result.attempts()));
+    EXPECT_EQ(world.log.owners_met(), static_cast<std::size_t>(result.attempts()));
     world.heal(4);  // and executes the deletes of the failed attempts now
     EXPECT_EQ(world.held_by(lock.owner()), 5U);
 }
@@ -162,7 +162,7 @@ TEST(Acquire, SendsNothingWithoutEntropy) {
     auto lock = world.lock();
     const auto result = lock.acquire();
     EXPECT_EQ(result.error(), std::errc::io_error);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_THAT(result.nodes(), IsEmpty());
     EXPECT_EQ(lock.owner(), "");
 }
@@ -180,7 +180,7 @@ TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
     world.occupy(1h, 0, 1, 2);
     world.entropy.dry_up_after(1);
     EXPECT_EQ(world.lock().acquire().error(), std::errc::io_error);
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
 }
 
 // ---- What is worth a retry.

@@ -9,7 +9,7 @@ struct Extend : testing::Test {
     Extend() {
         EXPECT_THAT(lock.acquire(), Succeeds());
         world.pass(6s);
-        world.turn_page();
+        world.forget_events();
     }
 
     World world;
@@ -44,7 +44,7 @@ TEST_F(Extend, KeepsTheOwner) {
 TEST_F(Extend, TakesAnotherTtl) {
     EXPECT_THAT(lock.extend(100s), Succeeds());
     EXPECT_THAT(lock.remaining(), Lasts(100s - 1002ms));
-    EXPECT_THAT(world.story(), ElementsAre("expire #1 in 100000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("expire #1 in 100000 ms"));
 }
 
 // ---- Shorter than what is left.
@@ -144,9 +144,9 @@ TEST_F(Extend, TellsThatAMajorityNoLongerHasOurKey) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(0ns));
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
 }
 
@@ -165,9 +165,9 @@ TEST_F(Extend, AsksTheNodesThatMayHaveOurKey) {
     world.cut(1, 4);
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.heal(1, 4);
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.extend(), Succeeds());
-    EXPECT_THAT(world.story(), ElementsAre("expire #2 in 10000 ms on 0 2 3"));
+    EXPECT_THAT(world.events(), ElementsAre("expire #2 in 10000 ms on 0 2 3"));
 }
 
 // C1. Nor can it get the key later: with the one that lost it, no majority can have it any more.
@@ -187,7 +187,7 @@ TEST_F(Extend, IsLostOnceTheValidityIsOver) {
     world.pass(lock.remaining());
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     EXPECT_THAT(lock.extend(100s), FailsWith(Errc::lost));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // S32, C3. A confirmation that came after the old validity had ended does not count: another may have held
@@ -234,16 +234,16 @@ TEST_F(Extend, RefusesATtlThatCannotWork) {
             EXPECT_THAT(refused.what(), HasSubstr("ttl"));
         }
     }
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_TRUE(lock.valid());
 }
 
 // Nothing held, nothing to extend.
 TEST_F(Extend, NeedsALockThatIsHeld) {
     (void)lock.release();
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 }  // namespace

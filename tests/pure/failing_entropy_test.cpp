@@ -44,7 +44,7 @@ TEST_F(FailingEntropy, FailsAnAcquireWithoutIo) {
     const auto result = lock.acquire();
     EXPECT_EQ(result.error(), std::make_error_code(std::errc::function_not_supported));
     EXPECT_EQ(result.attempts(), 0);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     failure = 0;
     EXPECT_THAT(lock.acquire(), Succeeds());
 }

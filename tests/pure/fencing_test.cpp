@@ -23,7 +23,7 @@ struct Fencing : testing::Test {
 TEST_F(Fencing, TakesOneRoundWhereTheCountsAgree) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), 1U);
-    EXPECT_THAT(world.story(), ElementsAre("set and count #1 for 10000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms"));
 }
 
 TEST_F(Fencing, GrowsFromOneHolderToTheNext) {
@@ -43,7 +43,7 @@ TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
     world.count_on(3, 8);
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), 9U);
-    EXPECT_THAT(world.story(), ElementsAre("set and count #1 for 10000 ms", "raise #1 to 9"));
+    EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms", "raise #1 to 9"));
     for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(world.counted_on(node), 9U);
 }
 
@@ -51,7 +51,7 @@ TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
 TEST_F(Fencing, NeedsNoMoreThanAMajorityThatAgrees) {
     for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, 8);
     EXPECT_EQ(token_of_a_holder(), 9U);
-    EXPECT_THAT(world.story(), Each(Not(HasSubstr("raise"))));
+    EXPECT_THAT(world.events(), Each(Not(HasSubstr("raise"))));
 }
 
 // Without the majority of the second round there is no token, and no lock: the next holder could get the
@@ -123,7 +123,7 @@ TEST_F(AbsurdCount, IsNotBelieved) {
     EXPECT_EQ(result.nodes()[3].detail, "counts 4611686018427387905, far ahead of the other nodes");
     EXPECT_EQ(result.nodes()[2].vote, Vote::granted);
     for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 1U);
-    EXPECT_THAT(world.story(),
+    EXPECT_THAT(world.events(),
                 ElementsAre("set and count #1 for 10000 ms", "raise #1 to 4611686018427387905"));
 }
 
@@ -142,7 +142,7 @@ TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
     for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 9U);
     EXPECT_EQ(world.counted_on(3), absurd + 1);
     EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
-    EXPECT_THAT(world.story(), testing::Contains("raise #1 to 9 on 0 1 2 4"));
+    EXPECT_THAT(world.events(), testing::Contains("raise #1 to 9 on 0 1 2 4"));
 }
 
 TEST_F(AbsurdCount, IsRuledOutForEachNodeThatHasOne) {
@@ -224,7 +224,7 @@ TEST_F(Fencing, IsOffByDefault) {
     auto plain = world.lock();
     ASSERT_THAT(plain.acquire(), Succeeds());
     EXPECT_EQ(plain.fencing_token(), 0U);
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
 TEST_F(Fencing, StaysWhileItIsExtendedAndEndsWithTheRelease) {

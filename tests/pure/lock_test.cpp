@@ -72,8 +72,8 @@ struct AFreeLock : testing::Test {
 
 // Constructing does no I/O.
 TEST_F(AFreeLock, HasSentNothing) {
-    EXPECT_THAT(world.story(), IsEmpty());
-    EXPECT_EQ(world.diary.owners_met(), 0U);
+    EXPECT_THAT(world.events(), IsEmpty());
+    EXPECT_EQ(world.log.owners_met(), 0U);
 }
 
 TEST_F(AFreeLock, AnswersThatItIsFree) {
@@ -88,7 +88,7 @@ TEST_F(AFreeLock, HasNothingToExtendOrRelease) {
     EXPECT_THAT(lock.extend(1h), FailsWith(Errc::not_held));
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
     lock.unlock();
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 TEST_F(AFreeLock, IsHeldAfterEachKindOfAcquire) {
@@ -111,7 +111,7 @@ TEST_F(AFreeLock, IsHeldAfterEachKindOfAcquire) {
 
 TEST_F(AFreeLock, SendsNothingWhenDestroyed) {
     { const auto gone = std::move(lock); }
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // S12. try_acquire makes one attempt, whatever the option says.
@@ -127,7 +127,7 @@ struct AHeldLock : AFreeLock {
     AHeldLock() {
         EXPECT_THAT(lock.acquire(), Succeeds());
         owner = lock.owner();
-        world.turn_page();
+        world.forget_events();
     }
     std::string owner;
 };
@@ -136,7 +136,7 @@ TEST_F(AHeldLock, AnswersThatItIsHeld) {
     EXPECT_TRUE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(9898ms));
     EXPECT_THAT(lock.owner(), SizeIs(40));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // A11. Acquiring while holding is an error without I/O; it is not reentrant, and nothing is overwritten.
@@ -148,7 +148,7 @@ TEST_F(AHeldLock, RefusesToBeAcquiredAgain) {
     EXPECT_FALSE(lock.try_lock());
     EXPECT_FALSE(lock.try_lock_for(1s));
     EXPECT_EQ(lock.acquire().attempts(), 0);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_TRUE(lock.valid());
     EXPECT_EQ(lock.owner(), owner);
 }
@@ -163,7 +163,7 @@ TEST_F(AHeldLock, IsFreeAfterRelease) {
 // B2. The destructor releases.
 TEST_F(AHeldLock, IsReleasedWhenDestroyed) {
     { const auto gone = std::move(lock); }
-    EXPECT_THAT(world.story(), ElementsAre("delete #1"));
+    EXPECT_THAT(world.events(), ElementsAre("delete #1"));
     EXPECT_TRUE(world.clean());
 }
 
@@ -193,13 +193,13 @@ TEST_F(ALapsedLock, AnswersThatItCannotBeCountedOn) {
 // C3.
 TEST_F(ALapsedLock, CannotBeExtended) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // B3.
 TEST_F(ALapsedLock, ReportsTheLossOnRelease) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
-    EXPECT_THAT(world.story(), ElementsAre("delete #1"));
+    EXPECT_THAT(world.events(), ElementsAre("delete #1"));
     EXPECT_EQ(lock.owner(), "");
 }
 
@@ -213,7 +213,7 @@ TEST_F(ALapsedLock, ReportsTheLossOnReleaseThoughNobodyAnswers) {
 // A5. The rest of the old acquisition is removed first; the new one has an owner of its own.
 TEST_F(ALapsedLock, CanBeAcquiredAnew) {
     EXPECT_THAT(lock.acquire(), Succeeds());
-    EXPECT_THAT(world.story(), ElementsAre("delete #1", "set #2 for 10000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("delete #1", "set #2 for 10000 ms"));
     EXPECT_TRUE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(9898ms));
 }
@@ -227,7 +227,7 @@ TEST_F(ALapsedLock, IsReleasedWhenDestroyed) {
 
 TEST_F(AHeldLock, MovesWithWhatItHolds) {
     auto next = std::move(lock);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_TRUE(next.valid());
     EXPECT_EQ(next.owner(), owner);
     EXPECT_EQ(next.resource(), the_resource);
@@ -242,7 +242,7 @@ TEST_F(AHeldLock, LeavesNothingToHoldWhereItMovedFrom) {
     EXPECT_EQ(lock.owner(), "");
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_TRUE(next.valid());
 }
 
@@ -269,7 +269,7 @@ TEST_F(AHeldLock, SurvivesBeingMovedIntoItself) {
     EXPECT_TRUE(lock.valid());
     EXPECT_EQ(lock.owner(), owner);
     EXPECT_EQ(lock.resource(), the_resource);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 TEST_F(AHeldLock, LivesInContainers) {
@@ -300,7 +300,7 @@ TEST_F(AHeldLock, StaysTheParentsAfterAFork) {
         const bool free = !lock.valid() && lock.remaining() == 0ns && lock.owner().empty() &&
                           lock.extend().error() == Errc::not_held && lock.release().error() == Errc::not_held;
         { const auto gone = std::move(lock); }
-        std::exit(free && world.story().empty() && world.held_by(owner) == 5 ? EXIT_SUCCESS : EXIT_FAILURE);
+        std::exit(free && world.events().empty() && world.held_by(owner) == 5 ? EXIT_SUCCESS : EXIT_FAILURE);
     };
     EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");
     EXPECT_TRUE(lock.valid());

@@ -1,7 +1,7 @@
 // Time that passes only when somebody is told to wait, and the events that happen meanwhile.
 #pragma once
 
-#include "diary.hpp"
+#include "event_log.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -14,13 +14,13 @@ namespace redlock::test {
 
 class ManualClock final : public Clock {
 public:
-    explicit ManualClock(Diary& diary) : diary_(&diary) {}
+    explicit ManualClock(EventLog& log) : log_(&log) {}
 
     time_point now() noexcept override { return now_; }
 
     /// The pause of an acquire. Lasts until `until`, or until an event on the way stops `stop`.
     void sleep_until(time_point until, std::stop_token stop) override {
-        diary_->note("pause");
+        log_->note("pause");
         const auto began = now_;
         while (!stop.stop_requested() && !events_.empty() && events_.begin()->first <= until)
             let_next_event_happen();
@@ -48,7 +48,7 @@ private:
         event.mapped()();
     }
 
-    Diary* diary_;
+    EventLog* log_;
     time_point now_{std::chrono::hours{100}};  // a machine that has been up for a while
     std::multimap<time_point, std::function<void()>> events_;
     std::vector<duration> pauses_;

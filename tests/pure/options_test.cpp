@@ -39,7 +39,7 @@ TEST_P(BadOptions, AreRefusedByName) {
     const auto message = refusal([&] { (void)world.lock(GetParam().options); });
     EXPECT_THAT(message, HasSubstr(std::string{"LockOptions::"} + GetParam().field));
     EXPECT_THAT(message, HasSubstr("must"));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
@@ -124,7 +124,7 @@ TEST(Options, HaveTheDefaultsDocumented) {
 TEST(AResource, IsRefusedWhenEmpty) {
     World world;
     EXPECT_THAT(refusal([&] { (void)world.lock(std::string{}); }), HasSubstr("resource is empty"));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // Any bytes work, and reach the nodes as they are.
@@ -157,7 +157,7 @@ TEST(AResource, IsComparedWhole) {
 /// Nodes whose deadlines are instants of one clock.
 class NodesOfAClock : public ScriptedNodes {
 public:
-    NodesOfAClock(ManualClock& clock, Diary& diary) : ScriptedNodes(3, 50ms, clock, diary), clock_(&clock) {}
+    NodesOfAClock(ManualClock& clock, EventLog& log) : ScriptedNodes(3, 50ms, clock, log), clock_(&clock) {}
     Clock* required_clock() const noexcept override { return clock_; }
 
 private:
@@ -168,7 +168,7 @@ private:
 TEST(AClock, IsRefusedWhereTheNodesGoByAnother) {
     World world;
     World other;
-    NodesOfAClock nodes{world.clock, world.diary};
+    NodesOfAClock nodes{world.clock, world.log};
     RedisNodes redis{"10.0.0.1"};
     EXPECT_EQ(refusal([&] { (void)Lock{nodes, "a", {}, world.clock}; }), "");
     EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {}, other.clock}; }), HasSubstr("clock is another"));

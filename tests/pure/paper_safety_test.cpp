@@ -46,8 +46,8 @@ TEST(ThePage, ReleasesAPartialLockBeforeItPauses) {
     World world;
     world.occupy(1h, 0, 1, 2);
     (void)world.lock({.retry = {.attempts = 2}}).acquire();
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
-                                           "set #2 for 10000 ms", "delete #2"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
+                                            "set #2 for 10000 ms", "delete #2"));
 }
 
 // S25. A client cut off before it could release costs the others one ttl of availability; no more.
@@ -73,7 +73,7 @@ TEST(ThePage, ReleasesAllNodesWhateverTheyAnswered) {
     ASSERT_THAT(result, Succeeds());
     ASSERT_EQ(result.nodes()[4].vote, Vote::unknown);
     (void)lock.release();
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
     EXPECT_TRUE(world.clean());
 }
 
@@ -84,9 +84,9 @@ TEST(ThePage, NeedsOneRoundToAcquireAndOneToRelease) {
     World world;
     auto lock = world.lock();
     (void)lock.try_acquire();
-    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_THAT(world.events(), SizeIs(1));
     (void)lock.release();
-    EXPECT_THAT(world.story(), SizeIs(2));
+    EXPECT_THAT(world.events(), SizeIs(2));
 }
 
 // ---- Crash recovery.
@@ -140,9 +140,9 @@ TEST(ThePage, ExtendsTheKeysThatStillHoldOurOwner) {
     auto lock = world.lock({.ttl = 10s});
     ASSERT_THAT(lock.try_acquire(), Succeeds());
     world.pass(6s);
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.extend(), Succeeds());
-    EXPECT_THAT(world.story(), ElementsAre("expire #1 in 10000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("expire #1 in 10000 ms"));
     for (std::size_t node = 0; node < 5; ++node) EXPECT_THAT(world.ttl_on(node), Lasts(10s));
     EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms));
 }
@@ -176,7 +176,7 @@ TEST(ThePage, ExtendsNothingBehindTheHoldersBack) {
     auto lock = world.lock({.ttl = 10s});
     ASSERT_THAT(lock.try_acquire(), Succeeds());
     world.pass(10s);
-    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_THAT(world.events(), SizeIs(1));
     EXPECT_FALSE(lock.valid());
 }
 

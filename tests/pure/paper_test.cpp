@@ -64,7 +64,7 @@ TEST(ThePage, AcquiresWithOneSetThatCarriesTheTtl) {
     World world{1};
     auto lock = world.lock({.ttl = 30s});
     ASSERT_THAT(lock.try_acquire(), Succeeds());
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 30000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 30000 ms"));
     EXPECT_EQ(world.owner_on(0), lock.owner());
     EXPECT_THAT(world.ttl_on(0), Lasts(30s));
 }
@@ -80,7 +80,7 @@ TEST(ThePage, SignsEveryRequestWithARandomOwner) {
         (void)lock.release();
     }
     EXPECT_THAT(owners, Each(SizeIs(40)));
-    EXPECT_EQ(world.diary.owners_met(), 3U);
+    EXPECT_EQ(world.log.owners_met(), 3U);
 }
 
 // S8. Release deletes only what is still ours: after a stall a bare DEL would remove another's lock.
@@ -211,7 +211,7 @@ TEST(ThePage, ReleasesAllNodesAfterAFailure) {
     world.lose_replies_of(3);
     auto lock = world.lock(no_retry());
     ASSERT_THAT(lock.try_acquire(), FailsWith(Errc::held_by_other));
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
     EXPECT_EQ(world.held_by("somebody else"), 3U);
     EXPECT_EQ(world.held_by({}), 2U) << "node3 had executed the SET though its reply was lost";
 }

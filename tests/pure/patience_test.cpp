@@ -66,7 +66,7 @@ TEST(ADeadline, DoesNotKeepAnAttemptFromBeingCleanedUp) {
     World world{5, 50ms};
     world.silence(2, 3, 4);
     EXPECT_THAT(world.lock().acquire_for(20ms), FailsWith(Errc::deadline));
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
     EXPECT_EQ(world.owner_on(0), "");
 }
 
@@ -114,7 +114,7 @@ TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
     EXPECT_THAT(lock.acquire_until(std::chrono::system_clock::time_point{}), FailsWith(Errc::deadline));
     EXPECT_THAT(lock.acquire_until(std::chrono::steady_clock::time_point{}), FailsWith(Errc::deadline));
     EXPECT_EQ(lock.acquire_for(0ms).attempts(), 0);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // The earliest instant a clock can name has passed, too: subtracting its now() from it must not overflow.
@@ -122,7 +122,7 @@ TEST(ADeadline, MayBeTheBeginningOfTime) {
     World world;
     auto lock = world.lock();
     EXPECT_THAT(lock.acquire_until(Clock::time_point::min()), FailsWith(Errc::deadline));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // The longest spans of every unit mean never, not an overflow.
@@ -161,7 +161,7 @@ TEST(AStop, BeforeTheFirstAttemptSendsNothing) {
     const auto result = lock.acquire(source.get_token());
     EXPECT_THAT(result, FailsWith(Errc::cancelled));
     EXPECT_EQ(result.attempts(), 0);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // During a pause it is heeded at once, and the report is that of the last attempt.
@@ -178,7 +178,7 @@ TEST(AStop, EndsAPauseAtOnce) {
         EXPECT_EQ(result.nodes()[0].vote, Vote::refused);
     });
     EXPECT_THAT(took, Lasts(70ms));
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
 }
 
 // During a round it is heeded within one node's budget; what was set is cleaned up (B6).
@@ -194,7 +194,7 @@ TEST(AStop, EndsARoundWithinOneBudget) {
         EXPECT_EQ(result.nodes()[3].cause, Errc::not_asked);
     });
     EXPECT_LE(took, 50ms + 50ms) << "the budget of the node being asked, and that of the clean-up";
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
     EXPECT_EQ(world.owner_on(0), "");
 }
 

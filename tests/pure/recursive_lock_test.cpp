@@ -29,10 +29,10 @@ TEST_F(Recursive, TakesARoundForTheOutermostLevelAlone) {
     EXPECT_EQ(lock.level(), 3);
     EXPECT_THAT(lock.release(), Succeeds());
     EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_THAT(world.events(), SizeIs(1));
     EXPECT_TRUE(lock.valid());
     EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.story(), SizeIs(2));
+    EXPECT_THAT(world.events(), SizeIs(2));
     EXPECT_FALSE(lock.valid());
     EXPECT_EQ(lock.level(), 0);
     EXPECT_TRUE(world.clean());
@@ -68,7 +68,7 @@ TEST_F(Recursive, RefusesOtherThreads) {
     EXPECT_EQ(elsewhere([&] { return Result{lock.valid() ? Errc::already_held : Errc::not_held}; }),
               Errc::not_held);
     EXPECT_TRUE(lock.valid());
-    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_THAT(world.events(), SizeIs(1));
     ASSERT_THAT(lock.release(), Succeeds());
     EXPECT_EQ(elsewhere([&] {
                   auto result = lock.acquire();

@@ -33,9 +33,9 @@ TEST(Releasing, GoesWhereTheSetMayHaveGone) {
     auto lock = world.lock(no_retry());
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.heal_all();
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(world.story(), ElementsAre("delete #1 on 1 2 3 4 5 6"));
+    EXPECT_THAT(world.events(), ElementsAre("delete #1 on 1 2 3 4 5 6"));
 }
 
 // All nodes at once: the slowest alone counts.
@@ -59,11 +59,11 @@ TEST(Releasing, LeavesNoStrayKeyOnAFrozenNode) {
 // B7. Nothing is ever sent for that owner afterwards.
 TEST_F(Release, IsTheEndOfItsOwner) {
     EXPECT_THAT(lock.release(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     (void)lock.extend();
     (void)lock.release();
     lock.unlock();
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // ---- Idempotent (B2).
@@ -71,9 +71,9 @@ TEST_F(Release, IsTheEndOfItsOwner) {
 // B2. A second release finds nothing to do.
 TEST_F(Release, IsIdempotent) {
     EXPECT_THAT(lock.release(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // ---- Expired or lost (B3).
@@ -181,9 +181,9 @@ TEST_F(Release, IsNotRepeatedBeyondTheValidity) {
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     world.pass(10s);
     world.heal(0, 1, 2);
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // B4. A release that got no answer cannot be taken back by extending.

@@ -72,11 +72,11 @@ struct Watching : testing::Test {
 TEST_F(Watching, ExtendsALockThatIsHeld) {
     auto lock = world.lock(watched());
     EXPECT_THAT(lock.acquire(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     pass(10s - 1ns);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     pass(2s);
-    EXPECT_THAT(world.story(), ElementsAre("expire #1 in 30000 ms"));
+    EXPECT_THAT(world.events(), ElementsAre("expire #1 in 30000 ms"));
     EXPECT_GT(lock.remaining(), 28s);
 }
 
@@ -134,7 +134,7 @@ TEST_F(Watching, PutsNoMoreIntoARoundThanItsNodesCanAnswerInTime) {
 }
 
 TEST_F(Watching, KeepsLocksOfManyTtlsOnSeveralNodes) {
-    ScriptedNodes others{3, 50ms, world.clock, world.diary};
+    ScriptedNodes others{3, 50ms, world.clock, world.log};
     std::vector<Lock> locks;
     for (int i = 0; i < 50; ++i) {
         auto& nodes = i % 2 == 0 ? static_cast<Nodes&>(world) : others;
@@ -154,11 +154,11 @@ TEST_F(Watching, LeavesALockAloneThatItsHolderHasExtended) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     pass(9s);
     EXPECT_THAT(lock.extend(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     pass(9s);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     pass(3s);
-    EXPECT_THAT(world.story(), SizeIs(1));
+    EXPECT_THAT(world.events(), SizeIs(1));
 }
 
 TEST_F(Watching, FollowsALockThatIsMoved) {
@@ -224,7 +224,7 @@ TEST_F(Watching, SavesALockWhoseNodesComeBackInTheLastMoment) {
 
 // C6. A round that hangs, of other locks on other nodes, keeps no notice back.
 TEST_F(Watching, TellsALossInTimeWhileOtherNodesHang) {
-    ScriptedNodes hanging{3, 1h, world.clock, world.diary};
+    ScriptedNodes hanging{3, 1h, world.clock, world.log};
     Lock other{hanging, "other", watched(10h), world.clock, world.entropy};
     EXPECT_THAT(other.acquire(), Succeeds());
     pass(10h / 3 - 10s);
@@ -414,9 +414,9 @@ TEST_F(Watching, ExtendsNothingAfterTheRelease) {
     const auto lost = lock.lost();
     pass(15s);
     EXPECT_THAT(lock.release(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     pass(10min);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_THAT(losses, IsEmpty());
     EXPECT_FALSE(lost.stop_requested()) << "to release is not to lose";
 }
@@ -465,9 +465,9 @@ TEST_F(Watching, TellsNothingAfterAReleaseThatFailed) {
 
 TEST_F(Watching, EndsWithTheLock) {
     { EXPECT_THAT(world.lock(watched()).acquire(), Succeeds()); }
-    world.turn_page();
+    world.forget_events();
     pass(10min);
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_EQ(queue.turn(), Clock::never());
 }
 

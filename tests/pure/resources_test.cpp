@@ -22,7 +22,7 @@ TEST_F(SeveralResources, AreLockedTogether) {
     EXPECT_THAT(lock.release(), Succeeds());
     EXPECT_EQ(world.held_by({}, "a"), 5U);
     EXPECT_EQ(world.held_by({}, "b"), 5U);
-    EXPECT_THAT(world.story(), SizeIs(3)) << "a round each";
+    EXPECT_THAT(world.events(), SizeIs(3)) << "a round each";
 }
 
 // A node grants all of them or none.

@@ -65,7 +65,7 @@ TEST(Retry, PausesBetweenAttemptsOnly) {
         auto lock = world.lock({.retry = {.attempts = attempts}});
         EXPECT_EQ(lock.acquire().attempts(), attempts);
         EXPECT_THAT(world.clock.pauses(), SizeIs(static_cast<std::size_t>(attempts - 1)));
-        EXPECT_NE(world.story().back(), "pause");
+        EXPECT_NE(world.events().back(), "pause");
     }
 }
 
@@ -74,7 +74,7 @@ TEST(Retry, MakesOneAttemptWithoutRetries) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 1}});
     EXPECT_THAT(time_taken(world, [&] { (void)lock.acquire(); }), Lasts(0ns));
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
 }
 
 // A8. What acquire() pauses is what the option says.
@@ -93,9 +93,9 @@ TEST(Retry, TakesTheDelayFromTheOptions) {
 TEST(Retry, CleansUpBeforeEachPause) {
     ContendedWorld world;
     (void)world.lock({.retry = {.attempts = 3}}).acquire();
-    EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
-                                           "set #2 for 10000 ms", "delete #2", "pause",  //
-                                           "set #3 for 10000 ms", "delete #3"));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
+                                            "set #2 for 10000 ms", "delete #2", "pause",  //
+                                            "set #3 for 10000 ms", "delete #3"));
 }
 
 // A8. No pause outlives the deadline, nor does an attempt that cannot end before it begin.

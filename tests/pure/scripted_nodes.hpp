@@ -3,7 +3,7 @@
 // the other commands go to all at once, as with RedisNodes.
 #pragma once
 
-#include "diary.hpp"
+#include "event_log.hpp"
 #include "manual_clock.hpp"
 
 #include <redlock/nodes.hpp>
@@ -60,8 +60,8 @@ private:
 
 class ScriptedNodes : public Nodes {
 public:
-    ScriptedNodes(std::size_t size, std::chrono::milliseconds node_timeout, ManualClock& clock, Diary& diary)
-        : Nodes(names(size), node_timeout), clock_(&clock), diary_(&diary), nodes_(size) {}
+    ScriptedNodes(std::size_t size, std::chrono::milliseconds node_timeout, ManualClock& clock, EventLog& log)
+        : Nodes(names(size), node_timeout), clock_(&clock), log_(&log), nodes_(size) {}
 
     // ---- The words that make a situation. Each takes one node or several: world.cut(0, 3).
 
@@ -189,7 +189,7 @@ private:
 
     void ask_one(const Request& request, const RoundLimits& limits, Tally& tally) {
         refuse_to_go_on_for_ever();
-        diary_->note(text(request));
+        log_->note(text(request));
         if (acquires(request.command.verb))
             run_sequential(request, limits, tally);
         else
@@ -318,7 +318,7 @@ private:
         return some.size() == 2 * size() ? result : result + " on" + some;
     }
     std::string text(const Command& command) {
-        const auto owner = diary_->nickname(command.owner);
+        const auto owner = log_->short_name(command.owner);
         const auto ttl = std::to_string(command.ttl.count()) + " ms";
         switch (command.verb) {
             case Verb::set_if_absent: return "set " + owner + " for " + ttl;
@@ -331,7 +331,7 @@ private:
     }
 
     ManualClock* clock_;
-    Diary* diary_;
+    EventLog* log_;
     std::vector<Node> nodes_;
     bool honours_deadlines_ = true;
     std::uint64_t seed_ = 1;              // of a count that begins

@@ -209,9 +209,9 @@ TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
     EXPECT_TRUE(lock.try_lock_until(Clock::time_point::min()));
     lock.unlock();
     world.occupy(1h, 0, 1, 2);
-    world.turn_page();
+    world.forget_events();
     EXPECT_FALSE(lock.try_lock_for(0s));
-    EXPECT_THAT(world.story(), ElementsAre("set #5 for 10000 ms", "delete #5"));
+    EXPECT_THAT(world.events(), ElementsAre("set #5 for 10000 ms", "delete #5"));
 }
 
 TEST_F(StdVocabulary, TryLockMakesOneAttempt) {

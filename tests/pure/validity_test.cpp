@@ -53,7 +53,7 @@ TEST(Validity, RunsOut) {
     World world;
     auto lock = world.lock({.ttl = 10s});
     ASSERT_THAT(lock.acquire(), Succeeds());
-    world.turn_page();
+    world.forget_events();
     EXPECT_THAT(lock.remaining(), Lasts(9898ms));
     world.pass(9s);
     EXPECT_THAT(lock.remaining(), Lasts(898ms));
@@ -64,7 +64,7 @@ TEST(Validity, RunsOut) {
     world.pass(1ns);
     EXPECT_THAT(lock.remaining(), Lasts(0ns));
     EXPECT_FALSE(lock.valid());
-    EXPECT_THAT(world.story(), IsEmpty());
+    EXPECT_THAT(world.events(), IsEmpty());
 }
 
 // C4. remaining() is never negative.

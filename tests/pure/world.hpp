@@ -4,10 +4,10 @@
 //     world.cut(0, 3);                        // two of them down
 //     auto lock = world.lock({.ttl = 10s});
 //     EXPECT_THAT(lock.acquire(), Succeeds());
-//     EXPECT_THAT(world.story(), ElementsAre("set #1 for 10000 ms"));
+//     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 #pragma once
 
-#include "diary.hpp"
+#include "event_log.hpp"
 #include "manual_clock.hpp"
 #include "scripted_nodes.hpp"
 #include "seeded_entropy.hpp"
@@ -84,20 +84,20 @@ MATCHER_P(LastsAbout, span, "about " + text(span)) {
 struct Stage {
     explicit Stage(std::uint64_t seed) : entropy(seed) {}
 
-    Diary diary;
-    ManualClock clock{diary};
+    EventLog log;
+    ManualClock clock{log};
     SeededEntropy entropy;
 };
 
 class World : public Stage, public ScriptedNodes {
 public:
     explicit World(std::size_t nodes = 5, milliseconds node_timeout = 50ms, std::uint64_t seed = 1)
-        : Stage(seed), ScriptedNodes(nodes, node_timeout, clock, Stage::diary) {}
+        : Stage(seed), ScriptedNodes(nodes, node_timeout, clock, Stage::log) {}
 
     /// A failing test tells what happened last.
     ~World() override {
         if (!testing::Test::HasFailure()) return;
-        const std::span lines{story()};
+        const std::span lines{events()};
         for (const auto& line : lines.last(std::min<std::size_t>(lines.size(), 40)))
             std::cerr << "    " << line << '\n';
     }
@@ -107,9 +107,9 @@ public:
         return Lock{*this, std::move(resource), options, clock, entropy};
     }
 
-    /// The rounds and pauses since the last turn_page().
-    const std::vector<std::string>& story() const { return diary.lines(); }
-    void turn_page() { diary.turn_page(); }
+    /// The rounds and pauses since the last forget_events().
+    const std::vector<std::string>& events() const { return log.lines(); }
+    void forget_events() { log.clear(); }
 
     void pass(Clock::duration span) { clock.advance(span); }
     void after(Clock::duration span, std::function<void()> event) { clock.after(span, std::move(event)); }

@@ -11,16 +11,16 @@
 
 namespace redlock::test {
 
-class Diary {
+class EventLog {
 public:
     void note(std::string line) { lines_.push_back(std::move(line)); }
     const std::vector<std::string>& lines() const { return lines_; }
 
-    /// Forgets the lines, but not the nicknames.
-    void turn_page() { lines_.clear(); }
+    /// Forgets the lines, but not the short names.
+    void clear() { lines_.clear(); }
 
     /// "#1" for the owner met first, "#2" for the next: 40 random hex digits tell a reader nothing.
-    std::string nickname(std::string_view owner) {
+    std::string short_name(std::string_view owner) {
         return "#" +
                std::to_string(owners_.try_emplace(std::string{owner}, owners_.size() + 1).first->second);
     }
