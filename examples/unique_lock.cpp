@@ -28,7 +28,8 @@ int main(int argc, char** argv) try {
         return 1;
 
     {
-        const std::scoped_lock both{from, to};  // no deadlock with who takes them in the other order
+        const std::scoped_lock both{from,
+                                    to};  // no deadlock with a thread that takes them in the other order
         std::cout << "moved money from " << from.resource() << " to " << to.resource() << '\n';
         if (!from.valid() || !to.valid()) return 1;
     }

@@ -1,4 +1,4 @@
-// Who takes nodes down in mid-run and brings them back, at stated times.
+// Takes nodes down in mid-run and brings them back, at stated times.
 #pragma once
 
 #include "support/cluster.hpp"

@@ -38,7 +38,7 @@ bool Worker::sell_one(redlock::Lock& lock) {
         store_.set_stock(stock - 1);
         ++receipt_.sold;
     } else if (stock > 0) {
-        ++receipt_.lost;  // somebody else may be selling this item now
+        ++receipt_.lost;  // another worker may be selling this item now
     }
     (void)lock.release();  // should too few nodes answer, the rest goes by itself after the ttl
     return stock > 0;

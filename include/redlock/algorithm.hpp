@@ -59,7 +59,7 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
-/// Whether others stood in the way, and not the nodes: somebody refused, and those that answered, or would
+/// Whether others stood in the way, and not the nodes: a node refused, and those that answered, or would
 /// have been asked had it still mattered, form a quorum. Clients that collide split the votes like this, too.
 inline bool refused_by_holders(const Tally& tally) {
     const auto sound = std::ranges::count_if(tally.reports(), [](const NodeReport& node) {
@@ -146,7 +146,7 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseReque
             round.tally = std::move(raised);
             const auto error = outcome(round, limits);
             return error == Errc::held_by_other ? Errc::no_quorum
-                                                : error;  // our keys have gone: nobody's doing
+                                                : error;  // our keys have gone, and no holder took them
         }
         take_own_counts(round.tally, raised);
         disbelieve(round.tally, counted);
@@ -188,7 +188,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     }
 }
 
-/// Whether another attempt could end differently: somebody lets go, or enough nodes recover by themselves.
+/// Whether another attempt could end differently: the holder releases, or enough nodes recover by themselves.
 inline bool worth_retrying(const Result& result) {
     if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
     if (result.error() != Errc::no_quorum) return false;

@@ -26,7 +26,7 @@ public:
     /// Returns at `until`, or earlier as soon as `stop` is stopped.
     virtual void sleep_until(time_point until, std::stop_token stop) = 0;
 
-    /// The deadline of who has none.
+    /// The deadline of a caller that has none.
     static constexpr time_point never() noexcept { return time_point::max(); }
 
 protected:

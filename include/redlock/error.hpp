@@ -21,7 +21,7 @@ namespace redlock {
 /// Outcomes of a verb (first group) and causes at one node (second group).
 enum class Errc {
     // The outcome of acquire, extend or release.
-    held_by_other = 1,   ///< refused by the nodes that answer: somebody else holds it, or contends for it
+    held_by_other = 1,   ///< refused by the nodes that answer: another client holds it, or contends for it
     no_quorum,           ///< too many nodes gave no usable answer; see the causes node by node
     validity_exhausted,  ///< a majority granted, but too late to be of use (S18)
     deadline,            ///< the caller's deadline came before any attempt was complete

@@ -1,5 +1,5 @@
 // Fencing tokens over N masters: numbers that grow from one holder of a resource to the next, so that
-// whatever the lock protects can refuse a holder who comes too late.
+// whatever the lock protects can refuse a holder that comes too late.
 //
 // Each node counts the holders of each resource; a grant comes with its count. The largest count among the
 // grants that were seen is the token, once a majority of the nodes has counted that far: those that granted

@@ -20,7 +20,7 @@
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// With LockOptions::watchdog it is extended for as long as it is held, and lost() tells when that failed.
+// With LockOptions::watchdog it is extended for as long as it is held, and lost() says when that failed.
 //
 // A Lock belongs to one thread at a time, its watchdog and a release() in LockOptions::on_lost excepted;
 // different Locks, also on the same resource, may be used by any threads at once and may share one Nodes.
@@ -94,7 +94,7 @@ public:
     std::chrono::nanoseconds remaining() const noexcept;
 
     /// Stopped when this acquisition is lost: when valid() turns false without a release(). To be asked for
-    /// after the acquisition. Without LockOptions::watchdog nobody stops it.
+    /// after the acquisition. Without LockOptions::watchdog it is never stopped.
     std::stop_token lost() const;
 
     /// The resource; of several, the first in order.
@@ -107,7 +107,7 @@ public:
     std::string_view owner() const noexcept;
 
     /// The number of this acquisition, larger than that of every earlier holder of any of the resources; 0
-    /// without LockOptions::fencing, and when there is none. Whoever it is shown to must refuse smaller ones
+    /// without LockOptions::fencing, and when there is none. What it is shown to must refuse smaller ones
     /// than the largest that was shown before.
     std::uint64_t fencing_token() const noexcept;
 

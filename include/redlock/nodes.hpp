@@ -160,7 +160,7 @@ private:
     std::array<NodeReport, max_nodes> reports_{};
 };
 
-/// N independent masters. Implementations say in their own documentation who may share them.
+/// N independent masters. Implementations say in their own documentation which threads may share them.
 class REDLOCK_EXPORT Nodes {
 public:
     virtual ~Nodes() = default;

@@ -19,8 +19,8 @@
 
 namespace redlock {
 
-/// Override what you want to hear of; the rest does nothing. Called at the end of a round in the thread that
-/// asked for it, with no internal lock held, possibly by several threads at once. What takes long here
+/// Override what you are interested in; the rest does nothing. Called at the end of a round in the thread
+/// that asked for it, with no internal lock held, possibly by several threads at once. What takes long here
 /// lengthens acquire, extend and release by as much. The arguments live as long as the call.
 class REDLOCK_EXPORT Observer {
 public:

@@ -33,7 +33,7 @@ struct LockOptions {
     /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ.
     bool fencing = false;
 
-    /// A Watchdog that extends the lock for as long as it is held, and tells when it is lost; none if null
+    /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null
     /// (rule C6). Must outlive the lock.
     detail::Renewer* watchdog = nullptr;
 

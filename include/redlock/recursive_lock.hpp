@@ -6,9 +6,9 @@
 //         const std::lock_guard inner{lock};   // counts, without I/O
 //     }
 //
-// Rarely wise: who acquires what it holds already has lost track of how long the lock still lasts, and the
-// inner level gets what is left of the outer one's validity, however short. A function that takes `Lock&` as
-// proof that the caller holds it is the better design.
+// Rarely wise: a caller that acquires what it holds already has lost track of how long the lock still lasts,
+// and the inner level gets what is left of the outer one's validity, however short. A function that takes
+// `Lock&` as proof that the caller holds it is the better design.
 //
 // What belongs to a thread here is the holding, not the object: it may be shared, and while one thread holds
 // it every verb of another is refused with std::errc::operation_not_permitted, also when that thread has

@@ -45,7 +45,7 @@ struct NodesOptions {
     /// same server as another a vote. Needs INFO. 0: off.
     std::chrono::milliseconds quarantine{0};
 
-    /// Hears of every round and connection; none if null. Must outlive the nodes.
+    /// Is told of every round and connection; none if null. Must outlive the nodes.
     Observer* observer = nullptr;
 };
 

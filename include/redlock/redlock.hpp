@@ -11,7 +11,7 @@
 //         redlock::RedisNodes nodes{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"};
 //         redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
 //         if (auto result = lock.acquire_for(2s)) {
-//             charge_the_order();                 // lock.remaining() tells how long is left
+//             charge_the_order();                 // lock.remaining() says how long is left
 //         } else {
 //             std::cerr << result.message() << '\n';
 //         }
@@ -24,7 +24,7 @@
 //     redis_nodes.hpp  the network: N hiredis connections
 //     options.hpp      ttl, retries, drift
 //     fencing.hpp      tokens for resources that check them
-//     watchdog.hpp     extends what is held, and tells of a loss
+//     watchdog.hpp     extends what is held, and reports a loss
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once

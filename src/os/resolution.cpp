@@ -61,7 +61,7 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
     }
     try {
         const ScopedSignalBlock blocked;
-        // Detached: it may outlive everybody who waits for it, and keeps alive all that it touches.
+        // Detached: it may outlive every caller that waits for it, and keeps alive all that it touches.
         std::thread{[resolution, host, port, name, &under_way] {
             resolution->look_up(host, port, AI_ADDRCONFIG);
             {

@@ -1,4 +1,4 @@
-// The addresses of a host, looked up without blocking who asks (rule D5).
+// The addresses of a host, looked up without blocking the caller (rule D5).
 //
 // A numeric address is known at once. A name is looked up by a thread, because getaddrinfo() can block for as
 // long as it likes and nothing can stop it; a caller polls fd() beside everything else. There is one such

@@ -229,7 +229,7 @@ void Connection::flush() {
         if (sent == -EINTR) continue;
         if (sent == -EAGAIN || sent == -EWOULDBLOCK) return;
         if (sent < 0) {
-            read(Socket::Wait::no);  // what the server said before it hung up tells more
+            read(Socket::Wait::no);  // what the server said before it closed says more
             if (!broken()) fail(Errc::connection_failed, errno_message(static_cast<int>(-sent)));
             return;
         }
@@ -267,7 +267,7 @@ bool Connection::decrypt(std::string_view cipher) {
     if (!tls_->receive(cipher, plain_in_, out_)) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();
-        flush();  // the alert that tells the server why
+        flush();  // the alert that gives the server the reason
         if (!broken()) fail(cause, std::move(reason));
         return false;
     }

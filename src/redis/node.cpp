@@ -130,7 +130,7 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
 
 /// The connection used last; those on which something has come in, if only their end, are thrown away. One
 /// that was read a moment ago is taken without that look, which could not tell either what comes a moment
-/// later; for a release the moment is longer: what it is answered wrongly costs nobody's exclusion.
+/// later; for a release the moment is longer: a wrong answer to it endangers no exclusion.
 std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());

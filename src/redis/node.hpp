@@ -52,7 +52,7 @@ public:
 
     std::string name() const { return config_.endpoint.name(); }
 
-    /// Reads what has come in since, and tells the round what to expect of the node.
+    /// Reads what has come in since, and reports to the round what to expect of the node.
     void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// The requests whose SET is still pending here on some connection: behind another one they would

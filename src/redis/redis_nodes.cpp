@@ -22,7 +22,7 @@ std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
     return endpoints;
 }
 
-/// What tells whether two endpoints are one server, as far as that can be told without asking.
+/// What identifies the server behind an endpoint, as far as that is known without asking it.
 std::string identity(const Endpoint& endpoint) {
     auto name = endpoint.name();
     if (endpoint.unix_socket.empty())

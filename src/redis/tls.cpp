@@ -148,7 +148,7 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
         }
         plain.append(part.data(), static_cast<std::size_t>(length));
     }
-    drain(out);  // the alert that tells the server why, too
+    drain(out);  // the alert that gives the server the reason, too
     return fine;
 }
 

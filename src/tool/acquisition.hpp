@@ -1,4 +1,4 @@
-// Acquiring for somebody who may lose patience: by -n, by -w, or by a signal.
+// Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal.
 #pragma once
 
 #include "event_pipe.hpp"

@@ -16,7 +16,7 @@ namespace redlock::tool {
 /// What to try.
 struct CheckupPlan {
     LockProfile profile{};
-    std::string resource{};  ///< of the probe; free, or nobody's
+    std::string resource{};  ///< of the probe; not in use by others
     bool fencing = false;    ///< whether the locks count their holders
     bool mark = false;       ///< place the marker of the quarantine
 };

@@ -1,4 +1,4 @@
-// One thing that a doctor tells: what is, why it matters, and what to change.
+// One thing that the doctor reports: what is, why it matters, and what to change.
 #pragma once
 
 #include <cstdint>

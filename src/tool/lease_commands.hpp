@@ -1,5 +1,5 @@
 // redlock acquire, extend, release: the verbs one by one, for scripts. The lease outlives the process;
-// whoever knows its owner may extend and release it.
+// any process that knows its owner may extend and release it.
 #pragma once
 
 #include "arguments.hpp"

@@ -16,7 +16,7 @@ struct KeyFacts {
     enum class State : std::uint8_t {
         unknown,  ///< the node did not answer, see cause
         free,     ///< nothing
-        held,     ///< a text with an expiry: somebody's lock, though perhaps not one of this library's
+        held,     ///< a text with an expiry: a lock, though perhaps not one of this library's
         no_lock,  ///< what no client's lock looks like: another type, or no expiry
     };
 

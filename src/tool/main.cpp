@@ -28,7 +28,7 @@
 namespace redlock::tool {
 namespace {
 
-/// The library names its own options; who sits at a shell knows them by other names.
+/// The library names its own options; at a shell they have other names.
 std::string in_words_of_the_shell(std::string text) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
         {"redlock: ", ""},

@@ -29,7 +29,7 @@ std::vector<std::string> read_file(const std::string& path) {
 
 std::vector<std::string> read_variable() {
     const char* const variable =
-        std::getenv("REDLOCK_NODES");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+        std::getenv("REDLOCK_NODES");  // NOLINT(concurrency-mt-unsafe): no thread sets it
     std::istringstream list{variable != nullptr ? variable : ""};
     std::vector<std::string> uris;
     for (std::string uri; std::getline(list, uri, ',');)

@@ -67,7 +67,7 @@ void Probe::lock_and_unlock(NodeFacts& facts) {
 }
 
 /// The commands of the scripts, each by itself: where a script may not run one of them, not every server says
-/// which. On a key that nobody has; where an ACL does not allow that key, the command itself it does.
+/// which. On a key that does not exist; where an ACL does not allow that key, the command itself it does.
 bool Probe::may_use_each_command(NodeFacts& facts) {
     const auto key = plan_.resource + ":doctor-" + std::string{owner_.view()};
     using Words = std::vector<std::string_view>;

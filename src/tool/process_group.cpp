@@ -87,7 +87,7 @@ ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Te
     const int error = errno;
     ::close(failure[1]);
     failure_pipe_ = failure[0];
-    if (id_ > 0) ::setpgid(id_, id_);  // as the child does: whoever comes first
+    if (id_ > 0) ::setpgid(id_, id_);  // the child does the same: one of the two is first
     if (id_ > 0) return;
     ::close(failure_pipe_);
     throw std::system_error{error, std::generic_category(), "fork"};
@@ -136,7 +136,7 @@ std::optional<int> ProcessGroup::take_stop() noexcept {
     return std::exchange(stop_, std::nullopt);
 }
 
-/// The number of the group is nobody else's while a process of it is left, so there is no other to mistake
+/// The number of the group is not reused while a process of it is left, so there is no other to mistake
 /// for it but in the instant after the last has gone.
 bool ProcessGroup::alive() const noexcept {
     return !status_ || ::kill(-id_, 0) == 0 || errno == EPERM;

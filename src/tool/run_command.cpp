@@ -128,7 +128,7 @@ void say_acquired(const Request& request, const Lock& lock, const Result& result
     print_votes(std::cerr, result);
 }
 
-/// A release that fails harms nobody, but costs the others the rest of the ttl.
+/// A failed release is harmless, but costs the others the rest of the ttl.
 void say_released(const Request& request, const Result& result, Clock::duration held) {
     if (request.verbose)
         std::cerr << "redlock: " << request.resource << ": released after " << text_of(held) << '\n';
@@ -170,7 +170,7 @@ Supervisor::Ending run_locked(const Request& request, const Lock& lock, EventPip
     }
 }
 
-/// Ends as a command without a handler would have: whoever started us sees the signal.
+/// Ends as a command without a handler would have: the parent process sees the signal.
 int die_of(int signal) {
     (void)::signal(signal, SIG_DFL);
     (void)::raise(signal);

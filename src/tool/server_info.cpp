@@ -28,7 +28,7 @@ std::optional<std::uint64_t> number_of(std::string_view info, std::string_view n
     return number;
 }
 
-/// Those that speak the protocol all tell a redis_version, and beside it who they are.
+/// Those that speak the protocol all tell a redis_version, and beside it their own name.
 void name_the_make(ServerInfo& it, std::string_view info) {
     it.make = it.redis_version.empty() ? "" : "redis";
     it.version = it.redis_version;

@@ -14,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What is left of a group is looked for now and then: where orphans are not ours, nobody tells of their end.
+/// What is left of a group is looked for now and then: where orphans are not ours, their end is not reported
+/// to us.
 constexpr auto look_for_leftovers = 200ms;
 
 /// Stops our whole process group, and returns when it is continued; at once and false where no shell would
@@ -89,9 +90,9 @@ void Supervisor::handle(int event) {
 
 // ---- Job control
 
-/// The command was stopped by somebody at the terminal, or for want of it.
+/// The command was stopped from the terminal, or because it needed the terminal.
 void Supervisor::handle_stop(int signal) {
-    if (!terminal_.exists() || signal == SIGSTOP) return;  // nobody there who would continue us
+    if (!terminal_.exists() || signal == SIGSTOP) return;  // there is no one to continue us
     const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
     wants_terminal_ = wants_terminal_ || for_want;
     if (for_want && terminal_.ours()) return resume();
@@ -102,7 +103,7 @@ void Supervisor::handle_stop(int signal) {
     resume();
 }
 
-/// Where the lock was lost meanwhile, the command is to hear of that first.
+/// Where the lock was lost meanwhile, the command is told of that first.
 void Supervisor::resume() {
     handle_loss();
     if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
@@ -113,7 +114,7 @@ void Supervisor::resume() {
     (void)command_.signal(SIGCONT);
 }
 
-/// Somebody of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
+/// A process of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
 void Supervisor::lend_terminal_to_pipeline() {
     if (!has_terminal_) return (void)command_.signal(SIGTSTP);
     take_terminal_back();
@@ -150,7 +151,7 @@ void Supervisor::handle_leftovers() {
     if (!command_.alive() || std::exchange(leftovers_handled_, true)) return;
     if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
     if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
-        take_terminal_back();  // for Ctrl-C: what was started in the background does not hear it
+        take_terminal_back();  // for Ctrl-C: what was started in the background does not get it
         return say_without_waiting("the command has ended; waiting for what it has left running");
     }
     (void)command_.signal(SIGTERM);

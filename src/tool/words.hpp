@@ -5,7 +5,7 @@
 
 namespace redlock::tool {
 
-/// "redlock: " and a line. Not said where stderr takes nothing now, as a pipe that nobody reads. SIGPIPE and
+/// "redlock: " and a line. Not said where stderr takes nothing now, as a pipe without a reader. SIGPIPE and
 /// SIGTTOU are to be ignored.
 void say_without_waiting(std::string_view line);
 

@@ -41,7 +41,7 @@ inline constexpr std::array causes{
     Cause{.code = Errc::permission_denied,
           .message = "permission denied",
           .transient = false,
-          .advice = "allow what is missing: ACL GETUSER tells what the user may do",
+          .advice = "allow what is missing: ACL GETUSER shows what the user may do",
           .first_words = {"NOPERM"}},
     Cause{.code = Errc::read_only,
           .message = "read-only replica",

@@ -66,7 +66,7 @@ inline std::string counter_of(std::string_view resource, std::string_view run_id
     return name;
 }
 
-/// The key that tells since when that run of a server has had its data, in microseconds of its wall clock.
+/// The key that says since when that run of a server has had its data, in microseconds of its wall clock.
 inline std::string marker_of(std::string_view run_id) {
     return "redlock:since:" + std::string{run_id};
 }

@@ -121,7 +121,7 @@ public:
     }
 
     /// What the round of an extension by the holder has come to. Where that finds the lease lost, lost() is
-    /// stopped; the watchdog tells the rest.
+    /// stopped; the watchdog reports the rest.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -171,7 +171,7 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Tells the loss, once, and nothing of what was given up: lost() is stopped, then on_lost is called.
+    /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called.
     /// Needs no memory.
     void tell_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
@@ -201,7 +201,7 @@ private:
     }
 
     /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
-    /// and somebody may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease.
+    /// and a caller may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);

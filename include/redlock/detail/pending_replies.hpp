@@ -22,7 +22,7 @@ class PendingReplies {
 public:
     enum class Reply : std::uint8_t {
         unexpected,  ///< to nothing that was sent: the connection is not to be trusted any more
-        late,        ///< to a command that nobody waits for any more
+        late,        ///< to a command whose round is over
         answer       ///< to one of those sent last
     };
 

@@ -237,7 +237,7 @@ private:
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;
-        bool cut_short = false;    // the caller's time leaves it so little that its silence tells nothing
+        bool cut_short = false;    // the caller's time leaves it so little that its silence means nothing
         std::size_t next = 0;      // the request whose answer comes next
         std::size_t answered = 0;  // or excluded
         std::vector<std::size_t> excluded{};

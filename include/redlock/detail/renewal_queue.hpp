@@ -76,8 +76,8 @@ public:
         }
     }
 
-    /// Does what is most urgent now: tells the losses, or else makes one round of renewals. The answer: when
-    /// the next turn is due.
+    /// Does what is most urgent now: reports the losses, or else makes one round of renewals. The answer:
+    /// when the next turn is due.
     Clock::time_point turn() {
         const RenewalScope scope{{.queue = this}};
         set_busy(true);

@@ -17,7 +17,7 @@ struct Acquisition {
     std::uint64_t number = 0;
 };
 
-/// Extends leases and tells their loss: a Watchdog, in threads of its own.
+/// Extends leases and reports their loss: a Watchdog, in threads of its own.
 class REDLOCK_EXPORT Renewer {
 public:
     virtual ~Renewer() = default;

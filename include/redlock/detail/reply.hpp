@@ -20,7 +20,7 @@ struct Reply {
     long long integer = 0;
     std::string text{};  ///< of a list: its elements, one a line
 
-    /// The first word alone tells errors apart: the rest differs between servers (rule D6).
+    /// The first word alone distinguishes errors: the rest differs between servers (rule D6).
     std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
     bool is_error(std::string_view word) const noexcept {
         return kind == Kind::error && first_word() == word;

@@ -17,7 +17,7 @@ struct Script {
 
 /// What a script begins with that asks for a vote: a node that is not known to have had its data for the
 /// whole quarantine (in microseconds, the last of ARGV; 0: none) gives none. Since when it has had them
-/// stands in the marker, the last of KEYS, which goes when the data go; it is made by whoever asks first. A
+/// stands in the marker, the last of KEYS, which goes when the data go; the first command makes it. A
 /// clock that was set back counts against the node.
 #define REDLOCK_UNLESS_YOUNG                                                                               \
     "local q=tonumber(ARGV[#ARGV]) "                                                                       \
