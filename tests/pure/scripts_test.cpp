@@ -1,90 +1,14 @@
 // The scripts of include/redlock/detail/scripts.hpp, every branch of them, run by Lua on a Redis in memory.
-#include "support/redis_model.hpp"
-
-#include <redlock/detail/scripts.hpp>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "scripts_fixture.hpp"
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace redlock::test {
 namespace {
-
-using namespace std::chrono_literals;
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using support::RedisModel;
-using testing::StartsWith;
-using Words = std::vector<std::string>;
-
-const std::string me = "me";
-
-/// A server, its clock, and what stands in it: resources a, b, c, their counters count:a ..., the marker.
-struct Scripts : testing::Test {
-    std::string ask(const Words& words) { return text_of(redis.execute(words, now)); }
-
-    std::string run(const detail::Script& script, const Words& keys, const Words& arguments) {
-        Words words{"EVAL", std::string{script.text}, std::to_string(keys.size())};
-        words.insert(words.end(), keys.begin(), keys.end());
-        words.insert(words.end(), arguments.begin(), arguments.end());
-        return ask(words);
-    }
-
-    // ---- As detail/command_encoding.hpp sends them.
-
-    std::string delete_all(const Words& resources) { return run(detail::delete_all, resources, {me}); }
-    std::string set_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::set_all, with_marker(resources), common(ttl.count(), resources));
-    }
-    std::string expire_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::expire_all, with_marker(resources), common(ttl.count(), resources));
-    }
-    std::string set_and_count(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::set_and_count, with_marker(with_counters(resources)),
-                   counting(ttl.count(), resources));
-    }
-    std::string raise_count(const Words& resources, std::int64_t fence) {
-        return run(detail::raise_count, with_marker(with_counters(resources)), counting(fence, resources));
-    }
-
-    Words common(std::int64_t amount, const Words& resources) const {
-        return {me, std::to_string(amount), std::to_string(resources.size()),
-                std::to_string(quarantine.count())};
-    }
-    Words counting(std::int64_t amount, const Words& resources) const {
-        auto words = common(amount, resources);
-        words.insert(words.end() - 1, std::to_string(keep.count()));
-        return words;
-    }
-    Words with_marker(Words keys) const {
-        if (quarantine > 0us) keys.emplace_back("marker");
-        return keys;
-    }
-    static Words with_counters(const Words& resources) {
-        auto keys = resources;
-        for (const auto& resource : resources) keys.push_back("count:" + resource);
-        return keys;
-    }
-
-    // ---- What is there.
-
-    void hold(const std::string& key, const std::string& value, milliseconds ttl = 10s) {
-        EXPECT_EQ(ask({"SET", key, value, "PX", std::to_string(ttl.count())}), "OK");
-    }
-    std::string value(const std::string& key) { return ask({"GET", key}); }
-    milliseconds ttl(const std::string& key) { return milliseconds{std::stoll(ask({"PTTL", key}))}; }
-
-    RedisModel redis{"run"};
-    microseconds now = 1'760'000'000s + 123'456us;
-    microseconds quarantine{0};
-    milliseconds keep = 24h;
-};
 
 // D6. What SCRIPT LOAD answers is what EVALSHA is sent.
 TEST_F(Scripts, AreKnownByTheirSha1) {
@@ -376,113 +300,6 @@ TEST_F(RaiseCount, FailsWhereACounterCountsNothing) {
         EXPECT_THAT(raise_count({"a", "b"}, 9), StartsWith("(error) WRONGTYPE"));
         redis.keys().erase(counter);
     }
-}
-
-// ---- The quarantine, which all that vote begin with
-
-using Vote = std::string (*)(Scripts&);
-
-class Quarantine : public Scripts, public testing::WithParamInterface<std::pair<const char*, Vote>> {
-protected:
-    Quarantine() { quarantine = 10s; }
-
-    /// The keys that it asks about are its own, or free, so that it answers 1 or a count where it may vote.
-    std::string vote() {
-        for (const auto* const key : {"a", "count:a"}) redis.keys().erase(key);
-        const bool acquires = std::string_view{GetParam().first}.starts_with("Set");
-        if (!acquires) hold("a", me);
-        if (!acquires) hold("count:a", "7");
-        const auto answer = GetParam().second(*this);
-        if (answer != "1" && !answer.starts_with("17")) {
-            EXPECT_EQ(value("a"), acquires ? "(nil)" : me) << "without a vote it does nothing";
-            EXPECT_EQ(value("count:a"), acquires ? "(nil)" : "7");
-            EXPECT_TRUE(acquires || ttl("a") == 10s);
-            return answer;
-        }
-        return "yes";
-    }
-    void mark(microseconds since, milliseconds ttl = 24h * 28) {
-        hold("marker", std::to_string(since.count()), ttl);
-    }
-};
-
-INSTANTIATE_TEST_SUITE_P(
-    Scripts, Quarantine,
-    testing::Values(
-        std::pair<const char*, Vote>{"SetAll", [](Scripts& it) { return it.set_all({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"SetAndCount", [](Scripts& it) { return it.set_and_count({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"ExpireAll", [](Scripts& it) { return it.expire_all({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_count({"a"}, 9); }}),
-    [](const auto& info) { return std::string{info.param.first}; });
-
-// From the first question on it counts; the last instant still belongs to it.
-TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
-    EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
-    EXPECT_EQ(value("marker"), "1760000000123456");
-    EXPECT_EQ(ttl("marker"), 24h * 28);
-    now += 4s;
-    EXPECT_EQ(vote(), "QUARANTINED for another 6000 ms");
-    EXPECT_EQ(value("marker"), "1760000000123456") << "it begins once";
-    now += 6s - 1us;
-    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
-    now += 1us;
-    EXPECT_EQ(vote(), "yes");
-}
-
-TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
-    mark(now - 1h);
-    EXPECT_EQ(vote(), "yes");
-    redis.keys().erase("marker");
-    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
-}
-
-TEST_P(Quarantine, CountsAClockThatWasSetBack) {
-    mark(now + 1h);
-    EXPECT_EQ(vote(), "QUARANTINED for another 3610000 ms");
-    EXPECT_EQ(value("marker"), std::to_string((now + 1h).count()));
-}
-
-TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsGarbage) {
-    hold("marker", "x");
-    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
-    EXPECT_EQ(value("marker"), "1760000000123456");
-}
-
-// Lest it expires while it is in use: from half its time on.
-TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
-    mark(now - 1h, 24h * 14);
-    EXPECT_EQ(vote(), "yes");
-    EXPECT_EQ(ttl("marker"), 24h * 14);
-    mark(now - 1h, 24h * 14 - 1ms);
-    EXPECT_EQ(vote(), "yes");
-    EXPECT_EQ(ttl("marker"), 24h * 28);
-    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
-}
-
-// A marker outlives its quarantine by far, however long that is: twice.
-TEST_P(Quarantine, KeepsTheMarkerOfALongQuarantine) {
-    quarantine = 24h * 30;
-    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
-    EXPECT_EQ(ttl("marker"), 24h * 60);
-}
-
-TEST_P(Quarantine, MayBeNone) {
-    quarantine = 0us;
-    EXPECT_EQ(vote(), "yes");
-    EXPECT_EQ(value("marker"), "(nil)");
-}
-
-// The marker is the last key, whatever the number of resources.
-TEST_F(Scripts, KeepTheMarkerApartFromTheRest) {
-    quarantine = 10s;
-    hold("marker", std::to_string((now - 1h).count()), 24h * 28);
-    EXPECT_EQ(set_and_count({"a", "b", "c"}), "1760000000123456");
-    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'200'000), "1");
-    EXPECT_EQ(expire_all({"a", "b", "c"}, 20s), "1");
-    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
-    EXPECT_EQ(set_all({"a", "b", "c"}), "1");
-    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
-    EXPECT_EQ(redis.keys().size(), 7U);
 }
 
 }  // namespace

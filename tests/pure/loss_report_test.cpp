@@ -1,0 +1,402 @@
+// Rules C7 to C9: when the loss of a lock is reported, to whom, and what its callback may do.
+#include "watched.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using LossReport = Watched;
+
+// ---- Losing
+
+// C6. "At valid_until declares the loss."
+TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto end = end_of(lock);
+    const auto lost = lock.lost();
+    world.cut_all();
+    pass(30s - 400ms);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(lock.valid());
+    pass(400ms);
+    EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_FALSE(lock.valid());
+    EXPECT_LE(told_at, end);
+    EXPECT_GE(told_at, end - 5ms);
+}
+
+// A12. Why, node by node.
+TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.silence(0, 1);
+    world.lie(Errc::quarantined, 3);
+    pass(30s);
+    ASSERT_THAT(losses, SizeIs(1));
+    ASSERT_THAT(losses[0].nodes(), SizeIs(5));
+    EXPECT_EQ(losses[0].nodes()[1].cause, Errc::timed_out);
+    EXPECT_EQ(losses[0].nodes()[2].vote, Vote::granted);
+    EXPECT_EQ(losses[0].nodes()[3].cause, Errc::quarantined);
+}
+
+// C6. "Goes on trying until valid_until."
+TEST_F(LossReport, SavesALockWhoseNodesComeBackInTheLastMoment) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.cut_all();
+    pass(27s);
+    world.heal_all();
+    pass(3s);
+    EXPECT_THAT(lock.remaining(), testing::Gt(20s));
+    EXPECT_THAT(losses, IsEmpty());
+}
+
+// C6. A round that hangs, of other locks on other nodes, keeps no notice back.
+TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
+    ScriptedNodes hanging{3, 1h, world.clock, world.log};
+    Lock other{hanging, "other", watched(10h), world.clock, world.entropy};
+    EXPECT_THAT(other.acquire(), Succeeds());
+    pass(10h / 3 - 10s);
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto end = end_of(lock);
+    world.cut_all();
+    hanging.silence(0, 1, 2);
+    pass(26min);  // into the round of `other`, which takes as long as it can
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_LE(told_at, end);
+    EXPECT_TRUE(other.valid());
+}
+
+// The same with the lock's own nodes: the budget is longer than what is left of the validity.
+TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
+    World slow{5, 20s};
+    detail::RenewalQueue list{slow.clock};
+    Clock::time_point told{};
+    auto lock = slow.lock(
+        {.ttl = 30s, .watchdog = &list, .on_lost = [&](const Result&) { told = slow.clock.now(); }});
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto end = slow.clock.now() + lock.remaining();
+    slow.silence(0, 1, 2);
+    while (lock.valid()) slow.clock.advance_to(list.turn());
+    EXPECT_LE(told, end);
+    EXPECT_GE(told, end - 5ms);
+}
+
+/// Its reader is stalled right after a look, once it was told to.
+class StallingClock final : public Clock {
+public:
+    explicit StallingClock(World& world) : world_(world) {}
+    time_point now() noexcept override {
+        const auto read = world_.clock.now();
+        world_.pass(std::exchange(stall_, duration::zero()));
+        return read;
+    }
+    void sleep_until(time_point until, std::stop_token stop) override {
+        world_.clock.sleep_until(until, std::move(stop));
+    }
+    void stall_at_the_next_look(duration span) { stall_ = span; }
+
+private:
+    World& world_;
+    duration stall_{};
+};
+
+/// Extends, and then stalls whoever asked.
+class StallingWorld : public World {
+public:
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        World::ask(requests, limits, tallies);
+        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
+    }
+    StallingClock stalling{*this};
+};
+
+// C3, C4. A confirmation that was heard in time, but is entered after the validity has ended, is too late:
+// somebody may have seen the end meanwhile.
+TEST(LossReportWithStalls, NeverMakesALockValidAgain) {
+    StallingWorld world;
+    detail::RenewalQueue list{world.stalling};
+    Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.pass(15s);
+    (void)list.turn();  // until after the end of the old validity, and before that of the new one
+    EXPECT_FALSE(lock.valid());
+}
+
+// Another may hold the resource now: to wait for the end of the validity would be a lie.
+TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    pass(13s);
+    EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+    EXPECT_TRUE(lock.lost().stop_requested());
+    EXPECT_FALSE(lock.valid());
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+}
+
+TEST_F(LossReport, BearsThatAMinorityHasLostTheKey) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.forget(0);
+    world.forget(1);
+    pass(10min);
+    EXPECT_TRUE(lock.valid());
+}
+
+// C8. "One loss, one notice."
+TEST_F(LossReport, TellsALossOnce) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.cut_all();
+    pass(10min);
+    EXPECT_THAT(losses, SizeIs(1));
+}
+
+// Each acquisition has a notice of its own.
+TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto first = lock.lost();
+    world.cut_all();
+    pass(1min);
+    world.heal_all();
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_TRUE(first.stop_requested());
+    EXPECT_FALSE(lock.lost().stop_requested());
+    pass(1min);
+    EXPECT_TRUE(lock.valid());
+    world.cut_all();
+    pass(1min);
+    EXPECT_TRUE(lock.lost().stop_requested());
+    EXPECT_THAT(losses, SizeIs(2));
+}
+
+TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
+    std::vector<Lock> locks;
+    for (int i = 0; i < 300; ++i) {
+        locks.push_back(world.lock("resource " + std::to_string(i), watched()));
+        EXPECT_THAT(locks.back().acquire(), Succeeds());
+    }
+    const auto end = end_of(locks.front());
+    world.cut_all();
+    pass(30s);
+    EXPECT_THAT(losses, SizeIs(300));
+    EXPECT_LE(told_at, end);
+}
+
+// ---- C8: callbacks
+
+TEST_F(LossReport, LetsTheCallbackRelease) {
+    std::optional<Lock> lock;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
+    };
+    lock.emplace(world.lock(options));
+    EXPECT_THAT(lock->acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(LossReport, LetsTheCallbackDestroyTheLock) {
+    std::optional<Lock> lock;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        lock.reset();
+    };
+    lock.emplace(world.lock(options));
+    EXPECT_THAT(lock->acquire(), Succeeds());
+    world.cut_all();
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_FALSE(lock);
+}
+
+TEST_F(LossReport, LetsTheCallbackAcquireAgain) {
+    std::optional<Lock> lock;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    };
+    lock.emplace(world.lock(options));
+    EXPECT_THAT(lock->acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_TRUE(lock->valid());
+}
+
+// A lock that is released before its turn to be told has come is not told of.
+TEST_F(LossReport, LetsTheCallbackOfOneLockReleaseAnother) {
+    std::array<std::optional<Lock>, 2> locks;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        for (auto& lock : locks) (void)lock->release();
+    };
+    for (auto& lock : locks) {
+        lock.emplace(world.lock("resource " + std::to_string(&lock - locks.data()), options));
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    }
+    world.cut_all();
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+}
+
+// C8. While one loss is being told, another lock that was lost, too, is acquired anew.
+TEST_F(LossReport, TellsNoLossToALaterAcquisition) {
+    std::array<std::optional<Lock>, 2> locks;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        world.heal_all();
+        for (auto& lock : locks) {
+            if (lock->valid() || lock->lost().stop_requested()) continue;
+            (void)lock->release();
+            EXPECT_THAT(lock->acquire(), Succeeds());
+        }
+    };
+    for (auto& lock : locks) {
+        lock.emplace(world.lock("resource " + std::to_string(&lock - locks.data()), options));
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    }
+    world.cut_all();
+    world.clock.advance(31s);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock->valid(); }), 1);
+}
+
+// C8. A release() in the callback ends the acquisition that was lost and no later one, of whatever thread.
+TEST_F(LossReport, LetsTheCallbackReleaseWhatWasLostAndNoMore) {
+    std::optional<Lock> lock;
+    auto options = watched();
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        world.heal_all();
+        std::thread{[&] { EXPECT_THAT(lock->acquire(), Succeeds()); }}.join();
+        EXPECT_THAT(lock->release(), FailsWith(Errc::not_held));
+        lock->unlock();
+    };
+    lock.emplace(world.lock(options));
+    EXPECT_THAT(lock->acquire(), Succeeds());
+    world.cut_all();
+    pass(5min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_TRUE(lock->valid()) << "and extended";
+    EXPECT_THAT(lock->release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// C2, C8. What the holder's own extension finds out is told at once, and once.
+TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto lost = lock.lost();
+    pass(1s);
+    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_THAT(losses, IsEmpty()) << "in the watchdog's thread";
+    pass(0s);
+    ASSERT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+    EXPECT_EQ(losses[0].nodes()[1].vote, Vote::refused);
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+}
+
+// An Observer is told of a round in the thread that asked: a release() there must not wait for its end.
+TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.round_ended = [&] { EXPECT_THAT(lock.release(), Succeeds()); };
+    pass(1min);
+    EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(world.clean());
+    EXPECT_TRUE(queue.idle());
+    EXPECT_THAT(losses, IsEmpty());
+}
+
+TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.round_ended = [&] {
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_THAT(lock.acquire(), Succeeds());
+    };
+    pass(5min);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_THAT(losses, IsEmpty());
+}
+
+TEST_F(LossReport, SurvivesACallbackThatThrows) {
+    auto options = watched();
+    options.on_lost = [](const Result&) { throw std::runtime_error("of the user's own"); };
+    auto lock = world.lock(options);
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.cut_all();
+    pass(1min);
+    EXPECT_TRUE(lock.lost().stop_requested());
+}
+
+TEST_F(LossReport, StopsTheTokenBeforeTheCallback) {
+    auto options = watched();
+    std::stop_token lost;
+    options.on_lost = [&](const Result& loss) {
+        losses.push_back(loss);
+        EXPECT_TRUE(lost.stop_requested());
+    };
+    auto lock = world.lock(options);
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    lost = lock.lost();
+    world.cut_all();
+    pass(1min);
+    EXPECT_THAT(losses, SizeIs(1));
+}
+
+// A Nodes of the user's own may run out of memory, or break its contract: the notice comes all the same.
+TEST_F(LossReport, TellsTheLossThoughNothingCanBeAsked) {
+    auto lock = world.lock(watched());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    const auto end = end_of(lock);
+    world.throws = true;
+    pass(1min);
+    EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+    EXPECT_LE(told_at, end);
+    EXPECT_LT(turns, 100);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost)) << "nothing is under way that it would wait for";
+}
+
+// ---- Without a watchdog
+
+TEST(Unwatched, IsNeverToldLost) {
+    World world;
+    auto lock = world.lock();
+    EXPECT_FALSE(lock.lost().stop_possible());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_FALSE(lock.lost().stop_possible());
+}
+
+}  // namespace
+}  // namespace redlock::test

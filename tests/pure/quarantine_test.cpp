@@ -1,0 +1,117 @@
+// The quarantine in the scripts: what all of them begin with that give a vote.
+#include "scripts_fixture.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::test {
+namespace {
+
+using Vote = std::string (*)(Scripts&);
+
+class Quarantine : public Scripts, public testing::WithParamInterface<std::pair<const char*, Vote>> {
+protected:
+    Quarantine() { quarantine = 10s; }
+
+    /// The keys that it asks about are its own, or free, so that it answers 1 or a count where it may vote.
+    std::string vote() {
+        for (const auto* const key : {"a", "count:a"}) redis.keys().erase(key);
+        const bool acquires = std::string_view{GetParam().first}.starts_with("Set");
+        if (!acquires) hold("a", me);
+        if (!acquires) hold("count:a", "7");
+        const auto answer = GetParam().second(*this);
+        if (answer != "1" && !answer.starts_with("17")) {
+            EXPECT_EQ(value("a"), acquires ? "(nil)" : me) << "without a vote it does nothing";
+            EXPECT_EQ(value("count:a"), acquires ? "(nil)" : "7");
+            EXPECT_TRUE(acquires || ttl("a") == 10s);
+            return answer;
+        }
+        return "yes";
+    }
+    void mark(microseconds since, milliseconds ttl = 24h * 28) {
+        hold("marker", std::to_string(since.count()), ttl);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Scripts, Quarantine,
+    testing::Values(
+        std::pair<const char*, Vote>{"SetAll", [](Scripts& it) { return it.set_all({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"SetAndCount", [](Scripts& it) { return it.set_and_count({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"ExpireAll", [](Scripts& it) { return it.expire_all({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_count({"a"}, 9); }}),
+    [](const auto& info) { return std::string{info.param.first}; });
+
+// From the first question on it counts; the last instant still belongs to it.
+TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
+    EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
+    EXPECT_EQ(value("marker"), "1760000000123456");
+    EXPECT_EQ(ttl("marker"), 24h * 28);
+    now += 4s;
+    EXPECT_EQ(vote(), "QUARANTINED for another 6000 ms");
+    EXPECT_EQ(value("marker"), "1760000000123456") << "it begins once";
+    now += 6s - 1us;
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    now += 1us;
+    EXPECT_EQ(vote(), "yes");
+}
+
+TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
+    mark(now - 1h);
+    EXPECT_EQ(vote(), "yes");
+    redis.keys().erase("marker");
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+}
+
+TEST_P(Quarantine, CountsAClockThatWasSetBack) {
+    mark(now + 1h);
+    EXPECT_EQ(vote(), "QUARANTINED for another 3610000 ms");
+    EXPECT_EQ(value("marker"), std::to_string((now + 1h).count()));
+}
+
+TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsGarbage) {
+    hold("marker", "x");
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    EXPECT_EQ(value("marker"), "1760000000123456");
+}
+
+// Lest it expires while it is in use: from half its time on.
+TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
+    mark(now - 1h, 24h * 14);
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(ttl("marker"), 24h * 14);
+    mark(now - 1h, 24h * 14 - 1ms);
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(ttl("marker"), 24h * 28);
+    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
+}
+
+// A marker outlives its quarantine by far, however long that is: twice.
+TEST_P(Quarantine, KeepsTheMarkerOfALongQuarantine) {
+    quarantine = 24h * 30;
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    EXPECT_EQ(ttl("marker"), 24h * 60);
+}
+
+TEST_P(Quarantine, MayBeNone) {
+    quarantine = 0us;
+    EXPECT_EQ(vote(), "yes");
+    EXPECT_EQ(value("marker"), "(nil)");
+}
+
+// The marker is the last key, whatever the number of resources.
+TEST_F(Scripts, KeepTheMarkerApartFromTheRest) {
+    quarantine = 10s;
+    hold("marker", std::to_string((now - 1h).count()), 24h * 28);
+    EXPECT_EQ(set_and_count({"a", "b", "c"}), "1760000000123456");
+    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'200'000), "1");
+    EXPECT_EQ(expire_all({"a", "b", "c"}, 20s), "1");
+    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(set_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
+    EXPECT_EQ(redis.keys().size(), 7U);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,65 @@
+// What the tests of the watchdog share: a world whose locks a RenewalQueue extends, turn by turn.
+#pragma once
+
+#include "world.hpp"
+
+#include <redlock/detail/renewal_queue.hpp>
+
+#include <functional>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+/// Notes how many extensions shared each round.
+class BatchingWorld : public World {
+public:
+    using World::World;
+
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire) {
+            batches.push_back(requests.size());
+            if (throws) throw std::bad_alloc{};
+            World::ask(requests, limits, tallies);
+            return std::exchange(round_ended, [] {})();
+        }
+        World::ask(requests, limits, tallies);
+    }
+
+    std::vector<std::size_t> batches;
+    bool throws = false;
+    std::function<void()> round_ended = [] {};  // as an Observer is told of a round, in its thread
+};
+
+struct Watched : testing::Test {
+    LockOptions watched(milliseconds ttl = 30s) {
+        return {
+            .ttl = ttl, .retry = {.attempts = 1}, .watchdog = &queue, .on_lost = [this](const Result& loss) {
+                losses.emplace_back(loss);
+                told_at = world.clock.now();
+            }};
+    }
+
+    /// Time passes, and the watchdog wakes up as it said it would.
+    void pass(Clock::duration span) {
+        const auto end = world.clock.now() + span;
+        for (auto next = queue.turn(); next <= end; next = queue.turn()) {
+            world.clock.advance_to(next);
+            ASSERT_LT(++turns, 100'000) << "it never comes to rest";
+        }
+        world.clock.advance_to(end);
+    }
+
+    Clock::time_point end_of(const Lock& lock) { return world.clock.now() + lock.remaining(); }
+
+    BatchingWorld world;
+    detail::RenewalQueue queue{world.clock};
+    std::vector<Result> losses;
+    Clock::time_point told_at{};
+    int turns = 0;
+};
+
+}  // namespace redlock::test
