@@ -6,16 +6,16 @@
 
 namespace redlock::sim {
 
-/// Later than all before it on the same way: TCP keeps the order.
-Instant Channel::due(Way way) {
-    auto& last = way == Way::there ? last_there_ : last_back_;
-    return last = std::max(last + 1ns, network_.arrival(link_, way));
+/// Later than all before it in the same direction: TCP keeps the order.
+Instant Channel::due(Direction direction) {
+    auto& last = direction == Direction::to_node ? last_to_node_ : last_to_process_;
+    return last = std::max(last + 1ns, network_.arrival(link_, direction));
 }
 
 // ---- For the process
 
 void Channel::open() {
-    timeline_.at(due(Way::there), [self = shared_from_this()] { self->reach(); });
+    timeline_.at(due(Direction::to_node), [self = shared_from_this()] { self->reach(); });
 }
 
 void Channel::reach() {
@@ -23,7 +23,7 @@ void Channel::reach() {
     if (!node_.up()) return break_in(0ns);
     life_ = node_.life();
     node_.attach(weak_from_this());
-    timeline_.at(due(Way::back), [self = shared_from_this()] {
+    timeline_.at(due(Direction::to_process), [self = shared_from_this()] {
         self->connected_ = !self->cut_;
         self->notify();
     });
@@ -63,9 +63,10 @@ void Channel::notify() {
 // ---- Commands
 
 void Channel::transmit(Words words) {
-    there_.push_back(std::move(words));
-    timeline_.at(due(Way::there), [self = shared_from_this(), epoch = epoch_] { self->arrive(epoch); });
-    if (network_.breaks()) break_in(network_.dice().about(network_.weather().mean));
+    to_node_.push_back(std::move(words));
+    timeline_.at(due(Direction::to_node),
+                 [self = shared_from_this(), epoch = epoch_] { self->arrive(epoch); });
+    if (network_.breaks()) break_in(network_.rng().about(network_.conditions().mean));
 }
 
 void Channel::arrive(int epoch) {
@@ -77,8 +78,8 @@ void Channel::arrive(int epoch) {
 }
 
 void Channel::deliver() {
-    const auto words = std::move(there_.front());
-    there_.pop_front();
+    const auto words = std::move(to_node_.front());
+    to_node_.pop_front();
     // A server that was restarted knows nothing of the connection.
     if (!node_.up() || node_.life() != life_) return break_in(0ns);
     auto reply = node_.execute(words);
@@ -88,34 +89,35 @@ void Channel::deliver() {
 // ---- Replies
 
 void Channel::answer(std::string reply) {
-    back_.push_back(std::move(reply));
-    timeline_.at(due(Way::back), [self = shared_from_this(), epoch = epoch_] { self->take_answer(epoch); });
+    to_process_.push_back(std::move(reply));
+    timeline_.at(due(Direction::to_process),
+                 [self = shared_from_this(), epoch = epoch_] { self->take_answer(epoch); });
 }
 
 void Channel::take_answer(int epoch) {
     if (epoch != epoch_) return;
-    input_ += back_.front();
-    back_.pop_front();
+    input_ += to_process_.front();
+    to_process_.pop_front();
     notify();
 }
 
 // ---- The end
 
-/// Of the commands under way the first few arrive all the same.
+/// Of the commands in transit the first few still arrive.
 void Channel::cut() {
     if (cut_) return;
     cut_ = true;
     ++epoch_;
-    there_.resize(std::min(there_.size(), network_.dice().below(there_.size() + 1)));
-    auto at = last_there_;
-    for (std::size_t i = 0; i < there_.size(); ++i) {
+    to_node_.resize(std::min(to_node_.size(), network_.rng().below(to_node_.size() + 1)));
+    auto at = last_to_node_;
+    for (std::size_t i = 0; i < to_node_.size(); ++i) {
         at += 1ns + network_.lateness();
         timeline_.at(at, [self = shared_from_this()] { self->arrive_late(); });
     }
 }
 
 void Channel::arrive_late() {
-    if (there_.empty()) return;
+    if (to_node_.empty()) return;
     if (node_.frozen())
         return timeline_.at(node_.frozen_until(), [self = shared_from_this()] { self->arrive_late(); });
     deliver();
@@ -128,16 +130,16 @@ void Channel::break_in(nanoseconds span) {
     });
 }
 
-/// The process hears of it later, if it does not notice before.
+/// The process is notified later, if it does not notice before.
 void Channel::notify_of_the_end() {
-    timeline_.at(network_.arrival(link_, Way::back), [self = shared_from_this()] {
+    timeline_.at(network_.arrival(link_, Direction::to_process), [self = shared_from_this()] {
         self->broken_ = true;
         self->notify();
     });
 }
 
 void Channel::node_died() {
-    there_.clear();
+    to_node_.clear();
     cut();
     notify_of_the_end();
 }

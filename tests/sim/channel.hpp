@@ -27,7 +27,7 @@ class Channel final : public std::enable_shared_from_this<Channel>, public SimNo
 public:
     using Sent = std::function<void(const Words&)>;
 
-    /// `sent` is told each command when it is sent.
+    /// `sent` is called with each command when it is sent.
     Channel(Process& process, Network& network, const Link& link, SimNode& node, Sent sent)
         : process_(process),
           timeline_(process.timeline()),
@@ -63,7 +63,7 @@ private:
     void break_in(nanoseconds span);
     void notify_of_the_end();
     void notify();
-    Instant due(Way way);
+    Instant due(Direction direction);
 
     Process& process_;
     Timeline& timeline_;
@@ -74,11 +74,11 @@ private:
     Task* listener_ = nullptr;
 
     support::CommandReader reader_{std::numeric_limits<std::size_t>::max()};
-    std::deque<Words> there_{};       // under way to the node
-    std::deque<std::string> back_{};  // under way to the process
-    Instant last_there_{};
-    Instant last_back_{};
-    int epoch_ = 0;  // what was on its way in an earlier one does not arrive as planned
+    std::deque<Words> to_node_{};           // in transit to the node
+    std::deque<std::string> to_process_{};  // in transit to the process
+    Instant last_to_node_{};
+    Instant last_to_process_{};
+    int epoch_ = 0;  // what was sent in an earlier one does not arrive as planned
     int life_ = 0;   // of the server
     std::string input_{};
     bool news_ = false;

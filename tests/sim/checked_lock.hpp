@@ -1,8 +1,8 @@
-// A real redlock::Lock in a simulated process, with a referee beside it who sees every verb and its result.
+// A real redlock::Lock in a simulated process, with a checker that sees every verb and its result.
 #pragma once
 
+#include "checker.hpp"
 #include "client.hpp"
-#include "referee.hpp"
 
 #include <redlock/lock.hpp>
 
@@ -36,12 +36,12 @@ public:
     nanoseconds remaining() const { return lock_.remaining(); }
     std::uint64_t fencing_token() const { return lock_.fencing_token(); }
     const Lock& lock() const noexcept { return lock_; }
-    /// The real one, for who extends and releases in its own way: what it finds is not checked at the verb.
+    /// The real lock, for code that extends and releases by itself: its results are not checked.
     Lock& lock() noexcept { return lock_; }
 
-    // ---- For the referee.
+    // ---- For the checker.
     /// Whether it says so now; what it said before is compared.
-    bool looks_valid();
+    bool check_valid();
     bool overlaps(const CheckedLock& other) const;
     std::string name() const { return client_.name(); }
     std::vector<std::string> resources() const {
@@ -57,16 +57,16 @@ private:
     Result extend_watched(milliseconds ttl);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     void let_go(std::string owner);
-    void told(const Result& loss);
-    bool was_told() const { return !told_.empty() && told_ == lock_.owner(); }
-    void look_at_the_watch(bool valid, bool open);
+    void notified(const Result& loss);
+    bool was_notified() const { return !notified_.empty() && notified_ == lock_.owner(); }
+    void check_watch(bool valid, bool open);
     bool notice_is_due() const;
-    void look_at_an_extension(Clock::time_point until);
+    void check_extension(Clock::time_point until);
     Clock::time_point valid_until() const;
     Instant seen_until(Clock::time_point until) const { return client_.process().when(until); }
 
     Client& client_;
-    Referee& referee_;
+    Checker& checker_;
     nanoseconds max_hold_;
     LockOptions options_;
 
@@ -83,11 +83,11 @@ private:
     Clock::time_point until_{};  // when last looked at
     milliseconds longest_ttl_{};
     bool extended_by_hand_ = false;
-    bool watch_was_noticed_ = false;
-    std::string told_{};  // the owner of the last whose loss was told
-    std::string over_{};  // the owner of the last that was released
+    bool extended_by_watchdog_ = false;
+    std::string notified_{};  // the owner of the last acquisition that was reported lost
+    std::string over_{};      // the owner of the last that was released
 
-    Lock lock_;  // the first to go: until then a loss may be told
+    Lock lock_;  // destroyed first: until then a loss may be reported
 };
 
 }  // namespace redlock::sim

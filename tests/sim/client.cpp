@@ -4,17 +4,16 @@
 
 namespace redlock::sim {
 
-Client::Client(Surroundings surroundings, Dice dice, std::string name, DriftingClock clock,
-               NodesOptions options)
-    : surroundings_(surroundings),
-      process_(surroundings.timeline, surroundings.chronicle, dice.child(), std::move(name), clock),
-      network_(std::make_unique<SimNodes>(process_, surroundings.network, surroundings.nodes, dice.child(),
-                                          options)),
-      entropy_(dice.child()) {
+Client::Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options)
+    : environment_(environment),
+      process_(environment.timeline, environment.log, rng.child(), std::move(name), clock),
+      network_(
+          std::make_unique<SimNodes>(process_, environment.network, environment.nodes, rng.child(), options)),
+      entropy_(rng.child()) {
     process_.on_crash([this] { network_->abandon(); });
     network_->on_late_extension([this](std::string_view owner) {
-        referee().violated(Rule::over_with_release,
-                           this->name() + " extends " + surroundings_.chronicle.nickname(owner));
+        checker().violated(Rule::over_with_release,
+                           this->name() + " extends " + environment_.log.nickname(owner));
     });
 }
 

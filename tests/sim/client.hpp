@@ -1,9 +1,9 @@
 // A client: a process, what it sees of the nodes, and its randomness.
 #pragma once
 
+#include "checker.hpp"
 #include "network.hpp"
 #include "process.hpp"
-#include "referee.hpp"
 #include "sim_nodes.hpp"
 #include "sim_watchdog.hpp"
 
@@ -16,17 +16,17 @@
 namespace redlock::sim {
 
 /// What clients share.
-struct Surroundings {
+struct Environment {
     Timeline& timeline;
-    Chronicle& chronicle;
+    Log& log;
     Network& network;
-    Referee& referee;
+    Checker& checker;
     const std::vector<std::unique_ptr<SimNode>>& nodes;
 };
 
 class Client {
 public:
-    Client(Surroundings surroundings, Dice dice, std::string name, DriftingClock clock, NodesOptions options);
+    Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options);
     /// Its fibers end first: they use all the rest.
     ~Client() { process_.end(); }
     Client(const Client&) = delete;
@@ -35,7 +35,7 @@ public:
     const std::string& name() const noexcept { return process_.name(); }
     Process& process() noexcept { return process_; }
     SimNodes& network() noexcept { return *network_; }
-    Referee& referee() noexcept { return surroundings_.referee; }
+    Checker& checker() noexcept { return environment_.checker; }
 
     // ---- What a lock is made of.
     Nodes& nodes() noexcept { return *network_; }
@@ -53,28 +53,28 @@ public:
     void sleep_until(Clock::time_point until) { clock().sleep_until(until, {}); }
     /// Something that comes from outside of it, such as a signal.
     void after(nanoseconds span, std::function<void()> event) {
-        surroundings_.timeline.after(span, std::move(event));
+        environment_.timeline.after(span, std::move(event));
     }
     /// Nothing gets through between it and a node for a while.
     void cut_off(std::size_t node, nanoseconds span) {
-        network_->link(node).cut_for(span, surroundings_.timeline.now());
+        network_->link(node).cut_for(span, environment_.timeline.now());
     }
     template <class Line>
     void note(Line line) {
-        surroundings_.chronicle.note(name(), line);
+        environment_.log.note(name(), line);
     }
 
     /// How long after its last word all of it must have arrived; zero where that cannot be said.
-    nanoseconds settles_in() const noexcept { return settles_in_; }
-    void settle_in(nanoseconds span) noexcept { settles_in_ = span; }
+    nanoseconds settling_time() const noexcept { return settling_time_; }
+    void set_settling_time(nanoseconds span) noexcept { settling_time_ = span; }
 
 private:
-    Surroundings surroundings_;
+    Environment environment_;
     Process process_;
     std::unique_ptr<SimNodes> network_;
     SimEntropy entropy_;
     std::unique_ptr<SimWatchdog> watchdog_{};
-    nanoseconds settles_in_{};
+    nanoseconds settling_time_{};
 };
 
 }  // namespace redlock::sim

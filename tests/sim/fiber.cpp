@@ -46,7 +46,7 @@ private:
     std::vector<void*> free_{};
 };
 
-/// The exceptions that are caught or on their way: two words, in the C++ ABI of Linux.
+/// The exceptions that are caught or being thrown: two words in the C++ ABI of Linux.
 class Exceptions {
 public:
     /// Puts these in place of those of the thread, and keeps those.

@@ -11,7 +11,7 @@ void pause_before_the_write(StagedWorld& world, FencedStore& store, bool shows_t
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&store, &alice, shows_token] {
-        CheckedLock lock{alice, the_resource, once_with_token(5s)};
+        CheckedLock lock{alice, resource, once_with_token(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         const auto token = lock.fencing_token();
         EXPECT_TRUE(lock.valid());
@@ -22,7 +22,7 @@ void pause_before_the_write(StagedWorld& world, FencedStore& store, bool shows_t
     });
     bob.does([&store, &bob, shows_token] {
         bob.sleep(6s);
-        CheckedLock lock{bob, the_resource, once_with_token(5s)};
+        CheckedLock lock{bob, resource, once_with_token(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_TRUE(store.write(shows_token ? lock.fencing_token() : 0, "bob"));
     });
@@ -51,14 +51,14 @@ TEST(KleppmannTest, AWriteThatIsDelayedOnItsWayIsNoticedByAStoreThatChecksTokens
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once_with_token(5s)};
+        CheckedLock lock{alice, resource, once_with_token(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         world.timeline().after(
             10s, [&store, token = lock.fencing_token()] { EXPECT_FALSE(store.write(token, "alice")); });
     });
     bob.does([&] {
         bob.sleep(6s);
-        CheckedLock lock{bob, the_resource, once_with_token(5s)};
+        CheckedLock lock{bob, resource, once_with_token(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_TRUE(store.write(lock.fencing_token(), "bob"));
     });
@@ -74,7 +74,7 @@ TEST(KleppmannTest, AClockThatJumpsOnANodeLetsASecondHolderInWithALargerToken) {
     auto& two = world.client("client 2");
     one.does([&] {
         for (const std::size_t unreachable : {3U, 4U}) one.cut_off(unreachable, 1min);
-        CheckedLock lock{one, the_resource, once_with_token(10s)};
+        CheckedLock lock{one, resource, once_with_token(10s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         one.sleep(5s);
         EXPECT_TRUE(lock.valid());
@@ -84,7 +84,7 @@ TEST(KleppmannTest, AClockThatJumpsOnANodeLetsASecondHolderInWithALargerToken) {
     two.does([&] {
         two.sleep(3s);
         for (const std::size_t unreachable : {0U, 1U}) two.cut_off(unreachable, 1min);
-        CheckedLock lock{two, the_resource, once_with_token(10s)};
+        CheckedLock lock{two, resource, once_with_token(10s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_TRUE(store.write(lock.fencing_token(), "client 2"));
         two.sleep(5s);
@@ -103,12 +103,12 @@ TEST(KleppmannTest, AClientPausedBeforeItReadsTheRepliesKnowsThatItIsTooLate) {
         EXPECT_THAT((CheckedLock{one, "another", once()}.acquire()), Succeeds()) << "to be connected";
         one.sleep_until(one.process().now() + 1s);
         one.after(1500ns, [&] { one.process().pause_for(8s); });  // the SETs are executed
-        CheckedLock lock{one, the_resource, once(5s)};
+        CheckedLock lock{one, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::validity_exhausted));
     });
     two.does([&] {
         two.sleep(7s);
-        CheckedLock lock{two, the_resource, once(5s)};
+        CheckedLock lock{two, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         two.sleep(4s);
         EXPECT_TRUE(lock.valid());
@@ -123,11 +123,11 @@ TEST(KleppmannTest, RepliesThatTakeLongerThanTheTtlGiveNoLock) {
     auto& one = world.client("client 1");
     one.does([&] {
         EXPECT_THAT((CheckedLock{one, "another", once()}.acquire()), Succeeds()) << "to be connected";
-        for (std::size_t node = 0; node < 5; ++node) one.network().link(node).slower_back = 2s;
-        CheckedLock lock{one, the_resource, once(1s)};
+        for (std::size_t node = 0; node < 5; ++node) one.network().link(node).delay_to_process = 2s;
+        CheckedLock lock{one, resource, once(1s)};
         EXPECT_FALSE(lock.acquire());
         one.sleep(5s);
-        EXPECT_EQ(world.marked_nodes(), 0U);
+        EXPECT_EQ(world.nodes_with_key(), 0U);
     });
     world.run();
     EXPECT_THAT(world.violations(), IsEmpty());
@@ -140,12 +140,12 @@ TEST(KleppmannTest, APauseAtAnyInstantOfAnAcquireIsHarmless) {
         auto& one = world.client("client 1");
         auto& two = world.client("client 2");
         one.does([&] {
-            CheckedLock lock{one, the_resource, once_with_token(1s)};
+            CheckedLock lock{one, resource, once_with_token(1s)};
             if (lock.acquire()) one.sleep(300ms);
         });
         world.at(at, [&] { one.process().pause_for(1200ms); });
         two.does([&] {
-            CheckedLock lock{two, the_resource, {.ttl = 1s, .fencing = true}};
+            CheckedLock lock{two, resource, {.ttl = 1s, .fencing = true}};
             two.sleep(500ms);
             EXPECT_THAT(lock.acquire_for(2s), Succeeds());
             two.sleep(900ms);
@@ -164,18 +164,18 @@ TEST(KleppmannTest, AClockThatRunsFasterThanTheDriftFactorAllowsLetsASecondHolde
         LockOptions options = once(10s);
         options.drift_factor = 0.1;
         slow.does([&] {
-            CheckedLock lock{slow, the_resource, options};
+            CheckedLock lock{slow, resource, options};
             EXPECT_THAT(lock.acquire(), Succeeds());
             slow.sleep(lock.remaining());
         });
         bob.does([&] {
             bob.sleep(1s);
-            CheckedLock lock{bob, the_resource, options};
+            CheckedLock lock{bob, resource, options};
             EXPECT_THAT(lock.acquire_for(1min), Succeeds());
             bob.sleep(1s);
         });
         world.run();
-        EXPECT_EQ(world.referee().saw(Rule::one_holder), rate > 1.1) << rate;
+        EXPECT_EQ(world.checker().saw(Rule::one_holder), rate > 1.1) << rate;
     }
 }
 

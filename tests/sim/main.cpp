@@ -117,12 +117,12 @@ int run(const Options& options, const Planner& planner) {
     print(count, SteadyClock::now() - start);
     if (count.failure) std::rethrow_exception(count.failure);
     if (!count.worst) return 0;
-    print(run_schedule(count.worst->seed, planner, Told::yes));
+    print(run_schedule(count.worst->seed, planner, Logging::yes));
     return 1;
 }
 
 int replay(std::uint64_t seed, const Planner& planner) {
-    const auto outcome = run_schedule(seed, planner, Told::yes);
+    const auto outcome = run_schedule(seed, planner, Logging::yes);
     print(outcome);
     std::printf("seed %llu: %llu events, %zu holds, %zu violations\n", static_cast<unsigned long long>(seed),
                 static_cast<unsigned long long>(outcome.events), outcome.holds, outcome.violations.size());

@@ -1,6 +1,6 @@
 // pthread_mutex_lock() and pthread_mutex_unlock() as the simulation's own objects see them (ld --wrap): all
 // fibers of a world are one thread, to which a mutex of another fiber would be closed for ever.
-#include "looking.hpp"
+#include "mutex_bypass.hpp"
 #include "process.hpp"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct Held {
 
 /// Never more than a few.
 thread_local std::vector<Held> held;
-/// Those that were passed through, by who only looks.
+/// Those that were passed through, by a MutexBypass.
 thread_local std::vector<pthread_mutex_t*> passed;
 
 auto find(pthread_mutex_t* mutex) {
@@ -31,8 +31,8 @@ auto find(pthread_mutex_t* mutex) {
 bool pass_or_wait(pthread_mutex_t* mutex) {
     auto* const process = Process::running();
     for (auto it = find(mutex); it != held.end(); it = find(mutex)) {
-        if (!process || Looking::now()) {
-            Looking::behind_a_mutex();
+        if (!process || MutexBypass::active()) {
+            MutexBypass::note_mutex_held();
             passed.push_back(mutex);
             return true;
         }

@@ -12,7 +12,7 @@ TEST(PageTest, OfTwoWhoRaceOneHolds) {
     for (const auto* const name : {"alice", "bob"}) {
         auto& client = world.client(name);
         client.does([&] {
-            CheckedLock lock{client, the_resource, once()};
+            CheckedLock lock{client, resource, once()};
             holders += lock.acquire() ? 1 : 0;
             client.sleep(1s);
         });
@@ -28,14 +28,14 @@ TEST(PageTest, TheLockOfACrashedHolderEndsWithItsTtl) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(5s)};
+        CheckedLock lock{alice, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(1h);
     });
     world.at(1s, [&] { alice.process().crash(); });
     bob.does([&] {
         bob.sleep(2s);
-        CheckedLock lock{bob, the_resource, once(5s)};
+        CheckedLock lock{bob, resource, once(5s)};
         EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::held_by_other));
         EXPECT_THAT(lock.acquire_for(10s), Succeeds());
         EXPECT_LT(world.now(), 5s + 300ms);
@@ -50,13 +50,13 @@ TEST(PageTest, AMinorityThatIsDownHindersNobody) {
     auto& alice = world.client("alice");
     world.crash({0, 3});
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once()};
+        CheckedLock lock{alice, resource, once()};
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_THAT(lock.extend(), Succeeds());
         EXPECT_THAT(lock.release(), Succeeds());
     });
     world.run();
-    EXPECT_EQ(world.marked_nodes(), 0U);
+    EXPECT_EQ(world.nodes_with_key(), 0U);
 }
 
 TEST(PageTest, AMajorityThatIsDownLetsNobodyInUntilItIsBack) {
@@ -65,7 +65,7 @@ TEST(PageTest, AMajorityThatIsDownLetsNobodyInUntilItIsBack) {
     world.crash({0, 2, 4});
     world.at(3s, [&] { world.restart({0}, Data::kept); });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once()};
+        CheckedLock lock{alice, resource, once()};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
         alice.sleep_until(alice.process().now() + 4s);
         EXPECT_THAT(lock.acquire(), Succeeds());
@@ -80,7 +80,7 @@ TEST(PageTest, AReleaseAfterAStallLeavesTheNextHolderAlone) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(5s)};
+        CheckedLock lock{alice, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.process().pause_for(7s);
         alice.sleep(1ms);
@@ -88,10 +88,10 @@ TEST(PageTest, AReleaseAfterAStallLeavesTheNextHolderAlone) {
     });
     bob.does([&] {
         bob.sleep(6s);
-        CheckedLock lock{bob, the_resource, once(5s)};
+        CheckedLock lock{bob, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         bob.sleep(3s);
-        EXPECT_EQ(world.marked_nodes(), 3U);
+        EXPECT_EQ(world.nodes_with_key(), 3U);
         EXPECT_THAT(lock.extend(), Succeeds());
     });
     world.run();
@@ -104,14 +104,14 @@ TEST(PageTest, NodesThatHangCostTheirBudgetAndNoMore) {
     auto& alice = world.client("alice");
     for (const std::size_t node : {1U, 2U}) world.node(node).freeze_for(1min);
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once()};
+        CheckedLock lock{alice, resource, once()};
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_LT(world.now(), 101ms);
         EXPECT_THAT(lock.release(), Succeeds());
         EXPECT_LT(world.now(), 152ms);
     });
     world.run();
-    EXPECT_EQ(world.marked_nodes(), 0U) << "also where it arrived late";
+    EXPECT_EQ(world.nodes_with_key(), 0U) << "also where it arrived late";
 }
 
 // S17, S18, S24
@@ -120,10 +120,10 @@ TEST(PageTest, AMajorityThatIsWonTooLateIsNoLockAndIsGivenBackAtOnce) {
     auto& alice = world.client("alice");
     alice.does([&] {
         EXPECT_THAT((CheckedLock{alice, "another", once()}.acquire()), Succeeds()) << "to be connected";
-        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).slower_back = 350ms;
-        CheckedLock lock{alice, the_resource, once(1s)};
+        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).delay_to_process = 350ms;
+        CheckedLock lock{alice, resource, once(1s)};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::validity_exhausted));
-        EXPECT_EQ(world.marked_nodes(), 0U);
+        EXPECT_EQ(world.nodes_with_key(), 0U);
     });
     world.run();
     EXPECT_THAT(world.violations(), IsEmpty());
@@ -136,9 +136,9 @@ TEST(PageTest, ClientsThatSplitTheVotesEndWithOneHolder) {
     for (std::size_t number = 0; number < 3; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         for (std::size_t node = 0; node < 3; ++node)
-            if (node != number) client.network().link(node).slower_there = 2ms;
+            if (node != number) client.network().link(node).delay_to_node = 2ms;
         client.does([&] {
-            CheckedLock lock{client, the_resource, {.ttl = 10s, .retry = {.attempts = 20, .delay = 50ms}}};
+            CheckedLock lock{client, resource, {.ttl = 10s, .retry = {.attempts = 20, .delay = 50ms}}};
             holders += lock.acquire() ? 1 : 0;
             client.sleep(5s);
         });
@@ -154,7 +154,7 @@ TEST(PageTest, AHolderThatIsCutOffCostsOneTtl) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(5s)};
+        CheckedLock lock{alice, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         for (std::size_t node = 0; node < 3; ++node) alice.cut_off(node, 1min);
         EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
@@ -163,7 +163,7 @@ TEST(PageTest, AHolderThatIsCutOffCostsOneTtl) {
     });
     bob.does([&] {
         bob.sleep(1s);
-        CheckedLock lock{bob, the_resource, once(5s)};
+        CheckedLock lock{bob, resource, once(5s)};
         EXPECT_THAT(lock.acquire_for(10s), Succeeds());
         EXPECT_GT(world.now(), 5s - 50ms);
     });
@@ -177,7 +177,7 @@ void node_restarts_under_alice(StagedWorld& world, Data data, Result& bobs) {
     auto& bob = world.client("bob");
     world.crash({2});
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(5s)};
+        CheckedLock lock{alice, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(4s);
     });
@@ -187,7 +187,7 @@ void node_restarts_under_alice(StagedWorld& world, Data data, Result& bobs) {
     });
     bob.does([&] {
         bob.sleep(2s);
-        CheckedLock lock{bob, the_resource, once(5s)};
+        CheckedLock lock{bob, resource, once(5s)};
         bobs = lock.try_acquire();
         bob.sleep(1s);
     });
@@ -240,7 +240,7 @@ TEST(PageTest, AMajorityThatLostItsDataIsUnavailableForAQuarantine) {
     auto& alice = world.client("alice");
     world.restart({0, 1}, Data::nothing);
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, {.ttl = 5s}};
+        CheckedLock lock{alice, resource, {.ttl = 5s}};
         EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::no_quorum));
         EXPECT_THAT(lock.acquire_for(1min), Succeeds());
         EXPECT_GE(world.now(), 6s);
@@ -253,7 +253,7 @@ TEST(PageTest, TheFirstAcquireOnFreshNodesWaitsForTheQuarantine) {
     StagedWorld world{{.quarantine = 6s, .trusted = false}};
     auto& alice = world.client("alice");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, {.ttl = 5s}};
+        CheckedLock lock{alice, resource, {.ttl = 5s}};
         EXPECT_THAT(lock.acquire_for(1min), Succeeds());
         EXPECT_GE(world.now(), 6s);
     });
@@ -266,7 +266,7 @@ TEST(PageTest, AHolderThatExtendsKeepsTheOthersOut) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(5s)};
+        CheckedLock lock{alice, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         for (int i = 0; i < 10; ++i) {
             alice.sleep(3s);
@@ -276,7 +276,7 @@ TEST(PageTest, AHolderThatExtendsKeepsTheOthersOut) {
     });
     bob.does([&] {
         bob.sleep(1s);
-        CheckedLock lock{bob, the_resource, {.ttl = 5s}};
+        CheckedLock lock{bob, resource, {.ttl = 5s}};
         EXPECT_THAT(lock.acquire_for(1min), Succeeds());
         EXPECT_GE(world.now(), 30s);
     });
@@ -289,9 +289,9 @@ TEST(PageTest, AConfirmationThatComesAfterTheValidityIsNone) {
     StagedWorld world{{.node_timeout = 500ms}};
     auto& alice = world.client("alice");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(1s)};
+        CheckedLock lock{alice, resource, once(1s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
-        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).slower_back = 300ms;
+        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).delay_to_process = 300ms;
         alice.sleep(800ms);
         EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
         EXPECT_FALSE(lock.valid());

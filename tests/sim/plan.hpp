@@ -1,11 +1,11 @@
-// What kind of world a schedule is to run in: how many of what, how bad the weather, which faults. Drawn at
-// random from all that the protocol is said to bear; named worlds narrow it to where a kind of mistake shows
-// soon.
+// What kind of world a schedule is to run in: how many of what, how bad the conditions, which faults. Drawn
+// at random from all that the protocol is said to bear; named worlds narrow it to where a kind of mistake
+// shows soon.
 #pragma once
 
-#include "dice.hpp"
 #include "network.hpp"
 #include "process.hpp"
+#include "rng.hpp"
 #include "world.hpp"
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace redlock::sim {
 
-/// What may befall nodes and links, now and then.
+/// Faults that are injected at random.
 enum class Fault : std::uint8_t {
     crash_and_keep,     ///< a crash; later a start with all data
     crash_and_forget,   ///< … with none
@@ -23,10 +23,10 @@ enum class Fault : std::uint8_t {
     evict_marker,       ///< the marker of the quarantine is evicted
     snapshot,           ///< one is taken
     forget_scripts,     ///< SCRIPT FLUSH
-    freeze,             ///< the server stands still for a while
+    freeze,             ///< the server is frozen for a while
     step_clock,         ///< its wall clock is set
     cut,                ///< nothing gets through between one client and one node for a while
-    pause,              ///< a client stands still
+    pause,              ///< a client is paused
     set_client_clock,   ///< the wall clock of a client's machine is set
     crash_client,       ///< a client ends, whatever it holds
 };
@@ -58,12 +58,12 @@ struct Plan {
     std::vector<Fault> faults{};
     nanoseconds fault_interval = 200ms;  ///< between two of them, on average
     nanoseconds longest_fault = 500ms;
-    double ambush = 0;           ///< how often one of them strikes just when a client begins a verb
-    nanoseconds steps_in_all{};  ///< how far one wall clock may be set, forward and back
+    double fault_before_verb = 0;  ///< how often one of them strikes just when a client begins a verb
+    nanoseconds steps_in_all{};    ///< how far one wall clock may be set, forward and back
 };
 
 /// Any world within the assumptions.
-Plan any_plan(Dice& dice);
+Plan any_plan(Rng& rng);
 
 /// For the head of a schedule.
 std::string text(const Plan& plan);

@@ -28,7 +28,7 @@ void Process::pause_for(nanoseconds span) {
     if (clock_stops_ && now >= paused_until_) clock_.stop(now);
     paused_until_ = std::max(paused_until_, now + span);
     stalled_until_ = std::max(stalled_until_, paused_until_);
-    chronicle_.note(name_, [&] { return "stands still for " + text(span); });
+    log_.note(name_, [&] { return "is paused for " + text(span); });
     if (clock_stops_) timeline_.at(paused_until_, [this] { clock_goes_on(); });
 }
 
@@ -39,29 +39,28 @@ void Process::clock_goes_on() noexcept {
 void Process::crash() {
     if (!alive_) return;
     alive_ = false;
-    chronicle_.note(name_, [] { return "crashes"; });
+    log_.note(name_, [] { return "crashes"; });
     if (on_crash_) on_crash_();
     for (const auto& task : tasks_)
         if (task.get() != current_) wake(*task);
 }
 
-void Process::seam() noexcept {
-    if (!current_ || quiet_ || !alive_) return;
-    if (dice_.chance(hazards_.crash)) return crash();
-    if (dice_.chance(hazards_.pause)) {
-        pause_for(dice_.about(hazards_.longest_pause / 3));
-        stand_still_until(paused_until_);
-    } else if (dice_.chance(hazards_.stall)) {
-        const auto until = timeline_.now() + dice_.about(hazards_.longest_pause / 3);
+void Process::fault_point() noexcept {
+    if (!current_ || no_faults_ || !alive_) return;
+    if (rng_.chance(hazards_.crash)) return crash();
+    if (rng_.chance(hazards_.pause)) {
+        pause_for(rng_.about(hazards_.longest_pause / 3));
+        stay_paused_until(paused_until_);
+    } else if (rng_.chance(hazards_.stall)) {
+        const auto until = timeline_.now() + rng_.about(hazards_.longest_pause / 3);
         stalled_until_ = std::max(stalled_until_, until);
-        chronicle_.note(name_,
-                        [&] { return "has a thread that stalls for " + text(until - timeline_.now()); });
-        stand_still_until(until);
+        log_.note(name_, [&] { return "has a thread that stalls for " + text(until - timeline_.now()); });
+        stay_paused_until(until);
     }
 }
 
 /// Not a wait that a crash can end with an exception: whoever reads a clock expects none.
-void Process::stand_still_until(Instant until) noexcept {
+void Process::stay_paused_until(Instant until) noexcept {
     while (alive_ && timeline_.now() < until) park_until(until);
 }
 
@@ -103,7 +102,7 @@ void Process::run(Task& task) {
     current_ = nullptr;
 }
 
-/// One may have to wait for another on its way out.
+/// A fiber may have to wait for another while it unwinds.
 void Process::end() {
     alive_ = false;
     const auto over = [](const auto& task) { return task->fiber_.over(); };

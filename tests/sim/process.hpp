@@ -1,12 +1,12 @@
-// A process of a client: a boot clock of its own, one or several fibers (its threads), and the misfortunes of
+// A process of a client: a boot clock of its own, one or several fibers (its threads), and the faults of
 // processes. All its fibers share them: when it is paused, none of them goes on; when it crashes, all end.
 #pragma once
 
-#include "chronicle.hpp"
-#include "dice.hpp"
 #include "drifting_clock.hpp"
 #include "fiber.hpp"
-#include "looking.hpp"
+#include "log.hpp"
+#include "mutex_bypass.hpp"
+#include "rng.hpp"
 #include "timeline.hpp"
 
 #include <redlock/clock.hpp>
@@ -19,11 +19,11 @@
 
 namespace redlock::sim {
 
-/// What a process may meet wherever it looks at its clock or turns to the network.
+/// Faults of a process wherever it reads its clock or uses the network.
 struct Hazards {
-    double pause = 0;  ///< how often it stands still there
+    double pause = 0;  ///< how often it is paused there
     nanoseconds longest_pause{};
-    double stall = 0;  ///< how often one of its fibers does, alone: a thread without a processor
+    double stall = 0;  ///< how often one of its fibers is, alone: a thread without a processor
     double crash = 0;  ///< how often it ends there
 };
 
@@ -39,28 +39,28 @@ private:
     friend class Process;
     Fiber fiber_;
     Service service_;
-    bool sees_it_through_ = false;
+    bool ignores_crash_ = false;
     std::uint64_t turn_ = 0;  // a timer of an earlier turn wakes nobody
     bool parked_ = true;
 };
 
 class Process {
 public:
-    /// Thrown by every wait once the process has crashed. What it passes on its way out may wait again, and
+    /// Thrown by every wait once the process has crashed. Code that it unwinds may wait again, and
     /// gets it again: nothing is sent by a dead process.
     struct Crashed {};
 
-    Process(Timeline& timeline, Chronicle& chronicle, Dice dice, std::string name, DriftingClock clock)
-        : timeline_(timeline), chronicle_(chronicle), dice_(dice), name_(std::move(name)), clock_(clock) {}
+    Process(Timeline& timeline, Log& log, Rng rng, std::string name, DriftingClock clock)
+        : timeline_(timeline), log_(log), rng_(rng), name_(std::move(name)), clock_(clock) {}
     ~Process() { end(); }
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
     const std::string& name() const noexcept { return name_; }
     Timeline& timeline() noexcept { return timeline_; }
-    Chronicle& chronicle() noexcept { return chronicle_; }
+    Log& log() noexcept { return log_; }
 
-    // ---- What befalls it.
+    // ---- Faults.
 
     /// A fiber that begins now.
     void spawn(std::function<void()> body, Service service = Service::user);
@@ -77,15 +77,15 @@ public:
     /// Whether some fiber of it cannot go on. At the instant in which a pause ends none has gone on yet.
     bool paused() const noexcept { return stalled_until_ > Instant{} && timeline_.now() <= stalled_until_; }
     /// None of them goes on.
-    bool stands_still() const noexcept { return timeline_.now() < paused_until_; }
+    bool is_paused() const noexcept { return timeline_.now() < paused_until_; }
     /// Whether some fiber of it could not go on at `when`, or later.
-    bool stood_still_since(Instant when) const noexcept { return stalled_until_ >= when; }
+    bool was_paused_since(Instant when) const noexcept { return stalled_until_ >= when; }
     /// Whether some fiber that works for the user still has something to do.
     bool busy() const noexcept;
     /// All its fibers end, without another word to anybody.
     void end();
 
-    /// A clock like CLOCK_MONOTONIC, which stands still in every pause: unsafe, see worlds.cpp.
+    /// A clock like CLOCK_MONOTONIC, which stops in every pause: unsafe, see worlds.cpp.
     void stop_clock_in_pauses() noexcept { clock_stops_ = true; }
 
     /// A clock like CLOCK_REALTIME: unsafe as well.
@@ -93,17 +93,17 @@ public:
 
     // ---- For its own fibers.
 
-    /// Its clock, read by nobody: no misfortune comes of it.
+    /// Its clock, read without a fault point.
     Clock::time_point now() const noexcept { return Clock::time_point{clock_.read(timeline_.now())}; }
     /// True time of one of its own instants.
     Instant when(Clock::time_point at) const noexcept { return clock_.when(at.time_since_epoch()); }
 
     /// A place where it may be paused, or crash. A crash shows at the next wait.
-    void seam() noexcept;
+    void fault_point() noexcept;
     /// Until its clock shows `until`, or until it is woken.
     void wait_until(Clock::time_point until);
     void check_alive() const {
-        if (!alive_ && !(current_ && current_->sees_it_through_)) throw Crashed{};
+        if (!alive_ && !(current_ && current_->ignores_crash_)) throw Crashed{};
     }
     Task* current() noexcept { return current_; }
     /// Whether the fiber that runs does not work for the user.
@@ -116,13 +116,13 @@ public:
     void wait() noexcept { park_until(Instant::max()); }
 
     /// For a function that must not throw, and whose wait is going to end by itself: a crash does not end it.
-    class SeeingItThrough {
+    class IgnoreCrash {
     public:
-        explicit SeeingItThrough(Process& process)
-            : task_(*process.current_), before_(std::exchange(task_.sees_it_through_, true)) {}
-        ~SeeingItThrough() { task_.sees_it_through_ = before_; }
-        SeeingItThrough(const SeeingItThrough&) = delete;
-        SeeingItThrough& operator=(const SeeingItThrough&) = delete;
+        explicit IgnoreCrash(Process& process)
+            : task_(*process.current_), before_(std::exchange(task_.ignores_crash_, true)) {}
+        ~IgnoreCrash() { task_.ignores_crash_ = before_; }
+        IgnoreCrash(const IgnoreCrash&) = delete;
+        IgnoreCrash& operator=(const IgnoreCrash&) = delete;
 
     private:
         Task& task_;
@@ -130,15 +130,16 @@ public:
     };
 
     /// For who looks without wanting to change what it looks at: it never waits.
-    class Quiet {
+    class NoFaults {
     public:
-        explicit Quiet(Process& process) : process_(process), before_(std::exchange(process.quiet_, true)) {}
-        ~Quiet() { process_.quiet_ = before_; }
-        Quiet(const Quiet&) = delete;
-        Quiet& operator=(const Quiet&) = delete;
+        explicit NoFaults(Process& process)
+            : process_(process), before_(std::exchange(process.no_faults_, true)) {}
+        ~NoFaults() { process_.no_faults_ = before_; }
+        NoFaults(const NoFaults&) = delete;
+        NoFaults& operator=(const NoFaults&) = delete;
 
     private:
-        Looking looking_{};
+        MutexBypass bypass_{};
         Process& process_;
         bool before_;
     };
@@ -150,11 +151,11 @@ private:
     void run(Task& task, std::uint64_t turn);
     void park_until(Instant until);
     void clock_goes_on() noexcept;
-    void stand_still_until(Instant until) noexcept;
+    void stay_paused_until(Instant until) noexcept;
 
     Timeline& timeline_;
-    Chronicle& chronicle_;
-    Dice dice_;
+    Log& log_;
+    Rng rng_;
     std::string name_;
     DriftingClock clock_;
     Hazards hazards_{};
@@ -164,20 +165,20 @@ private:
     Instant paused_until_{};
     Instant stalled_until_{};  // some fiber, if not all
     bool alive_ = true;
-    bool quiet_ = false;
+    bool no_faults_ = false;
     bool clock_stops_ = false;
     bool tells_wall_time_ = false;
 };
 
-/// The seam of time: redlock's Clock as this process has it.
+/// redlock::Clock as this process has it.
 class SimClock final : public Clock {
 public:
     explicit SimClock(Process& process) : process_(process) {}
 
     time_point now() noexcept override {
-        process_.seam();
+        process_.fault_point();
         const auto result = process_.now();
-        process_.seam();
+        process_.fault_point();
         return result;
     }
 

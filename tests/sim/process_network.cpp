@@ -52,14 +52,14 @@ Channel& channel_of(const PollEntry& entry) {
 }  // namespace
 
 ProcessNetwork::ProcessNetwork(Process& process, sim::Network& network,
-                               const std::vector<std::unique_ptr<SimNode>>& nodes, Dice dice,
+                               const std::vector<std::unique_ptr<SimNode>>& nodes, Rng rng,
                                Channel::Sent sent)
     : process_(process),
       network_(network),
       nodes_(nodes),
       sent_(std::move(sent)),
       clock_(process),
-      entropy_(dice),
+      entropy_(rng),
       links_(nodes.size()) {}
 
 std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, milliseconds longest_wait,

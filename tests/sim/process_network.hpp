@@ -3,9 +3,9 @@
 #pragma once
 
 #include "channel.hpp"
-#include "dice.hpp"
 #include "network.hpp"
 #include "process.hpp"
+#include "rng.hpp"
 #include "sim_node.hpp"
 
 #include "os/network.hpp"
@@ -22,7 +22,7 @@ namespace redlock::sim {
 class ProcessNetwork final : public redlock::Network {
 public:
     ProcessNetwork(Process& process, sim::Network& network,
-                   const std::vector<std::unique_ptr<SimNode>>& nodes, Dice dice, Channel::Sent sent);
+                   const std::vector<std::unique_ptr<SimNode>>& nodes, Rng rng, Channel::Sent sent);
 
     Clock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return entropy_; }

@@ -19,8 +19,8 @@ TEST(RandomTest, NoScheduleViolatesAClaim) {
 
 TEST(RandomTest, ASeedGivesTheSameScheduleEveryTime) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        const auto once = run_schedule(seed, any_plan, Told::yes);
-        const auto again = run_schedule(seed, any_plan, Told::yes);
+        const auto once = run_schedule(seed, any_plan, Logging::yes);
+        const auto again = run_schedule(seed, any_plan, Logging::yes);
         EXPECT_EQ(once.schedule, again.schedule);
         EXPECT_EQ(once.events, run_schedule(seed).events) << "also where nobody writes it down";
     }

@@ -1,7 +1,7 @@
 #include "random_world.hpp"
 
-#include "habits.hpp"
-#include "storm.hpp"
+#include "fault_injector.hpp"
+#include "workload.hpp"
 #include "world.hpp"
 
 #include <stdexcept>
@@ -10,13 +10,13 @@
 namespace redlock::sim {
 namespace {
 
-void populate(World& world, const Plan& plan, Storm& storm, Dice& dice) {
+void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
     for (int number = 1; number <= plan.clients; ++number) {
         auto& client = world.client("client " + std::to_string(number));
         client.process().meet(plan.hazards);
         for (int thread = 0; thread < plan.threads; ++thread)
-            client.does([&client, &plan, &storm, own = dice.child()] {
-                Habits{client, plan, storm, own}.live();
+            client.does([&client, &plan, &faults, own = rng.child()] {
+                Workload{client, plan, faults, own}.run();
             });
     }
     if (plan.calm) world.is_calm();
@@ -24,16 +24,16 @@ void populate(World& world, const Plan& plan, Storm& storm, Dice& dice) {
 
 }  // namespace
 
-Outcome run_schedule(std::uint64_t seed, const Planner& planner, Told told) {
-    Dice dice{seed};
-    auto plan = planner(dice);
-    plan.world.seed = dice.next();
-    plan.world.told = told == Told::yes;
+Outcome run_schedule(std::uint64_t seed, const Planner& planner, Logging logging) {
+    Rng rng{seed};
+    auto plan = planner(rng);
+    plan.world.seed = rng.next();
+    plan.world.logged = logging == Logging::yes;
     World world{plan.world};
-    world.chronicle().note("plan", [&] { return text(plan); });
-    Storm storm{world, plan, dice.child()};
-    populate(world, plan, storm, dice);
-    storm.begin();
+    world.log().note("plan", [&] { return text(plan); });
+    FaultInjector faults{world, plan, rng.child()};
+    populate(world, plan, faults, rng);
+    faults.begin();
     try {
         world.run_to_a_violation();
     } catch (const std::exception& error) {
@@ -42,10 +42,10 @@ Outcome run_schedule(std::uint64_t seed, const Planner& planner, Told told) {
     world.settle(2 * plan.longest_ttl + 1s);
     return {.seed = seed,
             .events = world.events(),
-            .holds = world.referee().holds(),
-            .extensions = world.referee().extensions(),
+            .holds = world.checker().holds(),
+            .extensions = world.checker().extensions(),
             .violations = world.violations(),
-            .schedule = world.chronicle().lines()};
+            .schedule = world.log().lines()};
 }
 
 }  // namespace redlock::sim

@@ -12,10 +12,10 @@ TEST(RulesTest, ALateSetDoesNotOutliveItsRelease) {
     auto& alice = world.client("alice");
     for (const std::size_t node : {1U, 2U}) world.node(node).freeze_for(500ms);
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(10s)};
+        CheckedLock lock{alice, resource, once(10s)};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
         alice.sleep(1s);
-        EXPECT_EQ(world.marked_nodes(), 0U);
+        EXPECT_EQ(world.nodes_with_key(), 0U);
     });
     world.run();
 }
@@ -23,18 +23,18 @@ TEST(RulesTest, ALateSetDoesNotOutliveItsRelease) {
 // B5: where the connection broke, nothing keeps the order; the key blocks for a ttl and breaks nothing.
 TEST(RulesTest, AStrayKeyOfABrokenConnectionLivesForAtMostATtl) {
     WorldOptions options{.node_timeout = 50ms};
-    options.weather = {.mean = 100us, .breaks = 0.5, .longest_late = 1s};
+    options.conditions = {.mean = 100us, .breaks = 0.5, .longest_late = 1s};
     bool stray = false;
     for (options.seed = 1; options.seed <= 40; ++options.seed) {
         StagedWorld world{options};
         auto& alice = world.client("alice");
         alice.does([&] {
-            CheckedLock lock{alice, the_resource, once(2s)};
+            CheckedLock lock{alice, resource, once(2s)};
             (void)lock.acquire();
             (void)lock.release();
         });
         world.run();
-        stray = stray || world.marked_nodes() > 0;
+        stray = stray || world.nodes_with_key() > 0;
         world.settle(2s + 100ms);
         EXPECT_THAT(world.violations(), IsEmpty());
     }
@@ -46,7 +46,7 @@ TEST(RulesTest, TheLockOfAMachineThatWasSuspendedIsOver) {
     StagedWorld world;
     auto& laptop = world.client("laptop");
     laptop.does([&] {
-        CheckedLock lock{laptop, the_resource, once(5s)};
+        CheckedLock lock{laptop, resource, once(5s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         laptop.process().pause_for(6s);
         laptop.sleep(1us);
@@ -62,15 +62,15 @@ TEST(RulesTest, AnExtensionThatRacesWithTheEndLosesIt) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, once(1s)};
+        CheckedLock lock{alice, resource, once(1s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(900ms);
-        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).slower_there = 200ms;
+        for (std::size_t node = 0; node < 3; ++node) alice.network().link(node).delay_to_node = 200ms;
         EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     });
     bob.does([&] {
         bob.sleep(1001ms);
-        CheckedLock lock{bob, the_resource, once(1s)};
+        CheckedLock lock{bob, resource, once(1s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         bob.sleep(500ms);
         EXPECT_TRUE(lock.valid());
@@ -88,11 +88,11 @@ TEST(RulesTest, ACancelledAcquireLeavesNothing) {
     for (const std::size_t node : {1U, 2U, 3U}) world.node(node).freeze_for(10s);
     world.at(150ms, [&] { stop.request_stop(); });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, {.ttl = 30s}};
+        CheckedLock lock{alice, resource, {.ttl = 30s}};
         EXPECT_THAT(lock.acquire(stop.get_token()), FailsWith(Errc::cancelled));
         EXPECT_LT(world.now(), 400ms);
         alice.sleep(11s);
-        EXPECT_EQ(world.marked_nodes(), 0U);
+        EXPECT_EQ(world.nodes_with_key(), 0U);
     });
     world.run();
 }
@@ -105,7 +105,7 @@ TEST(RulesTest, TokensGrowWhateverTheNodesForget) {
     alice.does([&] {
         for (const auto data : {Data::nothing, Data::old, Data::kept, Data::nothing}) {
             for (std::size_t node = 0; node < 3; ++node) {
-                CheckedLock lock{alice, the_resource, {.ttl = 1s, .fencing = true}};
+                CheckedLock lock{alice, resource, {.ttl = 1s, .fencing = true}};
                 EXPECT_THAT(lock.acquire_for(10s), Succeeds());
                 tokens.push_back(lock.fencing_token());
                 world.node((node + 1) % 3).take_snapshot();

@@ -7,15 +7,15 @@
 
 namespace redlock::sim {
 
-SimNode::SimNode(Timeline& timeline, Chronicle& chronicle, std::string name, DriftingClock wall)
-    : timeline_(timeline), chronicle_(chronicle), name_(std::move(name)), wall_(wall), model_(run()) {}
+SimNode::SimNode(Timeline& timeline, Log& log, std::string name, DriftingClock wall)
+    : timeline_(timeline), log_(log), name_(std::move(name)), wall_(wall), model_(run()) {}
 
-// ---- What befalls it
+// ---- Faults.
 
 void SimNode::crash() {
     if (!up_) return;
     up_ = false;
-    chronicle_.note(name_, [] { return "crashes"; });
+    log_.note(name_, [] { return "crashes"; });
     for (const auto& peer : std::exchange(peers_, {}))
         if (const auto it = peer.lock()) it->node_died();
 }
@@ -27,7 +27,7 @@ void SimNode::restart(Data data) {
     ++life_;
     auto keys = data == Data::kept ? model_.keys() : data == Data::old ? snapshot_ : Model::Keys{};
     model_.restart(run(), std::move(keys));
-    chronicle_.note(name_, [&] {
+    log_.note(name_, [&] {
         const char* const with[] = {"all its data", "old data", "no data"};
         return std::string{"starts with "} + with[static_cast<int>(data)];
     });
@@ -35,32 +35,32 @@ void SimNode::restart(Data data) {
 
 void SimNode::flush() {
     model_.keys().clear();
-    chronicle_.note(name_, [] { return "FLUSHALL"; });
+    log_.note(name_, [] { return "FLUSHALL"; });
 }
 
 void SimNode::evict_marker() {
     model_.keys().erase(marker());
-    chronicle_.note(name_, [] { return "evicts its marker"; });
+    log_.note(name_, [] { return "evicts its marker"; });
 }
 
 void SimNode::take_snapshot() {
     snapshot_ = model_.keys();
-    chronicle_.note(name_, [] { return "takes a snapshot"; });
+    log_.note(name_, [] { return "takes a snapshot"; });
 }
 
 void SimNode::forget_scripts() {
     model_.restart(run(), std::move(model_.keys()));
-    chronicle_.note(name_, [] { return "SCRIPT FLUSH"; });
+    log_.note(name_, [] { return "SCRIPT FLUSH"; });
 }
 
 void SimNode::freeze_for(nanoseconds span) {
     frozen_until_ = std::max(frozen_until_, timeline_.now() + span);
-    chronicle_.note(name_, [&] { return "is frozen for " + text(span); });
+    log_.note(name_, [&] { return "is frozen for " + text(span); });
 }
 
 void SimNode::step_clock(nanoseconds by) {
     wall_.step(timeline_.now(), by);
-    chronicle_.note(name_, [&] { return "has its clock set by " + text(by); });
+    log_.note(name_, [&] { return "has its clock set by " + text(by); });
 }
 
 std::string SimNode::marker() const {
@@ -102,9 +102,8 @@ bool SimNode::holds_longer_than(nanoseconds span) const {
 std::string SimNode::execute(const Words& words) {
     const auto reply = model_.execute(words, wall());
     if (const auto owner = owner_of(words); !owner.empty())
-        chronicle_.note(name_, [&] {
-            return text(words) + " " + chronicle_.nickname(owner) + ": " + support::text_of(reply);
-        });
+        log_.note(name_,
+                  [&] { return text(words) + " " + log_.nickname(owner) + ": " + support::text_of(reply); });
     return support::to_resp(reply);
 }
 

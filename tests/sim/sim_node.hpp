@@ -2,8 +2,8 @@
 // of its own; and everything that can happen to such a server.
 #pragma once
 
-#include "chronicle.hpp"
 #include "drifting_clock.hpp"
+#include "log.hpp"
 #include "message.hpp"
 #include "timeline.hpp"
 
@@ -35,11 +35,11 @@ public:
         ~Peer() = default;
     };
 
-    SimNode(Timeline& timeline, Chronicle& chronicle, std::string name, DriftingClock wall);
+    SimNode(Timeline& timeline, Log& log, std::string name, DriftingClock wall);
 
     const std::string& name() const noexcept { return name_; }
 
-    // ---- What befalls it.
+    // ---- Faults.
     void crash();
     void restart(Data data);
     void flush();
@@ -78,7 +78,7 @@ private:
     std::string marker() const;
 
     Timeline& timeline_;
-    Chronicle& chronicle_;
+    Log& log_;
     std::string name_;
     int life_ = 1;
     DriftingClock wall_;

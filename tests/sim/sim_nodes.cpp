@@ -24,10 +24,10 @@ std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& option
 }  // namespace
 
 SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
-                   Dice dice, NodesOptions options)
+                   Rng rng, NodesOptions options)
     : Nodes(names_of(nodes), options.node_timeout, options.quarantine),
       process_(process),
-      network_(process, network, nodes, dice, [this](const Words& words) { sent(words); }),
+      network_(process, network, nodes, rng, [this](const Words& words) { sent(words); }),
       group_(configs_of(nodes.size(), options), options, network_) {}
 
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
@@ -36,9 +36,9 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
         const bool continues = command.verb == Verb::raise_count || command.verb == Verb::compare_and_delete;
         auto& asked = asked_[std::string{command.owner}];
         if (!continues) asked.began = process_.now();
-        if (acquires(command.verb)) claims_.emplace_back(process_.current(), command.owner);
+        if (acquires(command.verb)) owners_.emplace_back(process_.current(), command.owner);
     }
-    process_.seam();
+    process_.fault_point();
     group_.ask(requests, limits, tallies);
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (requests[i].command.verb == Verb::compare_and_delete)
@@ -64,9 +64,9 @@ SimNodes::Asked SimNodes::asked(std::string_view owner) const {
     return it == asked_.end() ? Asked{} : it->second;
 }
 
-std::vector<std::string> SimNodes::take_claims() {
+std::vector<std::string> SimNodes::take_owners() {
     std::vector<std::string> mine;
-    std::erase_if(claims_, [&](auto& claim) {
+    std::erase_if(owners_, [&](auto& claim) {
         if (claim.first != process_.current()) return false;
         mine.push_back(std::move(claim.second));
         return true;
@@ -75,7 +75,7 @@ std::vector<std::string> SimNodes::take_claims() {
 }
 
 void SimNodes::sent(const Words& words) const {
-    if (extends(words) && over_.contains(owner_of(words)) && on_late_extension_)
+    if (extends(words) && released_.contains(owner_of(words)) && on_late_extension_)
         on_late_extension_(owner_of(words));
 }
 

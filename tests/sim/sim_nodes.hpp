@@ -25,8 +25,8 @@ namespace redlock::sim {
 
 class SimNodes final : public Nodes {
 public:
-    SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
-             Dice dice, NodesOptions options);
+    SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes, Rng rng,
+             NodesOptions options);
 
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     Clock* required_clock() const noexcept override { return &network_.clock(); }
@@ -46,14 +46,14 @@ public:
     Asked asked(std::string_view owner) const;
 
     /// Who signed the claims of the fiber that runs, since it last asked.
-    std::vector<std::string> take_claims();
+    std::vector<std::string> take_owners();
 
     /// The nodes that a release of `owner` was to reach, and could not within its budget.
     NodeSet unreached(std::string_view owner) const;
 
-    /// Its lock was released: nothing that would lengthen the life of its keys is sent any more (rule B7), or
-    /// else whoever waits for that hears of it.
-    void is_over(std::string owner) { over_.insert(std::move(owner)); }
+    /// The lock of `owner` was released: nothing that extends its keys may be sent any more (rule B7); the
+    /// action of on_late_extension() is called if it is.
+    void released(std::string owner) { released_.insert(std::move(owner)); }
     void on_late_extension(std::function<void(std::string_view owner)> action) {
         on_late_extension_ = std::move(action);
     }
@@ -67,8 +67,8 @@ private:
     NodeGroup group_;
     std::map<std::string, Asked, std::less<>> asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
-    std::vector<std::pair<Task*, std::string>> claims_{};
-    std::set<std::string, std::less<>> over_{};
+    std::vector<std::pair<Task*, std::string>> owners_{};
+    std::set<std::string, std::less<>> released_{};
     std::function<void(std::string_view)> on_late_extension_{};
 };
 

@@ -23,7 +23,7 @@ public:
 
     /// What it waits for comes also in a process that has crashed: the round ends with it.
     void remove(const detail::Acquisition& acquisition) noexcept override {
-        const Process::SeeingItThrough patience{process_};
+        const Process::IgnoreCrash patience{process_};
         queue_.remove(acquisition);
     }
 

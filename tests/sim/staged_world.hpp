@@ -1,4 +1,4 @@
-// A world for a story: messages take next to no time, nothing happens by chance, and a failing test tells its
+// A world for a scenario: messages take next to no time, nothing is random, and a failing test prints its
 // schedule.
 #pragma once
 
@@ -32,7 +32,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-inline constexpr auto the_resource = "orders:42";
+inline constexpr auto resource = "orders:42";
 
 MATCHER(Succeeds, "succeeds") {
     return static_cast<bool>(arg);
@@ -50,7 +50,7 @@ public:
 
     ~StagedWorld() {
         if (!testing::Test::HasFailure()) return;
-        for (const auto& line : chronicle().lines()) std::cerr << "    " << line << '\n';
+        for (const auto& line : log().lines()) std::cerr << "    " << line << '\n';
     }
 
     void crash(std::initializer_list<std::size_t> nodes) {
@@ -60,17 +60,17 @@ public:
         for (const auto index : nodes) node(index).restart(data);
     }
     /// How many nodes have the resource in somebody's name.
-    std::size_t marked_nodes() {
+    std::size_t nodes_with_key() {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index)
-            if (!node(index).owner(the_resource).empty()) ++count;
+            if (!node(index).owner(resource).empty()) ++count;
         return count;
     }
 
 private:
     static WorldOptions staged(WorldOptions options) {
-        options.told = true;
-        if (options.weather.mean == Weather{}.mean) options.weather.mean = 0ns;
+        options.logged = true;
+        if (options.conditions.mean == NetworkConditions{}.mean) options.conditions.mean = 0ns;
         return options;
     }
 };

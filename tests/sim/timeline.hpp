@@ -2,7 +2,7 @@
 // the world goes from one event to the next.
 #pragma once
 
-#include "dice.hpp"
+#include "rng.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,14 +22,14 @@ using Instant = nanoseconds;
 
 class Timeline {
 public:
-    explicit Timeline(Dice dice) : dice_(dice) {}
+    explicit Timeline(Rng rng) : rng_(rng) {}
 
     Instant now() const noexcept { return now_; }
     std::uint64_t events() const noexcept { return events_; }
 
     /// What is due at one instant happens in any order.
     void at(Instant when, std::function<void()> action) {
-        heap_.push_back({std::max(when, now_), dice_.next(), std::move(action)});
+        heap_.push_back({std::max(when, now_), rng_.next(), std::move(action)});
         std::ranges::push_heap(heap_, later);
     }
     void after(nanoseconds span, std::function<void()> action) { at(now_ + span, std::move(action)); }
@@ -59,7 +59,7 @@ private:
         return a.when != b.when ? a.when > b.when : a.tie > b.tie;
     }
 
-    Dice dice_;
+    Rng rng_;
     std::vector<Event> heap_{};
     Instant now_{};
     std::uint64_t events_ = 0;

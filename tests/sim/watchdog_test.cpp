@@ -33,7 +33,7 @@ TEST(WatchdogTest, AWatchedLockOutlivesManyTtlsWithAMinorityDown) {
     auto& bob = world.client("bob");
     world.at(2s, [&] { world.crash({1, 3}); });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, watched_by(alice)};
+        CheckedLock lock{alice, resource, watched_by(alice)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(100s);
         EXPECT_TRUE(lock.valid());
@@ -43,15 +43,15 @@ TEST(WatchdogTest, AWatchedLockOutlivesManyTtlsWithAMinorityDown) {
     bob.does([&] {
         for (int i = 0; i < 100; ++i) {
             bob.sleep(990ms);
-            CheckedLock lock{bob, the_resource, once(1s)};
+            CheckedLock lock{bob, resource, once(1s)};
             EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other));
         }
         bob.sleep(2s);
-        CheckedLock lock{bob, the_resource, once(1s)};
+        CheckedLock lock{bob, resource, once(1s)};
         EXPECT_THAT(lock.acquire(), Succeeds());
     });
     world.run();
-    EXPECT_GT(world.referee().extensions(), 200U);
+    EXPECT_GT(world.checker().extensions(), 200U);
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
@@ -63,7 +63,7 @@ TEST(WatchdogTest, ALossIsToldInTimeWhileAMajorityHangs) {
     world.at(100ms, [&] { world.node(0).freeze_for(10s); });
     world.at(100ms, [&] { world.node(2).freeze_for(10s); });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, told_to(notices, world, watched_by(alice))};
+        CheckedLock lock{alice, resource, told_to(notices, world, watched_by(alice))};
         EXPECT_THAT(lock.acquire(), Succeeds());
         const auto end = world.now() + lock.remaining();
         alice.sleep(3s);
@@ -86,7 +86,7 @@ TEST(WatchdogTest, ALossIsToldAtOnceWhereAMajorityHasForgottenTheKey) {
         world.node(1).flush();
     });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, told_to(notices, world, watched_by(alice, 3s))};
+        CheckedLock lock{alice, resource, told_to(notices, world, watched_by(alice, 3s))};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.clock().sleep_until(Clock::never(), lock.lock().lost());
         EXPECT_FALSE(lock.valid());
@@ -106,7 +106,7 @@ TEST(WatchdogTest, AWatchdogWithoutAProcessorBringsNoLockBack) {
         auto& alice = world.client("alice");
         alice.process().meet({.longest_pause = 3s, .stall = 0.05});
         alice.does([&] {
-            CheckedLock lock{alice, the_resource, watched_by(alice)};
+            CheckedLock lock{alice, resource, watched_by(alice)};
             if (!lock.acquire()) return;
             for (bool was_valid = true; world.now() < 20s; alice.sleep(7ms)) {
                 const bool valid = lock.valid();
@@ -127,7 +127,7 @@ TEST(WatchdogTest, AMachineThatWasSuspendedHearsOfItsLossWhenItWakesUp) {
     StagedWorld world;
     auto& laptop = world.client("laptop");
     laptop.does([&] {
-        CheckedLock lock{laptop, the_resource, told_to(notices, world, watched_by(laptop, 5s))};
+        CheckedLock lock{laptop, resource, told_to(notices, world, watched_by(laptop, 5s))};
         EXPECT_THAT(lock.acquire(), Succeeds());
         laptop.sleep(30s);
         EXPECT_TRUE(lock.valid());
@@ -151,7 +151,7 @@ TEST(WatchdogTest, AHoldLimitEndsTheHoldOfAStuckWorker) {
     stuck.does([&] {
         auto options = told_to(notices, world, watched_by(stuck));
         options.max_hold = 10s;
-        CheckedLock lock{stuck, the_resource, options};
+        CheckedLock lock{stuck, resource, options};
         EXPECT_THAT(lock.acquire(), Succeeds());
         stuck.sleep(1h);
         ASSERT_EQ(notices.size(), 1U);
@@ -161,7 +161,7 @@ TEST(WatchdogTest, AHoldLimitEndsTheHoldOfAStuckWorker) {
     });
     next.does([&] {
         next.sleep(5s);
-        CheckedLock lock{next, the_resource, {.ttl = 1s}};
+        CheckedLock lock{next, resource, {.ttl = 1s}};
         EXPECT_THAT(lock.acquire_for(7s), Succeeds());
         EXPECT_LT(world.now(), 12s);
     });
@@ -177,16 +177,16 @@ TEST(WatchdogTest, AReleaseInTheMiddleOfARoundIsTheLastWord) {
         for (const std::size_t node : {0U, 1U, 2U}) world.node(node).freeze_for(100ms);
     });
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, watched_by(alice)};
+        CheckedLock lock{alice, resource, watched_by(alice)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(380ms);
         EXPECT_THAT(lock.release(), Succeeds());
-        EXPECT_EQ(world.marked_nodes(), 0U);
+        EXPECT_EQ(world.nodes_with_key(), 0U);
         alice.sleep(5s);
     });
     world.run();
     const auto extends = [](const std::string& line) { return line.find(": extend to") != line.npos; };
-    EXPECT_EQ(std::ranges::count_if(world.chronicle().lines(), extends), 3)
+    EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3)
         << "of the one round that was under way, or else the story was not told";
     EXPECT_THAT(world.violations(), IsEmpty());
 }
@@ -204,7 +204,7 @@ TEST(WatchdogTest, TheCallbackMayReleaseTheLock) {
             EXPECT_THAT(held->release(), Not(Succeeds()));
             released = true;
         };
-        CheckedLock lock{alice, the_resource, options};
+        CheckedLock lock{alice, resource, options};
         held = &lock;
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(10s);
@@ -240,7 +240,7 @@ TEST(WatchdogTest, OfTwoProcessesOneOfThemPausedNeverBothHold) {
     auto& alice = world.client("alice");
     auto& bob = world.client("bob");
     alice.does([&] {
-        CheckedLock lock{alice, the_resource, watched_by(alice)};
+        CheckedLock lock{alice, resource, watched_by(alice)};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.clock().sleep_until(Clock::never(), lock.lock().lost());
         EXPECT_FALSE(lock.valid());
@@ -252,7 +252,7 @@ TEST(WatchdogTest, OfTwoProcessesOneOfThemPausedNeverBothHold) {
         bob.sleep(1s);
         auto options = watched_by(bob);
         options.retry = {};
-        CheckedLock lock{bob, the_resource, options};
+        CheckedLock lock{bob, resource, options};
         EXPECT_THAT(lock.acquire_for(20s), Succeeds());
         bob_won = world.now();
         bob.sleep(10s);

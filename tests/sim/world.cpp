@@ -16,35 +16,34 @@ constexpr nanoseconds today = std::chrono::hours{24 * 365 * 56};
 
 World::World(WorldOptions options)
     : options_(options),
-      dice_(options.seed),
-      timeline_(dice_.child()),
-      chronicle_(timeline_),
-      network_(timeline_, dice_.child()),
-      referee_(timeline_, chronicle_, nodes_) {
-    if (options.told) chronicle_.open();
-    network_.become(options.weather);
+      rng_(options.seed),
+      timeline_(rng_.child()),
+      log_(timeline_),
+      network_(timeline_, rng_.child()),
+      checker_(timeline_, log_, nodes_) {
+    if (options.logged) log_.open();
+    network_.set_conditions(options.conditions);
     for (std::size_t index = 0; index < options.nodes; ++index) {
-        const DriftingClock wall{today + dice_.between(0ns, options.skew), some_rate()};
-        nodes_.push_back(
-            std::make_unique<SimNode>(timeline_, chronicle_, "node " + std::to_string(index), wall));
+        const DriftingClock wall{today + rng_.between(0ns, options.skew), some_rate()};
+        nodes_.push_back(std::make_unique<SimNode>(timeline_, log_, "node " + std::to_string(index), wall));
         if (options.trusted) nodes_.back()->trust_since(options.quarantine);
     }
 }
 
 double World::some_rate() {
-    return 1 + dice_.between(-options_.rate_error, options_.rate_error);
+    return 1 + rng_.between(-options_.rate_error, options_.rate_error);
 }
 
 /// The boot clocks have nothing in common but their rate.
 Client& World::client(const std::string& name) {
-    return client(name, DriftingClock{dice_.between(60min, 1000min), some_rate()});
+    return client(name, DriftingClock{rng_.between(60min, 1000min), some_rate()});
 }
 
 Client& World::client(const std::string& name, DriftingClock clock) {
-    const Surroundings surroundings{timeline_, chronicle_, network_, referee_, nodes_};
+    const Environment environment{timeline_, log_, network_, checker_, nodes_};
     const NodesOptions options{
         .node_timeout = options_.node_timeout, .round = options_.round, .quarantine = options_.quarantine};
-    clients_.push_back(std::make_unique<Client>(surroundings, dice_.child(), name, clock, options));
+    clients_.push_back(std::make_unique<Client>(environment, rng_.child(), name, clock, options));
     auto& client = *clients_.back();
     if (options_.client_clock == ClientClock::steady) client.process().stop_clock_in_pauses();
     if (options_.client_clock == ClientClock::wall) client.process().tell_wall_time();
@@ -61,7 +60,7 @@ void World::run_to_a_violation() {
 }
 
 void World::step_on() {
-    referee_.look();
+    checker_.check();
     if (events() > most_events) throw std::runtime_error("this world never ends");
 }
 
@@ -72,14 +71,14 @@ bool World::busy() const noexcept {
 /// A connection is made, the handshake is answered, the run of the server asked for, and a command gets
 /// through behind another, and once more with the script as a whole, in ten ways at most.
 void World::is_calm() {
-    const auto span = 10 * network_.weather().longest() + 1ms;
-    for (const auto& client : clients_) client->settle_in(span);
+    const auto span = 10 * network_.conditions().longest() + 1ms;
+    for (const auto& client : clients_) client->set_settling_time(span);
 }
 
 void World::settle(nanoseconds longest_ttl) {
     if (!violations().empty()) return;
     timeline_.pass_to(timeline_.now() + longest_ttl);
-    referee_.look_for_deadlocks();
+    checker_.check_deadlocks();
 }
 
 }  // namespace redlock::sim

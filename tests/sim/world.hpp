@@ -1,4 +1,4 @@
-// A world: nodes, a network, clients, true time, and a referee. Built by words:
+// A world: nodes, a network, clients, true time, and a checker. Built by words:
 //
 //     World world{{.nodes = 3}};
 //     auto& alice = world.client("alice");
@@ -14,11 +14,11 @@
 #pragma once
 
 #include "checked_lock.hpp"
-#include "chronicle.hpp"
+#include "checker.hpp"
 #include "client.hpp"
-#include "dice.hpp"
+#include "log.hpp"
 #include "network.hpp"
-#include "referee.hpp"
+#include "rng.hpp"
 #include "sim_node.hpp"
 #include "timeline.hpp"
 
@@ -34,7 +34,7 @@ namespace redlock::sim {
 /// sleeps, and somebody may set its wall clock.
 enum class ClientClock : std::uint8_t {
     boot,    ///< as CLOCK_BOOTTIME
-    steady,  ///< as CLOCK_MONOTONIC: stands still while the process is suspended
+    steady,  ///< as CLOCK_MONOTONIC: stops while the process is suspended
     wall,    ///< as CLOCK_REALTIME
 };
 
@@ -47,9 +47,9 @@ struct WorldOptions {
     bool trusted = true;    ///< the nodes have had their data for long when the world begins
     double rate_error = 0;  ///< of every clock, at most
     nanoseconds skew{};     ///< how far the wall clocks of two nodes are apart, at most
-    Weather weather{};
+    NetworkConditions conditions{};
     ClientClock client_clock = ClientClock::boot;
-    bool told = false;  ///< the schedule is written down
+    bool logged = false;  ///< the schedule is written down
 };
 
 class World {
@@ -66,8 +66,8 @@ public:
     std::vector<std::unique_ptr<Client>>& clients() noexcept { return clients_; }
     Network& network() noexcept { return network_; }
     Timeline& timeline() noexcept { return timeline_; }
-    Chronicle& chronicle() noexcept { return chronicle_; }
-    Dice& dice() noexcept { return dice_; }
+    Log& log() noexcept { return log_; }
+    Rng& rng() noexcept { return rng_; }
 
     // ---- What happens in it.
     void at(Instant when, std::function<void()> event) { timeline_.at(when, std::move(event)); }
@@ -78,14 +78,14 @@ public:
     void run_to_a_violation();
     /// Whether some fiber of some client still has something to do.
     bool busy() const noexcept;
-    /// From now on the referee knows that all of a client's words arrive: no node and no connection fails.
+    /// From now on the checker relies on every message arriving: no node and no connection fails.
     void is_calm();
     /// When all is over and `longest_ttl` has passed, no key may be left.
     void settle(nanoseconds longest_ttl);
 
     // ---- What came of it.
-    Referee& referee() noexcept { return referee_; }
-    const std::vector<Violation>& violations() const noexcept { return referee_.violations(); }
+    Checker& checker() noexcept { return checker_; }
+    const std::vector<Violation>& violations() const noexcept { return checker_.violations(); }
     std::uint64_t events() const noexcept { return timeline_.events(); }
 
 private:
@@ -93,12 +93,12 @@ private:
     double some_rate();
 
     WorldOptions options_;
-    Dice dice_;
+    Rng rng_;
     Timeline timeline_;
-    Chronicle chronicle_;
+    Log log_;
     Network network_;
     std::vector<std::unique_ptr<SimNode>> nodes_{};
-    Referee referee_;
+    Checker checker_;
     std::vector<std::unique_ptr<Client>> clients_{};
 };
 

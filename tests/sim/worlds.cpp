@@ -13,14 +13,14 @@ namespace {
 void contended(Plan& plan) {
     plan.calm = false;
     plan.faults.clear();
-    plan.ambush = 0;
+    plan.fault_before_verb = 0;
     plan.resources = 1;
     plan.threads = 1;
     plan.clients = 4;
     plan.turns = 6;
     plan.attempts = 3;
     plan.hazards = {};
-    plan.world.weather = {.mean = 1ms};
+    plan.world.conditions = {.mean = 1ms};
     plan.works = 1;
     plan.extends = 0.3;
     plan.fencing = false;
@@ -28,18 +28,18 @@ void contended(Plan& plan) {
     plan.world.quarantine = 0ms;
 }
 
-void busy(Plan& plan, Dice&) {
+void busy(Plan& plan, Rng&) {
     contended(plan);
 }
 
-void halves(Plan& plan, Dice& dice) {
+void halves(Plan& plan, Rng& rng) {
     contended(plan);
-    plan.world.nodes = dice.chance(0.5) ? 4 : 2;
+    plan.world.nodes = rng.chance(0.5) ? 4 : 2;
     plan.world.round = Round::all_at_once;
 }
 
 /// Clocks at the edge of what the drift factor allows for.
-void drifting(Plan& plan, Dice&) {
+void drifting(Plan& plan, Rng&) {
     contended(plan);
     plan.drift_factor = 0.1;
     plan.world.rate_error = 0.05;
@@ -49,22 +49,22 @@ void drifting(Plan& plan, Dice&) {
 }
 
 /// Commands that arrive late, over connections that broke.
-void late(Plan& plan, Dice&) {
+void late(Plan& plan, Rng&) {
     contended(plan);
     plan.world.nodes = 3;
-    plan.world.weather = {
+    plan.world.conditions = {
         .mean = 3ms, .slow_share = 0.2, .slow = 200ms, .breaks = 0.2, .longest_late = 500ms};
     plan.attempts = 6;
     plan.retry_delay = 10ms;
 }
 
-void late_and_long(Plan& plan, Dice& dice) {
-    late(plan, dice);
+void late_and_long(Plan& plan, Rng& rng) {
+    late(plan, rng);
     plan.works = 2;
 }
 
 /// Short holds within the long rounds of others, so that counts of many rounds meet.
-void counted(Plan& plan, Dice&) {
+void counted(Plan& plan, Rng&) {
     contended(plan);
     plan.fencing = true;
     plan.world.nodes = 3;
@@ -72,7 +72,7 @@ void counted(Plan& plan, Dice&) {
     plan.least_ttl = 800ms;
     plan.longest_ttl = 1000ms;
     plan.world.skew = 0ns;
-    plan.world.weather = {
+    plan.world.conditions = {
         .mean = 2ms, .slow_share = 0.3, .slow = 150ms, .breaks = 0.05, .longest_late = 300ms};
     plan.world.round = Round::all_at_once;
     plan.clients = 4;
@@ -84,7 +84,7 @@ void counted(Plan& plan, Dice&) {
 }
 
 /// Nodes lose their data, and a quarantine is what protects from it.
-void forgetful(Plan& plan, Dice&) {
+void forgetful(Plan& plan, Rng&) {
     contended(plan);
     plan.world.nodes = 3;
     plan.world.quarantine = plan.longest_ttl;
@@ -96,27 +96,27 @@ void forgetful(Plan& plan, Dice&) {
     plan.works = 2;
 }
 
-void going_back(Plan& plan, Dice& dice) {
-    forgetful(plan, dice);
+void going_back(Plan& plan, Rng& rng) {
+    forgetful(plan, rng);
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
 }
 
-void forgetful_and_counted(Plan& plan, Dice& dice) {
-    forgetful(plan, dice);
+void forgetful_and_counted(Plan& plan, Rng& rng) {
+    forgetful(plan, rng);
     plan.fencing = true;
     plan.fault_interval = 500ms;
     plan.turns = 15;
     plan.works = 0.3;
 }
 
-void going_back_and_counted(Plan& plan, Dice& dice) {
-    forgetful_and_counted(plan, dice);
+void going_back_and_counted(Plan& plan, Rng& rng) {
+    forgetful_and_counted(plan, rng);
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
 }
 
 /// Rounds that take long beside the ttl, extensions in the last moment, nodes that are flushed meanwhile.
-void forgetful_and_slow(Plan& plan, Dice& dice) {
-    forgetful(plan, dice);
+void forgetful_and_slow(Plan& plan, Rng& rng) {
+    forgetful(plan, rng);
     plan.world.node_timeout = 120ms;
     plan.least_ttl = 300ms;
     plan.longest_ttl = 300ms;
@@ -124,10 +124,10 @@ void forgetful_and_slow(Plan& plan, Dice& dice) {
     plan.world.rate_error = 0;
     plan.world.quarantine = 300ms;
     plan.world.round = Round::all_at_once;
-    plan.world.weather = {.mean = 10ms, .slow_share = 0.3, .slow = 100ms};
+    plan.world.conditions = {.mean = 10ms, .slow_share = 0.3, .slow = 100ms};
     plan.faults = {Fault::flush};
     plan.fault_interval = 1s;
-    plan.ambush = 0.1;
+    plan.fault_before_verb = 0.1;
     plan.extends = 1;
     plan.last_moment = 1;
     plan.clients = 3;
@@ -137,7 +137,7 @@ void forgetful_and_slow(Plan& plan, Dice& dice) {
 }
 
 /// Holders that extend, again and again, and are paused meanwhile.
-void extending(Plan& plan, Dice&) {
+void extending(Plan& plan, Rng&) {
     contended(plan);
     plan.world.nodes = 3;
     plan.extends = 0.9;
@@ -145,49 +145,49 @@ void extending(Plan& plan, Dice&) {
     plan.attempts = 20;
     plan.retry_delay = 10ms;
     plan.hazards = {.pause = 0.02, .longest_pause = 500ms};
-    plan.world.weather = {.mean = 3ms, .slow_share = 0.1, .slow = 100ms};
+    plan.world.conditions = {.mean = 3ms, .slow_share = 0.1, .slow = 100ms};
 }
 
-void suspended(Plan& plan, Dice& dice) {
-    extending(plan, dice);
+void suspended(Plan& plan, Rng& rng) {
+    extending(plan, rng);
     plan.extends = 0;
 }
 
 /// Where wall clocks are set now and then.
-void with_wall_clocks_set(Plan& plan, Dice& dice) {
-    extending(plan, dice);
+void with_wall_clocks_set(Plan& plan, Rng& rng) {
+    extending(plan, rng);
     plan.hazards = {};
     plan.faults = {Fault::set_client_clock};
     plan.fault_interval = 200ms;
     plan.longest_fault = 1s;
 }
 
-void crashing(Plan& plan, Dice&) {
+void crashing(Plan& plan, Rng&) {
     contended(plan);
     plan.hazards = {.crash = 0.01};
 }
 
-void calm(Plan& plan, Dice&) {
+void calm(Plan& plan, Rng&) {
     contended(plan);
     plan.calm = true;
     plan.world.nodes = 3;
     plan.world.node_timeout = 20ms;
-    plan.world.weather = {.mean = 3ms, .slow_share = 0.2, .slow = 100ms};
+    plan.world.conditions = {.mean = 3ms, .slow_share = 0.2, .slow = 100ms};
 }
 
 /// Scripts are forgotten, and every reply comes in time: what is refused by its digest is sent whole.
-void calm_without_scripts(Plan& plan, Dice& dice) {
-    calm(plan, dice);
+void calm_without_scripts(Plan& plan, Rng& rng) {
+    calm(plan, rng);
     plan.faults = {Fault::forget_scripts};
     plan.fault_interval = 20ms;
     plan.world.node_timeout = 50ms;
-    plan.world.weather = {.mean = 1ms};
+    plan.world.conditions = {.mean = 1ms};
     plan.clients = 2;
 }
 
 /// Extensions that arrive after the release.
-void calm_and_extending(Plan& plan, Dice& dice) {
-    calm(plan, dice);
+void calm_and_extending(Plan& plan, Rng& rng) {
+    calm(plan, rng);
     plan.extends = 0.9;
     plan.works = 0.3;
 }
@@ -208,7 +208,7 @@ void watched(Plan& plan) {
 }
 
 /// Nodes that hang, for longer than a validity.
-void watched_on_nodes_that_hang(Plan& plan, Dice&) {
+void watched_on_nodes_that_hang(Plan& plan, Rng&) {
     watched(plan);
     plan.faults = {Fault::freeze};
     plan.fault_interval = 150ms;
@@ -216,44 +216,45 @@ void watched_on_nodes_that_hang(Plan& plan, Dice&) {
 }
 
 /// Connections that have to be made anew, and take their time.
-void watched_over_slow_connections(Plan& plan, Dice&) {
+void watched_over_slow_connections(Plan& plan, Rng&) {
     watched(plan);
     plan.clients = 2;
     plan.resources = 3;
     plan.turns = 20;
     plan.watched_works = 2;
-    plan.world.weather = {.mean = 5ms, .slow_share = 0.2, .slow = 50ms, .breaks = 0.05, .longest_late = 50ms};
+    plan.world.conditions = {
+        .mean = 5ms, .slow_share = 0.2, .slow = 50ms, .breaks = 0.05, .longest_late = 50ms};
 }
 
 /// Threads that stall, one by one.
-void watched_with_stalls(Plan& plan, Dice&) {
+void watched_with_stalls(Plan& plan, Rng&) {
     watched(plan);
     plan.hazards = {.longest_pause = 1s, .stall = 0.02};
 }
 
-void watched_with_a_limit(Plan& plan, Dice&) {
+void watched_with_a_limit(Plan& plan, Rng&) {
     watched(plan);
     plan.limited = 1;
 }
 
 /// Outside of what the protocol assumes: each must violate a claim.
-void without_drift(Plan& plan, Dice& dice) {
-    drifting(plan, dice);
+void without_drift(Plan& plan, Rng& rng) {
+    drifting(plan, rng);
     plan.drift_factor = 0;
 }
 
-void without_quarantine(Plan& plan, Dice& dice) {
-    forgetful(plan, dice);
+void without_quarantine(Plan& plan, Rng& rng) {
+    forgetful(plan, rng);
     plan.world.quarantine = 0ms;
 }
 
-void with_a_steady_clock(Plan& plan, Dice& dice) {
-    suspended(plan, dice);
+void with_a_steady_clock(Plan& plan, Rng& rng) {
+    suspended(plan, rng);
     plan.world.client_clock = ClientClock::steady;
 }
 
-void with_a_wall_clock(Plan& plan, Dice& dice) {
-    with_wall_clocks_set(plan, dice);
+void with_a_wall_clock(Plan& plan, Rng& rng) {
+    with_wall_clocks_set(plan, rng);
     plan.world.client_clock = ClientClock::wall;
 }
 
@@ -261,7 +262,7 @@ void with_a_wall_clock(Plan& plan, Dice& dice) {
 
 std::span<const NamedWorld> worlds() {
     static constexpr std::array all{
-        NamedWorld{"any", "any world within the assumptions", [](Plan&, Dice&) {}},
+        NamedWorld{"any", "any world within the assumptions", [](Plan&, Rng&) {}},
         NamedWorld{"contended", "clients contend for one resource, in short rounds", busy},
         NamedWorld{"halves", "an even number of nodes", halves},
         NamedWorld{"drifting", "clocks at the edge of what the drift factor allows for", drifting},
@@ -293,7 +294,7 @@ std::span<const UnsafeWorld> unsafe_worlds() {
         {{"no-drift", "the validity takes no account of drifting clocks", without_drift}, {Rule::one_holder}},
         {{"no-quarantine", "nodes that have lost their data vote at once", without_quarantine},
          {Rule::one_holder}},
-        {{"steady-clock", "the client's clock stands still while it is suspended", with_a_steady_clock},
+        {{"steady-clock", "the client's clock stops while it is suspended", with_a_steady_clock},
          {Rule::one_holder}},
         {{"wall-clock", "the client's clock is the wall clock", with_a_wall_clock},
          {Rule::one_holder, Rule::lapsed_stays_lapsed}},
@@ -312,9 +313,9 @@ const NamedWorld* find_world(std::string_view name) {
 }
 
 Planner planner_of(const NamedWorld& world) {
-    return [&world](Dice& dice) {
-        auto plan = any_plan(dice);
-        world.narrow(plan, dice);
+    return [&world](Rng& rng) {
+        auto plan = any_plan(rng);
+        world.narrow(plan, rng);
         return plan;
     };
 }

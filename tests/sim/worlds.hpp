@@ -2,9 +2,9 @@
 // claim.
 #pragma once
 
+#include "checker.hpp"
 #include "plan.hpp"
 #include "random_world.hpp"
-#include "referee.hpp"
 
 #include <span>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace redlock::sim {
 struct NamedWorld {
     std::string_view name;
     std::string_view what;
-    void (*narrow)(Plan& plan, Dice& dice);
+    void (*narrow)(Plan& plan, Rng& rng);
 };
 
 /// Outside of what the protocol assumes.

@@ -74,12 +74,12 @@ void extend_where_bob_was_granted(StagedWorld& world, Result& alices, Result& bo
     auto& carol = world.client("carol");
     for (const std::size_t node : {0U, 1U}) carol.cut_off(node, 10ms);
     carol.does([&carol, options] {
-        CheckedLock lock{carol, the_resource, options};
+        CheckedLock lock{carol, resource, options};
         EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other)) << "but node 2 is hers for 10 ms";
     });
     alice.does([&, options] {
         alice.sleep(1ms);
-        CheckedLock lock{alice, the_resource, options};
+        CheckedLock lock{alice, resource, options};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.sleep(249ms);
         alice.cut_off(0, 80ms);
@@ -89,7 +89,7 @@ void extend_where_bob_was_granted(StagedWorld& world, Result& alices, Result& bo
     bob.does([&, options] {
         bob.sleep(230ms);
         bob.cut_off(0, 73ms);
-        CheckedLock lock{bob, the_resource, options};
+        CheckedLock lock{bob, resource, options};
         bobs = lock.acquire();
         bob.sleep(50ms);
     });

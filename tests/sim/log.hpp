@@ -20,9 +20,9 @@ inline std::string text(nanoseconds span) {
     return buffer;
 }
 
-class Chronicle {
+class Log {
 public:
-    explicit Chronicle(const Timeline& timeline) : timeline_(&timeline) {}
+    explicit Log(const Timeline& timeline) : timeline_(&timeline) {}
 
     void open() noexcept { open_ = true; }
     bool is_open() const noexcept { return open_; }

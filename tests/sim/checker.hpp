@@ -1,8 +1,8 @@
-// What must hold in every world, looked at after every step of it. The referee sees true time and all
-// clients at once, as nobody in the world does.
+// What must hold in every world, looked at after every step of it. The checker sees true time and all
+// clients at once, which no process does.
 #pragma once
 
-#include "chronicle.hpp"
+#include "log.hpp"
 #include "sim_node.hpp"
 #include "timeline.hpp"
 
@@ -26,12 +26,12 @@ enum class Rule : std::uint8_t {
     validity_is_kept,     ///< a failed extension leaves valid_until, a successful one never shortens (C2)
     lapsed_stays_lapsed,  ///< valid() never comes back for one acquisition (C3, C4)
     confirmed_in_time,    ///< what a round confirms counts only before the validity has ended (A1, S32)
-    nothing_is_left,      ///< in calm weather, what was given up or released is on no node any more (A2)
+    nothing_is_left,      ///< in calm conditions, what was given up or released is on no node any more (A2)
     no_deadlock,          ///< at the end of all, every key has expired (S2)
-    loss_is_told,         ///< who has a lock watched hears of its end by valid_until (C6)
+    loss_is_reported,     ///< the loss of a watched lock is reported by valid_until (C6)
     one_notice,           ///< of one loss there is one notice (C8)
-    loss_is_final,        ///< when it is told, valid() is false, and lost() is stopped (C8)
-    over_with_release,    ///< after release() nothing is told, nor sent that extends (B7, C9)
+    loss_is_final,        ///< when it is reported, valid() is false, and lost() is stopped (C8)
+    over_with_release,    ///< after release() no loss is reported and no extension is sent (B7, C9)
     hold_is_limited,      ///< nothing is extended by itself after max_hold (C7)
 };
 std::string_view name_of(Rule rule) noexcept;
@@ -42,14 +42,14 @@ struct Violation {
     std::string text;
 };
 
-class Referee {
+class Checker {
 public:
-    Referee(Timeline& timeline, Chronicle& chronicle, const std::vector<std::unique_ptr<SimNode>>& nodes)
-        : timeline_(timeline), chronicle_(chronicle), nodes_(nodes) {}
+    Checker(Timeline& timeline, Log& log, const std::vector<std::unique_ptr<SimNode>>& nodes)
+        : timeline_(timeline), log_(log), nodes_(nodes) {}
 
-    // ---- What it hears from the locks.
-    void watch(CheckedLock& lock) { locks_.push_back(&lock); }
-    void forget(CheckedLock& lock) { std::erase(locks_, &lock); }
+    // ---- From the locks.
+    void add(CheckedLock& lock) { locks_.push_back(&lock); }
+    void remove(CheckedLock& lock) { std::erase(locks_, &lock); }
 
     /// One acquisition with a token, and the part of true time in which it may have been counted on.
     struct Hold {
@@ -72,9 +72,9 @@ public:
 
     // ---- What it does by itself.
     /// After every step.
-    void look();
+    void check();
     /// When nothing will happen any more, and all keys must have expired.
-    void look_for_deadlocks();
+    void check_deadlocks();
 
     // ---- Its verdict: of every rule the first violation.
     const std::vector<Violation>& violations() const noexcept { return violations_; }
@@ -86,7 +86,7 @@ private:
     void compare(const Hold& earlier, const Hold& later);
 
     Timeline& timeline_;
-    Chronicle& chronicle_;
+    Log& log_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
     std::vector<CheckedLock*> locks_{};
     std::vector<Hold> holds_{};

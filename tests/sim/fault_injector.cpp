@@ -1,25 +1,25 @@
-#include "storm.hpp"
+#include "fault_injector.hpp"
 
 namespace redlock::sim {
 
-void Storm::go_on() {
+void FaultInjector::go_on() {
     if (plan_.faults.empty()) return;
-    world_.timeline().after(dice_.about(plan_.fault_interval), [this] {
+    world_.timeline().after(rng_.about(plan_.fault_interval), [this] {
         if (!world_.busy()) return;
-        strike(dice_.pick(plan_.faults));
+        inject(rng_.pick(plan_.faults));
         go_on();
     });
 }
 
-void Storm::strike(Fault fault) {
-    auto& node = world_.node(dice_.below(world_.size()));
-    auto& client = *world_.clients()[dice_.below(world_.clients().size())];
+void FaultInjector::inject(Fault fault) {
+    auto& node = world_.node(rng_.below(world_.size()));
+    auto& client = *world_.clients()[rng_.below(world_.clients().size())];
     switch (fault) {
-        case Fault::cut: return client.cut_off(dice_.below(world_.size()), some_time());
+        case Fault::cut: return client.cut_off(rng_.below(world_.size()), some_time());
         case Fault::pause: return client.process().pause_for(some_time());
         case Fault::set_client_clock:
-            return client.process().wall_clock_is_set(dice_.chance(0.5) ? some_time() : -some_time());
-        case Fault::crash_client: return dice_.chance(0.1) ? client.process().crash() : void();
+            return client.process().wall_clock_is_set(rng_.chance(0.5) ? some_time() : -some_time());
+        case Fault::crash_client: return rng_.chance(0.1) ? client.process().crash() : void();
         case Fault::step_clock: return step_clock();
         default: break;
     }
@@ -37,15 +37,15 @@ void Storm::strike(Fault fault) {
     }
 }
 
-void Storm::crash(SimNode& node, Data data) {
+void FaultInjector::crash(SimNode& node, Data data) {
     node.crash();
     world_.timeline().after(some_time(), [&node, data] { node.restart(data); });
 }
 
 /// Forward and back, never more in all than the drift leaves room for.
-void Storm::step_clock() {
-    const auto index = dice_.below(world_.size());
-    const auto by = dice_.between(-plan_.steps_in_all, plan_.steps_in_all) / 4;
+void FaultInjector::step_clock() {
+    const auto index = rng_.below(world_.size());
+    const auto by = rng_.between(-plan_.steps_in_all, plan_.steps_in_all) / 4;
     const auto size = by < 0ns ? -by : by;
     if (stepped_[index] + size > plan_.steps_in_all) return;
     stepped_[index] += size;

@@ -12,9 +12,9 @@
 
 namespace redlock::sim {
 
-class Dice {
+class Rng {
 public:
-    explicit Dice(std::uint64_t seed) : state_(seed) {}
+    explicit Rng(std::uint64_t seed) : state_(seed) {}
 
     /// splitmix64: one addition and a hash, so that also seeds 1, 2, 3 … have nothing in common.
     std::uint64_t next() noexcept {
@@ -47,8 +47,8 @@ public:
         return *(std::begin(range) + static_cast<std::ptrdiff_t>(below(std::size(range))));
     }
 
-    /// Dice of their own for somebody, so that what one does changes nothing for the others.
-    Dice child() noexcept { return Dice{next()}; }
+    /// Rng of their own for somebody, so that what one does changes nothing for the others.
+    Rng child() noexcept { return Rng{next()}; }
 
 private:
     static std::chrono::nanoseconds scaled(std::chrono::nanoseconds span, double factor) noexcept {
@@ -62,15 +62,15 @@ private:
 /// What owners and pauses are drawn from.
 class SimEntropy final : public Entropy {
 public:
-    explicit SimEntropy(Dice dice) : dice_(dice) {}
+    explicit SimEntropy(Rng rng) : rng_(rng) {}
 
     std::error_code fill(std::span<std::byte> out) noexcept override {
-        for (auto& byte : out) byte = static_cast<std::byte>(dice_.next() & 0xFFU);
+        for (auto& byte : out) byte = static_cast<std::byte>(rng_.next() & 0xFFU);
         return {};
     }
 
 private:
-    Dice dice_;
+    Rng rng_;
 };
 
 }  // namespace redlock::sim

@@ -6,28 +6,28 @@
 
 namespace redlock::sim {
 
-class Storm {
+class FaultInjector {
 public:
-    Storm(World& world, const Plan& plan, Dice dice)
-        : world_(world), plan_(plan), dice_(dice), stepped_(world.size()) {}
+    FaultInjector(World& world, const Plan& plan, Rng rng)
+        : world_(world), plan_(plan), rng_(rng), stepped_(world.size()) {}
 
     void begin() { go_on(); }
     /// In the worst moment: when somebody is about to say something.
-    void ambush() {
+    void inject_before_verb() {
         if (plan_.faults.empty()) return;
-        while (dice_.chance(plan_.ambush)) strike(dice_.pick(plan_.faults));
+        while (rng_.chance(plan_.fault_before_verb)) inject(rng_.pick(plan_.faults));
     }
 
 private:
     void go_on();
-    void strike(Fault fault);
+    void inject(Fault fault);
     void crash(SimNode& node, Data data);
     void step_clock();
-    nanoseconds some_time() { return dice_.about(plan_.longest_fault / 3); }
+    nanoseconds some_time() { return rng_.about(plan_.longest_fault / 3); }
 
     World& world_;
     const Plan& plan_;
-    Dice dice_;
+    Rng rng_;
     std::vector<nanoseconds> stepped_;  // how far each wall clock has been set, in all
 };
 

@@ -2,18 +2,18 @@
 #pragma once
 
 #include "checked_lock.hpp"
+#include "fault_injector.hpp"
 #include "plan.hpp"
-#include "storm.hpp"
 
 namespace redlock::sim {
 
 /// The life of one thread of a client.
-class Habits {
+class Workload {
 public:
-    Habits(Client& client, const Plan& plan, Storm& storm, Dice dice)
-        : client_(client), plan_(plan), storm_(storm), dice_(dice) {}
+    Workload(Client& client, const Plan& plan, FaultInjector& faults, Rng rng)
+        : client_(client), plan_(plan), faults_(faults), rng_(rng) {}
 
-    void live();
+    void run();
 
 private:
     void take_a_turn();
@@ -23,14 +23,14 @@ private:
     void hold_with_another(CheckedLock& lock);
     void extend(CheckedLock& lock);
     void let_go(CheckedLock& lock);
-    void ambush();
+    void inject_before_verb();
     std::vector<std::string> some_resources();
     LockOptions some_options();
 
     Client& client_;
     const Plan& plan_;
-    Storm& storm_;
-    Dice dice_;
+    FaultInjector& faults_;
+    Rng rng_;
 };
 
 }  // namespace redlock::sim

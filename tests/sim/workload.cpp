@@ -1,0 +1,111 @@
+#include "workload.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace redlock::sim {
+
+void Workload::run() {
+    for (int turn = 0; turn < plan_.turns; ++turn) {
+        client_.sleep(rng_.about(plan_.least_ttl / 2));
+        take_a_turn();
+    }
+}
+
+void Workload::take_a_turn() {
+    CheckedLock lock{client_, some_resources(), some_options()};
+    const int rounds = rng_.between(1, 2);  // the same lock, acquired again
+    for (int round = 0; round < rounds; ++round) {
+        if (!acquire(lock)) continue;
+        if (!lock.lock().lost().stop_possible())
+            work(lock);
+        else if (rng_.chance(0.3))
+            hold_with_another(lock);
+        else
+            hold(lock);
+        let_go(lock);
+    }
+}
+
+bool Workload::acquire(CheckedLock& lock) {
+    inject_before_verb();
+    const auto span = rng_.about(2 * plan_.longest_ttl);
+    if (rng_.chance(0.1)) {  // it is called off meanwhile, if it takes long
+        std::stop_source stop;
+        client_.after(span, [stop]() mutable { stop.request_stop(); });
+        return static_cast<bool>(lock.acquire(stop.get_token()));
+    }
+    if (rng_.chance(0.4)) return static_cast<bool>(lock.acquire());
+    if (rng_.chance(0.2)) return static_cast<bool>(lock.try_acquire());
+    return static_cast<bool>(lock.acquire_for(span));
+}
+
+void Workload::work(CheckedLock& lock) {
+    do {
+        const auto span = static_cast<double>(nanoseconds{plan_.least_ttl}.count()) * plan_.works;
+        client_.sleep(rng_.about(nanoseconds{static_cast<nanoseconds::rep>(span / 3)}));
+        if (!lock.valid()) return;
+        if (!rng_.chance(plan_.extends)) return;
+        extend(lock);
+    } while (rng_.chance(0.7));
+}
+
+/// While a watchdog extends it, and no longer than that.
+void Workload::hold(CheckedLock& lock) {
+    const auto ttl = static_cast<double>(nanoseconds{plan_.longest_ttl}.count());
+    const auto span = nanoseconds{static_cast<nanoseconds::rep>(ttl * plan_.watched_works / 3)};
+    const auto end = client_.process().now() + rng_.about(span);
+    while (client_.process().now() < end && lock.valid()) {
+        const auto next = client_.process().now() + rng_.about(plan_.longest_ttl);
+        client_.clock().sleep_until(std::min(next, end), lock.lock().lost());
+        if (rng_.chance(plan_.extends / 4)) extend(lock);
+    }
+}
+
+void Workload::hold_with_another(CheckedLock& lock) {
+    CheckedLock other{client_, some_resources(), some_options()};
+    if (acquire(other)) hold(other);
+    hold(lock);
+    if (rng_.chance(0.5)) let_go(other);
+}
+
+void Workload::extend(CheckedLock& lock) {
+    // Sometimes in the last moment.
+    if (rng_.chance(plan_.last_moment))
+        client_.sleep(lock.remaining() - rng_.between(0ns, 3 * plan_.world.conditions.mean));
+    const auto ttl = rng_.chance(0.7) ? plan_.longest_ttl : plan_.least_ttl;
+    inject_before_verb();
+    (void)lock.extend(ttl);
+}
+
+void Workload::let_go(CheckedLock& lock) {
+    if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // forgets it
+    if (rng_.chance(0.2)) return;  // leaves it to the destructor or the next acquire
+    inject_before_verb();
+    if (const auto result = lock.release(); result.error() == Errc::no_quorum) (void)lock.release();
+}
+
+void Workload::inject_before_verb() {
+    if (client_.process().alive()) faults_.inject_before_verb();
+}
+
+std::vector<std::string> Workload::some_resources() {
+    std::vector<std::string> result;
+    const int several = rng_.chance(0.3) ? 2 : 1;
+    for (int i = 0; i < several; ++i)
+        result.push_back("r" + std::to_string(rng_.between(1, plan_.resources)));
+    return result;
+}
+
+LockOptions Workload::some_options() {
+    LockOptions options{.ttl = rng_.chance(0.5) ? plan_.longest_ttl : plan_.least_ttl,
+                        .retry = {.attempts = plan_.attempts, .delay = plan_.retry_delay},
+                        .drift_factor = plan_.drift_factor,
+                        .fencing = plan_.fencing};
+    if (rng_.chance(plan_.watched)) options.watchdog = client_.watchdog();
+    if (options.watchdog && rng_.chance(plan_.limited))
+        options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});
+    return options;
+}
+
+}  // namespace redlock::sim
