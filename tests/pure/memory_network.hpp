@@ -44,6 +44,7 @@ public:
     bool refuses = false;       ///< connections
     bool unreachable = false;   ///< connections stay as they are: connecting
     bool paused = false;        ///< what comes in is carried out after resume()
+    bool replica = false;       ///< its role, as it says itself
     std::string hangs_up_on{};  ///< on each connection that brings this command, unanswered
     std::string instead{};      ///< the bytes that answer the next command in place of its reply
     Clock::duration latency = 1ms;
@@ -95,8 +96,10 @@ private:
             log_.push_back(std::to_string(wire.number) + " " + words.front());
             if (words.front() == hangs_up_on) return close(wire, now);
             const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
-            const auto reply = support::to_resp(redis->execute(words, wall));
-            wire.replies += instead.empty() ? reply : std::exchange(instead, {});
+            auto reply = redis->execute(words, wall);
+            if (const auto at = reply.text.find("role:master"); replica && at != reply.text.npos)
+                reply.text.replace(at, 11, "role:slave");
+            wire.replies += instead.empty() ? support::to_resp(reply) : std::exchange(instead, {});
             wire.readable = std::min(wire.readable, now + latency);
         }
     }

@@ -156,6 +156,20 @@ TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
     EXPECT_THAT(log.lines, ElementsAre("n0 disconnected", "round of A: 1 granted")) << "for no cause";
 }
 
+// ---- Replicas
+
+struct WithAQuarantine : NodeTest {
+    WithAQuarantine() : NodeTest({.quarantine = 1h}) {}
+};
+
+TEST_F(WithAQuarantine, AReplicaHasNoVote) {
+    server().replica = true;
+    const auto tally = acquire("A");
+    EXPECT_EQ(tally[0].cause, Errc::read_only);
+    EXPECT_EQ(tally[0].detail, "its role is not master");
+    EXPECT_FALSE(tally[0].sent);
+}
+
 // ---- Scripts
 
 // D6.
@@ -166,6 +180,17 @@ TEST_F(NodeTest, AScriptThatTheServerHasForgottenIsSentWhole) {
     server().redis->restart("run-0", server().redis->keys());
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
     EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVAL"));
+}
+
+// What is pending may be late, and nobody would send it a second time.
+TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
+    (void)release("nobody");
+    acquire_late("A");
+    (void)release("A");
+    server().redis->restart("run-0", server().redis->keys());
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
+    EXPECT_EQ(holder(0), "");
 }
 
 TEST_F(NodeTest, ABatchSendsAScriptWholeOnce) {

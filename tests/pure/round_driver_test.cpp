@@ -204,6 +204,21 @@ TEST_F(Outage, EndsWithTheNextProbe) {
     EXPECT_EQ(report.vote, Vote::refused) << report.cause.message() << ": " << report.detail;
 }
 
+TEST_F(Outage, AnAnswerEndsTheGrowthOfThePauses) {
+    network.server(0).refuses = true;
+    (void)connections_in_a_minute();
+    network.server(0).refuses = false;
+    for (const auto end = network.clock().now() + 1s; network.clock().now() < end; network.pass(5ms))
+        (void)extend("A");
+    network.server(0).refuses = true;
+    network.server(0).close_connections(network.clock().now());
+    network.pass(1s);
+    log.lines.clear();
+    (void)extend("A");
+    const auto why = make_error_code(Errc::connection_failed).message();
+    EXPECT_THAT(log.lines, Contains("n0 backing off: " + why + ", 10 ms"));
+}
+
 TEST_F(Outage, ReportsWhyANodeIsLeftAlone) {
     network.server(0).refuses = true;
     (void)extend("A");

@@ -38,7 +38,8 @@ std::optional<int> Channel::connect_result() {
 std::ptrdiff_t Channel::send(std::string_view bytes) {
     if (broken_) return -EPIPE;
     reader_.take(bytes, [this](Words words) {
-        sent_(words);
+        sent_(*this, words);
+        note_sent(words);
         if (!cut_) transmit(std::move(words));
     });
     return static_cast<std::ptrdiff_t>(bytes.size());
@@ -50,6 +51,7 @@ std::ptrdiff_t Channel::receive(std::span<char> bytes) {
         const auto length = std::min(bytes.size(), input_.size());
         std::copy_n(input_.begin(), length, bytes.begin());
         input_.erase(0, length);
+        if (input_.empty()) note_read();
         return static_cast<std::ptrdiff_t>(length);
     }
     return broken_ ? -ECONNRESET : -EAGAIN;
@@ -58,6 +60,25 @@ std::ptrdiff_t Channel::receive(std::span<char> bytes) {
 void Channel::notify() {
     news_ = true;
     if (listener_) process_.wake(*listener_);
+}
+
+// ---- What is pending
+
+void Channel::note_sent(const Words& words) {
+    ++sent_commands_;
+    const auto owner = owner_of(words);
+    used_ = used_ || !owner.empty();
+    if (sets(words))
+        pending_sets_.push_back({.owner = std::string{owner}, .number = sent_commands_});
+    else if (releases(words))
+        std::erase_if(pending_sets_, [&](const PendingSet& it) { return it.owner == owner; });
+    else
+        for (auto& set : pending_sets_) set.followed = set.followed || set.owner == owner;
+}
+
+void Channel::note_read() {
+    read_replies_ = delivered_replies_;
+    std::erase_if(pending_sets_, [this](const PendingSet& it) { return it.number <= read_replies_; });
 }
 
 // ---- Commands
@@ -97,6 +118,7 @@ void Channel::answer(std::string reply) {
 void Channel::take_answer(int epoch) {
     if (epoch != epoch_) return;
     input_ += to_process_.front();
+    ++delivered_replies_;
     to_process_.pop_front();
     notify();
 }

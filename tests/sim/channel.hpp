@@ -12,6 +12,7 @@
 #include "os/network.hpp"
 #include "support/command_reader.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -20,14 +21,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::sim {
 
 class Channel final : public std::enable_shared_from_this<Channel>, public SimNode::Peer {
 public:
-    using Sent = std::function<void(const Words&)>;
+    using Sent = std::function<void(const Channel&, const Words&)>;
 
-    /// `sent` is called with each command when it is sent.
+    /// `sent` is called with each command before it is sent.
     Channel(Process& process, Network& network, const Link& link, SimNode& node, Sent sent)
         : process_(process),
           timeline_(process.timeline()),
@@ -47,7 +49,22 @@ public:
     std::ptrdiff_t send(std::string_view bytes);
     std::ptrdiff_t receive(std::span<char> bytes);
     /// It does not want it any more, or has died.
-    void abandon() { cut(); }
+    void abandon() {
+        pending_sets_.clear();
+        cut();
+    }
+
+    // ---- For the checker.
+    const SimNode& node() const noexcept { return node_; }
+    /// Whether it has not served yet: its handshake is not over.
+    bool is_new() const noexcept { return !used_ && (sent_commands_ == 0 || sent_commands_ > read_replies_); }
+    /// Whether `words`, sent over another connection, would overtake a SET here whose reply the process has
+    /// not read. A second extension may: the first may be waiting here, for another thread.
+    bool is_overtaken_by(const Words& words) const {
+        return std::ranges::any_of(pending_sets_, [&](const PendingSet& it) {
+            return it.owner == owner_of(words) && (releases(words) || !it.followed);
+        });
+    }
 
     void node_died() override;
 
@@ -63,6 +80,8 @@ private:
     void break_in(nanoseconds span);
     void notify_of_the_end();
     void notify();
+    void note_sent(const Words& words);
+    void note_read();
     Instant due(Direction direction);
 
     Process& process_;
@@ -80,6 +99,18 @@ private:
     Instant last_to_process_{};
     int epoch_ = 0;  // what was sent in an earlier one does not arrive as planned
     int life_ = 0;   // of the server
+    /// Neither answered nor released.
+    struct PendingSet {
+        std::string owner;
+        std::size_t number;     // of the command on this connection
+        bool followed = false;  // by another command of the owner
+    };
+    std::vector<PendingSet> pending_sets_{};
+    std::size_t sent_commands_ = 0;
+    std::size_t delivered_replies_ = 0;
+    std::size_t read_replies_ = 0;
+    bool used_ = false;
+
     std::string input_{};
     bool news_ = false;
     bool connected_ = false;

@@ -25,23 +25,46 @@ CheckedLock::~CheckedLock() {
 // ---- The verbs
 
 Result CheckedLock::acquire(std::stop_token stop) {
-    return acquire_by([&] { return lock_.acquire(std::move(stop)); });
+    return acquire_by([&] { return lock_.acquire(std::move(stop)); },
+                      longest_attempts(options_.retry.attempts));
 }
 
 Result CheckedLock::try_acquire() {
-    return acquire_by([&] { return lock_.try_acquire(); });
+    return acquire_by([&] { return lock_.try_acquire(); }, longest_attempts(1));
 }
 
 Result CheckedLock::acquire_for(nanoseconds span) {
-    return acquire_by([&] { return lock_.acquire_for(span); });
+    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.nodes().node_timeout());
+}
+
+/// What the verb is documented to block at most.
+template <class Verb>
+Result CheckedLock::in_time(nanoseconds longest, Verb verb) {
+    const Stopwatch stopwatch{client_.process()};
+    auto result = verb();
+    checker_.expect(stopwatch.within(longest), Rule::ends_in_time, client_.name() + " in a verb");
+    return result;
+}
+
+/// With fencing, the counts may take a round of their own.
+nanoseconds CheckedLock::longest_attempts(int attempts) const {
+    const nanoseconds budget = client_.nodes().node_timeout();
+    const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
+    return attempts * (rounds * budget + budget + options_.retry.delay);
+}
+
+/// The round of a watchdog may have to end first.
+nanoseconds CheckedLock::longest_release() const {
+    return client_.nodes().node_timeout() * (watched() ? 2 : 1);
 }
 
 template <class Verb>
-Result CheckedLock::acquire_by(Verb verb) {
+Result CheckedLock::acquire_by(Verb verb, nanoseconds longest) {
     const std::string before{lock_.owner()};
     (void)client_.network().take_owners();
     acquiring_ = true;
-    auto result = verb();
+    if (!before.empty()) longest += longest_release();  // of what has lapsed
+    auto result = in_time(longest, verb);
     acquiring_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "acquires " + lock_.resource() + ": " + result.message(); });
@@ -79,7 +102,7 @@ Result CheckedLock::extend(milliseconds ttl) {
     const bool was_valid = before > Clock::time_point{};
     const std::string owner{lock_.owner()};
     extending_ = true;
-    auto result = lock_.extend(ttl);
+    auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
     extending_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + ": " + result.message(); });
@@ -112,7 +135,7 @@ Result CheckedLock::extend_watched(milliseconds ttl) {
     const auto before = valid_until();
     longest_ttl_ = std::max(longest_ttl_, ttl);
     extended_by_hand_ = true;
-    auto result = lock_.extend(ttl);
+    auto result = in_time(client_.nodes().node_timeout(), [&] { return lock_.extend(ttl); });
     if (!client_.process().alive()) return result;
     client_.note([&] { return "extends " + lock_.resource() + " by hand: " + result.message(); });
     const auto after = valid_until();
@@ -133,7 +156,9 @@ Result CheckedLock::release() {
     const auto now = client_.process().timeline().now();
     if (held_ && valid_until() > Clock::time_point{}) checker_.lasts(hold_, now);
     held_ = false;
-    auto result = lock_.release();
+    releasing_ = true;
+    auto result = in_time(longest_release(), [&] { return lock_.release(); });
+    releasing_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "releases " + lock_.resource() + ": " + result.message(); });
     if (!owner.empty()) let_go(owner);
@@ -159,8 +184,11 @@ Clock::time_point CheckedLock::valid_until() const {
 }
 
 bool CheckedLock::check_valid() {
-    if (!held_ || !client_.process().alive()) return false;
+    if (!client_.process().alive()) return false;
     const Process::NoFaults no_faults{client_.process()};
+    if (releasing_ && client_.network().releasing(lock_.owner()) && lock_.valid())
+        checker_.violated(Rule::over_with_release, client_.name() + " is valid");
+    if (!held_) return false;
     if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, of which nobody has heard yet
     (void)MutexBypass::found_mutex_held();
     const bool valid = lock_.valid();

@@ -52,7 +52,11 @@ private:
     LockOptions observed(LockOptions options);
     bool watched() const noexcept { return options_.watchdog != nullptr; }
     template <class Verb>
-    Result acquire_by(Verb verb);
+    Result acquire_by(Verb verb, nanoseconds longest);
+    template <class Verb>
+    Result in_time(nanoseconds longest, Verb verb);
+    nanoseconds longest_attempts(int attempts) const;
+    nanoseconds longest_release() const;
     void won(const Result& result);
     Result extend_watched(milliseconds ttl);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
@@ -75,6 +79,7 @@ private:
     std::string owner_{};
     bool lapsed_ = false;
     bool extending_ = false;
+    bool releasing_ = false;
     bool acquiring_ = false;  // which lets go of what has lapsed
     std::size_t hold_ = 0;
 

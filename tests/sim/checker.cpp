@@ -8,7 +8,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 13> names{
+    constexpr std::array<std::string_view, 15> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -20,8 +20,10 @@ std::string_view name_of(Rule rule) noexcept {
         "a loss that was not reported",
         "a loss that was reported twice",
         "a loss reported of a lock that is valid",
-        "a watch that outlived the release",
+        "a lock that outlived its release",
         "a hold without a limit",
+        "a command that overtakes its SET",
+        "a wait that was too long",
     };
     return names[static_cast<std::size_t>(rule)];
 }

@@ -33,6 +33,8 @@ enum class Rule : std::uint8_t {
     loss_is_final,        ///< when it is reported, valid() is false, and lost() is stopped (C8)
     over_with_release,    ///< after release() no loss is reported and no extension is sent (B7, C9)
     hold_is_limited,      ///< nothing is extended by itself after max_hold (C7)
+    order_is_kept,        ///< nothing of an owner overtakes its own pending SET (B5)
+    ends_in_time,         ///< no round and no verb takes longer than its budgets (A3, A9)
 };
 std::string_view name_of(Rule rule) noexcept;
 

@@ -7,14 +7,10 @@ namespace redlock::sim {
 Client::Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options)
     : environment_(environment),
       process_(environment.timeline, environment.log, rng.child(), std::move(name), clock),
-      network_(
-          std::make_unique<SimNodes>(process_, environment.network, environment.nodes, rng.child(), options)),
+      network_(std::make_unique<SimNodes>(process_, environment.network, environment.nodes, rng.child(),
+                                          options, environment.checker)),
       entropy_(rng.child()) {
     process_.on_crash([this] { network_->abandon(); });
-    network_->on_late_extension([this](std::string_view owner) {
-        checker().violated(Rule::over_with_release,
-                           this->name() + " extends " + environment_.log.nickname(owner));
-    });
 }
 
 detail::Renewer* Client::watchdog() {

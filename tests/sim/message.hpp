@@ -40,11 +40,23 @@ inline bool extends(const Words& words) {
     return script == &detail::compare_and_expire || script == &detail::expire_all;
 }
 
+/// Whether it makes a key.
+inline bool sets(const Words& words) {
+    const auto* const script = script_of(words);
+    return script ? script == &detail::set_all || script == &detail::set_and_count : !owner_of(words).empty();
+}
+
+/// Whether it deletes a key.
+inline bool releases(const Words& words) {
+    const auto* const script = script_of(words);
+    return script == &detail::compare_and_delete || script == &detail::delete_all;
+}
+
 /// "set", "extend to 300 ms" …
 inline std::string text(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return words[0];
-    if (script == &detail::compare_and_delete || script == &detail::delete_all) return "delete";
+    if (releases(words)) return "delete";
     if (script == &detail::set_all) return "set";
     if (script == &detail::set_and_count) return "set and count";
     const std::string amount{argument(words, 2)};

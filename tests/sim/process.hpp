@@ -80,6 +80,7 @@ public:
     bool is_paused() const noexcept { return timeline_.now() < paused_until_; }
     /// Whether some fiber of it could not go on at `when`, or later.
     bool was_paused_since(Instant when) const noexcept { return stalled_until_ >= when; }
+    bool tells_wall_time() const noexcept { return tells_wall_time_; }
     /// Whether some fiber that works for the user still has something to do.
     bool busy() const noexcept;
     /// All its fibers end, without another word to anybody.
@@ -168,6 +169,25 @@ private:
     bool no_faults_ = false;
     bool clock_stops_ = false;
     bool tells_wall_time_ = false;
+};
+
+/// How long something takes, by the clock of its process.
+class Stopwatch {
+public:
+    explicit Stopwatch(Process& process)
+        : process_(process), since_(process.timeline().now()), began_(process.now()) {}
+
+    Clock::time_point began() const noexcept { return began_; }
+    /// Whether it is at most `span` so far. It cannot be said, and is true, where the process was paused.
+    bool within(nanoseconds span) const noexcept {
+        const bool comparable = process_.alive() && !process_.was_paused_since(since_);
+        return !comparable || process_.tells_wall_time() || process_.now() - began_ <= span + 1ms;
+    }
+
+private:
+    Process& process_;
+    Instant since_;
+    Clock::time_point began_;
 };
 
 /// redlock::Clock as this process has it.

@@ -79,8 +79,15 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
 
 void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until) {
     process_.check_alive();
-    for (const auto& entry : entries) channel_of(entry).listen(process_.current());
     const auto has_news = [](const PollEntry& entry) { return channel_of(entry).has_news(); };
+    const bool futile = process_.now() >= until && std::ranges::none_of(entries, has_news);
+    futile_waits_ = futile ? futile_waits_ + 1 : 0;
+    if (futile_waits_ > 1000) {
+        on_endless_wait_();
+        process_.crash();
+        process_.check_alive();
+    }
+    for (const auto& entry : entries) channel_of(entry).listen(process_.current());
     while (std::ranges::none_of(entries, has_news) && process_.now() < until) process_.wait_until(until);
     for (auto& entry : entries) {
         channel_of(entry).listen(nullptr);

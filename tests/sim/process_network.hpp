@@ -10,11 +10,13 @@
 
 #include "os/network.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::sim {
@@ -35,6 +37,18 @@ public:
 
     Link& link(std::size_t node) { return links_[node]; }
 
+    /// The connections that the process has, or had a moment ago.
+    template <class Predicate>
+    bool any_channel(Predicate predicate) const {
+        return std::ranges::any_of(channels_, [&](const auto& it) {
+            const auto channel = it.lock();
+            return channel && predicate(*channel);
+        });
+    }
+
+    /// Called where the process waits again and again for what is over: it would go on for ever.
+    void on_endless_wait(std::function<void()> action) { on_endless_wait_ = std::move(action); }
+
     /// The process has died: the connections die with it.
     void abandon();
 
@@ -47,6 +61,8 @@ private:
     SimEntropy entropy_;
     std::deque<Link> links_;
     std::vector<std::weak_ptr<Channel>> channels_{};
+    std::function<void()> on_endless_wait_{};
+    int futile_waits_ = 0;  // since one that took time, or brought something
 };
 
 }  // namespace redlock::sim

@@ -24,11 +24,18 @@ std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& option
 }  // namespace
 
 SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
-                   Rng rng, NodesOptions options)
+                   Rng rng, NodesOptions options, Checker& checker)
     : Nodes(names_of(nodes), options.node_timeout, options.quarantine),
       process_(process),
-      network_(process, network, nodes, rng, [this](const Words& words) { sent(words); }),
-      group_(configs_of(nodes.size(), options), options, network_) {}
+      checker_(checker),
+      nodes_(nodes),
+      in_turn_(options.round == Round::sequential),
+      network_(process, network, nodes, rng,
+               [this](const Channel& channel, const Words& words) { sent(channel, words); }),
+      group_(configs_of(nodes.size(), options), options, network_) {
+    network_.on_endless_wait(
+        [this] { checker_.violated(Rule::ends_in_time, process_.name() + " waits for ever"); });
+}
 
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
@@ -36,10 +43,13 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
         const bool continues = command.verb == Verb::raise_count || command.verb == Verb::compare_and_delete;
         auto& asked = asked_[std::string{command.owner}];
         if (!continues) asked.began = process_.now();
+        if (command.verb == Verb::compare_and_delete) unreached_.try_emplace(std::string{command.owner});
         if (acquires(command.verb)) owners_.emplace_back(process_.current(), command.owner);
     }
+    const Stopwatch stopwatch{process_};
     process_.fault_point();
     group_.ask(requests, limits, tallies);
+    check_duration(requests, limits, stopwatch);
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (requests[i].command.verb == Verb::compare_and_delete)
             note_unreached(requests[i], tallies[i]);
@@ -47,11 +57,31 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
             asked_[std::string{requests[i].command.owner}].ended = process_.now();
 }
 
-/// A connection that was not made within the budget, on a network as slow as that.
+/// One budget for each node that is asked in turn, or one for all that are asked at once.
+void SimNodes::check_duration(std::span<const Request> requests, const RoundLimits& limits,
+                              const Stopwatch& stopwatch) {
+    const auto verb = requests.front().command.verb;
+    const auto in_turn = acquires(verb) && in_turn_ ? size() : 1;
+    const auto rounds = verb == Verb::compare_and_expire ? 1 : requests.size();
+    auto longest = nanoseconds{node_timeout()} * static_cast<int>(in_turn * rounds);
+    if (limits.deadline != Clock::never())
+        longest = std::min(longest, std::max<nanoseconds>(limits.deadline - stopwatch.began(), 0ns));
+    checker_.expect(stopwatch.within(longest), Rule::ends_in_time, process_.name() + " in a round");
+}
+
+/// A node that is not trusted is not waited for: while the next connection to it is still being made, there
+/// is nothing that a release could be written to. Nor is a connection waited for longer than the budget.
 void SimNodes::note_unreached(const Request& release, const Tally& tally) {
     auto& unreached = unreached_[std::string{release.command.owner}];
     for (std::size_t node = 0; node < size(); ++node)
-        if (release.to[node]) unreached[node] = !tally[node].sent && tally[node].cause == Errc::timed_out;
+        if (release.to[node])
+            unreached[node] =
+                !tally[node].sent && (tally[node].cause == Errc::timed_out || has_new_connection(node));
+}
+
+bool SimNodes::has_new_connection(std::size_t node) const {
+    return network_.any_channel(
+        [&](const Channel& channel) { return &channel.node() == nodes_[node].get() && channel.is_new(); });
 }
 
 NodeSet SimNodes::unreached(std::string_view owner) const {
@@ -74,9 +104,17 @@ std::vector<std::string> SimNodes::take_owners() {
     return mine;
 }
 
-void SimNodes::sent(const Words& words) const {
-    if (extends(words) && released_.contains(owner_of(words)) && on_late_extension_)
-        on_late_extension_(owner_of(words));
+void SimNodes::sent(const Channel& channel, const Words& words) {
+    const auto owner = owner_of(words);
+    if (owner.empty()) return;
+    const auto is_overtaken = [&](const Channel& other) {
+        return &other != &channel && &other.node() == &channel.node() && other.is_overtaken_by(words);
+    };
+    if (network_.any_channel(is_overtaken))
+        checker_.violated(Rule::order_is_kept,
+                          process_.name() + ": " + text(words) + " to " + channel.node().name());
+    if (extends(words) && released_.contains(owner))
+        checker_.violated(Rule::over_with_release, process_.name() + ": " + text(words));
 }
 
 }  // namespace redlock::sim

@@ -2,6 +2,7 @@
 // and a record of what was asked, for those who check it.
 #pragma once
 
+#include "checker.hpp"
 #include "process.hpp"
 #include "process_network.hpp"
 #include "sim_node.hpp"
@@ -11,7 +12,6 @@
 
 #include "redis/node_group.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,7 +26,7 @@ namespace redlock::sim {
 class SimNodes final : public Nodes {
 public:
     SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes, Rng rng,
-             NodesOptions options);
+             NodesOptions options, Checker& checker);
 
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     Clock* required_clock() const noexcept override { return &network_.clock(); }
@@ -45,31 +45,35 @@ public:
     };
     Asked asked(std::string_view owner) const;
 
-    /// Who signed the claims of the fiber that runs, since it last asked.
+    /// The owners with which the fiber that runs has tried to acquire, since it last called this.
     std::vector<std::string> take_owners();
 
-    /// The nodes that a release of `owner` was to reach, and could not within its budget.
+    /// Whether a release of `owner` has begun.
+    bool releasing(std::string_view owner) const { return unreached_.contains(owner); }
+
+    /// The nodes that a release of `owner` was to reach, and for which there was no connection in time.
     NodeSet unreached(std::string_view owner) const;
 
-    /// The lock of `owner` was released: nothing that extends its keys may be sent any more (rule B7); the
-    /// action of on_late_extension() is called if it is.
+    /// The lock of `owner` was released: nothing that extends its keys may be sent any more (rule B7).
     void released(std::string owner) { released_.insert(std::move(owner)); }
-    void on_late_extension(std::function<void(std::string_view owner)> action) {
-        on_late_extension_ = std::move(action);
-    }
 
 private:
-    void sent(const Words& words) const;
+    void sent(const Channel& channel, const Words& words);
+    void check_duration(std::span<const Request> requests, const RoundLimits& limits,
+                        const Stopwatch& stopwatch);
     void note_unreached(const Request& release, const Tally& tally);
+    bool has_new_connection(std::size_t node) const;
 
     Process& process_;
+    Checker& checker_;
+    const std::vector<std::unique_ptr<SimNode>>& nodes_;
+    const bool in_turn_;  // an acquire asks one node after the other
     mutable ProcessNetwork network_;
     NodeGroup group_;
     std::map<std::string, Asked, std::less<>> asked_{};
     std::map<std::string, NodeSet, std::less<>> unreached_{};
     std::vector<std::pair<Task*, std::string>> owners_{};
     std::set<std::string, std::less<>> released_{};
-    std::function<void(std::string_view)> on_late_extension_{};
 };
 
 }  // namespace redlock::sim

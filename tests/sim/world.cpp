@@ -77,6 +77,9 @@ void World::is_calm() {
 
 void World::settle(nanoseconds longest_ttl) {
     if (!violations().empty()) return;
+    for (const auto& client : clients_)
+        checker_.expect(!client->process().alive() || !client->process().busy(), Rule::ends_in_time,
+                        client->name() + " waits for nothing");
     timeline_.pass_to(timeline_.now() + longest_ttl);
     checker_.check_deadlocks();
 }
