@@ -7,7 +7,7 @@ Each NAME.patch begins with what the mistake is, and what must find it:
     Found by: sim halves: two holders
     Found by: pure: NodeHealth.*
 
-The first form: a schedule of that world (tests/sim/worlds.hpp) violates that claim first; "or" between several.
+The first form: a schedule of that world (tests/sim/presets.hpp) violates that claim first; "or" between several.
 The second: a pure test that the filter names fails. Beside the test's file, those are compiled that the patch
 touches, and those of a line "With: src/lock.cpp".
 """

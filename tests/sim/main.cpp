@@ -3,8 +3,8 @@
 //     sim --seeds 200000
 //     sim --seed 4711                     # that one again, with its whole schedule
 //     sim --world drifting --seeds 1000   # worlds in which a kind of mistake shows soon
-#include "random_world.hpp"
-#include "worlds.hpp"
+#include "presets.hpp"
+#include "schedule.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -31,7 +31,7 @@ struct Options {
     std::optional<std::uint64_t> seed{};
     double seconds = 0;
     unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-    std::string world{};
+    std::string world = "any";
 };
 
 /// Beyond all seeds: the run is to end.
@@ -69,12 +69,12 @@ void print(const Outcome& outcome) {
 }
 
 /// One seed after the other, taken from a common heap, until there are none or one was bad.
-void work(const Options& options, const Planner& planner, std::atomic<std::uint64_t>& next, Count& count,
+void work(const Options& options, const Preset* preset, std::atomic<std::uint64_t>& next, Count& count,
           SteadyClock::time_point end) {
     while (SteadyClock::now() < end) {
         const auto seed = next++;
         if (seed >= no_more || (options.seconds <= 0 && seed >= options.from + options.seeds)) return;
-        auto outcome = run_schedule(seed, planner);
+        auto outcome = run_schedule(seed, preset);
         ++count.schedules;
         count.events += outcome.events;
         count.holds += outcome.holds;
@@ -86,7 +86,7 @@ void work(const Options& options, const Planner& planner, std::atomic<std::uint6
     }
 }
 
-int run(const Options& options, const Planner& planner) {
+int run(const Options& options, const Preset* preset) {
     const auto start = SteadyClock::now();
     const auto end = options.seconds > 0 ? start + std::chrono::duration_cast<SteadyClock::duration>(
                                                        std::chrono::duration<double>(options.seconds))
@@ -106,7 +106,7 @@ int run(const Options& options, const Planner& planner) {
         for (unsigned i = 0; i < options.threads; ++i)
             workers.emplace_back([&] {
                 try {
-                    work(options, planner, next, count, end);
+                    work(options, preset, next, count, end);
                 } catch (...) {
                     const std::lock_guard guard{count.mutex};
                     count.failure = std::current_exception();
@@ -117,12 +117,12 @@ int run(const Options& options, const Planner& planner) {
     print(count, SteadyClock::now() - start);
     if (count.failure) std::rethrow_exception(count.failure);
     if (!count.worst) return 0;
-    print(run_schedule(count.worst->seed, planner, Logging::yes));
+    print(run_schedule(count.worst->seed, preset, Logging::yes));
     return 1;
 }
 
-int replay(std::uint64_t seed, const Planner& planner) {
-    const auto outcome = run_schedule(seed, planner, Logging::yes);
+int replay(std::uint64_t seed, const Preset* preset) {
+    const auto outcome = run_schedule(seed, preset, Logging::yes);
     print(outcome);
     std::printf("seed %llu: %llu events, %zu holds, %zu violations\n", static_cast<unsigned long long>(seed),
                 static_cast<unsigned long long>(outcome.events), outcome.holds, outcome.violations.size());
@@ -131,12 +131,9 @@ int replay(std::uint64_t seed, const Planner& planner) {
 
 std::string worlds_text() {
     std::string text = "Worlds:\n";
-    const auto add = [&](const NamedWorld& world) {
-        text += "  " + std::string{world.name} + std::string(22 - world.name.size(), ' ') +
-                std::string{world.what} + "\n";
-    };
-    for (const auto& world : worlds()) add(world);
-    for (const auto& unsafe : unsafe_worlds()) add(unsafe.world);
+    for (const auto& [name, description, apply, breaks] : presets())
+        text +=
+            "  " + std::string{name} + std::string(22 - name.size(), ' ') + std::string{description} + "\n";
     return text;
 }
 
@@ -152,22 +149,17 @@ int main(int argc, char** argv) {
     app.add_option("--threads", options.threads, "At a time")
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
-    app.add_option("--world", options.world, "Only worlds of this kind");
+    app.add_option("--world", options.world, "Only worlds of this kind")->capture_default_str();
     app.footer(worlds_text());
     CLI11_PARSE(app, argc, argv);
 
-    Planner planner = any_plan;
-    if (!options.world.empty()) {
-        const auto* const world = find_world(options.world);
-        if (!world) {
-            std::fprintf(stderr, "sim: no world is called %s\n%s", options.world.c_str(),
-                         worlds_text().c_str());
-            return 2;
-        }
-        planner = planner_of(*world);
+    const auto* const preset = find_preset(options.world);
+    if (!preset) {
+        std::fprintf(stderr, "sim: no world is called %s\n%s", options.world.c_str(), worlds_text().c_str());
+        return 2;
     }
     try {
-        return options.seed ? replay(*options.seed, planner) : run(options, planner);
+        return options.seed ? replay(*options.seed, preset) : run(options, preset);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "sim: %s\n", error.what());
         return 2;

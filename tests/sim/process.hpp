@@ -86,7 +86,7 @@ public:
     /// All its fibers end, without another word to anybody.
     void end();
 
-    /// A clock like CLOCK_MONOTONIC, which stops in every pause: unsafe, see worlds.cpp.
+    /// A clock like CLOCK_MONOTONIC, which stops in every pause: unsafe, see presets.cpp.
     void stop_clock_in_pauses() noexcept { clock_stops_ = true; }
 
     /// A clock like CLOCK_REALTIME: unsafe as well.

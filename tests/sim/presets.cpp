@@ -1,7 +1,6 @@
-#include "worlds.hpp"
+#include "presets.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace redlock::sim {
@@ -9,7 +8,6 @@ namespace {
 
 // ---- Worlds in which a kind of mistake shows soon. All are within the assumptions.
 
-/// Nothing fails by itself; clients contend for one resource, in short rounds.
 void contended(Plan& plan) {
     plan.calm = false;
     plan.faults.clear();
@@ -28,18 +26,13 @@ void contended(Plan& plan) {
     plan.world.quarantine = 0ms;
 }
 
-void busy(Plan& plan, Rng&) {
+void halves(Plan& plan) {
     contended(plan);
-}
-
-void halves(Plan& plan, Rng& rng) {
-    contended(plan);
-    plan.world.nodes = rng.chance(0.5) ? 4 : 2;
+    plan.world.nodes = plan.world.nodes > 3 ? 4 : 2;
     plan.world.round = Round::all_at_once;
 }
 
-/// Clocks at the edge of what the drift factor allows for.
-void drifting(Plan& plan, Rng&) {
+void drifting(Plan& plan) {
     contended(plan);
     plan.drift_factor = 0.1;
     plan.world.rate_error = 0.05;
@@ -48,23 +41,18 @@ void drifting(Plan& plan, Rng&) {
     plan.retry_delay = 5ms;
 }
 
-/// Commands that arrive late, over connections that broke.
-void late(Plan& plan, Rng&) {
+void late(Plan& plan) {
     contended(plan);
     plan.world.nodes = 3;
     plan.world.conditions = {
         .mean = 3ms, .slow_share = 0.2, .slow = 200ms, .breaks = 0.2, .longest_late = 500ms};
     plan.attempts = 6;
     plan.retry_delay = 10ms;
-}
-
-void late_and_long(Plan& plan, Rng& rng) {
-    late(plan, rng);
     plan.works = 2;
 }
 
 /// Short holds within the long rounds of others, so that counts of many rounds meet.
-void counted(Plan& plan, Rng&) {
+void counted(Plan& plan) {
     contended(plan);
     plan.fencing = true;
     plan.world.nodes = 3;
@@ -83,8 +71,7 @@ void counted(Plan& plan, Rng&) {
     plan.extends = 0;
 }
 
-/// Nodes lose their data, and a quarantine is what protects from it.
-void forgetful(Plan& plan, Rng&) {
+void forgetful(Plan& plan) {
     contended(plan);
     plan.world.nodes = 3;
     plan.world.quarantine = plan.longest_ttl;
@@ -96,27 +83,26 @@ void forgetful(Plan& plan, Rng&) {
     plan.works = 2;
 }
 
-void going_back(Plan& plan, Rng& rng) {
-    forgetful(plan, rng);
+void going_back(Plan& plan) {
+    forgetful(plan);
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
 }
 
-void forgetful_and_counted(Plan& plan, Rng& rng) {
-    forgetful(plan, rng);
+void forgetful_and_counted(Plan& plan) {
+    forgetful(plan);
     plan.fencing = true;
     plan.fault_interval = 500ms;
     plan.turns = 15;
     plan.works = 0.3;
 }
 
-void going_back_and_counted(Plan& plan, Rng& rng) {
-    forgetful_and_counted(plan, rng);
+void going_back_and_counted(Plan& plan) {
+    forgetful_and_counted(plan);
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
 }
 
-/// Rounds that take long beside the ttl, extensions in the last moment, nodes that are flushed meanwhile.
-void forgetful_and_slow(Plan& plan, Rng& rng) {
-    forgetful(plan, rng);
+void forgetful_and_slow(Plan& plan) {
+    forgetful(plan);
     plan.world.node_timeout = 120ms;
     plan.least_ttl = 300ms;
     plan.longest_ttl = 300ms;
@@ -136,8 +122,7 @@ void forgetful_and_slow(Plan& plan, Rng& rng) {
     plan.retry_delay = 2ms;
 }
 
-/// Holders that extend, again and again, and are paused meanwhile.
-void extending(Plan& plan, Rng&) {
+void extending(Plan& plan) {
     contended(plan);
     plan.world.nodes = 3;
     plan.extends = 0.9;
@@ -148,26 +133,25 @@ void extending(Plan& plan, Rng&) {
     plan.world.conditions = {.mean = 3ms, .slow_share = 0.1, .slow = 100ms};
 }
 
-void suspended(Plan& plan, Rng& rng) {
-    extending(plan, rng);
+void suspended(Plan& plan) {
+    extending(plan);
     plan.extends = 0;
 }
 
-/// Where wall clocks are set now and then.
-void with_wall_clocks_set(Plan& plan, Rng& rng) {
-    extending(plan, rng);
+void with_wall_clocks_set(Plan& plan) {
+    extending(plan);
     plan.hazards = {};
     plan.faults = {Fault::set_client_clock};
     plan.fault_interval = 200ms;
     plan.longest_fault = 1s;
 }
 
-void crashing(Plan& plan, Rng&) {
+void crashing(Plan& plan) {
     contended(plan);
     plan.hazards = {.crash = 0.01};
 }
 
-void calm(Plan& plan, Rng&) {
+void calm(Plan& plan) {
     contended(plan);
     plan.calm = true;
     plan.world.nodes = 3;
@@ -176,8 +160,8 @@ void calm(Plan& plan, Rng&) {
 }
 
 /// Scripts are forgotten, and every reply comes in time: what is refused by its digest is sent whole.
-void calm_without_scripts(Plan& plan, Rng& rng) {
-    calm(plan, rng);
+void calm_without_scripts(Plan& plan) {
+    calm(plan);
     plan.faults = {Fault::forget_scripts};
     plan.fault_interval = 20ms;
     plan.world.node_timeout = 50ms;
@@ -186,8 +170,8 @@ void calm_without_scripts(Plan& plan, Rng& rng) {
 }
 
 /// Extensions that arrive after the release.
-void calm_and_extending(Plan& plan, Rng& rng) {
-    calm(plan, rng);
+void calm_and_extending(Plan& plan) {
+    calm(plan);
     plan.extends = 0.9;
     plan.works = 0.3;
 }
@@ -208,7 +192,7 @@ void watched(Plan& plan) {
 }
 
 /// Nodes that hang, for longer than a validity.
-void watched_on_nodes_that_hang(Plan& plan, Rng&) {
+void watched_on_nodes_that_hang(Plan& plan) {
     watched(plan);
     plan.faults = {Fault::freeze};
     plan.fault_interval = 150ms;
@@ -216,7 +200,7 @@ void watched_on_nodes_that_hang(Plan& plan, Rng&) {
 }
 
 /// Connections that have to be made anew, and take their time.
-void watched_over_slow_connections(Plan& plan, Rng&) {
+void watched_over_slow_connections(Plan& plan) {
     watched(plan);
     plan.clients = 2;
     plan.resources = 3;
@@ -227,97 +211,84 @@ void watched_over_slow_connections(Plan& plan, Rng&) {
 }
 
 /// Threads that stall, one by one.
-void watched_with_stalls(Plan& plan, Rng&) {
+void watched_with_stalls(Plan& plan) {
     watched(plan);
     plan.hazards = {.longest_pause = 1s, .stall = 0.02};
 }
 
-void watched_with_a_limit(Plan& plan, Rng&) {
+void watched_with_a_limit(Plan& plan) {
     watched(plan);
     plan.limited = 1;
 }
 
 /// Outside of what the protocol assumes: each must violate a claim.
-void without_drift(Plan& plan, Rng& rng) {
-    drifting(plan, rng);
+void without_drift(Plan& plan) {
+    drifting(plan);
     plan.drift_factor = 0;
 }
 
-void without_quarantine(Plan& plan, Rng& rng) {
-    forgetful(plan, rng);
+void without_quarantine(Plan& plan) {
+    forgetful(plan);
     plan.world.quarantine = 0ms;
 }
 
-void with_a_steady_clock(Plan& plan, Rng& rng) {
-    suspended(plan, rng);
+void with_a_steady_clock(Plan& plan) {
+    suspended(plan);
     plan.world.client_clock = ClientClock::steady;
 }
 
-void with_a_wall_clock(Plan& plan, Rng& rng) {
-    with_wall_clocks_set(plan, rng);
+void with_a_wall_clock(Plan& plan) {
+    with_wall_clocks_set(plan);
     plan.world.client_clock = ClientClock::wall;
 }
 
 }  // namespace
 
-std::span<const NamedWorld> worlds() {
-    static constexpr std::array all{
-        NamedWorld{"any", "any world within the assumptions", [](Plan&, Rng&) {}},
-        NamedWorld{"contended", "clients contend for one resource, in short rounds", busy},
-        NamedWorld{"halves", "an even number of nodes", halves},
-        NamedWorld{"drifting", "clocks at the edge of what the drift factor allows for", drifting},
-        NamedWorld{"late", "commands that arrive late, over connections that broke", late_and_long},
-        NamedWorld{"counted", "counts of many rounds meet", counted},
-        NamedWorld{"forgetful", "nodes lose their data, with a quarantine", forgetful},
-        NamedWorld{"going-back", "nodes come back with old data, with a quarantine", going_back},
-        NamedWorld{"forgetful-counted", "forgetful, with fencing", forgetful_and_counted},
-        NamedWorld{"going-back-counted", "going-back, with fencing", going_back_and_counted},
-        NamedWorld{"forgetful-slow", "long rounds, extensions at the last moment, flushes",
-                   forgetful_and_slow},
-        NamedWorld{"extending", "holders that extend again and again, and are paused", extending},
-        NamedWorld{"suspended", "holders that are paused", suspended},
-        NamedWorld{"wall-clocks-set", "wall clocks of clients are set", with_wall_clocks_set},
-        NamedWorld{"crashing", "clients that crash", crashing},
-        NamedWorld{"calm", "no connection and no node fails", calm},
-        NamedWorld{"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
-        NamedWorld{"calm-extending", "calm, with extensions", calm_and_extending},
-        NamedWorld{"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
-        NamedWorld{"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
-        NamedWorld{"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
-        NamedWorld{"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
-    };
-    return all;
-}
+std::span<const Preset> presets() {
+    static const std::vector<Preset> all{
+        {"any", "any world within the assumptions", [](Plan&) {}},
+        {"contended", "clients contend for one resource, in short rounds", contended},
+        {"halves", "an even number of nodes", halves},
+        {"drifting", "clocks at the edge of what the drift factor allows for", drifting},
+        {"late", "commands that arrive late, over connections that broke", late},
+        {"counted", "counts of many rounds meet", counted},
+        {"forgetful", "nodes lose their data, with a quarantine", forgetful},
+        {"going-back", "nodes come back with old data, with a quarantine", going_back},
+        {"forgetful-counted", "forgetful, with fencing", forgetful_and_counted},
+        {"going-back-counted", "going-back, with fencing", going_back_and_counted},
+        {"forgetful-slow", "long rounds, extensions at the last moment, flushes", forgetful_and_slow},
+        {"extending", "holders that extend again and again, and are paused", extending},
+        {"suspended", "holders that are paused", suspended},
+        {"wall-clocks-set", "wall clocks of clients are set", with_wall_clocks_set},
+        {"crashing", "clients that crash", crashing},
+        {"calm", "no connection and no node fails", calm},
+        {"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
+        {"calm-extending", "calm, with extensions", calm_and_extending},
+        {"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
+        {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
+        {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
+        {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
 
-std::span<const UnsafeWorld> unsafe_worlds() {
-    static const std::vector<UnsafeWorld> all{
-        {{"no-drift", "the validity takes no account of drifting clocks", without_drift}, {Rule::one_holder}},
-        {{"no-quarantine", "nodes that have lost their data vote at once", without_quarantine},
+        {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
+        {"no-quarantine",
+         "nodes that have lost their data vote at once",
+         without_quarantine,
          {Rule::one_holder}},
-        {{"steady-clock", "the client's clock stops while it is suspended", with_a_steady_clock},
+        {"steady-clock",
+         "the client's clock stops while it is suspended",
+         with_a_steady_clock,
          {Rule::one_holder}},
-        {{"wall-clock", "the client's clock is the wall clock", with_a_wall_clock},
+        {"wall-clock",
+         "the client's clock is the wall clock",
+         with_a_wall_clock,
          {Rule::one_holder, Rule::lapsed_stays_lapsed}},
     };
     return all;
 }
 
-const NamedWorld* find_world(std::string_view name) {
-    const auto all = worlds();
-    const auto it = std::ranges::find(all, name, &NamedWorld::name);
-    if (it != all.end()) return &*it;
-    const auto unsafe = unsafe_worlds();
-    const auto other =
-        std::ranges::find(unsafe, name, [](const UnsafeWorld& candidate) { return candidate.world.name; });
-    return other == unsafe.end() ? nullptr : &other->world;
-}
-
-Planner planner_of(const NamedWorld& world) {
-    return [&world](Rng& rng) {
-        auto plan = any_plan(rng);
-        world.narrow(plan, rng);
-        return plan;
-    };
+const Preset* find_preset(std::string_view name) {
+    const auto it = std::ranges::find(presets(), name, &Preset::name);
+    return it == presets().end() ? nullptr : &*it;
 }
 
 }  // namespace redlock::sim

@@ -12,7 +12,6 @@
 #include <iostream>
 #include <ostream>
 #include <string>
-#include <utility>
 
 namespace redlock {
 
@@ -28,10 +27,6 @@ inline void PrintTo(const Violation& violation, std::ostream* out) {
     *out << name_of(violation.rule) << " at " << text(violation.when) << ": " << violation.text;
 }
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Not;
-
 inline constexpr auto resource = "orders:42";
 
 MATCHER(Succeeds, "succeeds") {
@@ -40,26 +35,17 @@ MATCHER(Succeeds, "succeeds") {
 MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
     return arg.error() == error;
 }
-MATCHER_P(Breaks, rule, "breaks the rule that there is never " + std::string{name_of(rule)}) {
-    return arg.rule == rule;
-}
 
-class StagedWorld : public World {
+class Scenario : public World {
 public:
-    explicit StagedWorld(WorldOptions options = {}) : World(staged(options)) {}
+    explicit Scenario(WorldOptions options = {}) : World(for_scenario(options)) {}
 
-    ~StagedWorld() {
+    ~Scenario() {
         if (!testing::Test::HasFailure()) return;
         for (const auto& line : log().lines()) std::cerr << "    " << line << '\n';
     }
 
-    void crash(std::initializer_list<std::size_t> nodes) {
-        for (const auto index : nodes) node(index).crash();
-    }
-    void restart(std::initializer_list<std::size_t> nodes, Data data) {
-        for (const auto index : nodes) node(index).restart(data);
-    }
-    /// How many nodes have the resource in somebody's name.
+    /// How many nodes have the resource.
     std::size_t nodes_with_key() {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index)
@@ -68,9 +54,9 @@ public:
     }
 
 private:
-    static WorldOptions staged(WorldOptions options) {
+    static WorldOptions for_scenario(WorldOptions options) {
         options.logged = true;
-        if (options.conditions.mean == NetworkConditions{}.mean) options.conditions.mean = 0ns;
+        options.conditions.mean = 0ns;
         return options;
     }
 };
@@ -78,9 +64,6 @@ private:
 /// One attempt only.
 inline LockOptions once(milliseconds ttl = 10s) {
     return {.ttl = ttl, .retry = {.attempts = 1}};
-}
-inline LockOptions once_with_token(milliseconds ttl = 10s) {
-    return {.ttl = ttl, .retry = {.attempts = 1}, .fencing = true};
 }
 
 }  // namespace redlock::sim

@@ -1,4 +1,4 @@
-#include "random_world.hpp"
+#include "schedule.hpp"
 
 #include "fault_injector.hpp"
 #include "workload.hpp"
@@ -24,9 +24,10 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
 
 }  // namespace
 
-Outcome run_schedule(std::uint64_t seed, const Planner& planner, Logging logging) {
+Outcome run_schedule(std::uint64_t seed, const Preset* preset, Logging logging) {
     Rng rng{seed};
-    auto plan = planner(rng);
+    auto plan = any_plan(rng);
+    if (preset) preset->apply(plan);
     plan.world.seed = rng.next();
     plan.world.logged = logging == Logging::yes;
     World world{plan.world};

@@ -1,11 +1,10 @@
-// One random schedule: a seed, a plan drawn from it or given, and what came of it.
+// One random schedule: what came of the world and the faults that a seed stands for.
 #pragma once
 
 #include "checker.hpp"
-#include "plan.hpp"
+#include "presets.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,12 +19,9 @@ struct Outcome {
     std::vector<std::string> schedule{};  ///< empty unless it is logged
 };
 
-/// Makes the plan of a schedule from its rng.
-using Planner = std::function<Plan(Rng&)>;
-
 enum class Logging : bool { no, yes };
 
-/// Up to the first violation, if there is one.
-Outcome run_schedule(std::uint64_t seed, const Planner& planner = any_plan, Logging logging = Logging::no);
+/// In any world, or one of a kind; up to the first violation, if there is one.
+Outcome run_schedule(std::uint64_t seed, const Preset* preset = nullptr, Logging logging = Logging::no);
 
 }  // namespace redlock::sim

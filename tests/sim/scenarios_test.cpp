@@ -1,0 +1,279 @@
+// Scenarios that random schedules do not reach, or in which it matters when something happens. What the pure
+// tests show with scripted nodes is not repeated here.
+#include "scenario.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace redlock::sim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// ---- The Redis page
+
+// S20: three that ask all at once, each with a node of its own nearby, would split the votes for ever.
+TEST(Acquire, EndsWithOneHolderWhereClientsSplitTheVotes) {
+    int holders = 0;
+    Scenario world{{.round = Round::all_at_once}};
+    for (std::size_t number = 0; number < 3; ++number) {
+        auto& client = world.client("client " + std::to_string(number));
+        for (std::size_t node = 0; node < 3; ++node)
+            if (node != number) client.network().link(node).delay_to_node = 2ms;
+        client.does([&] {
+            CheckedLock lock{client, resource, {.ttl = 10s, .retry = {.attempts = 20, .delay = 50ms}}};
+            holders += lock.acquire() ? 1 : 0;
+            client.sleep(5s);
+        });
+    }
+    world.run(4s);
+    EXPECT_EQ(holders, 1);
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// S30: the page's price of a delayed restart, counted from the first client that asks.
+TEST(Quarantine, MakesAMajorityThatLostItsDataUnavailableForItsLength) {
+    for (const bool fresh : {false, true}) {
+        Scenario world{{.quarantine = 6s, .trusted = !fresh}};
+        auto& alice = world.client("alice");
+        for (const std::size_t node : {0U, 1U}) world.node(node).restart(Data::nothing);
+        alice.does([&] {
+            CheckedLock lock{alice, resource, {.ttl = 5s}};
+            EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::no_quorum));
+            EXPECT_THAT(lock.acquire_for(1min), Succeeds());
+            EXPECT_GE(world.now(), 6s);
+            EXPECT_LT(world.now(), 6s + 300ms);
+        });
+        world.run();
+        EXPECT_THAT(world.violations(), IsEmpty());
+    }
+}
+
+// ---- "How to do distributed locking", and antirez' answer to it (S35)
+
+// The first of its two attacks on the timing: the clock of a node jumps forward.
+TEST(NodeClock, LetsASecondHolderInWithALargerTokenWhenItJumps) {
+    std::vector<std::uint64_t> tokens;
+    Scenario world{{.nodes = 5}};
+    const auto acquire = [&](Client& client, std::initializer_list<std::size_t> unreachable) {
+        for (const auto node : unreachable) client.cut_off(node, 1min);
+        CheckedLock lock{client, resource, {.ttl = 10s, .fencing = true}};
+        EXPECT_THAT(lock.try_acquire(), Succeeds());
+        tokens.push_back(lock.fencing_token());
+        client.sleep(5s);
+    };
+    auto& one = world.client("client 1");
+    auto& two = world.client("client 2");
+    one.does([&] { acquire(one, {3, 4}); });
+    world.at(2s, [&] { world.node(2).step_clock(11s); });
+    two.does([&] {
+        two.sleep(3s);
+        acquire(two, {0, 1});
+    });
+    world.run();
+    ASSERT_EQ(world.violations().size(), 1U);
+    EXPECT_EQ(world.violations().front().rule, Rule::one_holder);
+    EXPECT_LT(tokens.front(), tokens.back());
+}
+
+// The second: client 1 is paused while the replies to its SETs lie in its sockets.
+TEST(Pause, BeforeTheRepliesAreReadIsNoticed) {
+    Scenario world{{.nodes = 5, .node_timeout = 200ms, .round = Round::all_at_once}};
+    auto& one = world.client("client 1");
+    auto& two = world.client("client 2");
+    one.does([&] {
+        EXPECT_THAT((CheckedLock{one, "another", once()}.acquire()), Succeeds()) << "to be connected";
+        one.sleep_until(one.process().now() + 1s);
+        one.after(1500ns, [&] { one.process().pause_for(8s); });  // the SETs are executed
+        CheckedLock lock{one, resource, once(5s)};
+        EXPECT_THAT(lock.acquire(), FailsWith(Errc::validity_exhausted));
+    });
+    two.does([&] {
+        two.sleep(7s);
+        CheckedLock lock{two, resource, once(5s)};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        two.sleep(4s);
+        EXPECT_TRUE(lock.valid());
+    });
+    world.run();
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+TEST(Pause, AtAnyInstantOfAnAcquireIsHarmless) {
+    for (auto at = 0ns; at < 40us; at += 500ns) {
+        Scenario world;
+        auto& one = world.client("client 1");
+        auto& two = world.client("client 2");
+        one.does([&] {
+            CheckedLock lock{one, resource, {.ttl = 1s, .fencing = true}};
+            if (lock.try_acquire()) one.sleep(300ms);
+        });
+        world.at(at, [&] { one.process().pause_for(1200ms); });
+        two.does([&] {
+            CheckedLock lock{two, resource, {.ttl = 1s, .fencing = true}};
+            two.sleep(500ms);
+            EXPECT_THAT(lock.acquire_for(2s), Succeeds());
+            two.sleep(900ms);
+        });
+        world.run();
+        EXPECT_THAT(world.violations(), IsEmpty()) << "paused at " << text(at);
+    }
+}
+
+// ---- Extensions
+
+/// An extension that made missing keys anew would let two hold. Bob's grant of node 2 is counted while he
+/// waits for node 0; node 2 is flushed. Alice extends on node 1, and on node 2 if that makes her key anew;
+/// her extension reaches node 0 when her key there has expired and bob has it.
+TEST(Extension, MakesNoMissingKeyAnew) {
+    LockOptions options = once(300ms);
+    options.drift_factor = 0;
+    Scenario world{{.node_timeout = 120ms, .quarantine = 300ms, .round = Round::all_at_once}};
+    auto& alice = world.client("alice");
+    auto& bob = world.client("bob");
+    auto& carol = world.client("carol");
+    for (const std::size_t node : {0U, 1U}) carol.cut_off(node, 10ms);
+    carol.does([&] {
+        CheckedLock lock{carol, resource, options};
+        EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other)) << "but node 2 is hers for 10 ms";
+    });
+    alice.does([&] {
+        alice.sleep(1ms);
+        CheckedLock lock{alice, resource, options};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        alice.sleep(249ms);
+        alice.cut_off(0, 80ms);
+        EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+        alice.sleep(100ms);
+    });
+    bob.does([&] {
+        bob.sleep(230ms);
+        bob.cut_off(0, 73ms);
+        CheckedLock lock{bob, resource, options};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        bob.sleep(50ms);
+    });
+    world.at(240ms, [&] { world.node(2).flush(); });
+    world.run();
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// ---- Releases
+
+// Of the two connections to node 2, one has a pending SET, behind which nothing else may go, and the other is
+// still being made. The release of the lock has none to go to, waits for neither, and leaves a key for a ttl.
+TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
+    Scenario world;
+    auto& alice = world.client("alice");
+    alice.set_settling_time(1s);
+    alice.does([&] {
+        CheckedLock lock{alice, resource, once()};
+        CheckedLock other{alice, "another", once()};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        alice.network().link(2).delay_to_process = 300ms;
+        EXPECT_THAT(other.acquire(), Succeeds()) << "where node 2 is late";
+        alice.sleep(15ms);
+        EXPECT_THAT(lock.extend(), Succeeds()) << "which probes node 2";
+        const auto before = world.now();
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_LT(world.now() - before, 1ms);
+        EXPECT_EQ(world.nodes_with_key(), 1U) << "or else this scenario does not show what it is for";
+        alice.sleep(2s);
+    });
+    world.run();
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// B7, C9: the release waits for the round, whose extensions are behind none of it.
+TEST(Release, InTheMiddleOfARoundOfTheWatchdogIsTheLastWord) {
+    Scenario world{{.node_timeout = 200ms}};
+    auto& alice = world.client("alice");
+    world.at(300ms, [&] {
+        for (const std::size_t node : {0U, 1U, 2U}) world.node(node).freeze_for(100ms);
+    });
+    alice.does([&] {
+        CheckedLock lock{alice, resource, {.ttl = 1s, .watchdog = alice.watchdog()}};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        alice.sleep(380ms);
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_EQ(world.nodes_with_key(), 0U);
+        alice.sleep(5s);
+    });
+    world.run();
+    const auto extends = [](const std::string& line) { return line.find(": extend to") != line.npos; };
+    EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3) << "of the round that was under way";
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// ---- Watchdogs
+
+// C5
+TEST(Watchdog, ReportsTheLossAfterTheMachineWasSuspended) {
+    std::vector<Result> losses;
+    Scenario world;
+    auto& laptop = world.client("laptop");
+    laptop.does([&] {
+        LockOptions options{.ttl = 5s, .watchdog = laptop.watchdog()};
+        options.on_lost = [&](const Result& loss) { losses.push_back(loss); };
+        CheckedLock lock{laptop, resource, options};
+        EXPECT_THAT(lock.acquire(), Succeeds());
+        laptop.sleep(30s);
+        EXPECT_TRUE(lock.valid());
+        laptop.process().pause_for(30min);
+        laptop.sleep(1us);
+        EXPECT_FALSE(lock.valid()) << "whichever thread goes on first";
+        laptop.sleep(1us);
+        EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
+        EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    });
+    world.run();
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// C10
+TEST(Watchdog, HoldsManyLocksWhileANodeHangs) {
+    Scenario world;
+    auto& alice = world.client("alice");
+    world.at(5s, [&] { world.node(1).freeze_for(20s); });
+    for (int i = 0; i < 30; ++i)
+        alice.does([&alice, i] {
+            alice.sleep(i * 13ms);
+            CheckedLock lock{alice,
+                             "orders:" + std::to_string(i),
+                             {.ttl = 500ms + i * 20ms, .watchdog = alice.watchdog()}};
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            alice.sleep(30s);
+            EXPECT_TRUE(lock.valid()) << i;
+            EXPECT_THAT(lock.release(), Succeeds());
+        });
+    world.run();
+    EXPECT_THAT(world.violations(), IsEmpty());
+}
+
+// ---- The simulation itself
+
+TEST(Fiber, WaitsForAMutexOfAnotherThatIsSuspended) {
+    Scenario world;
+    std::mutex mutex;
+    std::vector<std::string> order;
+    auto& alice = world.client("alice");
+    alice.does([&] {
+        const std::lock_guard guard{mutex};
+        alice.sleep(1s);
+        order.emplace_back("first");
+    });
+    alice.does([&] {
+        alice.sleep(1ms);
+        const std::lock_guard guard{mutex};
+        EXPECT_GE(world.now(), 1s);
+        order.emplace_back("second");
+    });
+    world.run();
+    EXPECT_THAT(order, ElementsAre("first", "second"));
+}
+
+}  // namespace
+}  // namespace redlock::sim

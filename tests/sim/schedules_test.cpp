@@ -1,0 +1,67 @@
+// Random schedules, as many as a quick test may have: `sim` runs more. The mistakes in the library that they
+// must find are in tests/mutants.
+#include "schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+namespace redlock::sim {
+
+inline void PrintTo(const Preset& preset, std::ostream* out) {
+    *out << preset.description;
+}
+
+namespace {
+
+std::optional<Outcome> first_violation(const Preset& preset, std::uint64_t seeds) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+        if (auto outcome = run_schedule(seed, &preset); !outcome.violations.empty()) return outcome;
+    return std::nullopt;
+}
+
+TEST(Schedule, ViolatesNoClaim) {
+    std::size_t holds = 0;
+    for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+        const auto outcome = run_schedule(seed);
+        holds += outcome.holds;
+        for (const auto& violation : outcome.violations)
+            ADD_FAILURE() << name_of(violation.rule) << ": " << violation.text << "; see sim --seed " << seed;
+    }
+    EXPECT_GT(holds, 1000U) << "hardly any lock was ever held: nothing was tried";
+}
+
+TEST(Schedule, DependsOnItsSeedAlone) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const auto once = run_schedule(seed, nullptr, Logging::yes);
+        const auto again = run_schedule(seed, nullptr, Logging::yes);
+        EXPECT_EQ(once.schedule, again.schedule);
+        EXPECT_EQ(once.events, run_schedule(seed).events) << "also where it is not logged";
+    }
+}
+
+struct WorldPreset : testing::TestWithParam<Preset> {};
+
+TEST_P(WorldPreset, ViolatesTheClaimsOfItsBrokenAssumptionAlone) {
+    const auto& preset = GetParam();
+    const auto found = first_violation(preset, preset.breaks.empty() ? 20 : 500);
+    ASSERT_EQ(found.has_value(), !preset.breaks.empty());
+    if (!found) return;
+    const auto rule = found->violations.front().rule;
+    EXPECT_TRUE(std::ranges::count(preset.breaks, rule)) << "seed " << found->seed << ": " << name_of(rule);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, WorldPreset, testing::ValuesIn(presets().begin(), presets().end()),
+                         [](const auto& info) {
+                             std::string name{info.param.name};
+                             std::erase(name, '-');
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace redlock::sim
