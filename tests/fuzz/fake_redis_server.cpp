@@ -1,6 +1,6 @@
 #include "fake_redis_server.hpp"
 
-#include "claim.hpp"
+#include "require.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -70,7 +70,7 @@ void FakeRedisServer::receive(Session& session, Clock::time_point now) {
         if (!tasks.empty()) due = std::max(due, tasks.back().due);
         tasks.push_back({due, std::move(words), behavior_});
     });
-    claim(!session.reader.blind(), "commands are arrays of strings");
+    require(!session.reader.blind(), "commands are arrays of strings");
     if (session.stream->closed_by_client && tasks.empty()) session.over = true;
 }
 
@@ -89,7 +89,7 @@ void FakeRedisServer::execute(Session& session, const Task& task, Clock::time_po
     }
     if (task.behavior == Behavior::forgetful) model_.restart(run_id(), model_.keys());
     const auto reply = reply_to(task, now);
-    session.done.push_back({purpose_of(task.words), reply});
+    session.done.push_back({info_of(task.words), reply});
     match(session);
     schedule(session, task, support::to_resp(reply), now);
 }
@@ -110,13 +110,13 @@ RedisReply FakeRedisServer::reply_to(const Task& task, Clock::time_point now) {
     return RedisReply::of_error(echo);
 }
 
-FakeRedisServer::Purpose FakeRedisServer::purpose_of(const Words& words) {
+FakeRedisServer::CommandInfo FakeRedisServer::info_of(const Words& words) {
     if (words[0] == "SET") return {.acquires = true, .matters = true, .owner = words.at(2)};
     if (words.size() < 3 || !words[0].starts_with("EVAL")) return {};
     const auto it = std::ranges::find_if(detail::scripts, [&](const detail::Script* script) {
         return words[1] == script->text || words[1] == script->sha1;
     });
-    claim(it != detail::scripts.end(), "a script of the library");
+    require(it != detail::scripts.end(), "a script of the library");
     const bool deletes = *it == &detail::compare_and_delete || *it == &detail::delete_all;
     return {.script = *it,
             .acquires = *it == &detail::set_all || *it == &detail::set_and_count,
@@ -124,10 +124,10 @@ FakeRedisServer::Purpose FakeRedisServer::purpose_of(const Words& words) {
             .owner = words.at(3 + std::stoul(words[2]))};
 }
 
-bool FakeRedisServer::grants(const Purpose& purpose, const RedisReply& reply) {
-    if (!purpose.script) return reply == RedisReply::of_status("OK");
+bool FakeRedisServer::grants(const CommandInfo& info, const RedisReply& reply) {
+    if (!info.script) return reply == RedisReply::of_status("OK");
     if (reply.kind != RedisReply::Kind::integer) return false;
-    return reply.integer == 1 || (purpose.script == &detail::set_and_count && reply.integer > 0);
+    return reply.integer == 1 || (info.script == &detail::set_and_count && reply.integer > 0);
 }
 
 // ---- Replies
@@ -191,9 +191,9 @@ void FakeRedisServer::match(Session& session) {
 }
 
 void FakeRedisServer::match(const RedisReply& reply, const Done& done) {
-    const bool told = grants(done.purpose, reply);
-    if (done.purpose.acquires && told) granted_.insert(done.purpose.owner);
-    misreported_ = misreported_ || (done.purpose.matters && told && reply != done.reply);
+    const bool granted = grants(done.info, reply);
+    if (done.info.acquires && granted) granted_.insert(done.info.owner);
+    misreported_ = misreported_ || (done.info.matters && granted && reply != done.reply);
 }
 
 // ---- Keys

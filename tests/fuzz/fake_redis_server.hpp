@@ -1,6 +1,6 @@
 // A Redis server over a VirtualNetwork that executes commands as Redis does (RedisModel) and answers as it is
 // told to. It knows what it has executed and what it has replied, so that a target can tell whether a lock
-// was granted, and whether a client was told so wrongly.
+// was granted, and whether a client was sent a wrong answer.
 #pragma once
 
 #include "reply_reader.hpp"
@@ -67,7 +67,7 @@ public:
     void act(Clock::time_point now) override;
     Clock::time_point next() const override;
 
-    /// Whether it has told a client of a grant to `owner`, in the place of the reply to its acquiring.
+    /// Whether it has sent a client a grant to `owner`, in the place of the reply to its acquiring.
     bool has_granted(std::string_view owner) const { return granted_.contains(owner); }
     /// Whether it has reported a grant, or a count, that was another.
     bool has_misreported() const { return misreported_; }
@@ -81,7 +81,7 @@ public:
 
 private:
     /// What a command of a lock asks for.
-    struct Purpose {
+    struct CommandInfo {
         const detail::Script* script = nullptr;  ///< null: plain
         bool acquires = false;
         bool matters = false;  ///< a grant means something to the lock
@@ -97,9 +97,9 @@ private:
         std::string bytes;
         bool last = false;  // the connection is closed after this
     };
-    /// A command that was executed, or not, and what there was to say of it.
+    /// A command, executed or not, and its reply.
     struct Done {
-        Purpose purpose;
+        CommandInfo info;
         RedisReply reply;
     };
     struct Session {
@@ -108,14 +108,14 @@ private:
         std::deque<Task> tasks{};
         std::deque<Sending> sendings{};
         ReplyReader sent{};
-        bool readable = true;              // replies can still be told apart
+        bool readable = true;              // replies can still be parsed
         std::deque<RedisReply> replies{};  // to none of the commands done so far
         std::deque<Done> done{};           // without a reply so far
         bool over = false;
     };
 
-    static Purpose purpose_of(const Words& words);
-    static bool grants(const Purpose& purpose, const RedisReply& reply);
+    static CommandInfo info_of(const Words& words);
+    static bool grants(const CommandInfo& info, const RedisReply& reply);
     static support::RedisModel::Time wall(Clock::time_point now);
 
     std::string run_id() const {

@@ -20,8 +20,8 @@
 // Held to be true: what the header of Lock promises, on success, on failure and in time; and, as long as no
 // node has reported a grant that was none, that a valid lock has a majority of the nodes, that no two are
 // valid, and that fencing tokens grow.
-#include "claim.hpp"
 #include "fake_redis_server.hpp"
+#include "require.hpp"
 #include "virtual_nodes.hpp"
 
 #include <redlock/redlock.hpp>
@@ -83,9 +83,9 @@ public:
     }
 
     void run(std::string_view input) {
-        for (; !input.empty(); claim_invariants()) act(input);
+        for (; !input.empty(); check_invariants()) act(input);
         for (auto& lock : locks_) lock.reset();
-        claim_released();
+        check_released();
     }
 
 private:
@@ -163,9 +163,9 @@ private:
         const auto start = now();
         auto result = verb(lock());
         const auto slack = 2ms * static_cast<int>(rules_.nodes + 3);
-        claim(now() - start <= longest + slack, "back in time");
-        claim_no_secret(result.message());
-        claim(result.message().find_first_of("\r\n") == std::string::npos, "one line for a log");
+        require(now() - start <= longest + slack, "back in time");
+        require_no_secret(result.message());
+        require(result.message().find_first_of("\r\n") == std::string::npos, "one line for a log");
         return result;
     }
 
@@ -176,21 +176,21 @@ private:
         // What was held before and is over is released first.
         const bool held = lock().valid();
         const auto result = timed(longest + budget, verb);
-        if (held) return claim(result.error() == Errc::already_held, "nothing is acquired twice");
+        if (held) return require(result.error() == Errc::already_held, "nothing is acquired twice");
         if (!result)
-            return claim(!lock().valid() && lock().owner().empty(), "nothing is held after a failure");
-        claim_granted();
+            return require(!lock().valid() && lock().owner().empty(), "nothing is held after a failure");
+        check_granted();
     }
 
-    void claim_granted() {
+    void check_granted() {
         const auto owner = lock().owner();
         const auto granted = std::ranges::count_if(
             world_.servers(), [&](const FakeRedisServer& server) { return server.has_granted(owner); });
-        claim(is_majority(granted), "a majority has granted");
-        claim(lock().valid(), "valid when acquired");
-        claim(rules_.fencing == (lock().fencing_token() > 0), "a fencing token where one was asked for");
+        require(is_majority(granted), "a majority has granted");
+        require(lock().valid(), "valid when acquired");
+        require(rules_.fencing == (lock().fencing_token() > 0), "a fencing token where one was asked for");
         if (!world_.misreported() && rules_.fencing)
-            claim(lock().fencing_token() > last_token_, "fencing tokens grow");
+            require(lock().fencing_token() > last_token_, "fencing tokens grow");
         last_token_ = lock().fencing_token();
     }
 
@@ -207,7 +207,7 @@ private:
         stop.request_stop();
         const bool held = lock().valid();
         const auto result = timed(budget, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
-        claim(result.error() == (held ? Errc::already_held : Errc::cancelled), "nothing is asked any more");
+        require(result.error() == (held ? Errc::already_held : Errc::cancelled), "nothing more is asked");
     }
 
     Clock::time_point valid_until() { return now() + lock().remaining(); }
@@ -218,14 +218,14 @@ private:
         const auto before = valid_until();
         const auto result = timed(budget, verb);
         if (!held)
-            return claim(result.error() == Errc::not_held || result.error() == Errc::lost,
-                         "nothing to extend");
+            return require(result.error() == Errc::not_held || result.error() == Errc::lost,
+                           "nothing to extend");
         if (result) {
-            claim(now() < before, "confirmed while it was valid");
-            claim(lock().valid() && valid_until() >= before, "extended, and not shortened");
-            claim(valid_until() <= std::max(before, now() + by), "and by no more than the ttl");
+            require(now() < before, "confirmed while it was valid");
+            require(lock().valid() && valid_until() >= before, "extended, and not shortened");
+            require(valid_until() <= std::max(before, now() + by), "and by no more than the ttl");
         } else if (lock().valid()) {
-            claim(valid_until() == before, "what was left stands");
+            require(valid_until() == before, "what was left stands");
         }
     }
 
@@ -233,7 +233,7 @@ private:
         if (by >= least_ttl) return extend([by](Lock& lock) { return lock.extend(by); }, by);
         try {
             (void)lock().extend(by);
-            claim(false, "a ttl that cannot work is refused");
+            require(false, "a ttl that cannot work is refused");
         } catch (const std::invalid_argument&) {
             // as it should be
         }
@@ -254,9 +254,9 @@ private:
         for (std::size_t i = 0; i < owners.size(); ++i)
             for (std::size_t node = 0; node < nodes_.size(); ++node)
                 if (tallies[i][node].vote != Vote::unknown && !world_.misreported())
-                    claim(world_.servers()[node].holds(resources[i], owners[i], now()) ==
-                              (tallies[i][node].vote == Vote::granted),
-                          "each vote is that on its own request");
+                    require(world_.servers()[node].holds(resources[i], owners[i], now()) ==
+                                (tallies[i][node].vote == Vote::granted),
+                            "each vote is that on its own request");
         for (std::size_t i = 1; i < owners.size(); ++i)
             (void)nodes_.ask({.command = {Verb::compare_and_delete, resources[i], owners[i]}});
     }
@@ -264,22 +264,22 @@ private:
     void release() {
         const auto verb = [](Lock& lock) { return lock.release(); };
         const auto first = timed(budget, verb);
-        claim(!lock().valid(), "not valid any more");
-        if (first) claim(lock().owner().empty(), "nothing is left to release");
+        require(!lock().valid(), "not valid any more");
+        if (first) require(lock().owner().empty(), "nothing is left to release");
         const auto second = timed(budget, verb);
-        if (first) claim(second.error() == Errc::not_held, "once is enough");
-        claim(!lock().valid(), "and never again");
+        if (first) require(second.error() == Errc::not_held, "once is enough");
+        require(!lock().valid(), "and never again");
     }
 
     void move_and_back() {
         const std::string owner{lock().owner()};
         const bool valid = lock().valid();
         Lock elsewhere{std::move(lock())};
-        claim(!lock().valid() && lock().owner().empty(), "nothing is held by what was moved from");  // NOLINT
-        claim(!lock().acquire() && !lock().extend() && !lock().release(), "and it cannot do a thing");
-        claim(elsewhere.owner() == owner && elsewhere.valid() == valid, "as before");
+        require(!lock().valid() && lock().owner().empty(), "nothing is held after the move");  // NOLINT
+        require(!lock().acquire() && !lock().extend() && !lock().release(), "and it cannot do a thing");
+        require(elsewhere.owner() == owner && elsewhere.valid() == valid, "as before");
         lock() = std::move(elsewhere);
-        claim(lock().owner() == owner && lock().valid() == valid, "as before");
+        require(lock().owner() == owner && lock().valid() == valid, "as before");
     }
 
     void take_over() {
@@ -290,42 +290,42 @@ private:
     void use_std_vocabulary() {
         const bool held = lock().valid();
         if (lock().try_lock()) {
-            claim(!held, "nothing is acquired twice");
-            claim_granted();
+            require(!held, "nothing is acquired twice");
+            check_granted();
         }
         lock().unlock();
-        claim(!lock().valid(), "not valid any more");
+        require(!lock().valid(), "not valid any more");
     }
 
     // ---- At any time
 
-    void claim_invariants() {
+    void check_invariants() {
         sleep_for(0ms);  // the servers do what is due
-        for (auto& it : locks_) claim_valid(*it);
-        if (!world_.misreported()) claim(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
+        for (auto& it : locks_) check_valid(*it);
+        if (!world_.misreported()) require(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
     }
 
-    void claim_valid(const Lock& lock) {
+    void check_valid(const Lock& lock) {
         const auto owner = std::string{lock.owner()};
-        claim(lock.valid() == (lock.remaining() > 0ns), "valid while something remains");
+        require(lock.valid() == (lock.remaining() > 0ns), "valid while something remains");
         if (!lock.valid()) {
             over_.insert(owner);
             return;
         }
-        claim(!over_.contains(owner), "what was over does not come back");
+        require(!over_.contains(owner), "what was over does not come back");
         const auto having = std::ranges::count_if(world_.servers(), [&](const FakeRedisServer& server) {
             return server.holds(rules_.resources, owner, now());
         });
-        if (!world_.misreported()) claim(is_majority(having), "a majority has the key");
+        if (!world_.misreported()) require(is_majority(having), "a majority has the key");
     }
 
     /// A2, B1, B5: in the end nothing is left, however late commands were carried out.
-    void claim_released() {
+    void check_released() {
         for (auto& server : world_.servers())
             if (server.executes_all()) server.behave(Behavior::normal);
         sleep_for(1s);  // shorter than a ttl
         for (const auto& server : world_.servers())
-            if (server.executes_all()) claim(server.empty(now()), "nothing is left");
+            if (server.executes_all()) require(server.empty(now()), "nothing is left");
     }
 
     Rules rules_;

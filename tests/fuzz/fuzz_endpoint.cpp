@@ -3,7 +3,7 @@
 // D11: an address with an '@' in it is refused in the same words whatever the password, so that no part of it
 // can be in them. An address that is taken means what its fields say: they can be written as an address
 // again.
-#include "claim.hpp"
+#include "require.hpp"
 
 #include <redlock/endpoint.hpp>
 #include <redlock/redis_nodes.hpp>
@@ -74,59 +74,59 @@ std::string written(const Endpoint& endpoint) {
     return uri;
 }
 
-void claim_same(const Endpoint& a, const Endpoint& b) {
-    claim(a.host == b.host && a.port == b.port && a.unix_socket == b.unix_socket, "the same place");
-    claim(a.username == b.username && a.password == b.password, "the same user");
-    claim(a.database == b.database, "the same database");
-    claim(a.tls.enabled == b.tls.enabled && a.tls.ca_file == b.tls.ca_file &&
-              a.tls.certificate == b.tls.certificate && a.tls.key == b.tls.key &&
-              a.tls.server_name == b.tls.server_name,
-          "the same TLS");
+void check_same(const Endpoint& a, const Endpoint& b) {
+    require(a.host == b.host && a.port == b.port && a.unix_socket == b.unix_socket, "the same place");
+    require(a.username == b.username && a.password == b.password, "the same user");
+    require(a.database == b.database, "the same database");
+    require(a.tls.enabled == b.tls.enabled && a.tls.ca_file == b.tls.ca_file &&
+                a.tls.certificate == b.tls.certificate && a.tls.key == b.tls.key &&
+                a.tls.server_name == b.tls.server_name,
+            "the same TLS");
 }
 
-void claim_sound(const Endpoint& endpoint) {
+void check_sound(const Endpoint& endpoint) {
     const bool local = !endpoint.unix_socket.empty();
-    claim(local != !endpoint.host.empty(), "a host or a socket");
-    claim(!local || (endpoint.unix_socket.front() == '/' && endpoint.unix_socket.size() <= 107),
-          "a path that fits");
-    claim(endpoint.port >= 1, "a port");
-    claim(endpoint.database >= 0 && endpoint.database <= 1'000'000, "a database");
-    claim(!(local && endpoint.tls.enabled), "no TLS with a socket");
+    require(local != !endpoint.host.empty(), "a host or a socket");
+    require(!local || (endpoint.unix_socket.front() == '/' && endpoint.unix_socket.size() <= 107),
+            "a path that fits");
+    require(endpoint.port >= 1, "a port");
+    require(endpoint.database >= 0 && endpoint.database <= 1'000'000, "a database");
+    require(!(local && endpoint.tls.enabled), "no TLS with a socket");
 }
 
 /// name() says where it is and nothing else: without the user, the database and TLS it is the same place.
-void claim_named(const Endpoint& endpoint) {
+void check_named(const Endpoint& endpoint) {
     const auto name = endpoint.name();
-    if (!endpoint.unix_socket.empty()) return claim(name == endpoint.unix_socket, "named by its socket");
+    if (!endpoint.unix_socket.empty()) return require(name == endpoint.unix_socket, "named by its socket");
     const auto place = Endpoint::parse(name);
-    claim_same(place, {.host = endpoint.host, .port = endpoint.port});
-    claim(place.name() == name, "one name for one place");
+    check_same(place, {.host = endpoint.host, .port = endpoint.port});
+    require(place.name() == name, "one name for one place");
 }
 
-void claim_usable(const Endpoint& endpoint) {
+void check_usable(const Endpoint& endpoint) {
     if (endpoint.tls.enabled) return;  // its files are read
     const RedisNodes nodes{std::vector{endpoint}};
-    claim(nodes.name(0) == endpoint.name(), "named as its endpoint");
+    require(nodes.name(0) == endpoint.name(), "named as its endpoint");
 }
 
 void try_address(std::string_view text) {
     const auto uri = with_password(text, secret);
     const auto outcome = parsed(uri);
     const auto other = parsed(with_password(text, another_secret));
-    claim(outcome.endpoint.has_value() == other.endpoint.has_value(), "taken whatever the password");
+    require(outcome.endpoint.has_value() == other.endpoint.has_value(), "taken whatever the password");
     if (!outcome.endpoint) {
-        claim(outcome.refusal.starts_with("redlock: node address: "), "says what it is about");
-        if (uri.find('@') != uri.npos) claim(outcome.refusal == other.refusal, "no trace of the password");
+        require(outcome.refusal.starts_with("redlock: node address: "), "says what it is about");
+        if (uri.find('@') != uri.npos) require(outcome.refusal == other.refusal, "no trace of the password");
         return;
     }
     const auto& endpoint = *outcome.endpoint;
-    claim_sound(endpoint);
-    claim_named(endpoint);
-    claim_same(Endpoint::parse(written(endpoint)), endpoint);
-    claim_usable(endpoint);
+    check_sound(endpoint);
+    check_named(endpoint);
+    check_same(Endpoint::parse(written(endpoint)), endpoint);
+    check_usable(endpoint);
     if (endpoint.host.find(secret) == std::string::npos &&
         endpoint.unix_socket.find(secret) == std::string::npos)
-        claim_no_secret(endpoint.name());
+        require_no_secret(endpoint.name());
 }
 
 }  // namespace

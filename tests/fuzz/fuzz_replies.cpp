@@ -13,8 +13,8 @@
 // A7, D1: a vote is what an independent reader of the protocol makes of the reply in its place, and after a
 // protocol error, or a reply too many, the connection is broken for good. D11: what it reports has no
 // password.
-#include "claim.hpp"
 #include "expectation.hpp"
+#include "require.hpp"
 #include "virtual_network.hpp"
 
 #include "os/resolution.hpp"
@@ -79,7 +79,7 @@ public:
           client_(config_, connected(), Resolution::of_unix_socket(config_.endpoint.unix_socket), 0,
                   network_.now()),
           expected_(handshake_of(config_.endpoint)) {
-        claim(client_.handshaking(), "connected");
+        require(client_.handshaking(), "connected");
     }
 
     void add(char byte) { chunk_ += byte; }
@@ -111,8 +111,8 @@ public:
         read();
         read();
         server_reads();
-        if (stream().finished) claim(client_.broken(), "broken when the server has hung up");
-        if (!client_.broken()) claim(arrived_ == expected_.sent_in_all(), "all that was sent arrives");
+        if (stream().finished) require(client_.broken(), "broken when the server has hung up");
+        if (!client_.broken()) require(arrived_ == expected_.sent_in_all(), "all that was sent arrives");
     }
 
 private:
@@ -133,8 +133,8 @@ private:
         stream().room = std::numeric_limits<std::size_t>::max();
         if (stream().closed_by_server) return;
         reader_.take(std::exchange(stream().to_server, {}), [this](const auto&) { ++arrived_; });
-        claim(!reader_.blind(), "commands are arrays of strings");
-        claim(arrived_ <= expected_.sent_in_all(), "nothing is sent twice");
+        require(!reader_.blind(), "commands are arrays of strings");
+        require(arrived_ <= expected_.sent_in_all(), "nothing is sent twice");
     }
 
     void hang_up() {
@@ -163,8 +163,8 @@ private:
 
     void look_if_stale() {
         if (client_.broken()) return;
-        claim(client_.gone_stale() == (stream().finished || !under_way_.empty()),
-              "stale if there is something to read, or an end");
+        require(client_.gone_stale() == (stream().finished || !under_way_.empty()),
+                "stale if there is something to read, or an end");
     }
 
     void send(const Command& command) { send(std::vector{command}); }
@@ -192,51 +192,51 @@ private:
 
     void compare() {
         expected_.received(std::exchange(under_way_, {}));
-        if (client_.broken()) claim_reported();
-        if (was_broken_) claim(client_.broken(), "broken for good");
+        if (client_.broken()) check_reported();
+        if (was_broken_) require(client_.broken(), "broken for good");
         was_broken_ = client_.broken();
-        if (!stream().finished && !expected_.ambiguous()) claim_as_expected();
+        if (!stream().finished && !expected_.ambiguous()) check_as_expected();
         if (!client_.broken()) take_answers();
     }
 
-    void claim_reported() const {
+    void check_reported() const {
         const auto& detail = client_.detail();
-        if (!config_.endpoint.password.empty()) claim_no_secret(detail);
-        claim(static_cast<bool>(client_.cause()), "broken for a cause");
-        claim(
+        if (!config_.endpoint.password.empty()) require_no_secret(detail);
+        require(static_cast<bool>(client_.cause()), "broken for a cause");
+        require(
             detail.size() <= 200 && std::ranges::all_of(detail, [](char c) { return c >= ' ' && c <= '~'; }),
             "a line for a report");
     }
 
-    void claim_as_expected() const {
-        claim(client_.broken() == expected_.broken(), "broken after a protocol error, and only then");
+    void check_as_expected() const {
+        require(client_.broken() == expected_.broken(), "broken after a protocol error, and only then");
         if (client_.broken()) return;
-        claim(client_.ready() == expected_.ready(), "ready after the handshake");
-        claim(client_.pending().count() == expected_.pending(), "what was not answered is pending");
-        claim(client_.answers().size() == expected_.answers().size(),
-              "what was sent last is answered, as far as it is");
+        require(client_.ready() == expected_.ready(), "ready after the handshake");
+        require(client_.pending().count() == expected_.pending(), "what was not answered is pending");
+        require(client_.answers().size() == expected_.answers().size(),
+                "what was sent last is answered, as far as it is");
     }
 
     void take_answers() {
         if (client_.script_is_unknown()) {
-            claim(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
+            require(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
             client_.resend_whole(commands_.front());
             return expected_.sent();
         }
-        for (std::size_t i = 0; i < client_.answers().size() && !client_.broken(); ++i) claim_vote(i);
+        for (std::size_t i = 0; i < client_.answers().size() && !client_.broken(); ++i) check_vote(i);
     }
 
-    void claim_vote(std::size_t which) {
+    void check_vote(std::size_t which) {
         const auto& command = commands_[which];
         const auto& answer = client_.answers()[which];
         const auto [vote, cause, count] = detail::to_vote(command, answer, client_.scripted());
         if (expected_.ambiguous())
-            claim(vote != Vote::granted || could_grant(command), "granted in so many words");
+            require(vote != Vote::granted || could_grant(command), "granted in so many words");
         else
-            claim(vote == vote_of(command, expected_.answers().at(which)),
-                  "the vote is what the server replied");
-        claim(count == 0 || vote != Vote::unknown, "a count comes with a vote");
-        if (!config_.endpoint.password.empty()) claim_no_secret(client_.quoted(answer.text));
+            require(vote == vote_of(command, expected_.answers().at(which)),
+                    "the vote is what the server replied");
+        require(count == 0 || vote != Vote::unknown, "a count comes with a vote");
+        if (!config_.endpoint.password.empty()) require_no_secret(client_.quoted(answer.text));
         if (cause != Errc::unexpected_reply) return;
         client_.fail(Errc::unexpected_reply, client_.quoted(answer.text));
         expected_.failed();

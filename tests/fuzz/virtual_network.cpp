@@ -1,6 +1,6 @@
 #include "virtual_network.hpp"
 
-#include "claim.hpp"
+#include "require.hpp"
 
 #include <sys/un.h>
 
@@ -70,10 +70,10 @@ std::unique_ptr<Socket> VirtualNetwork::connect(const Address& address,
 }
 
 void VirtualNetwork::wait(std::span<PollEntry> entries, time_point now, time_point until) {
-    claim(until < never(), "no wait without an end");
+    require(until < never(), "no wait without an end");
     const auto refresh = [&] {
         for (auto& entry : entries) {
-            claim(entry.socket != nullptr, "something to wait for");
+            require(entry.socket != nullptr, "something to wait for");
             entry.ready = static_cast<const VirtualSocket*>(entry.socket)->is_ready(entry);
         }
         return std::ranges::any_of(entries, &PollEntry::ready);
@@ -82,7 +82,7 @@ void VirtualNetwork::wait(std::span<PollEntry> entries, time_point now, time_poi
 }
 
 void VirtualNetwork::sleep_until(time_point until, std::stop_token stop) {
-    claim(until < never(), "no sleep without an end");
+    require(until < never(), "no sleep without an end");
     pass_time(until, [&] { return stop.stop_requested(); });
 }
 

@@ -1,8 +1,8 @@
 // The library's own nodes and connections over a VirtualNetwork, and the servers behind it.
 #pragma once
 
-#include "claim.hpp"
 #include "fake_redis_server.hpp"
+#include "require.hpp"
 #include "virtual_network.hpp"
 
 #include <redlock/nodes.hpp>

@@ -1,0 +1,24 @@
+// What a fuzz target holds to be true whatever its input is. A requirement that fails ends the program, and
+// libFuzzer keeps the input.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace redlock::fuzz {
+
+inline void require(bool holds, std::string_view words) {
+    if (holds) return;
+    std::fprintf(stderr, "violated: %.*s\n", static_cast<int>(words.size()), words.data());
+    std::abort();  // libFuzzer shows from where
+}
+
+/// The password of every target, so that it is seen wherever it turns up.
+inline constexpr std::string_view secret = "hunter2";
+
+inline void require_no_secret(std::string_view words) {
+    require(words.find(secret) == words.npos, "no password in what is reported");
+}
+
+}  // namespace redlock::fuzz
