@@ -1,7 +1,7 @@
 // One TCP connection between a process and a node, as the network has it: bytes keep their order and come
-// once. When it breaks, for whatever reason, a part of what was under way still arrives, possibly late, in
+// once. When it breaks, for whatever reason, a part of what was in transit still arrives, possibly late, in
 // order; no reply to it does. A frozen server's kernel still takes connections and bytes; the server reads
-// them when it thaws.
+// them when it goes on.
 #pragma once
 
 #include "message.hpp"
@@ -40,7 +40,7 @@ public:
 
     // ---- For the process.
     void open();
-    /// Who is woken when something has happened; null for nobody.
+    /// The task to wake when something has happened; null for none.
     void listen(Task* listener) noexcept { listener_ = listener; }
     /// Whether something has happened that the process has not seen yet.
     bool has_news() const noexcept { return news_; }

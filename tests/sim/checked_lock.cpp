@@ -16,7 +16,7 @@ CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, Loc
     checker_.add(*this);
 }
 
-/// What the destructor of the real one does, but under the eyes of the checker.
+/// What the destructor of the real one does, with the checks of release().
 CheckedLock::~CheckedLock() {
     if (client_.process().alive() && !lock_.owner().empty()) (void)release();
     checker_.remove(*this);
@@ -69,16 +69,16 @@ Result CheckedLock::acquire_by(Verb verb, nanoseconds longest) {
     if (!client_.process().alive()) return result;
     client_.note([&] { return "acquires " + lock_.resource() + ": " + result.message(); });
     if (result.error() == Errc::already_held) return result;
-    if (!before.empty() && before != lock_.owner()) let_go(before);
-    for (const auto& claim : client_.network().take_owners())
-        if (claim != lock_.owner()) let_go(claim);
+    if (!before.empty() && before != lock_.owner()) ended(before);
+    for (const auto& owner : client_.network().take_owners())
+        if (owner != lock_.owner()) ended(owner);
     held_ = static_cast<bool>(result);
     lapsed_ = false;
-    if (result) won(result);
+    if (result) acquired(result);
     return result;
 }
 
-void CheckedLock::won(const Result& result) {
+void CheckedLock::acquired(const Result& result) {
     const Process::NoFaults no_faults{client_.process()};
     const auto asked = client_.network().asked(lock_.owner());
     const auto latest = asked.began + options_.ttl - drift(options_.ttl, options_.drift_factor);
@@ -161,11 +161,11 @@ Result CheckedLock::release() {
     releasing_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "releases " + lock_.resource() + ": " + result.message(); });
-    if (!owner.empty()) let_go(owner);
+    if (!owner.empty()) ended(owner);
     return result;
 }
 
-void CheckedLock::let_go(std::string owner) {
+void CheckedLock::ended(std::string owner) {
     if (watched()) {
         over_ = owner;
         client_.network().released(owner);
@@ -189,7 +189,7 @@ bool CheckedLock::check_valid() {
     if (releasing_ && client_.network().releasing(lock_.owner()) && lock_.valid())
         checker_.violated(Rule::over_with_release, client_.name() + " is valid");
     if (!held_) return false;
-    if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, of which nobody has heard yet
+    if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, whose result is not known yet
     (void)MutexBypass::found_mutex_held();
     const bool valid = lock_.valid();
     const bool open = !MutexBypass::found_mutex_held();
@@ -210,7 +210,7 @@ void CheckedLock::check_watch(bool valid, bool open) {
     if (const auto until = valid_until(); until != until_) check_extension(until);
 }
 
-/// A round of others that began before this lock came under watch has not heard of it, and may go on for the
+/// A round of others that began before this lock came under watch does not know of it, and may go on for the
 /// budget of a node.
 bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
@@ -234,7 +234,7 @@ void CheckedLock::check_extension(Clock::time_point until) {
         checker_.violated(Rule::hold_is_limited, client_.name());
 }
 
-// ---- What the watchdog says
+// ---- Notices of the watchdog
 
 LockOptions CheckedLock::observed(LockOptions options) {
     if (!options.watchdog) return options;

@@ -40,7 +40,7 @@ public:
     Lock& lock() noexcept { return lock_; }
 
     // ---- For the checker.
-    /// Whether it says so now; what it said before is compared.
+    /// Whether valid() is true now; checked against what it was before.
     bool check_valid();
     bool overlaps(const CheckedLock& other) const;
     std::string name() const { return client_.name(); }
@@ -57,10 +57,10 @@ private:
     Result in_time(nanoseconds longest, Verb verb);
     nanoseconds longest_attempts(int attempts) const;
     nanoseconds longest_release() const;
-    void won(const Result& result);
+    void acquired(const Result& result);
     Result extend_watched(milliseconds ttl);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
-    void let_go(std::string owner);
+    void ended(std::string owner);
     void notified(const Result& loss);
     bool was_notified() const { return !notified_.empty() && notified_ == lock_.owner(); }
     void check_watch(bool valid, bool open);
@@ -85,7 +85,7 @@ private:
 
     // The same, of one that is watched.
     Clock::time_point since_{};
-    Clock::time_point until_{};  // when last looked at
+    Clock::time_point until_{};  // when last checked
     milliseconds longest_ttl_{};
     bool extended_by_hand_ = false;
     bool extended_by_watchdog_ = false;

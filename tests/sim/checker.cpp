@@ -58,7 +58,7 @@ std::size_t Checker::acquired(Hold hold) {
     if (hold.token > 0)
         for (const auto& other : holds_) {
             compare(other, hold);
-            compare(hold, other);  // it may have heard of its own acquisition after its end
+            compare(hold, other);  // an acquisition may be confirmed after its own end
         }
     holds_.push_back(std::move(hold));
     return holds_.size() - 1;

@@ -1,4 +1,4 @@
-// What must hold in every world, looked at after every step of it. The checker sees true time and all
+// What must hold in every world, checked after every step. The checker sees true time and all
 // clients at once, which no process does.
 #pragma once
 
@@ -20,7 +20,7 @@ class CheckedLock;
 
 /// The claims.
 enum class Rule : std::uint8_t {
-    one_holder,           ///< at no instant do two locks say valid() of one resource (S1)
+    one_holder,           ///< at no instant are two locks of one resource valid() (S1)
     tokens_grow,          ///< a holder's token is larger than those of all whose validity ended before
     validity_is_bounded,  ///< valid_until is at most the start of the round + ttl − drift (S15, S16)
     validity_is_kept,     ///< a failed extension leaves valid_until, a successful one never shortens (C2)

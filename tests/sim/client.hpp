@@ -64,7 +64,7 @@ public:
         environment_.log.note(name(), line);
     }
 
-    /// How long after its last word all of it must have arrived; zero where that cannot be said.
+    /// How long after its last command all of them must have arrived; zero if there is no bound.
     nanoseconds settling_time() const noexcept { return settling_time_; }
     void set_settling_time(nanoseconds span) noexcept { settling_time_ = span; }
 

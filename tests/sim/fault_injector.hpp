@@ -12,7 +12,7 @@ public:
         : world_(world), plan_(plan), rng_(rng), stepped_(world.size()) {}
 
     void begin() { go_on(); }
-    /// In the worst moment: when somebody is about to say something.
+    /// At the worst moment: before a client begins a verb.
     void inject_before_verb() {
         if (plan_.faults.empty()) return;
         while (rng_.chance(plan_.fault_before_verb)) inject(rng_.pick(plan_.faults));

@@ -106,7 +106,7 @@ void Fiber::suspend() {
 void Fiber::enter() {
     running->run();
     suspend();
-    std::abort();  // nobody resumes what is over
+    std::abort();  // a fiber that is over is not resumed
 }
 
 void Fiber::run() {

@@ -1,7 +1,7 @@
 // A thread of a simulated process: a stack of its own, and the scheduler decides when it goes on. Real code
 // that blocks can run in it unchanged.
 //
-// Exceptions under way belong to the fiber, though the runtime keeps them a thread.
+// Exceptions in flight belong to the fiber, though the runtime keeps them per thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace redlock::sim {
 class Fiber {
 public:
     explicit Fiber(std::function<void()> body);
-    /// It must be over: what lives on its stack is destroyed by nobody else.
+    /// It must be over: nothing else destroys what lives on its stack.
     ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
@@ -22,7 +22,7 @@ public:
     /// Goes on with it until it is suspended or over. Throws what it threw.
     void resume();
 
-    /// Called by the fiber that runs: back to whoever resumed it.
+    /// Called by the fiber that runs: back to its resumer.
     static void suspend();
 
     bool over() const noexcept { return over_; }

@@ -1,4 +1,4 @@
-// The schedule of a world, line by line, for whoever has to understand a violation. Written only on demand:
+// The schedule of a world, line by line, for readers of a violation. Written only on demand:
 // of the many schedules that are tried, hardly one is ever read.
 #pragma once
 
@@ -27,18 +27,18 @@ public:
     void open() noexcept { open_ = true; }
     bool is_open() const noexcept { return open_; }
 
-    /// `line` makes the text, and is not called where nobody is going to read it.
+    /// `line` makes the text, and is called only if the log is open.
     template <class Line>
-    void note(std::string_view who, Line line) {
+    void note(std::string_view source, Line line) {
         if (!open_) return;
         char time[24];
         std::snprintf(time, sizeof time, "%13.6f", static_cast<double>(timeline_->now().count()) / 1e6);
-        lines_.push_back(std::string{time} + "  " + std::string{who} + ": " + line());
+        lines_.push_back(std::string{time} + "  " + std::string{source} + ": " + line());
     }
 
     const std::vector<std::string>& lines() const noexcept { return lines_; }
 
-    /// "#1" for the owner met first: 40 hex digits tell a reader nothing.
+    /// "#1" for the owner that comes first: easier to read than 40 hex digits.
     std::string nickname(std::string_view owner) {
         return "#" + std::to_string(names_.try_emplace(std::string{owner}, names_.size() + 1).first->second);
     }

@@ -1,4 +1,4 @@
-// A command as it is on the wire, for whoever reads a schedule or has to check what was sent.
+// A command as it is on the wire: what it is, for the log and for the checker.
 #pragma once
 
 #include <redlock/detail/scripts.hpp>

@@ -5,7 +5,7 @@
 
 namespace redlock::sim {
 
-/// While there is one, nobody waits for a mutex: the state behind it is read as it is.
+/// While there is one, no fiber waits for a mutex: the state behind it is read as it is.
 class MutexBypass {
 public:
     MutexBypass() noexcept { ++depth_; }

@@ -59,7 +59,7 @@ void Process::fault_point() noexcept {
     }
 }
 
-/// Not a wait that a crash can end with an exception: whoever reads a clock expects none.
+/// Not a wait that a crash can end with an exception: code that reads a clock expects none.
 void Process::stay_paused_until(Instant until) noexcept {
     while (alive_ && timeline_.now() < until) park_until(until);
 }

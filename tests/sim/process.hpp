@@ -1,5 +1,5 @@
 // A process of a client: a boot clock of its own, one or several fibers (its threads), and the faults of
-// processes. All its fibers share them: when it is paused, none of them goes on; when it crashes, all end.
+// processes. All its fibers share them: when it is paused, none of them runs; when it crashes, all end.
 #pragma once
 
 #include "drifting_clock.hpp"
@@ -27,7 +27,7 @@ struct Hazards {
     double crash = 0;  ///< how often it ends there
 };
 
-/// Who a fiber works for: the process is at its end when those of the user are.
+/// Whose work a fiber does: a process is finished when its user fibers are.
 enum class Service : bool { user, background };
 
 /// One fiber of a process, and whether it waits.
@@ -40,7 +40,7 @@ private:
     Fiber fiber_;
     Service service_;
     bool ignores_crash_ = false;
-    std::uint64_t turn_ = 0;  // a timer of an earlier turn wakes nobody
+    std::uint64_t turn_ = 0;  // a timer of an earlier turn has no effect
     bool parked_ = true;
 };
 
@@ -65,7 +65,8 @@ public:
     /// A fiber that begins now.
     void spawn(std::function<void()> body, Service service = Service::user);
     void meet(Hazards hazards) noexcept { hazards_ = hazards; }
-    /// A collection of garbage, a debugger, SIGSTOP, a machine that sleeps: its clock goes on, it does not.
+    /// A collection of garbage, a debugger, SIGSTOP, a machine that sleeps: its clock goes on, its fibers do
+    /// not.
     void pause_for(nanoseconds span);
     /// Somebody sets the wall clock of its machine, which is no concern of a boot clock.
     void wall_clock_is_set(nanoseconds by) noexcept {
@@ -76,14 +77,14 @@ public:
     bool alive() const noexcept { return alive_; }
     /// Whether some fiber of it cannot go on. At the instant in which a pause ends none has gone on yet.
     bool paused() const noexcept { return stalled_until_ > Instant{} && timeline_.now() <= stalled_until_; }
-    /// None of them goes on.
+    /// None of its fibers runs.
     bool is_paused() const noexcept { return timeline_.now() < paused_until_; }
     /// Whether some fiber of it could not go on at `when`, or later.
     bool was_paused_since(Instant when) const noexcept { return stalled_until_ >= when; }
     bool tells_wall_time() const noexcept { return tells_wall_time_; }
     /// Whether some fiber that works for the user still has something to do.
     bool busy() const noexcept;
-    /// All its fibers end, without another word to anybody.
+    /// All its fibers end; nothing more is sent.
     void end();
 
     /// A clock like CLOCK_MONOTONIC, which stops in every pause: unsafe, see presets.cpp.
@@ -113,7 +114,7 @@ public:
 
     /// The one whose fiber runs in this thread of the simulation; null outside of fibers.
     static Process* running() noexcept { return running_; }
-    /// Until somebody wakes it, dead or alive.
+    /// Until it is woken, also in a process that has crashed.
     void wait() noexcept { park_until(Instant::max()); }
 
     /// For a function that must not throw, and whose wait is going to end by itself: a crash does not end it.
@@ -130,7 +131,7 @@ public:
         bool before_;
     };
 
-    /// For who looks without wanting to change what it looks at: it never waits.
+    /// Without fault points, and without waiting for mutexes: for the checker.
     class NoFaults {
     public:
         explicit NoFaults(Process& process)

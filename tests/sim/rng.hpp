@@ -47,7 +47,7 @@ public:
         return *(std::begin(range) + static_cast<std::ptrdiff_t>(below(std::size(range))));
     }
 
-    /// Rng of their own for somebody, so that what one does changes nothing for the others.
+    /// An Rng of its own for a part of the world, so that its draws change nothing for the others.
     Rng child() noexcept { return Rng{next()}; }
 
 private:

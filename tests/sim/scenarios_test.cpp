@@ -224,7 +224,7 @@ TEST(Watchdog, ReportsTheLossAfterTheMachineWasSuspended) {
         EXPECT_TRUE(lock.valid());
         laptop.process().pause_for(30min);
         laptop.sleep(1us);
-        EXPECT_FALSE(lock.valid()) << "whichever thread goes on first";
+        EXPECT_FALSE(lock.valid()) << "whichever thread runs first";
         laptop.sleep(1us);
         EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
         EXPECT_THAT(lock.release(), FailsWith(Errc::lost));

@@ -1,4 +1,4 @@
-// One random schedule: what came of the world and the faults that a seed stands for.
+// One random schedule: the world and the faults of a seed, and the outcome.
 #pragma once
 
 #include "checker.hpp"

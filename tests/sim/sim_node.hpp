@@ -26,7 +26,7 @@ enum class Data : std::uint8_t {
 
 class SimNode {
 public:
-    /// Somebody connected to it, who notices when it dies.
+    /// A connection to it, which notices when it dies.
     class Peer {
     public:
         virtual void node_died() = 0;
@@ -48,7 +48,7 @@ public:
     void forget_scripts();
     void freeze_for(nanoseconds span);
     void step_clock(nanoseconds by);
-    /// Its data have been whole for long: somebody placed the marker ahead of time.
+    /// Its data have been complete for long: the marker is older than the world.
     void trust_since(nanoseconds ago);
 
     // ---- For those connected to it.
@@ -62,8 +62,8 @@ public:
     /// Executes a command; the reply as it goes over the wire.
     std::string execute(const Words& words);
 
-    // ---- For who looks from outside.
-    /// Who has `resource`; empty if nobody.
+    // ---- For the checker.
+    /// The owner of `resource`; empty if there is none.
     std::string_view owner(const std::string& resource) const;
     /// Whether any of its keys will never expire, or only later than `span` from now.
     bool holds_longer_than(nanoseconds span) const;

@@ -1,5 +1,5 @@
 // The nodes as one simulated process has them: the library's own engine (NodeGroup) over a simulated network,
-// and a record of what was asked, for those who check it.
+// and a record of what was asked, for the checker.
 #pragma once
 
 #include "checker.hpp"
@@ -36,7 +36,7 @@ public:
     /// The process has died: the connections die with it.
     void abandon() { network_.abandon(); }
 
-    // ---- What was asked, for those who check it.
+    // ---- What was asked, for the checker.
 
     /// When the last round began, and ended, that was to give `owner` its validity.
     struct Asked {

@@ -23,7 +23,7 @@ void Workload::take_a_turn() {
             hold_with_another(lock);
         else
             hold(lock);
-        let_go(lock);
+        release(lock);
     }
 }
 
@@ -66,7 +66,7 @@ void Workload::hold_with_another(CheckedLock& lock) {
     CheckedLock other{client_, some_resources(), some_options()};
     if (acquire(other)) hold(other);
     hold(lock);
-    if (rng_.chance(0.5)) let_go(other);
+    if (rng_.chance(0.5)) release(other);
 }
 
 void Workload::extend(CheckedLock& lock) {
@@ -78,7 +78,7 @@ void Workload::extend(CheckedLock& lock) {
     (void)lock.extend(ttl);
 }
 
-void Workload::let_go(CheckedLock& lock) {
+void Workload::release(CheckedLock& lock) {
     if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // forgets it
     if (rng_.chance(0.2)) return;  // leaves it to the destructor or the next acquire
     inject_before_verb();

@@ -22,7 +22,7 @@ private:
     void hold(CheckedLock& lock);
     void hold_with_another(CheckedLock& lock);
     void extend(CheckedLock& lock);
-    void let_go(CheckedLock& lock);
+    void release(CheckedLock& lock);
     void inject_before_verb();
     std::vector<std::string> some_resources();
     LockOptions some_options();

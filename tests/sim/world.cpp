@@ -6,7 +6,7 @@
 namespace redlock::sim {
 namespace {
 
-/// A world whose clients never come to an end is a mistake of whoever made it.
+/// A world whose clients never come to an end is a mistake of the test.
 constexpr std::uint64_t most_events = 2'000'000;
 
 /// The nodes' clocks show a day in 2026, since tokens are seeded with them.

@@ -1,4 +1,4 @@
-// A world: nodes, a network, clients, true time, and a checker. Built by words:
+// A world: nodes, a network, clients, true time, and a checker:
 //
 //     World world{{.nodes = 3}};
 //     auto& alice = world.client("alice");
@@ -30,8 +30,8 @@
 
 namespace redlock::sim {
 
-/// What clients tell the time by. Only the first is right: Redis goes on expiring keys while a machine
-/// sleeps, and somebody may set its wall clock.
+/// What the clock of a client is. Only the first is right: Redis goes on expiring keys while a machine
+/// sleeps, and its wall clock may be set.
 enum class ClientClock : std::uint8_t {
     boot,    ///< as CLOCK_BOOTTIME
     steady,  ///< as CLOCK_MONOTONIC: stops while the process is suspended
