@@ -4,9 +4,12 @@
 #include <redlock/clock.hpp>
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
 
 namespace redlock::test {
@@ -41,6 +44,15 @@ private:
     std::atomic<Clock::rep> overslept_{0};
     std::jthread thread_{};
 };
+
+/// How long the main thread of a process could have run and was not given a processor, since it started; 0
+/// where the kernel does not count that.
+inline Clock::duration processor_wait(pid_t process) {
+    std::ifstream file{"/proc/" + std::to_string(process) + "/schedstat"};
+    Clock::rep run = 0, waited = 0;
+    file >> run >> waited;
+    return Clock::duration{waited};
+}
 
 /// How long `action` took, less what the machine took of it.
 template <class Action>

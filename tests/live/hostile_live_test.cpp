@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace redlock::test {
 namespace {
@@ -103,6 +104,16 @@ HostileServer::Manners manners(const Hostility& hostility, Beginning beginning) 
     };
 }
 
+/// How long the servers could have run and were not given a processor.
+Clock::duration processor_waits(Cluster& servers) {
+    Clock::duration waited{};
+    for (auto& server : servers) {
+        (void)server.command({"PING"});  // a wait is counted when it is over
+        waited += processor_wait(server.pid());
+    }
+    return waited;
+}
+
 std::size_t open_descriptors() {
     const std::filesystem::directory_iterator all{"/proc/self/fd"};
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
@@ -130,10 +141,9 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     constexpr auto budget = 500ms;
     const HostileServer hostile{manners(hostility, beginning)};
     Cluster servers{2};
-    RedisNodes nodes{{hostile.uri(), servers[0].uri(), servers[1].uri()},
-                     {.node_timeout = budget, .round = round}};
+    std::optional<RedisNodes> nodes;
     const auto two_rounds = [&] {
-        Lock lock{nodes, the_resource};
+        Lock lock{*nodes, the_resource};
         const auto result = lock.acquire_for(10s);
         EXPECT_THAT(result, Succeeds());
         EXPECT_EQ(count(result, Vote::granted), 2U);
@@ -141,7 +151,16 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
         return result;
     };
     Result first{Errc::lost};
-    EXPECT_THAT(own_time([&] { first = two_rounds(); }), LastsAtMost(3 * budget)) << "acquire and release";
+    Clock::duration took{};
+    // An honest server that the machine does not let run for a whole budget is as good as dead: once more.
+    for (int repetition = 0; repetition < 20; ++repetition) {
+        const auto before = processor_waits(servers);
+        nodes.emplace(std::vector{hostile.uri(), servers[0].uri(), servers[1].uri()},
+                      NodesOptions{.node_timeout = budget, .round = round});
+        took = own_time([&] { first = two_rounds(); });
+        if (processor_waits(servers) - before < budget / 2) break;
+    }
+    EXPECT_THAT(took, LastsAtMost(3 * budget)) << "acquire and release";
     const auto& report = first.nodes()[0];
     EXPECT_EQ(report.vote, Vote::unknown);
     if (round == Round::sequential) {
