@@ -1,15 +1,16 @@
-// Sixteen processes after four resources on five real servers, while a nemesis kills, freezes, empties, cuts
-// and stops; and a judge, who reads afterwards what each of them claimed to hold.
+// Sixteen processes that lock four resources on five real servers, while a nemesis kills, freezes and empties
+// servers, cuts links and stops and kills processes. What each of them has held is checked afterwards.
 //
 // Exit status: 0 nothing found, 1 a violation, 2 it could not run.
-#include "crew.hpp"
-#include "judge.hpp"
+#include "checker.hpp"
 #include "nemesis.hpp"
 #include "resources.hpp"
+#include "worker_pool.hpp"
 
 #include "support/cluster.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/wait_until.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,7 @@
 #include <exception>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -30,88 +32,99 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::Cluster;
+using support::RedisConfig;
 using support::TcpProxy;
 
-struct Request {
+struct Settings {
     double seconds = 60;
     std::uint64_t seed = std::random_device{}();
     bool quarantine = true;
+    bool keep_data = false;
     bool until_violation = false;
+
+    LockSettings lock_settings() const {
+        return quarantine ? LockSettings{} : LockSettings{.quarantine = 0ms};
+    }
 };
 
 class Torture {
 public:
-    explicit Torture(const Request& request)
-        : request_(request), terms_(request.quarantine ? Terms{} : Terms{.quarantine = 0ms}) {}
+    explicit Torture(const Settings& settings) : settings_(settings) {}
 
     /// The number of violations.
     std::size_t run() {
-        std::cout << "seed " << request_.seed << ", " << request_.seconds << " s, quarantine "
-                  << (request_.quarantine ? "on" : "off") << std::endl;
-        suffer();
-        return report();
+        std::cout << "seed " << settings_.seed << ", " << settings_.seconds << " s, quarantine "
+                  << (settings_.quarantine ? "on" : "off") << std::endl;
+        inject_faults();
+        nemesis_.heal_all();
+        const auto starved = count_starved();
+        const auto failed = workers_.size() - workers_.stop();
+        std::this_thread::sleep_for(2 * settings_.lock_settings().ttl);  // what was not released has expired
+        return report(starved, failed);
     }
 
 private:
-    void suffer() {
-        const auto end = now() + static_cast<Instant>(request_.seconds * 1e9);
-        auto next_look = now() + 1'000'000'000;
+    void inject_faults() {
+        const auto end = now() + static_cast<Instant>(settings_.seconds * 1e9);
+        auto next_check = now() + 1'000'000'000;
         while (now() < end) {
-            nemesis_.strike();
-            std::this_thread::sleep_for(std::chrono::milliseconds{50 + randomness_() % 400});
-            if (!request_.until_violation || now() < next_look) continue;
-            next_look = now() + 1'000'000'000;
-            if (!overlaps(ledger_.claims()).empty()) break;
+            nemesis_.inject_fault();
+            std::this_thread::sleep_for(std::chrono::milliseconds{50 + random_() % 400});
+            if (!settings_.until_violation || now() < next_check) continue;
+            next_check = now() + 1'000'000'000;
+            if (!overlaps(log_.holds()).empty()) break;
         }
-        nemesis_.relent();
-        well_ = crew_.stop();
-        std::this_thread::sleep_for(2 * terms_.ttl);  // until every key that nobody released has expired
-        stray_ = stray_keys(nodes_);
     }
 
-    std::size_t report() {
-        const auto claims = ledger_.claims();
-        const auto overlapping = overlaps(claims);
-        const auto disordered = disorders(claims);
-        const auto late = lateness(claims, crew_.stops());
-        print_claims(claims);
-        for (const auto& [deed, times] : nemesis_.deeds()) row(deed, std::to_string(times));
-        row("losses told", std::to_string(late.size()));
-        if (!late.empty()) row("notice after the validity, ms: p50, p99, max", in_ms(late));
+    /// Modes in which no worker gets a lock any more though all nodes and links are healthy (S3).
+    std::size_t count_starved() {
+        const auto before = holds_by_mode();
+        const auto starved = [&] {
+            std::size_t result = 0;
+            for (const auto& [mode, holds] : holds_by_mode()) result += holds == before.at(mode) ? 1U : 0U;
+            return result;
+        };
+        (void)support::wait_until([&] { return starved() == 0; }, 30s);
+        return starved();
+    }
+
+    std::map<Mode, std::int64_t> holds_by_mode() {
+        std::map<Mode, std::int64_t> result;
+        for (std::size_t worker = 0; worker < workers_.size(); ++worker)
+            result[log_.of(worker).mode()] += log_.of(worker).count();
+        return result;
+    }
+
+    std::size_t report(std::size_t starved, std::size_t failed) {
+        const auto holds = log_.holds();
+        const auto overlapping = overlaps(holds);
+        const auto regressions = token_regressions(holds);
+        const auto delays = notification_delays(holds, workers_.suspensions());
+        const auto stray = stray_keys(nodes_);
+        row("attempts", std::to_string(log_.attempts()));
+        for (const auto& [mode, count] : holds_by_mode())
+            row("holds, " + std::string{name_of(mode)}, std::to_string(count));
+        for (const auto& [fault, times] : nemesis_.fault_counts()) row(fault, std::to_string(times));
+        row("losses notified", std::to_string(delays.size()));
+        if (!delays.empty()) row("notification after the validity, ms: p50, p99, max", in_ms(delays));
 
         std::size_t violations = 0;
-        violations += verdict("overlaps of valid holds", overlapping.size());
-        violations += verdict("fencing order violations", disordered.size());
-        violations += verdict("stray keys", stray_.size());
-        violations += verdict("notices later than 100 ms after the validity", too_late(late));
-        violations += verdict("workers that ended badly", crew_.size() - well_);
-        violations += verdict("modes without a hold", modes_without_a_hold(claims));
+        violations += check("overlaps of valid holds", overlapping.size());
+        violations += check("fencing tokens out of order", regressions.size());
+        violations += check("stray keys", stray.size());
+        violations += check("notifications more than 100 ms late", count_late(delays));
+        violations += check("modes without a hold once all was healthy", starved);
+        violations += check("workers that failed", failed);
         show(overlapping);
-        show(disordered);
-        for (const auto& key : stray_) std::cout << "  " << key << '\n';
-        std::cout << crew_.output() << (violations == 0 ? "nothing found" : "VIOLATIONS") << std::endl;
+        show(regressions);
+        for (const auto& key : stray) std::cout << "  " << key << '\n';
+        std::cout << workers_.output() << (violations == 0 ? "nothing found" : "VIOLATIONS") << std::endl;
         return violations;
     }
 
-    void print_claims(const std::vector<Claim>& claims) {
-        row("attempts", std::to_string(ledger_.attempts()));
-        for (const auto mode : modes) {
-            const auto holds = std::ranges::count_if(
-                claims, [&](const Claim& it) { return ledger_.pages(it.worker).mode() == mode; });
-            row("holds, " + std::string{name_of(mode)}, std::to_string(holds));
-        }
-    }
-
-    std::size_t modes_without_a_hold(const std::vector<Claim>& claims) {
-        return static_cast<std::size_t>(std::ranges::count_if(modes, [&](Mode mode) {
-            return std::ranges::none_of(
-                claims, [&](const Claim& it) { return ledger_.pages(it.worker).mode() == mode; });
-        }));
-    }
-
-    static std::size_t too_late(const std::vector<std::int64_t>& late) {
+    static std::size_t count_late(const std::vector<std::int64_t>& delays) {
         return static_cast<std::size_t>(
-            std::ranges::count_if(late, [](std::int64_t span) { return span > 100'000'000; }));
+            std::ranges::count_if(delays, [](std::int64_t delay) { return delay > 100'000'000; }));
     }
 
     static std::string in_ms(const std::vector<std::int64_t>& sorted) {
@@ -128,7 +141,7 @@ private:
         std::cout << std::left << std::setw(58) << name << value << '\n';
     }
 
-    static std::size_t verdict(const std::string& name, std::size_t count) {
+    static std::size_t check(const std::string& name, std::size_t count) {
         row((count == 0 ? "ok         " : "VIOLATION  ") + name, std::to_string(count));
         return count;
     }
@@ -140,51 +153,52 @@ private:
             std::cout << "  " << text(findings[i]) << '\n';
     }
 
-    static std::deque<TcpProxy> linked(Cluster& nodes) {
+    static std::deque<TcpProxy> links_to(Cluster& nodes) {
         std::deque<TcpProxy> links;
         for (const auto& node : nodes)
             for (int side = 0; side < 2; ++side) links.emplace_back(node.port());
         return links;
     }
 
-    static std::vector<std::vector<std::string>> sides(const std::deque<TcpProxy>& links) {
+    /// The two sets of links.
+    static std::vector<std::vector<std::string>> node_lists(const std::deque<TcpProxy>& links) {
         std::vector<std::vector<std::string>> result(2);
         for (std::size_t link = 0; link < links.size(); ++link)
             result[link % 2].push_back(links[link].name());
         return result;
     }
 
-    Request request_;
-    Terms terms_;
+    Settings settings_;
     support::TemporaryDirectory directory_{};
-    Cluster nodes_{};
-    std::deque<TcpProxy> links_ = linked(nodes_);
-    Ledger ledger_{directory_ / "ledger"};
-    Crew crew_{terms_, directory_ / "", sides(links_)};
-    std::mt19937_64 randomness_{request_.seed};
-    Nemesis nemesis_{nodes_, links_, crew_, request_.seed};
-    std::size_t well_ = 0;
-    std::vector<std::string> stray_{};
+    Cluster nodes_{5, settings_.keep_data ? RedisConfig{}.keeps_data() : RedisConfig{}};
+    std::deque<TcpProxy> links_ = links_to(nodes_);
+    WorkerPool workers_{settings_.lock_settings(), directory_ / "", node_lists(links_)};
+    HoldLog& log_ = workers_.log();
+    std::mt19937_64 random_{settings_.seed};
+    Nemesis nemesis_{nodes_, links_, workers_, settings_.keep_data ? Restart::with_data : Restart::empty,
+                     settings_.seed};
 };
 
 }  // namespace
 }  // namespace redlock::torture
 
 int main(int argc, char** argv) {
-    redlock::torture::Request request;
+    redlock::torture::Settings settings;
     double minutes = 0;
     bool no_quarantine = false;
-    CLI::App app{"Redlock on real servers, tortured"};
+    CLI::App app{"Redlock on real servers under faults"};
     app.add_option("--minutes", minutes, "How long (default 1)")->check(CLI::PositiveNumber);
-    app.add_option("--seconds", request.seconds, "The same in seconds")->check(CLI::PositiveNumber);
-    app.add_option("--seed", request.seed, "Of the nemesis; the processes themselves are not repeatable");
+    app.add_option("--seconds", settings.seconds, "The same in seconds")->check(CLI::PositiveNumber);
+    app.add_option("--seed", settings.seed, "Of the faults; the processes themselves are not repeatable");
     app.add_flag("--no-quarantine", no_quarantine, "The control: violations are to be found");
-    app.add_flag("--until-violation", request.until_violation, "Stop at the first overlap");
+    app.add_flag("--keep-data", settings.keep_data,
+                 "Servers that write every key to their disks: no quarantine");
+    app.add_flag("--until-violation", settings.until_violation, "Stop at the first overlap");
     CLI11_PARSE(app, argc, argv);
-    if (minutes > 0) request.seconds = 60 * minutes;
-    request.quarantine = !no_quarantine;
+    if (minutes > 0) settings.seconds = 60 * minutes;
+    settings.quarantine = !no_quarantine && !settings.keep_data;
     try {
-        return redlock::torture::Torture{request}.run() == 0 ? 0 : 1;
+        return redlock::torture::Torture{settings}.run() == 0 ? 0 : 1;
     } catch (const std::exception& error) {
         std::cerr << "torture: " << error.what() << '\n';
         return 2;

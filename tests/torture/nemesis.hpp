@@ -1,11 +1,12 @@
-// Does to nodes, links and workers what happens to them in a bad year, at random, and undoes it.
+// Injects faults into nodes, links and workers, at random, and ends them again.
 #pragma once
 
-#include "crew.hpp"
+#include "worker_pool.hpp"
 
 #include "support/cluster.hpp"
 #include "support/tcp_proxy.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,52 +17,58 @@
 
 namespace redlock::torture {
 
+/// What a node that was killed comes back with.
+enum class Restart : bool { empty, with_data };
+
 class Nemesis {
 public:
     /// Two links to each node: those of node i are links 2 i and 2 i + 1.
-    Nemesis(support::Cluster& nodes, std::deque<support::TcpProxy>& links, Crew& crew, std::uint64_t seed);
+    Nemesis(support::Cluster& nodes, std::deque<support::TcpProxy>& links, WorkerPool& workers,
+            Restart restart, std::uint64_t seed);
 
-    /// One misfortune, and the end of those whose time is over.
-    void strike();
+    /// Begins one fault, and ends those whose time is over.
+    void inject_fault();
 
-    /// All is well again.
-    void relent();
+    /// Ends all faults.
+    void heal_all();
 
-    /// How often each thing was done.
-    const std::map<std::string, int>& deeds() const noexcept { return deeds_; }
+    /// How many there were of each kind.
+    const std::map<std::string, int>& fault_counts() const noexcept { return fault_counts_; }
 
 private:
-    /// Whatever has been done to a node, a link or a worker, and how to undo it.
-    struct Misfortune {
+    /// A fault that lasts, and how to end it.
+    struct Fault {
         Instant until;
         std::size_t node;  // no_node for a worker
-        std::function<void()> undo;
+        std::function<void()> heal;
     };
     static constexpr std::size_t no_node = SIZE_MAX;
 
-    void crash_node();
-    void crash_majority();
+    void kill_node();
+    void kill_majority();
     void flush_node();
     void freeze_node();
-    void pause_node();
+    void pause_clients();
     void cut_link();
     void silence_link();
     void stop_worker();
     void kill_worker();
 
-    void note(const std::string& deed) { ++deeds_[deed]; }
-    void later(std::size_t node, std::chrono::milliseconds at_most, std::function<void()> undo);
-    void undo_what_is_over(Instant now);
-    bool troubled(std::size_t node) const;
-    std::size_t sound_node();
-    std::size_t below(std::size_t count);
+    void restart(std::size_t node);
+    void count(const std::string& fault) { ++fault_counts_[fault]; }
+    void heal_later(std::size_t node, std::chrono::milliseconds at_most, std::function<void()> heal);
+    void heal_overdue(Instant now);
+    bool has_fault(std::size_t node) const;
+    std::size_t healthy_node();
+    std::size_t below(std::size_t end);
 
     support::Cluster& nodes_;
     std::deque<support::TcpProxy>& links_;
-    Crew& crew_;
-    std::mt19937_64 randomness_;
-    std::deque<Misfortune> misfortunes_{};
-    std::map<std::string, int> deeds_{};
+    WorkerPool& workers_;
+    Restart restart_;
+    std::mt19937_64 random_;
+    std::deque<Fault> faults_{};
+    std::map<std::string, int> fault_counts_{};
 };
 
 }  // namespace redlock::torture

@@ -4,7 +4,7 @@
 // without would have no token to compare.
 #pragma once
 
-#include "ledger.hpp"
+#include "hold_log.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/torture/run.sh [OPTION...]: installs what is missing, builds, and tortures.
+# sh tests/torture/run.sh [OPTION...]: installs what is missing, builds, and runs the torture test.
 #
 #     sh tests/torture/run.sh --minutes 10
 #     sh tests/torture/run.sh --minutes 2 --no-quarantine     the control: finds violations

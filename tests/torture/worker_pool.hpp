@@ -1,7 +1,7 @@
 // The worker processes: a quarter of them in each mode, half of them behind each of two sets of links.
 #pragma once
 
-#include "ledger.hpp"
+#include "hold_log.hpp"
 
 #include "support/child_process.hpp"
 
@@ -16,26 +16,27 @@
 
 namespace redlock::torture {
 
-struct Terms {
+/// Of every worker's locks.
+struct LockSettings {
     std::chrono::milliseconds ttl{800};
     std::chrono::milliseconds quarantine{900};
 };
 
-/// When a worker was stopped: what it does meanwhile it does late.
-struct Stop {
+/// When a worker was stopped by SIGSTOP: what is due meanwhile it does late.
+struct Suspension {
     std::size_t worker;
     Instant from;
     Instant until;
 };
 
-class Crew {
+class WorkerPool {
 public:
-    Crew(const Terms& terms, const std::filesystem::path& directory,
-         std::vector<std::vector<std::string>> node_lists);
+    WorkerPool(const LockSettings& settings, const std::filesystem::path& directory,
+               std::vector<std::vector<std::string>> node_lists);
 
     std::size_t size() const noexcept { return workers_.size(); }
 
-    /// SIGKILL, as a crash, and another worker in its place, which goes on in the same pages.
+    /// SIGKILL, as a crash, and another worker in its place, which goes on in the same log.
     void replace(std::size_t worker);
     void freeze(std::size_t worker);
     void thaw(std::size_t worker);
@@ -44,19 +45,21 @@ public:
     /// How many ended well when they were told to stop.
     std::size_t stop();
 
-    const std::vector<Stop>& stops() const noexcept { return stops_; }
+    const std::vector<Suspension>& suspensions() const noexcept { return suspensions_; }
+    /// What the workers have printed: nothing, if all went well.
     std::string output() const;
+    HoldLog& log() noexcept { return log_; }
 
 private:
     void launch(std::size_t worker);
 
-    Terms terms_;
+    LockSettings settings_;
     std::filesystem::path directory_;
     std::vector<std::vector<std::string>> node_lists_;
-    Ledger ledger_;
+    HoldLog log_;
     std::deque<std::optional<support::ChildProcess>> workers_;
     std::vector<std::optional<Instant>> frozen_since_;
-    std::vector<Stop> stops_{};
+    std::vector<Suspension> suspensions_{};
 };
 
 }  // namespace redlock::torture

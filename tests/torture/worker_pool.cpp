@@ -1,4 +1,4 @@
-#include "crew.hpp"
+#include "worker_pool.hpp"
 
 #include "resources.hpp"
 
@@ -10,53 +10,53 @@
 
 namespace redlock::torture {
 
-Crew::Crew(const Terms& terms, const std::filesystem::path& directory,
-           std::vector<std::vector<std::string>> node_lists)
-    : terms_(terms),
+WorkerPool::WorkerPool(const LockSettings& settings, const std::filesystem::path& directory,
+                       std::vector<std::vector<std::string>> node_lists)
+    : settings_(settings),
       directory_(directory),
       node_lists_(std::move(node_lists)),
-      ledger_(directory / "ledger"),
-      workers_(Ledger::workers),
-      frozen_since_(Ledger::workers) {
+      log_(directory / "log"),
+      workers_(HoldLog::workers),
+      frozen_since_(HoldLog::workers) {
     for (std::size_t worker = 0; worker < size(); ++worker) launch(worker);
 }
 
-void Crew::launch(std::size_t worker) {
+void WorkerPool::launch(std::size_t worker) {
     std::vector<std::string> words{REDLOCK_TORTURE_WORKER,
-                                   directory_ / "ledger",
+                                   directory_ / "log",
                                    std::to_string(worker),
                                    std::string{name_of(modes.at(worker % modes.size()))},
-                                   std::to_string(terms_.quarantine.count()),
-                                   std::to_string(terms_.ttl.count())};
+                                   std::to_string(settings_.quarantine.count()),
+                                   std::to_string(settings_.ttl.count())};
     const auto& nodes = node_lists_.at(worker / modes.size() % node_lists_.size());
     words.insert(words.end(), nodes.begin(), nodes.end());
     workers_[worker].emplace(support::Program{.words = words, .output = directory_ / "output"});
 }
 
-void Crew::replace(std::size_t worker) {
+void WorkerPool::replace(std::size_t worker) {
     workers_.at(worker)->kill();
     frozen_since_[worker].reset();
     launch(worker);
 }
 
-void Crew::freeze(std::size_t worker) {
+void WorkerPool::freeze(std::size_t worker) {
     if (frozen_since_.at(worker) || !workers_[worker]->running()) return;
     frozen_since_[worker] = now();
     workers_[worker]->freeze();
 }
 
-void Crew::thaw(std::size_t worker) {
+void WorkerPool::thaw(std::size_t worker) {
     if (!frozen_since_.at(worker)) return;
     workers_[worker]->thaw();
-    stops_.push_back({worker, *std::exchange(frozen_since_[worker], std::nullopt), now()});
+    suspensions_.push_back({worker, *std::exchange(frozen_since_[worker], std::nullopt), now()});
 }
 
-void Crew::thaw_all() {
+void WorkerPool::thaw_all() {
     for (std::size_t worker = 0; worker < size(); ++worker) thaw(worker);
 }
 
-std::size_t Crew::stop() {
-    ledger_.stop();
+std::size_t WorkerPool::stop() {
+    log_.stop();
     const auto all_ended = [this] {
         return std::ranges::none_of(workers_, [](auto& worker) { return worker->running(); });
     };
@@ -66,7 +66,7 @@ std::size_t Crew::stop() {
         std::ranges::count_if(workers_, [](auto& it) { return it->wait() == 0; }));
 }
 
-std::string Crew::output() const {
+std::string WorkerPool::output() const {
     std::ifstream file{directory_ / "output"};
     return {std::istreambuf_iterator<char>{file}, {}};
 }

@@ -1,0 +1,87 @@
+#include "checker.hpp"
+
+#include "resources.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::torture {
+namespace {
+
+std::vector<Hold> holds_of(std::uint64_t resources, const std::vector<Hold>& holds) {
+    std::vector<Hold> result;
+    for (const auto& hold : holds)
+        if ((hold.resources & resources) != 0) result.push_back(hold);
+    std::ranges::sort(result, {}, &Hold::from);
+    return result;
+}
+
+std::string text(const Hold& hold) {
+    auto result = "worker " + std::to_string(hold.worker) + " from " + std::to_string(hold.from) + " to " +
+                  std::to_string(hold.until());
+    if (hold.released_at == 0) result += " (not released)";
+    if (hold.fencing_token != 0) result += ", token " + std::to_string(hold.fencing_token);
+    return result;
+}
+
+bool was_suspended(const Hold& hold, const std::vector<Suspension>& suspensions) {
+    constexpr Instant moment = std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
+    return std::ranges::any_of(suspensions, [&](const Suspension& suspension) {
+        return suspension.worker == hold.worker && suspension.from <= hold.notified_at &&
+               suspension.until + moment >= hold.valid_until;
+    });
+}
+
+}  // namespace
+
+std::vector<Overlap> overlaps(const std::vector<Hold>& holds) {
+    std::vector<Overlap> result;
+    for (unsigned resource = 0; resource < resource_count; ++resource) {
+        Hold longest{};
+        for (const auto& hold : holds_of(1U << resource, holds)) {
+            if (hold.from < longest.until()) result.push_back({resource, longest, hold});
+            if (hold.until() > longest.until()) longest = hold;
+        }
+    }
+    return result;
+}
+
+std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds) {
+    std::vector<TokenRegression> result;
+    Hold largest{};
+    for (const auto& hold : holds_of(fenced_resource, holds)) {
+        if (hold.fencing_token <= largest.fencing_token) result.push_back({largest, hold});
+        if (hold.fencing_token > largest.fencing_token) largest = hold;
+    }
+    return result;
+}
+
+std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
+                                              const std::vector<Suspension>& suspensions) {
+    std::vector<std::int64_t> result;
+    for (const auto& hold : holds)
+        if (hold.notified_at != 0 && !was_suspended(hold, suspensions))
+            result.push_back(hold.notified_at - hold.valid_until);
+    std::ranges::sort(result);
+    return result;
+}
+
+std::vector<std::string> stray_keys(support::Cluster& nodes) {
+    std::vector<std::string> result;
+    for (const auto& node : nodes)
+        for (unsigned resource = 0; resource < resource_count; ++resource)
+            if (node.command({"EXISTS", name_of(resource)}) != "0")
+                result.push_back(name_of(resource) + " on " + node.name() + ", PTTL " +
+                                 node.command({"PTTL", name_of(resource)}));
+    return result;
+}
+
+std::string text(const Overlap& overlap) {
+    return name_of(overlap.resource) + ": " + text(overlap.earlier) + "; " + text(overlap.later);
+}
+
+std::string text(const TokenRegression& regression) {
+    return text(regression.earlier) + "; then " + text(regression.later);
+}
+
+}  // namespace redlock::torture

@@ -1,0 +1,42 @@
+// What must not be found in the log of holds, nor on the nodes.
+#pragma once
+
+#include "hold_log.hpp"
+#include "worker_pool.hpp"
+
+#include "support/cluster.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace redlock::torture {
+
+/// Two holds of one resource at once.
+struct Overlap {
+    unsigned resource;
+    Hold earlier;
+    Hold later;
+};
+std::vector<Overlap> overlaps(const std::vector<Hold>& holds);
+
+/// A hold whose fencing token is not larger than that of an earlier one.
+struct TokenRegression {
+    Hold earlier;
+    Hold later;
+};
+std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
+
+/// How long after the end of its validity each loss was notified, in nanoseconds, sorted: those of workers
+/// that were running at the time.
+std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
+                                              const std::vector<Suspension>& suspensions);
+
+/// Keys of the resources that are there though every ttl is over.
+std::vector<std::string> stray_keys(support::Cluster& nodes);
+
+std::string text(const Overlap& overlap);
+std::string text(const TokenRegression& regression);
+
+}  // namespace redlock::torture

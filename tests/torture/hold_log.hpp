@@ -1,0 +1,104 @@
+// What every worker has held, in memory that it shares with the checker: a file, which outlives a worker that
+// is killed in the middle of a hold.
+//
+// A hold goes from the instant at which acquire() had succeeded to the first of these: the release begins,
+// on_lost is called, the validity ends. In between valid() is true, also while the worker is stopped, and
+// after it was killed: no other worker may hold the same resource. All instants are the boot clock's, in
+// nanoseconds, which all processes of a machine share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace redlock::torture {
+
+using Instant = std::int64_t;
+
+Instant now();
+
+/// What a worker does with locks.
+enum class Mode : std::int64_t { plain, fenced, several, watched };
+inline constexpr std::array modes{Mode::plain, Mode::fenced, Mode::several, Mode::watched};
+
+struct Hold {
+    Instant from = 0;
+    Instant valid_until = 0;
+    Instant released_at = 0;      ///< 0: never
+    Instant notified_at = 0;      ///< of the loss; 0: never
+    std::uint64_t resources = 0;  ///< one bit each
+    std::uint64_t fencing_token = 0;
+    std::size_t worker = 0;
+
+    Instant until() const {
+        auto end = valid_until;
+        for (const auto at : {released_at, notified_at})
+            if (at != 0) end = std::min(end, at);
+        return end;
+    }
+};
+
+/// The part of one worker.
+class WorkerLog {
+public:
+    static constexpr std::size_t max_holds = 100'000;
+
+    // ---- For the worker, its watchdog included.
+    void begin(const Hold& hold) {
+        holds_.at(static_cast<std::size_t>(count())) = hold;
+        cell(count_).fetch_add(1, std::memory_order_release);
+    }
+    void set_valid_until(Instant until) { cell(last().valid_until).store(until, std::memory_order_relaxed); }
+    void released(Instant at) { cell(last().released_at).store(at, std::memory_order_relaxed); }
+    void notified(Instant at) { cell(last().notified_at).store(at, std::memory_order_relaxed); }
+    void count_attempt() { cell(attempts_).fetch_add(1, std::memory_order_relaxed); }
+    bool full() { return count() >= static_cast<std::int64_t>(max_holds); }
+    void set_mode(Mode mode) { cell(mode_).store(static_cast<std::int64_t>(mode)); }
+
+    // ---- For the checker.
+    Mode mode() { return static_cast<Mode>(cell(mode_).load()); }
+    std::int64_t count() { return cell(count_).load(std::memory_order_acquire); }
+    std::int64_t attempts() { return cell(attempts_).load(std::memory_order_relaxed); }
+    void read_into(std::vector<Hold>& all, std::size_t worker);
+
+private:
+    // All zero is an empty log: the memory of a new file needs no constructor.
+    static std::atomic_ref<std::int64_t> cell(std::int64_t& value) { return std::atomic_ref{value}; }
+    Hold& last() { return holds_.at(static_cast<std::size_t>(count() - 1)); }
+
+    std::int64_t mode_;
+    std::int64_t attempts_;
+    std::int64_t count_;
+    std::array<Hold, max_holds> holds_;
+};
+
+class HoldLog {
+public:
+    static constexpr std::size_t workers = 16;
+
+    /// Maps the file; makes it if it is not there.
+    explicit HoldLog(const std::filesystem::path& path);
+    ~HoldLog();
+    HoldLog(const HoldLog&) = delete;
+    HoldLog& operator=(const HoldLog&) = delete;
+
+    WorkerLog& of(std::size_t worker) { return shared_->logs.at(worker); }
+    void stop() { std::atomic_ref{shared_->stopped}.store(1); }
+    bool stopped() { return std::atomic_ref{shared_->stopped}.load() != 0; }
+
+    std::vector<Hold> holds();
+    std::int64_t attempts();
+
+private:
+    struct Shared {
+        std::int64_t stopped;
+        std::array<WorkerLog, workers> logs;
+    };
+    Shared* shared_;
+};
+
+}  // namespace redlock::torture
