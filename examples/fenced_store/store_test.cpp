@@ -173,7 +173,7 @@ TEST_F(FencedStore, NamesAFileThatIsNotWritable) {
         if (::geteuid() == 0 && ::setuid(65'534) != 0) say("setuid");
         say(complaint([&] { Store{file}; }));
     }};
-    EXPECT_EQ(child.hear(), "store " + file.string() + ": the file is not writable");
+    EXPECT_EQ(child.receive(), "store " + file.string() + ": the file is not writable");
     ASSERT_EQ(::chmod(directory.path().c_str(), 0700), 0);
 }
 
@@ -231,10 +231,10 @@ TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
     Store store{file};
     WriteUnderWay newer{file, 9};
     touch(directory / "go");
-    const auto pid = late.hear();
+    const auto pid = late.receive();
     ASSERT_TRUE(wait_until([&] { return sleeps(pid); })) << pid;
     newer.commit();
-    EXPECT_EQ(late.hear(), "refused, 9");
+    EXPECT_EQ(late.receive(), "refused, 9");
     EXPECT_EQ(late.wait(), 0);
     EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of the later holder"}));
 }
@@ -263,8 +263,8 @@ TEST_F(FencedStore, NeverGoesBackWhileTwoProcessesWrite) {
         return newest == last;
     };
     EXPECT_TRUE(wait_until(looks, std::chrono::seconds{40}));
-    EXPECT_EQ(odd.hear(), "done");
-    EXPECT_EQ(even.hear(), "done");
+    EXPECT_EQ(odd.receive(), "done");
+    EXPECT_EQ(even.receive(), "done");
 }
 
 }  // namespace

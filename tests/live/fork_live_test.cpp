@@ -1,7 +1,7 @@
 // Rule D10: after fork() the child has connections of its own, and does not own its parent's locks.
+#include "command_monitor.hpp"
 #include "forked_child.hpp"
 #include "live_world.hpp"
-#include "monitor.hpp"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -22,22 +22,22 @@ struct Fork : testing::Test {
     void SetUp() override { ASSERT_THAT(lock.acquire(), Succeeds()); }
 };
 
-// D10. The child has the object, but not the lock, and asks nobody to find that out.
+// D10. The child has the object, but not the lock, and sends nothing to find that out.
 TEST_F(Fork, TheChildDoesNotOwnTheLockOfItsParent) {
-    Monitor monitor{world[0]};
-    ForkedChild child{[&](auto say) {
-        say(lock.valid() ? "valid" : "not valid");
-        say("owner " + std::string{lock.owner()});
-        say(std::to_string(lock.remaining().count()));
-        say(lock.extend().message());
-        say(lock.release().message());
+    CommandMonitor monitor{world[0]};
+    ForkedChild child{[&](auto report) {
+        report(lock.valid() ? "valid" : "not valid");
+        report("owner " + std::string{lock.owner()});
+        report(std::to_string(lock.remaining().count()));
+        report(lock.extend().message());
+        report(lock.release().message());
         lock.unlock();
     }};
-    EXPECT_EQ(child.hear(), "not valid");
-    EXPECT_EQ(child.hear(), "owner ");
-    EXPECT_EQ(child.hear(), "0");
-    EXPECT_EQ(child.hear(), "not held");
-    EXPECT_EQ(child.hear(), "not held");
+    EXPECT_EQ(child.receive(), "not valid");
+    EXPECT_EQ(child.receive(), "owner ");
+    EXPECT_EQ(child.receive(), "0");
+    EXPECT_EQ(child.receive(), "not held");
+    EXPECT_EQ(child.receive(), "not held");
     EXPECT_EQ(child.wait(), 0);
     EXPECT_THAT(monitor.commands(), IsEmpty());
     EXPECT_TRUE(lock.valid());
@@ -50,7 +50,7 @@ TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
     auto nodes = std::make_unique<RedisNodes>(world.uris(), NodesOptions{.node_timeout = 2s});
     auto other = std::make_unique<Lock>(*nodes, "other", LockOptions{.ttl = 1min});
     ASSERT_THAT(other->acquire(), Succeeds());
-    Monitor monitor{world[0]};
+    CommandMonitor monitor{world[0]};
     ForkedChild child{[&](auto) {
         other.reset();
         nodes.reset();
@@ -64,18 +64,18 @@ TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
 
 // D10, A6. The child acquires on connections of its own, with owners of its own; both keep theirs.
 TEST_F(Fork, TheChildAcquiresOnConnectionsOfItsOwn) {
-    Monitor monitor{world[0]};
-    ForkedChild child{[&](auto say) {
-        say(lock.try_acquire().error() == Errc::held_by_other ? "refused" : "not refused");
+    CommandMonitor monitor{world[0]};
+    ForkedChild child{[&](auto report) {
+        report(lock.try_acquire().error() == Errc::held_by_other ? "refused" : "not refused");
         auto mine = world.lock("mine", {.ttl = 1min});
-        say(mine.acquire() ? "held" : "not held");
-        say(std::string{mine.owner()});
-        say(mine.release() ? "released" : "not released");
+        report(mine.acquire() ? "held" : "not held");
+        report(std::string{mine.owner()});
+        report(mine.release() ? "released" : "not released");
     }};
-    EXPECT_EQ(child.hear(), "refused");
-    EXPECT_EQ(child.hear(), "held");
-    const auto theirs = child.hear();
-    EXPECT_EQ(child.hear(), "released");
+    EXPECT_EQ(child.receive(), "refused");
+    EXPECT_EQ(child.receive(), "held");
+    const auto theirs = child.receive();
+    EXPECT_EQ(child.receive(), "released");
     EXPECT_EQ(child.wait(), 0);
 
     auto ours = world.lock("ours", {.ttl = 1min});
@@ -88,8 +88,8 @@ TEST_F(Fork, TheChildAcquiresOnConnectionsOfItsOwn) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// D10. Both talk to the servers at once, over and over: no reply of the one reaches the other.
-TEST_F(Fork, ParentAndChildDoNotHearEachOthersReplies) {
+// D10. Both use the servers at once, over and over: no reply of the one reaches the other.
+TEST_F(Fork, ParentAndChildDoNotReadEachOthersReplies) {
     const auto work = [&](const std::string& resource) {
         int granted = 0;
         for (int i = 0; i < 200; ++i) {
@@ -100,29 +100,29 @@ TEST_F(Fork, ParentAndChildDoNotHearEachOthersReplies) {
         }
         return std::to_string(granted);
     };
-    ForkedChild child{[&](auto say) { say(work("child's")); }};
+    ForkedChild child{[&](auto report) { report(work("child's")); }};
     EXPECT_EQ(work("parent's"), "200");
-    EXPECT_EQ(child.hear(), "200");
+    EXPECT_EQ(child.receive(), "200");
 }
 
 // D10, S2. A grandchild, too; and a parent that ends does not take the lock of its child with it.
 TEST_F(Fork, EveryGenerationHoldsItsOwn) {
-    ForkedChild child{[&](auto say) {
+    ForkedChild child{[&](auto report) {
         auto mine = world.lock("child's", {.ttl = 1min});
-        say(mine.acquire() ? "held" : "not held");
-        ForkedChild grandchild{[&](auto tell) {
-            tell(mine.valid() ? "valid" : "not valid");
+        report(mine.acquire() ? "held" : "not held");
+        ForkedChild grandchild{[&](auto report) {
+            report(mine.valid() ? "valid" : "not valid");
             auto own = world.lock("grandchild's", {.ttl = 1min});
-            tell(own.acquire() && own.release() ? "worked" : "did not work");
+            report(own.acquire() && own.release() ? "worked" : "did not work");
         }};
-        say(grandchild.hear());
-        say(grandchild.hear());
-        say(mine.valid() && mine.release() ? "released" : "not released");
+        report(grandchild.receive());
+        report(grandchild.receive());
+        report(mine.valid() && mine.release() ? "released" : "not released");
     }};
-    EXPECT_EQ(child.hear(), "held");
-    EXPECT_EQ(child.hear(), "not valid");
-    EXPECT_EQ(child.hear(), "worked");
-    EXPECT_EQ(child.hear(), "released");
+    EXPECT_EQ(child.receive(), "held");
+    EXPECT_EQ(child.receive(), "not valid");
+    EXPECT_EQ(child.receive(), "worked");
+    EXPECT_EQ(child.receive(), "released");
     EXPECT_TRUE(lock.valid());
 }
 
@@ -167,21 +167,21 @@ TEST(ForkedWatchdog, ExtendsInTheChildWhatTheChildHolds) {
     Watchdog watchdog;
     auto lock = world.lock({.ttl = 1500ms, .retry = {.attempts = 1}, .watchdog = &watchdog});
     ASSERT_THAT(lock.acquire(), Succeeds());
-    ForkedChild child{[&](auto say) {
-        say(lock.valid() || lock.lost().stop_possible() ? "holds the parent's" : "holds nothing");
+    ForkedChild child{[&](auto report) {
+        report(lock.valid() || lock.lost().stop_possible() ? "holds the parent's" : "holds nothing");
         auto own = world.lock("the child's", {.ttl = 600ms, .retry = {.attempts = 1}, .watchdog = &watchdog});
-        say(own.acquire() ? "acquired" : "not acquired");
+        report(own.acquire() ? "acquired" : "not acquired");
         const auto end = boot_clock().now() + 1500ms;
         while (boot_clock().now() < end && own.valid()) std::this_thread::sleep_for(10ms);
-        say(own.valid() ? "still valid" : "lost");
-        say(own.release() ? "released" : "not released");
-        say(lock.try_acquire().message());
+        report(own.valid() ? "still valid" : "lost");
+        report(own.release() ? "released" : "not released");
+        report(lock.try_acquire().message());
     }};
-    EXPECT_EQ(child.hear(), "holds nothing");
-    EXPECT_EQ(child.hear(), "acquired");
-    EXPECT_EQ(child.hear(), "still valid");
-    EXPECT_EQ(child.hear(), "released");
-    EXPECT_THAT(child.hear(), testing::StartsWith("held by another"));
+    EXPECT_EQ(child.receive(), "holds nothing");
+    EXPECT_EQ(child.receive(), "acquired");
+    EXPECT_EQ(child.receive(), "still valid");
+    EXPECT_EQ(child.receive(), "released");
+    EXPECT_THAT(child.receive(), testing::StartsWith("held by another"));
     EXPECT_EQ(child.wait(), 0);
     EXPECT_TRUE(lock.valid()) << "the parent's was extended all the while";
     EXPECT_THAT(lock.release(), Succeeds());

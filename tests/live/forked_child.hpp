@@ -1,11 +1,11 @@
 // A copy of this process, made by fork(): a holder that can be killed, or a child that must not take its
 // parent's locks for its own.
 //
-//     ForkedChild child{[&](auto say) {
-//         say(lock.acquire() ? "held" : "not held");
+//     ForkedChild child{[&](auto report) {
+//         report(lock.acquire() ? "held" : "not held");
 //         ::pause();
 //     }};
-//     EXPECT_EQ(child.hear(), "held");
+//     EXPECT_EQ(child.receive(), "held");
 //     child.kill();
 #pragma once
 
@@ -26,7 +26,7 @@ namespace redlock::test {
 
 class ForkedChild {
 public:
-    /// Runs `body(say)` in the child, which then ends, without destructors, with status 0; 1 if it throws.
+    /// Runs `body(report)` in the child, which then ends, without destructors, with status 0; 1 if it throws.
     template <class Body>
     explicit ForkedChild(Body body) {
         int ends[2];
@@ -35,25 +35,25 @@ public:
         if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
         if (pid_ == 0) {
             ::close(ends[0]);
-            live(body, ends[1]);
+            run(body, ends[1]);
         }
         ::close(ends[1]);
-        ear_ = ends[0];
+        read_end_ = ends[0];
     }
     ~ForkedChild() {
         kill();
-        ::close(ear_);
+        ::close(read_end_);
     }
     ForkedChild(const ForkedChild&) = delete;
     ForkedChild& operator=(const ForkedChild&) = delete;
 
-    /// The next thing it says; empty when it has ended, "(silence)" after ten seconds.
-    std::string hear() const {
+    /// The next line it reports; empty when it has ended, "(no answer)" after ten seconds.
+    std::string receive() const {
         std::string line;
         for (char byte = 0;;) {
-            pollfd readable{ear_, POLLIN, 0};
-            if (::poll(&readable, 1, 10'000) <= 0) return "(silence)";
-            if (::read(ear_, &byte, 1) != 1 || byte == '\n') return line;
+            pollfd readable{read_end_, POLLIN, 0};
+            if (::poll(&readable, 1, 10'000) <= 0) return "(no answer)";
+            if (::read(read_end_, &byte, 1) != 1 || byte == '\n') return line;
             line += byte;
         }
     }
@@ -75,12 +75,12 @@ private:
     bool running() const noexcept { return status_ < 0; }
 
     template <class Body>
-    [[noreturn]] static void live(Body& body, int mouth) {
+    [[noreturn]] static void run(Body& body, int write_end) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         try {
-            body([mouth](std::string line) {
+            body([write_end](std::string line) {
                 line += '\n';
-                [[maybe_unused]] const auto written = ::write(mouth, line.data(), line.size());
+                [[maybe_unused]] const auto written = ::write(write_end, line.data(), line.size());
             });
             ::_exit(0);
         } catch (const std::exception&) {
@@ -89,7 +89,7 @@ private:
     }
 
     pid_t pid_ = 0;
-    int ear_ = -1;
+    int read_end_ = -1;
     int status_ = -1;
 };
 

@@ -1,4 +1,4 @@
-// The world of the live tests: real servers, real sockets, real time. Built by words:
+// The world of the live tests: real servers, real sockets, real time.
 //
 //     LiveWorld world{5};
 //     world[2].freeze();
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "support/cluster.hpp"
+#include "support/tcp_proxy.hpp"
 #include "support/wait_until.hpp"
 
 #include <redlock/redlock.hpp>
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -41,12 +43,12 @@ inline void PrintTo(Round round, std::ostream* out) {
 
 namespace redlock::test {
 
-// What every live test speaks of.
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using support::Cluster;
 using support::RedisConfig;
 using support::RedisServer;
+using support::TcpProxy;
 using support::wait_until;
 using testing::Each;
 using testing::ElementsAre;
@@ -112,7 +114,7 @@ inline milliseconds expiry(const RedisServer& server, const std::string& resourc
     return milliseconds{std::stol(server.command({"PTTL", resource}))};
 }
 
-/// Another client, of any make, takes the resource.
+/// Another client takes the resource.
 inline std::string occupy(const RedisServer& server, milliseconds ttl = 1min) {
     return server.command({"SET", the_resource, "another", "NX", "PX", std::to_string(ttl.count())});
 }
@@ -136,10 +138,11 @@ public:
         return Lock{nodes, std::move(resource), options};
     }
 
-    /// Makes a connection to every node and shows that it works.
+    /// Every node has granted and released once: there is a connection to each, and it is idle.
     [[nodiscard]] bool warm_up() {
-        return wait_until([this] {
-            auto warm = lock("warm-up");
+        const auto resource = "warm-up " + std::to_string(++warm_ups_);
+        return wait_until([&] {
+            auto warm = lock(resource);
             (void)warm.acquire();
             return count(warm.release(), Vote::granted) == size();
         });
@@ -157,6 +160,21 @@ public:
             *this, [](auto& server) { return !server.running() || server.command({"DBSIZE"}) == "0"; });
     }
 
+protected:
+    /// With a link between each server and the library.
+    LiveWorld(std::size_t size, NodesOptions options, const RedisConfig& config, std::deque<TcpProxy>& links)
+        : Cluster(size, config), nodes(names_of(links, *this), options) {}
+
+private:
+    static std::vector<std::string> names_of(std::deque<TcpProxy>& links, Cluster& servers) {
+        std::vector<std::string> names;
+        for (auto& server : servers) names.push_back(links.emplace_back(server.port()).name());
+        return names;
+    }
+
+    int warm_ups_ = 0;
+
+public:
     RedisNodes nodes;
 };
 

@@ -1,4 +1,4 @@
-// Rule D14: the least that an ACL must allow is enough, and what is missing is told by name.
+// Rule D14: the least that an ACL must allow is enough, and what is missing is reported by name.
 #include "live_world.hpp"
 
 namespace redlock::test {
@@ -40,7 +40,7 @@ class EachPermission : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Permissions, EachPermission, testing::ValuesIn(needed), by_itself);
 
 // D7, D14. Each of them is needed; the report says that permission is missing, and for what.
-TEST_P(EachPermission, IsToldByNameWhereItIsMissing) {
+TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
     Server server{GetParam()};
     auto lock = server.lock();
     std::vector<Result> failures;
@@ -59,7 +59,7 @@ TEST_P(EachPermission, IsToldByNameWhereItIsMissing) {
     }
 }
 
-// D7. Nor may a key be used that the user has no right to.
+// D7. A key that the user has no right to may not be used.
 TEST(Permissions, OfTheKeyAreNeeded) {
     Server server;
     auto lock = server.lock("customers:42");

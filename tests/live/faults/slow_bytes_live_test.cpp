@@ -1,4 +1,5 @@
-// Rules D2 and A9: a node's budget is kept by our own clock, whatever trickles in and whatever interrupts.
+// Rules D2 and A9: a node's budget is kept by our own clock, however slowly bytes come in and however often a
+// signal interrupts.
 #include "fault_world.hpp"
 
 #include <pthread.h>
@@ -11,9 +12,9 @@ namespace redlock::test {
 namespace {
 
 /// Sends this thread a signal every few milliseconds, for as long as it lives.
-class SignalStorm {
+class RepeatedSignals {
 public:
-    explicit SignalStorm(milliseconds every) {
+    explicit RepeatedSignals(milliseconds every) {
         struct sigaction ours {};
         ours.sa_handler = [](int) { ++received(); };  // without SA_RESTART: system calls are interrupted
         ::sigaction(SIGUSR1, &ours, &before_);
@@ -23,12 +24,12 @@ public:
                 ::pthread_kill(target, SIGUSR1);
         }};
     }
-    ~SignalStorm() {
+    ~RepeatedSignals() {
         thread_ = {};
         ::sigaction(SIGUSR1, &before_, nullptr);
     }
-    SignalStorm(const SignalStorm&) = delete;
-    SignalStorm& operator=(const SignalStorm&) = delete;
+    RepeatedSignals(const RepeatedSignals&) = delete;
+    RepeatedSignals& operator=(const RepeatedSignals&) = delete;
 
     static int count() { return received(); }
 
@@ -47,8 +48,7 @@ protected:
     FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
     Lock lock = world.lock(no_retry());
 };
-INSTANTIATE_TEST_SUITE_P(Of, SlowBytes, testing::Values(Round::sequential, Round::all_at_once),
-                         name_of_round);
+INSTANTIATE_TEST_SUITE_P(Of, SlowBytes, testing::Values(Round::sequential, Round::all_at_once), by_round);
 
 // D2, A9. Each byte comes well within the budget, all of them do not: "+OK\r\n" takes 600 ms.
 TEST_P(SlowBytes, AServerThatTricklesIsLateAllTheSame) {
@@ -61,8 +61,8 @@ TEST_P(SlowBytes, AServerThatTricklesIsLateAllTheSame) {
     EXPECT_TRUE(result.nodes()[1].sent);
 }
 
-// D2. Nor does a greeting byte by byte stretch the budget of a new connection.
-TEST_P(SlowBytes, AGreetingThatTricklesIsLateAllTheSame) {
+// D2. Nor does a handshake byte by byte stretch the budget of a new connection.
+TEST_P(SlowBytes, AHandshakeThatTricklesIsLateAllTheSame) {
     for (const std::size_t node : {1U, 2U}) world.link(node).trickle(100ms);
     const auto result = lock.acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
@@ -74,23 +74,23 @@ TEST_P(SlowBytes, AGreetingThatTricklesIsLateAllTheSame) {
 TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
     world.warm_up();
     for (const std::size_t node : {1U, 2U}) world.link(node).black_hole();
-    const SignalStorm storm{10ms};
+    const RepeatedSignals signals{10ms};
     // In turn: two budgets and that of the release; nowhere near the ten seconds that a restarted wait takes.
     const auto taken = time_taken([&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)); });
     EXPECT_THAT(taken, LastsAtLeast(400ms));
     EXPECT_THAT(taken, LastsAtMost(3s));
-    EXPECT_GE(SignalStorm::count(), 10);
+    EXPECT_GE(RepeatedSignals::count(), 10);
 }
 
 // D2. Nor do they make a node fail that answers: connecting, writing and reading go on.
 TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
-    const SignalStorm storm{1ms};
+    const RepeatedSignals signals{1ms};
     for (auto& link : world.links()) link.delay(3ms);
     for (int i = 0; i < 20; ++i) {
         EXPECT_THAT(lock.acquire(), Succeeds());
         EXPECT_THAT(lock.release(), Succeeds());
     }
-    EXPECT_GE(SignalStorm::count(), 20);
+    EXPECT_GE(RepeatedSignals::count(), 20);
 }
 
 // D1, D2. Byte by byte every reply is put together as if it had come in one piece.

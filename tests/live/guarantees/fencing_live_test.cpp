@@ -1,4 +1,4 @@
-// Fencing tokens over N masters: larger from one holder to the next, whatever becomes of a minority.
+// Fencing tokens over N masters: larger from one holder to the next, whatever happens to a minority.
 #include "guarantee_world.hpp"
 
 #include <algorithm>
@@ -40,9 +40,9 @@ TEST_P(Fencing, GrowsFromOneHolderToTheNext) {
 // Seeded by their clocks the nodes differ at first; once raised to one count they go on together.
 TEST_P(Fencing, TakesOneRoundOnceTheNodesCountAlike) {
     (void)token_of_a_holder();
-    Monitor monitor{world[0]};
+    CommandMonitor monitor{world[0]};
     EXPECT_TRUE(wait_until([&] {
-        monitor.turn_page();
+        monitor.clear();
         (void)token_of_a_holder();
         return monitor.commands().size() == 2;  // the grant and the release
     }));
@@ -145,7 +145,7 @@ TEST(FencingPermissions, AreTheOnesOfTheReadme) {
     }
 }
 
-// Many contenders, each of whom shows its token to a resource that remembers the largest: none is refused.
+// Many contenders, each of which shows its token to a resource that remembers the largest: none is refused.
 TEST_P(Fencing, IsNeverSmallerThanWhatTheResourceHasSeen) {
     std::atomic<std::uint64_t> seen{0};
     std::atomic<int> holds{0};

@@ -1,8 +1,8 @@
-// The world of fencing and quarantine: servers whose runs have names, and keys of the library's own on them.
+// The world of fencing and quarantine: run ids of servers, and the keys that the library keeps on them.
 #pragma once
 
-#include "live_world.hpp"
-#include "monitor.hpp"
+#include "live/command_monitor.hpp"
+#include "live/live_world.hpp"
 #include "support/loopback_name.hpp"
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace redlock::test {
 
-/// The name of this run of the server: another after each restart.
+/// Of this run of the server: another after each restart.
 inline std::string run_id(const RedisServer& server) {
     const auto info = server.command({"INFO", "server"});
     const auto begin = info.find("run_id:") + 7;
     return info.substr(begin, info.find('\r', begin) - begin);
 }
 
-/// Since when the data of this run are whole is told by this key.
+/// This key holds the time since which the data of this run are complete.
 inline std::string marker_of(const RedisServer& server) {
     return "redlock:since:" + run_id(server);
 }

@@ -55,7 +55,7 @@ TEST_P(SeveralResources, AreOneRoundHoweverMany) {
     for (int i = 0; i < 500; ++i) many.push_back("resource " + std::to_string(i));
     auto lock = lock_of(many);
     ASSERT_TRUE(world.warm_up());
-    Monitor monitor{world[0]};
+    CommandMonitor monitor{world[0]};
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.extend(), Succeeds());
     EXPECT_THAT(lock.release(), Succeeds());

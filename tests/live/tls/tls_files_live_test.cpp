@@ -1,6 +1,6 @@
 // Rule A10 for TLS: what cannot be used is refused where the nodes are made, naming node and field; no server
 // needed.
-#include "forked_child.hpp"
+#include "live/forked_child.hpp"
 #include "tls_world.hpp"
 
 #include <fcntl.h>
@@ -131,13 +131,13 @@ TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     endpoint.tls.key = locked.key;
     int silence[2];
     ASSERT_EQ(::pipe(silence), 0);
-    ForkedChild child{[&](auto say) {
+    ForkedChild child{[&](auto report) {
         ::setsid();                        // no terminal
         ::dup2(silence[0], STDIN_FILENO);  // and nobody who types
         const auto words = refusal(endpoint);
-        say(words.find("tls.key") != std::string::npos ? "refused" : words);
+        report(words.find("tls.key") != std::string::npos ? "refused" : words);
     }};
-    EXPECT_EQ(child.hear(), "refused");
+    EXPECT_EQ(child.receive(), "refused");
     ::close(silence[0]);
     ::close(silence[1]);
 }
@@ -148,12 +148,12 @@ TEST_F(TlsFiles, AreNotNeededAgainAfterFork) {
     RedisNodes nodes{std::vector{server.endpoint(authority, authority.issue({}))}, patient()};
     ASSERT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), Succeeds());
     std::filesystem::remove_all(directory.path());
-    ForkedChild child{[&](auto say) {
+    ForkedChild child{[&](auto report) {
         Lock lock{nodes, the_resource, no_retry()};
-        say(lock.acquire() ? "acquired" : "not acquired");
+        report(lock.acquire() ? "acquired" : "not acquired");
         (void)lock.release();
     }};
-    EXPECT_EQ(child.hear(), "acquired");
+    EXPECT_EQ(child.receive(), "acquired");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 //     RedisNodes nodes{{server.by_name(world.authority)}, {...}};
 #pragma once
 
-#include "live_world.hpp"
+#include "live/live_world.hpp"
 #include "support/certificates.hpp"
 #include "support/loopback_name.hpp"
 #include "support/reserved_port.hpp"

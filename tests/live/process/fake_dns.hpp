@@ -1,18 +1,18 @@
-// A getaddrinfo() of our own for the whole program, with names that are made up; all others are looked up as
-// ever.
+// A getaddrinfo() that replaces the C library's in the whole program: it knows names that a test defines, and
+// looks all others up as ever.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 /// From now on the name has these numeric addresses, in this order; with none of them it is unknown.
-void let_name_be(const std::string& name, const std::vector<std::string>& addresses);
+void set_addresses(const std::string& name, const std::vector<std::string>& addresses);
 
 /// How often it was looked up.
-std::size_t look_ups_of(const std::string& name);
+std::size_t lookups_of(const std::string& name);
 
 /// While this lives, looking up the name blocks; then it has the address.
 class HangingName {
@@ -29,4 +29,4 @@ private:
     std::string address_;
 };
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

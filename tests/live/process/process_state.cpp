@@ -3,15 +3,13 @@
 #include <malloc.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
-// A sanitizer replaces the allocator, and counts in place of it.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): it is theirs
+// A sanitizer replaces the allocator, and counts in its place.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 namespace {
 
@@ -36,24 +34,6 @@ std::size_t heap() {
     return info.uordblks + info.hblkhd;
 }
 
-/// Lines of proc_net_tcp(5): "0: 0100007F:9C40 0100007F:18EB 01 ...", where 01 is ESTABLISHED.
-std::size_t connections_to(std::uint16_t port) {
-    std::ifstream file{"/proc/net/tcp"};
-    std::size_t result = 0;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream fields{line};
-        std::string number;
-        std::string local;
-        std::string remote;
-        std::string state;
-        fields >> number >> local >> remote >> state;
-        const auto colon = remote.find(':');
-        if (state != "01" || colon == std::string::npos) continue;
-        result += std::stoul(remote.substr(colon + 1), nullptr, 16) == port ? 1U : 0U;
-    }
-    return result;
-}
-
 std::size_t calls(const support::RedisServer& server, const std::string& command) {
     const auto stats = server.command({"INFO", "commandstats"});
     const auto words = "cmdstat_" + command + ":calls=";
@@ -61,4 +41,4 @@ std::size_t calls(const support::RedisServer& server, const std::string& command
     return at == std::string::npos ? 0 : std::stoul(stats.substr(at + words.size()));
 }
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

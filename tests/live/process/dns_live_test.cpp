@@ -1,17 +1,10 @@
-// Rule D5: names are looked up, all of their addresses are tried, and no look-up blocks anybody beyond the
-// deadline.
-#include <redlock/redlock.hpp>
-
-#include "made_up_names.hpp"
+// Rule D5: names are looked up, all of their addresses are tried, and no look-up blocks beyond the deadline.
+#include "fake_dns.hpp"
 #include "process_state.hpp"
 #include "silent_address.hpp"
 
 #include "live/forked_child.hpp"
-#include "support/cluster.hpp"
-#include "support/wait_until.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "live/live_world.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -20,15 +13,10 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 namespace {
 
-using namespace std::chrono_literals;
-using support::Cluster;
-using support::RedisServer;
-using support::wait_until;
 using testing::Le;
-using Clock = std::chrono::steady_clock;
 
 /// For what must not take its seconds: far more than it should, so that a busy machine does no harm.
 constexpr auto soon = 5s;
@@ -49,7 +37,7 @@ protected:
 };
 
 TEST_F(Name, WithADeadAddressBeforeTheLivingOneWorks) {
-    let_name_be("two.test", {"127.0.0.2", "127.0.0.1"});
+    set_addresses("two.test", {"127.0.0.2", "127.0.0.1"});
     RedisNodes nodes{at("two.test", server_)};
     Lock lock{nodes, "resource"};
     const auto result = lock.acquire_for(10s);
@@ -58,17 +46,17 @@ TEST_F(Name, WithADeadAddressBeforeTheLivingOneWorks) {
 
 // As localhost often has it. A machine without IPv6 refuses the first in another way.
 TEST_F(Name, WithAnIpv6AddressBeforeTheIpv4OneThatTheServerListensOnWorks) {
-    let_name_be("both.test", {"::1", "127.0.0.1"});
+    set_addresses("both.test", {"::1", "127.0.0.1"});
     RedisNodes nodes{at("both.test", server_)};
     Lock lock{nodes, "resource"};
     const auto result = lock.acquire_for(10s);
     EXPECT_TRUE(result) << result.message();
 }
 
-// Where IPv6 is routed to nowhere, say: one address that swallows must not hide the others for ever.
+// Where IPv6 is routed to nowhere, for example: one silent address must not hide the others for ever.
 TEST_F(Name, WithASilentAddressBeforeTheLivingOneWorks) {
     const SilentAddress silent{"127.0.0.3", server_.port()};
-    let_name_be("silent-first.test", {"127.0.0.3", "127.0.0.1"});
+    set_addresses("silent-first.test", {"127.0.0.3", "127.0.0.1"});
     RedisNodes nodes{{at("silent-first.test", server_)}, {.node_timeout = 200ms}};
     Lock lock{nodes, "resource"};
     const auto result = lock.acquire_for(10s);
@@ -76,11 +64,11 @@ TEST_F(Name, WithASilentAddressBeforeTheLivingOneWorks) {
 }
 
 TEST_F(Name, ThatMovesAwayFromADeadAddressIsLookedUpAgain) {
-    let_name_be("moving.test", {"127.0.0.2"});
+    set_addresses("moving.test", {"127.0.0.2"});
     RedisNodes nodes{at("moving.test", server_)};
     Lock lock{nodes, "resource"};
     EXPECT_FALSE(lock.try_acquire());
-    let_name_be("moving.test", {"127.0.0.1"});
+    set_addresses("moving.test", {"127.0.0.1"});
     const auto result = lock.acquire_for(10s);
     EXPECT_TRUE(result) << result.message();
 }
@@ -88,11 +76,11 @@ TEST_F(Name, ThatMovesAwayFromADeadAddressIsLookedUpAgain) {
 // A machine that was replaced answers nothing at its old address, not even a refusal.
 TEST_F(Name, ThatMovesAwayFromASilentAddressIsLookedUpAgain) {
     const SilentAddress silent{"127.0.0.3", server_.port()};
-    let_name_be("replaced.test", {"127.0.0.3"});
+    set_addresses("replaced.test", {"127.0.0.3"});
     RedisNodes nodes{{at("replaced.test", server_)}, {.node_timeout = 200ms}};
     Lock lock{nodes, "resource"};
     EXPECT_FALSE(lock.try_acquire());
-    let_name_be("replaced.test", {"127.0.0.1"});
+    set_addresses("replaced.test", {"127.0.0.1"});
     const auto result = lock.acquire_for(10s);
     EXPECT_TRUE(result) << result.message();
 }
@@ -108,23 +96,19 @@ protected:
     std::deque<RedisServer> servers_ = std::deque<RedisServer>(3);
 };
 
-std::string name_of(const testing::TestParamInfo<Round>& round) {
-    return round.param == Round::sequential ? "InTurn" : "AllAtOnce";
-}
-
 INSTANTIATE_TEST_SUITE_P(Asking, NameAmongThree, testing::Values(Round::sequential, Round::all_at_once),
-                         name_of);
+                         by_round);
 
 // A3
 TEST_P(NameAmongThree, ThatIsUnknownDoesNotHinderTheOthers) {
-    let_name_be("unknown.test", {});
+    set_addresses("unknown.test", {});
     RedisNodes nodes{with("unknown.test"), options()};
     for (int time = 0; time < 10; ++time) {
         Lock lock{nodes, "resource"};
-        const auto start = Clock::now();
+        const auto start = boot_clock().now();
         const auto result = lock.try_acquire();
         EXPECT_TRUE(result) << result.message();
-        EXPECT_THAT(Clock::now() - start, Le(soon));
+        EXPECT_THAT(boot_clock().now() - start, Le(soon));
         EXPECT_EQ(result.nodes()[0].vote, Vote::unknown);
         EXPECT_FALSE(result.nodes()[0].sent);
         EXPECT_TRUE(lock.release());
@@ -134,18 +118,18 @@ TEST_P(NameAmongThree, ThatIsUnknownDoesNotHinderTheOthers) {
 // A3
 TEST_P(NameAmongThree, WhoseLookUpHangsDoesNotHinderTheOthers) {
     const auto before = tasks_before();
-    const auto looked_up = look_ups_of("slow.test");
+    const auto looked_up = lookups_of("slow.test");
     HangingName hanging{"slow.test", "127.0.0.1"};
     RedisNodes nodes{with("slow.test"), options()};
     Lock lock{nodes, "resource"};
     for (int time = 0; time < 10; ++time) {
-        const auto start = Clock::now();
+        const auto start = boot_clock().now();
         const auto result = lock.try_acquire();
         EXPECT_TRUE(result) << result.message();
         EXPECT_TRUE(lock.release());
-        EXPECT_THAT(Clock::now() - start, Le(soon));
+        EXPECT_THAT(boot_clock().now() - start, Le(soon));
     }
-    EXPECT_EQ(look_ups_of("slow.test"), looked_up + 1) << "one thread, however many rounds wait for it";
+    EXPECT_EQ(lookups_of("slow.test"), looked_up + 1) << "one thread, however many rounds wait for it";
     hanging.resolve();
     EXPECT_TRUE(wait_until([&] {  // then it votes like the others
         const auto result = lock.try_acquire();
@@ -155,7 +139,7 @@ TEST_P(NameAmongThree, WhoseLookUpHangsDoesNotHinderTheOthers) {
 }
 
 TEST(UnknownNames, AreReportedAsConnectionsThatFailed) {
-    let_name_be("unknown.test", {});
+    set_addresses("unknown.test", {});
     RedisNodes nodes{"unknown.test:1", "unknown.test:2"};
     Lock lock{nodes, "resource"};
     const auto result = lock.try_acquire();
@@ -168,18 +152,18 @@ TEST(HangingNames, KeepTheDeadlineAndAreReportedAsTimedOut) {
     HangingName hanging{"slow.test", "127.0.0.1"};
     RedisNodes nodes{{"slow.test:1", "slow.test:2", "slow.test:3"}, {.node_timeout = 100ms}};
     Lock lock{nodes, "resource"};
-    const auto start = Clock::now();
+    const auto start = boot_clock().now();
     const auto single = lock.try_acquire();
     EXPECT_EQ(single.error(), Errc::no_quorum);
     EXPECT_EQ(single.nodes()[0].cause, Errc::timed_out) << single.message();
     EXPECT_FALSE(lock.acquire_for(300ms));
-    EXPECT_THAT(Clock::now() - start, Le(soon));
+    EXPECT_THAT(boot_clock().now() - start, Le(soon));
 }
 
 // A service that makes its nodes anew for every job must not collect threads while its DNS hangs.
 TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
     const auto before = tasks_before();
-    const auto looked_up = look_ups_of("slow.test");
+    const auto looked_up = lookups_of("slow.test");
     {
         HangingName hanging{"slow.test", "127.0.0.1"};
         for (int time = 0; time < 50; ++time) {
@@ -188,7 +172,7 @@ TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
             EXPECT_FALSE(lock.try_acquire());
         }
         EXPECT_THAT(tasks(), Le(before + 1));
-        EXPECT_EQ(look_ups_of("slow.test"), looked_up + 1);
+        EXPECT_EQ(lookups_of("slow.test"), looked_up + 1);
     }
     EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
 }
@@ -199,30 +183,30 @@ TEST(HangingNames, AreLookedUpAnewAfterFork) {
     HangingName hanging{"slow.test", "127.0.0.1"};
     RedisNodes nodes{{at("slow.test", server)}, {.node_timeout = 1ms}};
     EXPECT_FALSE((Lock{nodes, "resource"}.try_acquire()));
-    test::ForkedChild child{[&](auto say) {
+    ForkedChild child{[&](auto report) {
         hanging.resolve();
         RedisNodes own{at("slow.test", server)};
         const auto result = Lock{own, "resource"}.acquire_for(10s);
-        say(result ? "acquired" : result.message());
+        report(result ? "acquired" : result.message());
     }};
-    EXPECT_EQ(child.hear(), "acquired");
+    EXPECT_EQ(child.receive(), "acquired");
 }
 
 TEST(HangingNames, DoNotHoldUpTheDestructionOfTheNodes) {
     const auto before = tasks_before();
     {
         HangingName hanging{"slow.test", "127.0.0.1"};
-        Clock::time_point start;
+        Clock::time_point start{};
         {
             RedisNodes nodes{"slow.test:1"};
             Lock lock{nodes, "resource"};
             EXPECT_FALSE(lock.try_acquire());
-            start = Clock::now();
+            start = boot_clock().now();
         }
-        EXPECT_THAT(Clock::now() - start, Le(soon));
+        EXPECT_THAT(boot_clock().now() - start, Le(soon));
     }
     EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
 }
 
 }  // namespace
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 class CapturedOutput {
 public:
@@ -54,4 +54,4 @@ private:
     std::array<int, 3> original_{-1, -1, -1};
 };
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

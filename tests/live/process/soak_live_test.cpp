@@ -1,38 +1,29 @@
 // Rule E: tens of thousands of attempts leave memory, descriptors and threads as they were, and nothing is
 // printed.
-#include <redlock/redlock.hpp>
-
 #include "captured_output.hpp"
 #include "process_state.hpp"
 #include "started_threads.hpp"
 
-#include "support/cluster.hpp"
-#include "support/wait_until.hpp"
+#include "live/faults/fault_world.hpp"
 
 #include <netdb.h>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 namespace {
 
-using namespace std::chrono_literals;
-using support::Cluster;
-using support::wait_until;
-using testing::IsEmpty;
 using testing::Le;
 
 /// What a process has of everything that a library could leak.
 struct Footprint {
-    std::size_t heap = exclusion::heap();
-    std::size_t descriptors = exclusion::descriptors();
-    std::size_t tasks = exclusion::tasks();
+    std::size_t heap = test::heap();
+    std::size_t descriptors = test::descriptors();
+    std::size_t tasks = test::tasks();
 };
 
 constexpr std::size_t bytes = 16U * 1024U;
@@ -75,13 +66,9 @@ protected:
     RedisNodes nodes_{servers_.uris(), options()};
 };
 
-std::string name_of(const testing::TestParamInfo<Round>& round) {
-    return round.param == Round::sequential ? "InTurn" : "AllAtOnce";
-}
+INSTANTIATE_TEST_SUITE_P(Asking, Soak, testing::Values(Round::sequential, Round::all_at_once), by_round);
 
-INSTANTIATE_TEST_SUITE_P(Asking, Soak, testing::Values(Round::sequential, Round::all_at_once), name_of);
-
-// All at once a node may owe a reply when it is asked again: it then has a second connection.
+// All at once a reply may be pending when a node is asked again: it then has a second connection.
 constexpr std::size_t one_more_a_node = 5;
 
 TEST_P(Soak, OfTenThousandContendedAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
@@ -98,7 +85,7 @@ TEST_P(Soak, OfAThousandHoldsLeavesMemoryDescriptorsAndThreadsFlat) {
     expect_flat(before, one_more_a_node);
 }
 
-// Replies that are owed pile up on the side of the frozen node, but within bounds.
+// Pending replies pile up on the side of the frozen node, but within bounds.
 TEST_P(Soak, WithOneFrozenNodeAmongFiveLeavesMemoryDescriptorsAndThreadsFlat) {
     contend(nodes_, 500);
     servers_[1].freeze();
@@ -141,7 +128,45 @@ TEST_P(Soak, WithoutAMajorityLeavesMemoryDescriptorsAndThreadsFlat) {
     expect_flat(before, one_more_a_node);
 }
 
-TEST(TheLibrary, PrintsNothingWhateverHappens) {
+/// Links on which faults are injected while locks are acquired and released.
+class SoakOverLinks : public testing::TestWithParam<Round> {};
+INSTANTIATE_TEST_SUITE_P(Asking, SoakOverLinks, testing::Values(Round::sequential, Round::all_at_once),
+                         by_round);
+
+void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault) {
+    auto lock = world.lock(no_retry());
+    const auto lock_and_unlock = [&](int times) {
+        for (int time = 0; time < times; ++time) {
+            inject_fault(time);
+            (void)lock.acquire();
+            (void)lock.release();
+        }
+    };
+    lock_and_unlock(250);
+    const Footprint before;
+    lock_and_unlock(2'250);
+    expect_flat(before, 6);
+}
+
+TEST_P(SoakOverLinks, ThatHoldRepliesBackLeavesMemoryDescriptorsAndThreadsFlat) {
+    FaultWorld world{3, {.node_timeout = 20ms, .round = GetParam(), .max_idle = 2}};
+    world.warm_up();
+    expect_flat(world, [&](int time) {
+        if (time % 50 == 0) world.link(1).hold();
+        if (time % 50 == 25) world.link(1).release();
+    });
+}
+
+TEST_P(SoakOverLinks, ThatBreakLeavesMemoryDescriptorsAndThreadsFlat) {
+    FaultWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
+    expect_flat(world, [&](int time) {
+        if (time % 5 == 0) world.link(1).reset();
+        if (time % 5 == 2) world.link(1).cut_after(2);
+        if (time % 5 == 4) world.link(1).heal();
+    });
+}
+
+TEST(TheLibrary, PrintsNothing) {
     Cluster servers{5};
     CapturedOutput output;
     {
@@ -200,4 +225,4 @@ TEST(TheLibrary, ResolvesNamesInThreadsThatItDoesNotLeaveBehind) {
 }
 
 }  // namespace
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

@@ -21,6 +21,6 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
     return real(thread, attributes, work, argument);
 }
 
-std::size_t redlock::exclusion::started_threads() noexcept {
+std::size_t redlock::test::started_threads() noexcept {
     return started.load();
 }

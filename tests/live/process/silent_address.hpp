@@ -1,5 +1,5 @@
-// An address that swallows: who connects to it is neither accepted nor refused, as behind a firewall or where
-// a machine has gone.
+// An address where connections are neither accepted nor refused, as behind a firewall or where a machine is
+// down.
 #pragma once
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 /// Listens, never accepts, and keeps its queue full: the kernel then drops what would open a connection.
 class SilentAddress {
@@ -28,7 +28,7 @@ public:
         const auto* const generic = reinterpret_cast<const sockaddr*>(&name);
         const int listener = open_socket();
         if (::bind(listener, generic, sizeof name) != 0 || ::listen(listener, 0) != 0) fail(address);
-        for (int guest = 0; guest < 4; ++guest)
+        for (int client = 0; client < 4; ++client)
             if (::connect(open_socket(), generic, sizeof name) != 0 && errno != EINPROGRESS) fail(address);
     }
     ~SilentAddress() {
@@ -52,4 +52,4 @@ private:
     std::vector<int> sockets_{};
 };
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

@@ -1,4 +1,4 @@
-#include "made_up_names.hpp"
+#include "fake_dns.hpp"
 
 #include <dlfcn.h>
 #include <netdb.h>
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 namespace {
 
@@ -22,7 +22,7 @@ GetAddrInfo real() {
 struct Entry {
     std::vector<std::string> addresses{};
     bool hangs = false;
-    std::size_t look_ups = 0;
+    std::size_t lookups = 0;
 };
 
 /// Never destroyed: a look-up may outlive main().
@@ -41,16 +41,16 @@ public:
         changed_.notify_all();
     }
 
-    std::size_t look_ups_of(const std::string& name) {
+    std::size_t lookups_of(const std::string& name) {
         const std::lock_guard guard{mutex_};
-        return entries_[name].look_ups;
+        return entries_[name].lookups;
     }
 
-    /// Waits while the name hangs. False if it is none of ours.
+    /// Waits while the name hangs. False if no test has defined it.
     bool look_up(const std::string& name, std::vector<std::string>& addresses) {
         std::unique_lock guard{mutex_};
         if (!entries_.contains(name)) return false;
-        ++entries_[name].look_ups;
+        ++entries_[name].lookups;
         changed_.wait(guard, [&] { return !entries_[name].hangs; });
         addresses = entries_[name].addresses;
         return true;
@@ -75,12 +75,12 @@ int chain(const std::vector<std::string>& addresses, const char* port, const add
 
 }  // namespace
 
-void let_name_be(const std::string& name, const std::vector<std::string>& addresses) {
+void set_addresses(const std::string& name, const std::vector<std::string>& addresses) {
     Names::instance().set(name, addresses, false);
 }
 
-std::size_t look_ups_of(const std::string& name) {
-    return Names::instance().look_ups_of(name);
+std::size_t lookups_of(const std::string& name) {
+    return Names::instance().lookups_of(name);
 }
 
 HangingName::HangingName(std::string name, std::string address)
@@ -96,10 +96,10 @@ void HangingName::resolve() {
     Names::instance().set(name_, {address_}, false);
 }
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test
 
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
-    using namespace redlock::exclusion;
+    using namespace redlock::test;
     std::vector<std::string> addresses;
     const bool numeric = hints && (hints->ai_flags & AI_NUMERICHOST) != 0;
     if (!node || numeric || !Names::instance().look_up(node, addresses))

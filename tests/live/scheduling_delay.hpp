@@ -1,4 +1,4 @@
-// How long the machine kept us waiting: tests run beside others, on machines with more to do than cores.
+// How long threads that could run had to wait for a processor: tests run beside others.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -14,29 +14,29 @@
 
 namespace redlock::test {
 
-/// A thread that does nothing but sleep, and notes by how much it overslept. A test whose rule is the time
-/// takes that off what it measured: on an idle machine it is nothing.
-class Bystander {
+/// A thread that only sleeps, and adds up by how much it overslept. A test that measures time subtracts that
+/// from what it measured: on an idle machine it is nothing.
+class SchedulingDelayMonitor {
 public:
-    Bystander() {
+    SchedulingDelayMonitor() {
         sigset_t all;
         sigset_t ours;
         ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &ours);  // signals are for the threads of the test
-        thread_ = std::jthread{[this](const std::stop_token& stop) { watch(stop); }};
+        ::pthread_sigmask(SIG_SETMASK, &all, &ours);  // signals go to the threads of the test
+        thread_ = std::jthread{[this](const std::stop_token& stop) { measure(stop); }};
         ::pthread_sigmask(SIG_SETMASK, &ours, nullptr);
     }
 
-    Clock::duration kept_waiting() const noexcept { return Clock::duration{overslept_.load()}; }
+    Clock::duration delay() const noexcept { return Clock::duration{overslept_.load()}; }
 
 private:
-    void watch(const std::stop_token& stop) {
+    void measure(const std::stop_token& stop) {
         using namespace std::chrono_literals;
-        constexpr Clock::duration nap = 1ms, usual = 3ms;
+        constexpr Clock::duration interval = 1ms, usual = 3ms;
         for (auto before = boot_clock().now(); !stop.stop_requested();) {
-            std::this_thread::sleep_for(nap);
+            std::this_thread::sleep_for(interval);
             const auto now = boot_clock().now();
-            if (now - before > usual) overslept_ += (now - before - nap).count();
+            if (now - before > usual) overslept_ += (now - before - interval).count();
             before = now;
         }
     }
@@ -54,13 +54,13 @@ inline Clock::duration processor_wait(pid_t process) {
     return Clock::duration{waited};
 }
 
-/// How long `action` took, less what the machine took of it.
+/// How long `action` took, less the scheduling delay.
 template <class Action>
 Clock::duration own_time(Action action) {
-    const Bystander bystander;
+    const SchedulingDelayMonitor monitor;
     const auto start = boot_clock().now();
     action();
-    return boot_clock().now() - start - bystander.kept_waiting();
+    return boot_clock().now() - start - monitor.delay();
 }
 
 }  // namespace redlock::test

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-namespace redlock::exclusion {
+namespace redlock::test {
 
 std::size_t started_threads() noexcept;
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

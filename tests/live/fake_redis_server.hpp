@@ -1,9 +1,9 @@
-// A server that is none: what it says on a connection is a function of the test's.
+// A server whose behavior on each connection is a function of the test.
 //
-//     HostileServer server{[](Guest& guest) {
-//         guest.hear();                     // a command
-//         guest.say("$9999999999\r\n");     // anything
-//         guest.linger();                   // until the client has had enough
+//     FakeRedisServer server{[](Session& session) {
+//         session.receive_command();
+//         session.send("$9999999999\r\n");   // anything
+//         session.ignore_all();              // until the client disconnects
 //     }};
 //     RedisNodes nodes{server.uri()};
 #pragma once
@@ -31,23 +31,23 @@
 
 namespace redlock::test {
 
-/// One connection, seen from the server. Its verbs throw Gone when the client has closed it, or the server
-/// ends.
-class Guest {
+/// One connection, as the server sees it. Its functions throw Disconnected when the client has closed it, or
+/// the server ends.
+class Session {
 public:
-    struct Gone {};
+    struct Disconnected {};
 
-    Guest(int socket, const std::atomic<bool>& closing) : socket_(socket), closing_(closing) {
+    Session(int socket, const std::atomic<bool>& closing) : socket_(socket), closing_(closing) {
         const int on = 1;
         ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on,
                      sizeof on);  // byte for byte means packet for packet
     }
-    ~Guest() { ::close(socket_); }
-    Guest(const Guest&) = delete;
-    Guest& operator=(const Guest&) = delete;
+    ~Session() { ::close(socket_); }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
 
     /// The next command.
-    std::vector<std::string> hear() {
+    std::vector<std::string> receive_command() {
         std::vector<std::string> words;
         for (auto count = number(); count > 0; --count) {
             const auto length = static_cast<std::size_t>(number());
@@ -56,14 +56,14 @@ public:
         return words;
     }
 
-    /// Waits for a byte, of whatever.
-    void hear_byte() { (void)take(1); }
+    /// Waits for any byte.
+    void receive_byte() { (void)take(1); }
 
-    void say(std::string_view bytes) {
+    void send(std::string_view bytes) {
         while (!bytes.empty()) {
             wait_for(POLLOUT);
             const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-            if (sent < 0 && errno != EAGAIN) throw Gone{};
+            if (sent < 0 && errno != EAGAIN) throw Disconnected{};
             if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
         }
     }
@@ -71,25 +71,25 @@ public:
     /// The same, one byte after the other.
     void trickle(std::string_view bytes, std::chrono::milliseconds pause) {
         for (const char byte : bytes) {
-            say({&byte, 1});
+            send({&byte, 1});
             const auto end = std::chrono::steady_clock::now() + pause;
             while (std::chrono::steady_clock::now() < end) {
-                if (closing_) throw Gone{};
+                if (closing_) throw Disconnected{};
                 std::this_thread::sleep_for(std::chrono::milliseconds{1});
             }
         }
     }
 
-    /// Hears everything and says nothing, until the client is gone.
-    [[noreturn]] void linger() {
+    /// Reads everything and answers nothing, until the client disconnects.
+    [[noreturn]] void ignore_all() {
         for (;;) received_.clear(), receive();
     }
 
     /// Ends the connection with an RST in place of a FIN.
     [[noreturn]] void reset() {
-        const ::linger at_once{1, 0};
+        const linger at_once{1, 0};
         ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-        throw Gone{};
+        throw Disconnected{};
     }
 
 private:
@@ -111,12 +111,12 @@ private:
         std::array<char, 16'384> buffer;
         const auto count = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (count > 0) received_.append(buffer.data(), static_cast<std::size_t>(count));
-        if (count == 0 || (count < 0 && errno != EAGAIN)) throw Gone{};
+        if (count == 0 || (count < 0 && errno != EAGAIN)) throw Disconnected{};
     }
 
     void wait_for(short event) {
         for (;;) {
-            if (closing_) throw Gone{};
+            if (closing_) throw Disconnected{};
             pollfd ready{socket_, event, 0};
             if (::poll(&ready, 1, 10) > 0) return;
         }
@@ -127,13 +127,13 @@ private:
     std::string received_{};
 };
 
-class HostileServer {
+class FakeRedisServer {
 public:
-    using Manners = std::function<void(Guest&)>;
+    using Behavior = std::function<void(Session&)>;
 
-    /// Accepts any number of clients on a port of 127.0.0.1, and lets `manners` deal with each in a thread of
-    /// its own; when it returns, the connection is closed.
-    explicit HostileServer(Manners manners) : manners_(std::move(manners)) {
+    /// Accepts any number of clients on a port of 127.0.0.1, and calls `behavior` for each in a thread of its
+    /// own; when it returns, the connection is closed.
+    explicit FakeRedisServer(Behavior behavior) : behavior_(std::move(behavior)) {
         sockaddr_in address{};
         socklen_t length = sizeof address;
         address.sin_family = AF_INET;
@@ -141,49 +141,45 @@ public:
         auto* const generic = reinterpret_cast<sockaddr*>(&address);
         if (listener_ < 0 || ::bind(listener_, generic, length) != 0 || ::listen(listener_, 128) != 0 ||
             ::getsockname(listener_, generic, &length) != 0)
-            throw std::system_error(errno, std::generic_category(), "HostileServer");
+            throw std::system_error(errno, std::generic_category(), "FakeRedisServer");
         port_ = ntohs(address.sin_port);
-        receptionist_ = std::jthread{[this] { receive_guests(); }};
+        acceptor_ = std::jthread{[this] { accept_all(); }};
     }
-    ~HostileServer() {
+    ~FakeRedisServer() {
         closing_ = true;
-        receptionist_.join();
-        guests_.clear();  // joins
+        acceptor_.join();
+        sessions_.clear();  // joins
         ::close(listener_);
     }
-    HostileServer(const HostileServer&) = delete;
-    HostileServer& operator=(const HostileServer&) = delete;
+    FakeRedisServer(const FakeRedisServer&) = delete;
+    FakeRedisServer& operator=(const FakeRedisServer&) = delete;
 
     std::string name() const { return "127.0.0.1:" + std::to_string(port_); }
     std::string uri() const { return "redis://" + name(); }
-    /// How many clients have come so far.
-    int visits() const noexcept { return visits_; }
 
 private:
-    void receive_guests() {
+    void accept_all() {
         while (!closing_) {
             pollfd waiting{listener_, POLLIN, 0};
             if (::poll(&waiting, 1, 10) <= 0) continue;
             const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
             if (socket < 0) continue;
-            ++visits_;
-            guests_.emplace_back([this, socket] {
+            sessions_.emplace_back([this, socket] {
                 try {
-                    Guest guest{socket, closing_};
-                    manners_(guest);
-                } catch (const Guest::Gone&) {
+                    Session session{socket, closing_};
+                    behavior_(session);
+                } catch (const Session::Disconnected&) {
                 }
             });
         }
     }
 
-    Manners manners_;
+    Behavior behavior_;
     int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     std::uint16_t port_ = 0;
     std::atomic<bool> closing_{false};
-    std::atomic<int> visits_{0};
-    std::list<std::jthread> guests_{};  // the receptionist's
-    std::jthread receptionist_{};
+    std::list<std::jthread> sessions_{};  // used by the acceptor alone
+    std::jthread acceptor_{};
 };
 
 }  // namespace redlock::test

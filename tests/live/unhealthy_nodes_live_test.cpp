@@ -1,5 +1,5 @@
-// Rules A3, A7, A12, D7 and D11 against real servers that are up and of no use: each as one of three, where
-// the lock works and the report says what is wrong, and as all of them.
+// Rules A3, A7, A12, D7 and D11 against real servers that run and refuse to work: one of three nodes, where
+// the lock works and the report says what is wrong, and all nodes.
 #include "live_world.hpp"
 
 #include <signal.h>
@@ -16,48 +16,48 @@ namespace {
 
 constexpr auto* secret = "t0p-s3cret";
 
-/// A server and its illness.
-struct Patient {
-    explicit Patient(const RedisConfig& config = {}) : server(config), uri(server.uri()) {}
+/// A server and what keeps it unhealthy.
+struct UnhealthyServer {
+    explicit UnhealthyServer(const RedisConfig& config = {}) : server(config), uri(server.uri()) {}
 
     RedisServer server;
     std::string uri;
-    std::jthread nurse{};  // who keeps it ill; goes first
+    std::jthread thread{};  // destroyed first
 };
 
-struct Sickness {
+struct Condition {
     std::string name;
     Errc cause;      ///< as acquire reports it
     bool permanent;  ///< waiting does not help, so that retrying is pointless (D7)
-    std::function<std::unique_ptr<Patient>()> fall_ill;
+    std::function<std::unique_ptr<UnhealthyServer>()> start;
 };
-void PrintTo(const Sickness& sickness, std::ostream* out) {
-    *out << sickness.name;
+void PrintTo(const Condition& condition, std::ostream* out) {
+    *out << condition.name;
 }
 
-/// A server of that configuration, which is asked by this user with that password.
-auto asked_by(RedisConfig config, std::string user, std::string password) {
+/// A server of that configuration, which this user with that password connects to.
+auto used_by(RedisConfig config, std::string user, std::string password) {
     return [=] {
-        auto patient = std::make_unique<Patient>(config);
-        patient->uri = patient->server.uri(user, password);
-        return patient;
+        auto unhealthy = std::make_unique<UnhealthyServer>(config);
+        unhealthy->uri = unhealthy->server.uri(user, password);
+        return unhealthy;
     };
 }
 
 auto configured(RedisConfig config) {
-    return [config] { return std::make_unique<Patient>(config); };
+    return [config] { return std::make_unique<UnhealthyServer>(config); };
 }
 
-/// Reads its data for a minute: one key at a time, with a pause after each. Nobody waits for the end.
-std::unique_ptr<Patient> loading() {
-    auto patient = std::make_unique<Patient>(
+/// Reads its data for a minute: one key at a time, with a pause after each. No test waits for the end.
+std::unique_ptr<UnhealthyServer> loading() {
+    auto unhealthy = std::make_unique<UnhealthyServer>(
         RedisConfig{}.line("key-load-delay 1000000").line("loading-process-events-interval-bytes 1024"));
-    auto& server = patient->server;
+    auto& server = unhealthy->server;
     for (int i = 0; i < 60; ++i) (void)server.command({"SET", std::to_string(i), std::string(2'000, 'x')});
     (void)server.command({"CONFIG", "SET", "rdbcompression", "no"});
     if (server.command({"SAVE"}) != "OK") throw std::runtime_error("no SAVE");
     server.kill();
-    patient->nurse = std::jthread{[&server](const std::stop_token& stop) {
+    unhealthy->thread = std::jthread{[&server](const std::stop_token& stop) {
         const std::stop_callback end{stop, [&server] { ::kill(server.pid(), SIGKILL); }};
         EXPECT_THROW(server.restart(), std::runtime_error);
     }};
@@ -69,14 +69,14 @@ std::unique_ptr<Patient> loading() {
         }
     };
     if (!wait_until(answers_loading)) throw std::runtime_error("it does not load");
-    return patient;
+    return unhealthy;
 }
 
 /// Runs a script without an end; to be killed by SCRIPT KILL.
-std::unique_ptr<Patient> busy() {
-    auto patient = std::make_unique<Patient>(RedisConfig{}.line("lua-time-limit 1"));
-    auto& server = patient->server;
-    patient->nurse = std::jthread{[&server](const std::stop_token& stop) {
+std::unique_ptr<UnhealthyServer> busy() {
+    auto unhealthy = std::make_unique<UnhealthyServer>(RedisConfig{}.line("lua-time-limit 1"));
+    auto& server = unhealthy->server;
+    unhealthy->thread = std::jthread{[&server](const std::stop_token& stop) {
         auto connection = server.connect();
         connection.send({"EVAL", "while true do end", "0"});
         std::condition_variable_any never;
@@ -89,10 +89,10 @@ std::unique_ptr<Patient> busy() {
         return support::RespConnection{port}.ask({"PING"}).starts_with("(error) BUSY");
     };
     if (!wait_until(answers_busy)) throw std::runtime_error("it is not busy");
-    return patient;
+    return unhealthy;
 }
 
-std::vector<Sickness> sicknesses() {
+std::vector<Condition> conditions() {
     const auto closed = RedisConfig{}.password(secret);
     const auto worker = [](const std::string& rules) {
         return RedisConfig{}.no_default_user().user(std::string{"worker on >"} + secret + " " + rules);
@@ -100,19 +100,19 @@ std::vector<Sickness> sicknesses() {
     return {
         {"WithoutItsPassword", Errc::authentication_failed, true,
          [closed] {
-             auto patient = std::make_unique<Patient>(closed);
-             patient->uri = patient->server.name();
-             return patient;
+             auto unhealthy = std::make_unique<UnhealthyServer>(closed);
+             unhealthy->uri = unhealthy->server.name();
+             return unhealthy;
          }},
-        {"WithAWrongPassword", Errc::authentication_failed, true, asked_by(closed, "", "not the s3cret")},
-        {"WithAnUnknownUser", Errc::authentication_failed, true, asked_by(closed, "nobody", secret)},
-        {"WithAUserWhoIsOff", Errc::authentication_failed, true,
-         asked_by(RedisConfig{}.user(std::string{"idler off >"} + secret + " ~* +@all"), "idler", secret)},
-        {"WithAPasswordWhereNoneIsKnown", Errc::authentication_failed, true, asked_by({}, "", secret)},
-        {"WithAUserWhoMayNotSet", Errc::permission_denied, true,
-         asked_by(worker("~* +@all -set"), "worker", secret)},
-        {"WithAUserWhoMayNotUseTheKey", Errc::permission_denied, true,
-         asked_by(worker("~other:* +@all"), "worker", secret)},
+        {"WithAWrongPassword", Errc::authentication_failed, true, used_by(closed, "", "not the s3cret")},
+        {"WithAnUnknownUser", Errc::authentication_failed, true, used_by(closed, "nobody", secret)},
+        {"WithAUserThatIsOff", Errc::authentication_failed, true,
+         used_by(RedisConfig{}.user(std::string{"idler off >"} + secret + " ~* +@all"), "idler", secret)},
+        {"WithAPasswordWhereNoneIsKnown", Errc::authentication_failed, true, used_by({}, "", secret)},
+        {"WithAUserThatMayNotSet", Errc::permission_denied, true,
+         used_by(worker("~* +@all -set"), "worker", secret)},
+        {"WithAUserThatMayNotUseTheKey", Errc::permission_denied, true,
+         used_by(worker("~other:* +@all"), "worker", secret)},
         {"ThatIsAReplica", Errc::read_only, true, configured(RedisConfig{}.replica_of(1))},
         {"OutOfMemory", Errc::out_of_memory, false, configured(RedisConfig{}.max_memory("1"))},
         {"ThatLoads", Errc::loading, false, loading},
@@ -125,18 +125,18 @@ std::vector<Sickness> sicknesses() {
     };
 }
 
-struct ASickNode : testing::TestWithParam<std::tuple<Sickness, Round>> {
-    const Sickness& sickness = std::get<0>(GetParam());
+struct AnUnhealthyNode : testing::TestWithParam<std::tuple<Condition, Round>> {
+    const Condition& condition = std::get<0>(GetParam());
     const Round round = std::get<1>(GetParam());
 };
-constexpr auto by_sickness_and_round = [](const auto& info) {
+constexpr auto by_condition_and_round = [](const auto& info) {
     return std::get<0>(info.param).name +
            (std::get<1>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
 };
-INSTANTIATE_TEST_SUITE_P(SickNodes, ASickNode,
-                         testing::Combine(testing::ValuesIn(sicknesses()),
+INSTANTIATE_TEST_SUITE_P(UnhealthyNodes, AnUnhealthyNode,
+                         testing::Combine(testing::ValuesIn(conditions()),
                                           testing::Values(Round::sequential, Round::all_at_once)),
-                         by_sickness_and_round);
+                         by_condition_and_round);
 
 void expect_no_secrets(const Result& result) {
     auto words = result.message();
@@ -146,19 +146,19 @@ void expect_no_secrets(const Result& result) {
 }
 
 // A3, A12, D7, D11. As one of three, the lock works, and the report says what is wrong with the node.
-TEST_P(ASickNode, OfThreeIsReportedAndTheLockWorks) {
-    const auto patient = sickness.fall_ill();
+TEST_P(AnUnhealthyNode, OfThreeIsReportedAndTheLockWorks) {
+    const auto unhealthy = condition.start();
     Cluster servers{2};
-    RedisNodes nodes{{patient->uri, servers[0].uri(), servers[1].uri()},
+    RedisNodes nodes{{unhealthy->uri, servers[0].uri(), servers[1].uri()},
                      {.node_timeout = 2s, .round = round}};
     Lock lock{nodes, the_resource, {.ttl = 1min}};
     const auto result = lock.acquire();
     EXPECT_THAT(result, Succeeds());
     EXPECT_EQ(count(result, Vote::granted), 2U);
     if (round == Round::sequential) {
-        EXPECT_THAT(result, Reports(0, sickness.cause));
+        EXPECT_THAT(result, Reports(0, condition.cause));
         EXPECT_THAT(result.message(),
-                    HasSubstr(patient->server.name() + " " + std::error_code{sickness.cause}.message()));
+                    HasSubstr(unhealthy->server.name() + " " + std::error_code{condition.cause}.message()));
     }
     expect_no_secrets(result);
     EXPECT_THAT(lock.extend(2min), Succeeds());
@@ -166,25 +166,25 @@ TEST_P(ASickNode, OfThreeIsReportedAndTheLockWorks) {
     for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-// A8, A12, D7, D11. As all nodes, acquire says so; what waiting cannot cure it does not wait for.
-TEST_P(ASickNode, OnTheirOwnIsReportedAndRetriedOnlyIfItMayPass) {
-    const auto a = sickness.fall_ill(), b = sickness.fall_ill();
+// A8, A12, D7, D11. As all nodes, acquire says so; it retries only what may pass.
+TEST_P(AnUnhealthyNode, OnTheirOwnIsReportedAndRetriedOnlyIfItMayPass) {
+    const auto a = condition.start(), b = condition.start();
     RedisNodes nodes{{a->uri, b->uri}, {.node_timeout = 2s, .round = round}};
     for (int i = 0; i < 2; ++i) {  // the second time the nodes may have been suspected
         Lock lock{nodes, the_resource, {.ttl = 1min, .retry = {.attempts = 2, .delay = 20ms}}};
         const auto result = lock.acquire();
         EXPECT_THAT(result, FailsWith(Errc::no_quorum));
         // One is enough to rule out a majority of two; what the other says may then not matter any more.
-        EXPECT_THAT(result, testing::AnyOf(Reports(0, sickness.cause), Reports(1, sickness.cause)));
-        EXPECT_EQ(result.attempts(), sickness.permanent ? 1 : 2);
+        EXPECT_THAT(result, testing::AnyOf(Reports(0, condition.cause), Reports(1, condition.cause)));
+        EXPECT_EQ(result.attempts(), condition.permanent ? 1 : 2);
         expect_no_secrets(result);
     }
 }
 
 // ---- A key that is no lock.
 
-// A7, D7. It refuses a SET NX like any other key; what release and extension meet is told as what it is.
-TEST(SickNodes, AKeyOfAnotherTypeRefusesAndIsLeftAlone) {
+// A7, D7. It refuses a SET NX like any other key; release and extension report the wrong type.
+TEST(UnhealthyNodes, AKeyOfAnotherTypeRefusesAndIsLeftAlone) {
     LiveWorld world;
     for (auto& server : world) ASSERT_EQ(server.command({"RPUSH", the_resource, "x"}), "1");
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
@@ -192,7 +192,7 @@ TEST(SickNodes, AKeyOfAnotherTypeRefusesAndIsLeftAlone) {
 }
 
 // A3, D7. On a minority: the lock works, and each verb reports the node.
-TEST(SickNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
+TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
     LiveWorld world;
     ASSERT_EQ(world[0].command({"RPUSH", the_resource, "x"}), "1");
     auto lock = world.lock({.ttl = 1min});
@@ -208,7 +208,7 @@ TEST(SickNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
 
 // D7. On a majority, after the lock was won: it is not extended, and the release says that nothing was
 // deleted.
-TEST(SickNodes, AKeyOfAnotherTypeInPlaceOfOursIsReported) {
+TEST(UnhealthyNodes, AKeyOfAnotherTypeInPlaceOfOursIsReported) {
     LiveWorld world;
     auto lock = world.lock({.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -226,8 +226,8 @@ TEST(SickNodes, AKeyOfAnotherTypeInPlaceOfOursIsReported) {
 
 // ---- Recovery.
 
-// A4, D4. A node that has been cured is used again.
-TEST(SickNodes, AreUsedAgainOnceTheyAreWell) {
+// A4, D4. A node whose configuration was corrected is used again.
+TEST(UnhealthyNodes, AreUsedAgainOnceTheyAreHealthy) {
     RedisServer server{RedisConfig{}.password(secret)};
     RedisNodes nodes{{server.uri("default", "new-s3cret")}, {.node_timeout = 2s}};
     Lock lock{nodes, the_resource, no_retry()};

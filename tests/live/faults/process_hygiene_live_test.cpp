@@ -1,5 +1,5 @@
-// Rules D3 and D11 with connections that break under our hands: no SIGPIPE, no change of signal dispositions,
-// no descriptor that a child program inherits, no password in any message.
+// Rules D3 and D11 with connections that break: no SIGPIPE, no change of signal dispositions, no descriptor
+// that a child program inherits, no password in any message.
 #include "fault_world.hpp"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ std::set<int> descriptors() {
     return result;
 }
 
-/// What happens at each signal, and how.
+/// The handler and the flags of each signal.
 std::vector<std::pair<void (*)(int), int>> dispositions() {
     std::vector<std::pair<void (*)(int), int>> result;
     for (int signal = 1; signal < NSIG; ++signal) {
@@ -37,14 +37,15 @@ std::vector<std::pair<void (*)(int), int>> dispositions() {
     return result;
 }
 
-class Manners : public InEachRound {
+class ProcessHygiene : public InEachRound {
 protected:
     FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Of, Manners, testing::Values(Round::sequential, Round::all_at_once), name_of_round);
+INSTANTIATE_TEST_SUITE_P(Of, ProcessHygiene, testing::Values(Round::sequential, Round::all_at_once),
+                         by_round);
 
-/// Sees whether a connection was found closed when it was written to, not by a look at it while it was idle.
-class Writes : public Observer {
+/// Whether a connection was found closed when it was written to, not by a check while it was idle.
+class WriteObserver : public Observer {
 public:
     void disconnected(std::string_view, std::error_code, std::string_view detail) noexcept override {
         failed = failed || (detail.starts_with("closed by the server") && detail.find("idle") == detail.npos);
@@ -54,14 +55,14 @@ public:
 };
 
 // D3. SIGPIPE has its default action here, which is death. A local socket whose other end is closed raises it
-// at the first write; a connection that was used a moment ago is written to without a look at it. Where the
+// at the first write; a connection that was used a moment ago is written to without a check. Where the
 // machine was too slow for that moment, the test tries again.
-TEST_P(Manners, WritingToABrokenConnectionRaisesNoSignal) {
+TEST_P(ProcessHygiene, WritingToABrokenConnectionRaisesNoSignal) {
     struct sigaction before {};
     ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
     ASSERT_EQ(before.sa_handler, SIG_DFL);
     RedisServer server{RedisConfig{}.on_unix_socket()};
-    Writes writes;
+    WriteObserver writes;
     RedisNodes nodes{{server.uri()}, {.node_timeout = 2s, .round = GetParam(), .observer = &writes}};
     Lock lock{nodes, the_resource, no_retry(60s)};
     EXPECT_TRUE(wait_until(
@@ -78,7 +79,7 @@ TEST_P(Manners, WritingToABrokenConnectionRaisesNoSignal) {
 }
 
 // D3, E. Neither dispositions nor the mask of signals change, whatever happens to the connections.
-TEST_P(Manners, SignalDispositionsStayAsTheyAre) {
+TEST_P(ProcessHygiene, SignalDispositionsStayAsTheyAre) {
     const auto actions = dispositions();
     sigset_t mask;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
@@ -95,10 +96,12 @@ TEST_P(Manners, SignalDispositionsStayAsTheyAre) {
         EXPECT_EQ(::sigismember(&mask, signal), ::sigismember(&after, signal)) << signal;
 }
 
-// D3. Every descriptor is close-on-exec from its birth on: those of connections that are idle, under way, owe
-// replies or are being made.
-TEST_P(Manners, EveryDescriptorIsClosedOnExec) {
+// D3. Every descriptor is close-on-exec from the start: those of connections that are idle, in use, have
+// replies pending or are being made, and that of a look-up.
+TEST_P(ProcessHygiene, EveryDescriptorIsClosedOnExec) {
     const auto before = descriptors();
+    RedisNodes by_name{{"localhost:1"}, {.node_timeout = 1ms, .round = GetParam()}};
+    (void)Lock{by_name, the_resource, no_retry()}.acquire();
     auto lock = world.lock(no_retry());
     (void)lock.acquire();
     world.link(1).hold();
@@ -118,12 +121,13 @@ TEST_P(Manners, EveryDescriptorIsClosedOnExec) {
 }
 
 // D11. A server that repeats the password in its error, whatever the error: no report shows it.
-TEST_P(Manners, PasswordsAreNotRepeatedEvenIfTheServerDoes) {
+TEST_P(ProcessHygiene, PasswordsAreNotRepeatedEvenIfTheServerDoes) {
     RedisServer server{RedisConfig{}.password("s3cret")};
     TcpProxy link{server.port()};
     RedisNodes nodes{{"redis://:s3cret@" + link.name()}, {.node_timeout = 300ms, .round = GetParam()}};
     Lock lock{nodes, the_resource, no_retry()};
     for (const auto* const error : {"-WRONGPASS not s3cret\r\n", "-ERR s3cret\r\n", "-s3cret\r\n",
+                                    "-ERR unknown command, with args beginning with: 'AUTH' 's3cret'\r\n",
                                     "+s3cret\r\n", "$6\r\ns3cret\r\n", "s3cret\r\n"}) {
         link.babble(error);
         link.reset();

@@ -7,12 +7,10 @@
 #include <thread>
 #include <vector>
 
-namespace redlock::exclusion {
-
-inline constexpr std::size_t threads = 16;
+namespace redlock::test {
 
 /// Runs `work(thread)` in that many threads, which start together, and waits for them.
-inline void in_threads(const std::function<void(std::size_t)>& work, std::size_t count = threads) {
+inline void in_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
     std::latch ready{static_cast<std::ptrdiff_t>(count)};
     std::vector<std::jthread> running;
     for (std::size_t thread = 0; thread < count; ++thread)
@@ -22,4 +20,4 @@ inline void in_threads(const std::function<void(std::size_t)>& work, std::size_t
         });
 }
 
-}  // namespace redlock::exclusion
+}  // namespace redlock::test

@@ -1,0 +1,230 @@
+// Rules B7, C8 and C9 against real servers: release, destruction and callbacks while the watchdog is at work.
+#include "watchdog_world.hpp"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+// B7. Released at any moment, also in the middle of a round: no extension comes after the release.
+TEST(Watchdog, ExtendsNothingAfterARelease) {
+    LiveWorld world{3, {.node_timeout = 40ms}};
+    Watchdog watchdog;
+    const CommandMonitor monitor{world[1]};
+    std::minstd_rand random;
+    std::vector<std::string> owners;
+    for (int i = 0; i < 60; ++i) {
+        auto lock = world.lock("resource " + std::to_string(i % 3), watched_by(watchdog, 60ms));
+        if (!lock.acquire()) continue;  // a busy machine
+        owners.emplace_back(lock.owner());
+        std::this_thread::sleep_for(std::chrono::milliseconds{18 + random() % 8});  // about when it is due
+        (void)lock.release();
+        (void)world.lock("released:" + owners.back(), {.ttl = 1s}).acquire();  // a mark in the monitor
+    }
+    std::this_thread::sleep_for(100ms);
+    const auto commands = monitor.commands();
+    for (const auto& owner : owners) {
+        bool released = false;
+        for (const auto& command : commands) {
+            if (!command.contains(owner) && !command.contains("released:" + owner)) continue;
+            EXPECT_FALSE(released && extends(command)) << "extended after its release";
+            released = released || command.contains("released:" + owner);
+        }
+    }
+    EXPECT_GE(extensions(monitor), 1U) << "nothing was ever extended: this shows nothing";
+}
+
+/// Three nodes that grant everything, and block the watchdog in its round until the test ends it.
+class SlowToExtend : public Nodes {
+public:
+    SlowToExtend() : Nodes({"a", "b", "c"}) {}
+
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire) {
+            asked.set_value();
+            end.get_future().wait();
+        }
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) tallies[i].grant(node);
+    }
+
+    std::promise<void> asked;
+    std::promise<void> end;
+};
+
+// B7. What is under way could still be sent: the release waits for its end.
+TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
+    SlowToExtend nodes;
+    Watchdog watchdog;
+    Lock lock{nodes, the_resource, watched_by(watchdog, 300ms)};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    nodes.asked.get_future().wait();
+    auto release = std::async(std::launch::async, [&] { return lock.release(); });
+    EXPECT_EQ(release.wait_for(50ms), std::future_status::timeout);
+    nodes.end.set_value();
+    ASSERT_EQ(release.wait_for(20s), std::future_status::ready);
+    EXPECT_THAT(release.get(), Succeeds());
+}
+
+// C8.
+TEST(Watchdog, LetsTheCallbackReleaseAndAcquireAgain) {
+    LiveWorld world{3, short_timeout};
+    Watchdog watchdog;
+    std::optional<Lock> lock;
+    std::promise<Result> outcome;
+    auto options = watched_by(watchdog);
+    options.on_lost = [&](const Result&) {
+        EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
+        outcome.set_value(lock->acquire());
+    };
+    lock.emplace(world.lock(options));
+    ASSERT_THAT(lock->acquire(), Succeeds());
+    for (const std::size_t node : {0U, 1U}) (void)world[node].command({"DEL", the_resource});
+    auto future = outcome.get_future();
+    ASSERT_EQ(future.wait_for(20s), std::future_status::ready);
+    EXPECT_THAT(future.get(), Succeeds());
+    EXPECT_TRUE(lock->valid());
+}
+
+// C8. The holder goes on in its thread while the callback releases what was lost, and nothing later.
+TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
+    LiveWorld world{3, short_timeout};
+    Watchdog watchdog;
+    LossLog losses;
+    std::atomic<std::size_t> begun = 0;
+    std::optional<Lock> lock;
+    auto options = watched_by(watchdog, 10s);
+    options.on_lost = [&](const Result& loss) {
+        ++begun;
+        (void)lock->release();
+        losses.add(loss);
+    };
+    lock.emplace(world.lock(options));
+    for (std::size_t i = 1; i <= 30; ++i) {
+        ASSERT_THAT(lock->acquire(), Succeeds());
+        for (const std::size_t node : {0U, 1U}) ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
+        EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
+        ASSERT_TRUE(wait_until([&] { return begun == i; }));
+        ASSERT_THAT(lock->acquire(), Succeeds());
+        ASSERT_TRUE(losses.wait_for(i));
+        EXPECT_TRUE(lock->valid());
+        EXPECT_TRUE(wait_until([&] { return world.keys_of(std::string{lock->owner()}) == 3; }));
+        EXPECT_THAT(lock->release(), Succeeds());
+    }
+    EXPECT_THAT(losses.all(), SizeIs(30));
+}
+
+// C8. While one loss is being notified, the other lock is released and acquired anew: its loss is not
+// notified.
+TEST(Watchdog, NotifiesNoLossOfWhatWasReleasedMeanwhile) {
+    LiveWorld world{3, short_timeout};
+    Watchdog watchdog;
+    LossLog losses;
+    std::promise<int> first;
+    std::promise<void> go_on;
+    std::vector<Lock> locks;
+    for (int i = 0; i < 2; ++i) {
+        auto options = watched_by(watchdog, 3s);
+        options.on_lost = [&, i](const Result& loss) {
+            losses.add(loss);
+            first.set_value(i);  // throws the second time: what the callback throws is swallowed
+            go_on.get_future().wait();
+        };
+        locks.push_back(world.lock("resource " + std::to_string(i), options));
+        ASSERT_THAT(locks.back().acquire(), Succeeds());
+    }
+    for (const std::size_t node : {0U, 1U})
+        ASSERT_EQ(world[node].command({"DEL", "resource 0", "resource 1"}), "2");
+    auto told = first.get_future();
+    ASSERT_EQ(told.wait_for(20s), std::future_status::ready);
+    auto& other = locks[told.get() == 0 ? 1 : 0];
+    EXPECT_THAT(other.release(), FailsWith(Errc::lost));
+    ASSERT_THAT(other.acquire(), Succeeds());
+    const CommandMonitor monitor{world[0]};
+    go_on.set_value();
+    EXPECT_TRUE(wait_until([&] { return extensions(monitor) >= 2; }));
+    EXPECT_TRUE(other.valid());
+    EXPECT_FALSE(other.lost().stop_requested());
+    EXPECT_THAT(losses.all(), SizeIs(1));
+}
+
+/// Releases a lock at the end of the watchdog's round, in the watchdog's thread.
+class ReleasingObserver : public Observer {
+public:
+    void round_ended(const Command& command, const Tally&, std::chrono::nanoseconds) noexcept override {
+        if (command.verb == Verb::compare_and_expire) released.set_value(lock->release());
+    }
+    std::optional<Lock> lock{};
+    std::promise<Result> released{};
+};
+
+// C9.
+TEST(Watchdog, LetsAnObserverOfItsRoundRelease) {
+    LiveWorld world{3};
+    ReleasingObserver observer;
+    RedisNodes nodes{world.uris(), {.node_timeout = 400ms, .observer = &observer}};
+    Watchdog watchdog;
+    observer.lock.emplace(nodes, the_resource, watched_by(watchdog));
+    ASSERT_THAT(observer.lock->acquire(), Succeeds());
+    auto released = observer.released.get_future();
+    ASSERT_EQ(released.wait_for(20s), std::future_status::ready);
+    EXPECT_THAT(released.get(), Succeeds());
+    EXPECT_TRUE(world.clean());
+    observer.lock.reset();
+}
+
+// C9. From the callback, while another thread destroys it as well: one of the two does.
+TEST(Watchdog, MayBeDestroyedFromAnyThread) {
+    LiveWorld world{3, {.node_timeout = 40ms}};
+    Watchdog watchdog;
+    for (int i = 0; i < 40; ++i) {
+        struct Shared {
+            std::mutex mutex{};
+            std::unique_ptr<Lock> lock{};
+        };
+        const auto shared = std::make_shared<Shared>();
+        const auto destroy = [shared] {
+            const std::lock_guard guard{shared->mutex};
+            shared->lock.reset();
+        };
+        auto options = watched_by(watchdog, 60ms);
+        options.on_lost = [destroy](const Result&) { destroy(); };
+        shared->lock = std::make_unique<Lock>(world.lock("resource " + std::to_string(i), options));
+        if (!shared->lock->acquire()) continue;
+        for (const std::size_t node : {0U, 1U})
+            (void)world[node].command({"DEL", "resource " + std::to_string(i)});
+        std::this_thread::sleep_for(std::chrono::milliseconds{15 + i % 15});  // about when the loss is found
+        destroy();
+    }
+    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
+}
+
+TEST(Watchdog, MayBeDestroyedItselfInACallback) {
+    LiveWorld world{1, {.node_timeout = 50ms}};
+    std::promise<void> gone;
+    auto watchdog = std::make_unique<Watchdog>();
+    auto options = watched_by(*watchdog, 300ms);
+    std::optional<Lock> lock;
+    options.on_lost = [&](const Result&) {
+        lock.reset();
+        watchdog.reset();
+        gone.set_value();
+    };
+    lock.emplace(world.lock(options));
+    ASSERT_THAT(lock->acquire(), Succeeds());
+    (void)world[0].command({"DEL", the_resource});
+    EXPECT_EQ(gone.get_future().wait_for(20s), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace redlock::test

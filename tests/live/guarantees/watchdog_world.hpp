@@ -1,0 +1,77 @@
+// What the tests of the watchdog share: a log of losses, and the extensions that a server was sent.
+#pragma once
+
+#include "guarantee_world.hpp"
+
+#include <redlock/detail/scripts.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test {
+
+/// The losses that were notified, and when the last one was.
+class LossLog {
+public:
+    std::function<void(const Result&)> callback() {
+        return [this](const Result& loss) { add(loss); };
+    }
+
+    void add(const Result& loss) {
+        const auto now = boot_clock().now();
+        const std::lock_guard guard{mutex_};
+        losses_.push_back(loss);
+        last_ = now;
+        changed_.notify_all();  // with the mutex held: the waiting thread may destroy this
+    }
+
+    /// Waits for so many; false if they do not come.
+    bool wait_for(std::size_t count) {
+        std::unique_lock guard{mutex_};
+        return changed_.wait_for(guard, 30s, [&] { return losses_.size() >= count; });
+    }
+
+    std::vector<Result> all() {
+        const std::lock_guard guard{mutex_};
+        return losses_;
+    }
+    Clock::time_point last() {
+        const std::lock_guard guard{mutex_};
+        return last_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<Result> losses_;
+    Clock::time_point last_{};
+};
+
+/// For ttls of a second or two.
+inline constexpr NodesOptions short_timeout{.node_timeout = 400ms};
+
+inline LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
+    return {.ttl = ttl, .retry = {.attempts = 1}, .watchdog = &watchdog};
+}
+
+inline bool extends(const ServedCommand& command) {
+    if (!command.words.front().starts_with("EVAL")) return false;
+    const auto& script = command.words[1];  // of a long one the beginning
+    return script == detail::compare_and_expire.sha1 || script == detail::expire_all.sha1 ||
+           detail::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
+}
+
+/// How often a server was asked to extend.
+inline std::size_t extensions(const CommandMonitor& monitor) {
+    return static_cast<std::size_t>(std::ranges::count_if(monitor.commands(), extends));
+}
+
+inline Clock::time_point end_of(const Lock& lock) {
+    return boot_clock().now() + lock.remaining();
+}
+
+}  // namespace redlock::test

@@ -1,0 +1,217 @@
+// Rules A3, A7, D1, D2 and E against servers whose answers are invalid, too long, too slow or missing: no
+// other node is affected, and the cause is reported.
+#include "fake_redis_server.hpp"
+#include "live_world.hpp"
+#include "scheduling_delay.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+namespace redlock::test {
+namespace {
+
+struct HostileBehavior {
+    std::string name;
+    Errc cause;                     ///< as acquire reports it
+    FakeRedisServer::Behavior act;  ///< on a connection, from the start or after the handshake
+};
+void PrintTo(const HostileBehavior& hostile, std::ostream* out) {
+    *out << hostile.name;
+}
+
+/// Answers every command with the same bytes.
+FakeRedisServer::Behavior answering(std::string reply) {
+    return [reply = std::move(reply)](Session& session) {
+        for (;;) {
+            (void)session.receive_command();
+            session.send(reply);
+        }
+    };
+}
+
+/// Answers the first command with these bytes, and no other.
+FakeRedisServer::Behavior answering_once(std::string reply) {
+    return [reply = std::move(reply)](Session& session) {
+        (void)session.receive_command();
+        session.send(reply);
+        session.ignore_all();
+    };
+}
+
+FakeRedisServer::Behavior streaming(std::string start, char byte) {
+    return [start = std::move(start), block = std::string(65'536, byte)](Session& session) {
+        (void)session.receive_command();
+        session.send(start);
+        for (;;) session.send(block);
+    };
+}
+
+const std::vector<HostileBehavior> hostile_behaviors{
+    {"Http", Errc::unexpected_reply, answering("HTTP/1.1 400 Bad Request\r\n\r\n")},
+    {"Garbage", Errc::unexpected_reply, answering(std::string("\0\xFF\x7F\r\n\r\n\0", 8))},
+    {"AnEmptyLine", Errc::unexpected_reply, answering("\r\n")},
+    {"AnotherStatus", Errc::unexpected_reply, answering("+QUEUED\r\n")},
+    {"AnInteger", Errc::unexpected_reply, answering(":1\r\n")},
+    {"AString", Errc::unexpected_reply, answering("$2\r\nOK\r\n")},
+    {"AnArray", Errc::unexpected_reply, answering("*1\r\n+OK\r\n")},
+    {"ANestedArray", Errc::unexpected_reply,
+     answering("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n")},
+    {"AHugeArray", Errc::unexpected_reply, answering_once("*1000000000\r\n")},
+    {"AHugerArray", Errc::unexpected_reply, answering_once("*9223372036854775807\r\n")},
+    {"ANegativeArray", Errc::unexpected_reply, answering_once("*-2\r\n")},
+    {"AHugeString", Errc::timed_out, answering_once("$9999999999\r\n")},
+    {"ANegativeString", Errc::unexpected_reply, answering_once("$-2\r\n")},
+    {"AStringOfNoLength", Errc::unexpected_reply, answering_once("$x\r\n")},
+    {"AnError", Errc::server_error, answering("-ERR no\r\n")},
+    {"AnEmptyError", Errc::server_error, answering("-\r\n")},
+    {"ALongError", Errc::server_error, answering("-ERR " + std::string(20'000, 'x') + "\r\n")},
+    {"HalfAReply", Errc::timed_out, answering_once("+O")},
+    {"Nothing", Errc::timed_out, [](Session& session) { session.ignore_all(); }},
+    {"AnEndlessString", Errc::unexpected_reply, streaming("$9999999999\r\n", 'x')},
+    {"AnEndlessLine", Errc::unexpected_reply, streaming("+", 'x')},
+    {"AnEndlessError", Errc::unexpected_reply, streaming("-", '-')},
+    {"EndlessNewlines", Errc::unexpected_reply, streaming("", '\n')},
+    {"ATrickle", Errc::timed_out,
+     [](Session& session) { session.trickle("$1000\r\n" + std::string(1'000, 'x'), 5ms); }},
+    {"AClosedConnection", Errc::connection_failed, [](Session&) {}},
+    {"AnEndAfterAByte", Errc::connection_failed, [](Session& session) { session.receive_byte(); }},
+    {"AByteAndAnEnd", Errc::connection_failed,
+     [](Session& session) {
+         (void)session.receive_command();
+         session.send("+");
+     }},
+    {"AReset", Errc::connection_failed,
+     [](Session& session) {
+         session.receive_byte();
+         session.reset();
+     }},
+};
+
+/// When the hostile behavior begins: with the first byte, or after the handshake.
+enum class Beginning : bool { at_once, after_the_handshake };
+
+void PrintTo(Beginning beginning, std::ostream* out) {
+    *out << (beginning == Beginning::at_once ? "at once" : "after the handshake");
+}
+
+FakeRedisServer::Behavior behavior(const HostileBehavior& hostile, Beginning beginning) {
+    if (beginning == Beginning::at_once) return hostile.act;
+    return [act = hostile.act](Session& session) {
+        (void)session.receive_command();
+        session.send("+PONG\r\n");
+        act(session);
+    };
+}
+
+/// How long the servers could have run and were not given a processor.
+Clock::duration processor_waits(Cluster& servers) {
+    Clock::duration waited{};
+    for (auto& server : servers) {
+        (void)server.command({"PING"});  // a wait is counted when it is over
+        waited += processor_wait(server.pid());
+    }
+    return waited;
+}
+
+std::size_t open_descriptors() {
+    const std::filesystem::directory_iterator all{"/proc/self/fd"};
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+struct WithOneHostileNode : testing::TestWithParam<std::tuple<HostileBehavior, Beginning, Round>> {
+    const HostileBehavior& hostile = std::get<0>(GetParam());
+    const Beginning beginning = std::get<1>(GetParam());
+    const Round round = std::get<2>(GetParam());
+};
+constexpr auto by_all_three = [](const auto& info) {
+    const auto& [hostile, beginning, round] = info.param;
+    return hostile.name + (beginning == Beginning::at_once ? "First" : "Then") +
+           (round == Round::sequential ? "InTurn" : "AtOnce");
+};
+INSTANTIATE_TEST_SUITE_P(Hostile, WithOneHostileNode,
+                         testing::Combine(testing::ValuesIn(hostile_behaviors),
+                                          testing::Values(Beginning::at_once, Beginning::after_the_handshake),
+                                          testing::Values(Round::sequential, Round::all_at_once)),
+                         by_all_three);
+
+// A3, A12, E. As one of three: reported with its cause, the others unaffected, within its budget, for 200
+// rounds with no descriptor leaked.
+TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
+    constexpr auto budget = 500ms;
+    const FakeRedisServer fake{behavior(hostile, beginning)};
+    Cluster servers{2};
+    std::optional<RedisNodes> nodes;
+    const auto two_rounds = [&] {
+        Lock lock{*nodes, the_resource};
+        const auto result = lock.acquire_for(10s);
+        EXPECT_THAT(result, Succeeds());
+        EXPECT_EQ(count(result, Vote::granted), 2U);
+        lock.unlock();
+        return result;
+    };
+    Result first{Errc::lost};
+    Clock::duration took{};
+    // An honest server that the machine does not let run for a whole budget looks dead: once more.
+    for (int repetition = 0; repetition < 20; ++repetition) {
+        const auto before = processor_waits(servers);
+        nodes.emplace(std::vector{fake.uri(), servers[0].uri(), servers[1].uri()},
+                      NodesOptions{.node_timeout = budget, .round = round});
+        took = own_time([&] { first = two_rounds(); });
+        if (processor_waits(servers) - before < budget / 2) break;
+    }
+    EXPECT_THAT(took, LastsAtMost(3 * budget)) << "acquire and release";
+    const auto& report = first.nodes()[0];
+    EXPECT_EQ(report.vote, Vote::unknown);
+    if (round == Round::sequential) {
+        // The answer to PING may be any status, but must be one; a SET is answered by OK alone.
+        EXPECT_THAT(first, Reports(0, hostile.cause));
+    }
+    EXPECT_LE(report.detail.size(), 200U);
+
+    for (int i = 0; i < 20; ++i) (void)two_rounds();
+    const auto descriptors = open_descriptors();
+    for (int i = 0; i < 100; ++i) (void)two_rounds();
+    // A connection that may still answer is kept for a while (B5): 64 at most, of which both ends are ours
+    // here.
+    const auto kept = hostile.cause == Errc::timed_out ? 2U * 64U : 0U;
+    EXPECT_TRUE(wait_until([&] { return open_descriptors() <= descriptors + kept + 5; }))
+        << "descriptors leak";
+    for (auto& server : servers) EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }));
+}
+
+struct WithHostileNodesOnly : testing::TestWithParam<HostileBehavior> {};
+INSTANTIATE_TEST_SUITE_P(Hostile, WithHostileNodesOnly, testing::ValuesIn(hostile_behaviors), by_name);
+
+// A3, A8. It fails in time, without an exception, and says why.
+TEST_P(WithHostileNodesOnly, AcquireFailsInTime) {
+    constexpr auto budget = 300ms;
+    for (const auto beginning : {Beginning::at_once, Beginning::after_the_handshake}) {
+        const FakeRedisServer a{behavior(GetParam(), beginning)}, b{behavior(GetParam(), beginning)};
+        RedisNodes nodes{{a.uri(), b.uri()}, {.node_timeout = budget}};
+        Lock lock{nodes, the_resource};
+        Result result{Errc::lost};
+        EXPECT_THAT(own_time([&] { result = lock.acquire_for(400ms); }), LastsAtMost(400ms + 2 * budget));
+        EXPECT_FALSE(result);
+        EXPECT_EQ(count(result, Vote::unknown), 2U);
+        if (GetParam().cause == Errc::server_error) {
+            EXPECT_EQ(result.attempts(), 1) << "another attempt cannot end differently";
+        }
+    }
+}
+
+// D11. A report does not repeat a part of the password, where the server's words begin with one.
+TEST(Hostile, AnErrorThatBeginsWithAPartOfThePasswordDoesNotTellIt) {
+    const FakeRedisServer server{[](Session& session) {
+        for (;;) {
+            (void)session.receive_command();
+            session.send("-open sesame now\r\n");
+        }
+    }};
+    RedisNodes nodes{{"redis://:open%20sesame@" + server.name()}, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, no_retry()};
+    EXPECT_THAT(lock.acquire().message(), Not(HasSubstr("(open")));
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,124 @@
+// One RedisNodes and many threads (rule D9): no thread waits for the round trips of another, and objects come
+// and go while others work. For ThreadSanitizer, too.
+#include "process_state.hpp"
+
+#include "live/in_threads.hpp"
+#include "live/live_world.hpp"
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <stop_token>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+constexpr std::size_t threads = 16;
+
+std::string own_resource(std::size_t thread) {
+    return "resource of thread " + std::to_string(thread);
+}
+
+class Threads : public testing::TestWithParam<Round> {
+protected:
+    LiveWorld world{3, {.node_timeout = 5s, .round = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(Asking, Threads, testing::Values(Round::sequential, Round::all_at_once), by_round);
+
+// D9. What one thread holds neither stops another nor is released by it.
+TEST_P(Threads, HoldResourcesOfTheirOwnAtOnce) {
+    std::atomic<int> held{0};
+    std::latch all_hold{static_cast<std::ptrdiff_t>(threads)};
+    in_threads(threads, [&](std::size_t thread) {
+        auto lock = world.lock(own_resource(thread), {.ttl = 1min});
+        EXPECT_THAT(lock.acquire_for(50s), Succeeds());
+        all_hold.arrive_and_wait();
+        held += lock.valid() && lock.extend() ? 1 : 0;
+        EXPECT_THAT(lock.release(), Succeeds());
+    });
+    EXPECT_EQ(held, static_cast<int>(threads));
+    EXPECT_TRUE(world.clean());
+}
+
+// D9. A Lock is made, moved and destroyed, which releases it, while others use the same nodes.
+TEST_P(Threads, MakeAndDestroyLocksOnSharedNodes) {
+    std::atomic<int> kept{0};
+    in_threads(threads, [&](std::size_t thread) {
+        for (int time = 0; time < 20; ++time) {
+            auto lock = world.lock(own_resource(thread), {.ttl = 1min, .retry = {.delay = 5ms}});
+            if (!lock.acquire_for(30s)) continue;
+            const auto elsewhere = std::make_unique<Lock>(std::move(lock));
+            kept += elsewhere->valid() ? 1 : 0;
+        }
+    });
+    EXPECT_EQ(kept, 20 * static_cast<int>(threads)) << "each time the one before had been released";
+    EXPECT_TRUE(world.clean());
+}
+
+// D9, A8. One stop_source stops all the threads that wait.
+TEST_P(Threads, AreAllCancelledByOneStopSource) {
+    auto holder = world.lock({.ttl = 10min});
+    ASSERT_THAT(holder.try_acquire(), Succeeds());
+    std::stop_source source;
+    const std::jthread stopping{[&] {
+        EXPECT_TRUE(wait_until([&] { return calls(world[0], "set") > 20 * threads; }, 30s));
+        source.request_stop();
+    }};
+    in_threads(threads, [&](std::size_t) {
+        auto lock = world.lock({.ttl = 10min, .retry = {.delay = 5ms}});
+        EXPECT_THAT(lock.acquire_for(10min, source.get_token()), FailsWith(Errc::cancelled));
+    });
+    EXPECT_THAT(holder.release(), Succeeds());
+}
+
+// D9, A4. Also while their names are still being looked up, and with nodes that are down or frozen.
+TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
+    Cluster servers{4};
+    auto uris = servers.uris();
+    uris[0] = "localhost:" + std::to_string(servers[0].port());
+    servers[2].kill();
+    servers[3].freeze();
+    in_threads(threads, [&](std::size_t thread) {
+        for (int time = 0; time < 5; ++time) {
+            RedisNodes unused{uris};
+            RedisNodes nodes{
+                uris, {.node_timeout = 5ms, .round = time % 2 == 0 ? Round::sequential : Round::all_at_once}};
+            Lock lock{nodes, own_resource(thread), {.ttl = 1min}};
+            (void)lock.try_acquire();  // two of four are no majority: it may not succeed
+        }
+    });
+    RedisNodes nodes{servers[0].uri(), servers[1].uri(),
+                     servers[2].uri()};  // a machine may not know "localhost"
+    Lock lock{nodes, "afterwards"};
+    EXPECT_THAT(lock.acquire_for(10s), Succeeds());
+}
+
+// D9, S23. A thread that waits for a frozen node keeps no other from a quorum without that node.
+TEST(ThreadsAllAtOnce, AreNotHeldUpByOneThatWaitsForAFrozenNode) {
+    LiveWorld world{3, {.node_timeout = 20s, .round = Round::all_at_once}};
+    auto lock = world.lock({.ttl = 1min});
+    ASSERT_TRUE(wait_until([&] {  // from now on there is a connection to all three
+        return lock.try_acquire() && count(lock.release(), Vote::granted) == 3;
+    }));
+    std::atomic<bool> acquired{false};
+    std::atomic<bool> released{false};
+    world[0].freeze();
+    {
+        const std::jthread waiting{[&] {
+            auto another = world.lock("another", {.ttl = 1min});
+            acquired = static_cast<bool>(another.try_acquire());
+            (void)another.release();  // asks all three, and waits for the frozen one
+            released = true;
+        }};
+        EXPECT_TRUE(wait_until([&] { return acquired && holder(world[1], "another") == "(nil)"; }));
+        EXPECT_THAT(lock.try_acquire(), Succeeds());
+        EXPECT_THAT(lock.extend(), Succeeds());
+        EXPECT_FALSE(released);
+        world[0].thaw();
+    }
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+}  // namespace
+}  // namespace redlock::test
