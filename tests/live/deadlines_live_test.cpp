@@ -17,14 +17,13 @@ std::jthread stop_after(milliseconds delay, std::stop_source source) {
     }};
 }
 
-struct InEitherRound : testing::TestWithParam<Round> {};
-INSTANTIATE_TEST_SUITE_P(Deadlines, InEitherRound, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+class Deadlines : public InEachRound {};
+INSTANTIATE_TEST_SUITE_P(Asking, Deadlines, each_round(), by_round);
 
 // ---- Dead nodes.
 
 // A9. All nodes down: within the time given and one budget, with the reason for each node.
-TEST_P(InEitherRound, GivesUpInTimeWithEveryNodeDown) {
+TEST_P(Deadlines, EndInTimeWithEveryNodeDown) {
     constexpr auto budget = 200ms;
     LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
     for (auto& server : world) server.kill();
@@ -48,7 +47,7 @@ TEST_P(InEitherRound, GivesUpInTimeWithEveryNodeDown) {
 }
 
 // A9. The same when they all hang, in a connection just made or in an old one.
-TEST_P(InEitherRound, GivesUpInTimeWithEveryNodeFrozen) {
+TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
     constexpr auto budget = 200ms;
     for (const bool warm : {false, true}) {
         LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
@@ -66,7 +65,7 @@ TEST_P(InEitherRound, GivesUpInTimeWithEveryNodeFrozen) {
 }
 
 // A9, D4. One of five frozen: acquire and release within two budgets each; the next does not pay again.
-TEST_P(InEitherRound, PaysTheBudgetOfAFrozenNodeOnce) {
+TEST_P(Deadlines, LeaveTheBudgetOfAFrozenNodeToOneRound) {
     constexpr auto budget = 500ms;
     LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());
@@ -81,7 +80,7 @@ TEST_P(InEitherRound, PaysTheBudgetOfAFrozenNodeOnce) {
                     }
                 }),
                 LastsAtMost(budget))
-        << "ten rounds, while the node is probed without anybody waiting for it";
+        << "ten rounds, while the node is probed without waiting for it";
     world[2].thaw();
     EXPECT_TRUE(wait_until([&] { return world.clean(); }));
 }
@@ -89,7 +88,7 @@ TEST_P(InEitherRound, PaysTheBudgetOfAFrozenNodeOnce) {
 // ---- Deadlines.
 
 // A8. Held by another for longer than the deadline: tried until then, not beyond.
-TEST_P(InEitherRound, TriesUntilTheDeadlineAndNotBeyond) {
+TEST_P(Deadlines, AreTriedUntilAndNotBeyond) {
     LiveWorld world{3, {.node_timeout = 500ms, .round = GetParam()}};
     for (auto& server : world) ASSERT_EQ(occupy(server), "OK");
     auto lock = world.lock({.retry = {.attempts = 1, .delay = 20ms}});
@@ -101,7 +100,7 @@ TEST_P(InEitherRound, TriesUntilTheDeadlineAndNotBeyond) {
 }
 
 // A8. A round that hangs is cut short by the deadline, and what it had got is given back all the same (B6).
-TEST_P(InEitherRound, CutsARoundShortAtTheDeadlineAndCleansUp) {
+TEST_P(Deadlines, CutARoundShortThatIsThenReleased) {
     LiveWorld world{3, {.node_timeout = 2s, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());
     keep_from_writing(world[1]);
@@ -120,7 +119,7 @@ TEST_P(InEitherRound, CutsARoundShortAtTheDeadlineAndCleansUp) {
 // ---- Cancellation.
 
 // A8. A stop during the pause ends it at once.
-TEST_P(InEitherRound, StopsAtOnceDuringThePause) {
+TEST_P(Deadlines, EndAtOnceWhereAPauseIsCancelled) {
     LiveWorld world{3, {.node_timeout = 2s, .round = GetParam()}};
     for (auto& server : world) ASSERT_EQ(occupy(server), "OK");
     auto lock = world.lock({.retry = {.attempts = 3, .delay = 1h}});
@@ -134,7 +133,7 @@ TEST_P(InEitherRound, StopsAtOnceDuringThePause) {
 }
 
 // A8, B6. A stop during a round ends it within one budget, and what was got is given back all the same.
-TEST_P(InEitherRound, StopsWithinABudgetDuringARoundAndCleansUp) {
+TEST_P(Deadlines, EndWithinABudgetWhereARoundIsCancelled) {
     constexpr auto budget = 1s;
     LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());

@@ -126,8 +126,8 @@ TEST_F(Fork, EveryGenerationHoldsItsOwn) {
     EXPECT_TRUE(lock.valid());
 }
 
-/// Forks without telling the C library, whose handlers then do not run: as container runtimes do, and with
-/// namespaces of its own if `flags` say so.
+/// Forks past the C library, whose handlers then do not run: as container runtimes do, and with new
+/// namespaces if `flags` have them.
 template <class Body>
 int status_of_clone(unsigned long flags, Body body) {
     const auto child = ::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr);

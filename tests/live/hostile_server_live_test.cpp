@@ -132,7 +132,7 @@ constexpr auto by_all_three = [](const auto& info) {
 INSTANTIATE_TEST_SUITE_P(Hostile, WithOneHostileNode,
                          testing::Combine(testing::ValuesIn(hostile_behaviors),
                                           testing::Values(Beginning::at_once, Beginning::after_the_handshake),
-                                          testing::Values(Round::sequential, Round::all_at_once)),
+                                          each_round()),
                          by_all_three);
 
 // A3, A12, E. As one of three: reported with its cause, the others unaffected, within its budget, for 200

@@ -6,7 +6,7 @@
 //     EXPECT_THAT(lock.acquire(), Succeeds());
 //     EXPECT_EQ(world.keys_of(lock.owner()), 4U);
 //
-// Budgets are long, so that a busy machine makes no node late; a test whose rule is the time says so itself.
+// Budgets are long, so that a busy machine makes no node late; a test whose rule is the time sets its own.
 #pragma once
 
 #include "support/cluster.hpp"
@@ -104,12 +104,12 @@ inline LockOptions no_retry(milliseconds ttl = 10s) {
     return {.ttl = ttl, .retry = {.attempts = 1}};
 }
 
-/// What is there under the resource; "(nil)" if nothing.
+/// The value of the resource's key; "(nil)" if there is none.
 inline std::string holder(const RedisServer& server, const std::string& resource = the_resource) {
     return server.command({"GET", resource});
 }
 
-/// How long the key has to live; negative if there is none.
+/// The time to live of the key; negative if there is none.
 inline milliseconds expiry(const RedisServer& server, const std::string& resource = the_resource) {
     return milliseconds{std::stol(server.command({"PTTL", resource}))};
 }
@@ -178,7 +178,7 @@ public:
     RedisNodes nodes;
 };
 
-/// A way for a server to be neither reachable nor unreachable, and the way back.
+/// How a server accepts commands and does not answer them, and how that ends.
 struct Standstill {
     std::string name;
     void (*begin)(RedisServer&);
@@ -190,10 +190,17 @@ inline void PrintTo(const Standstill& standstill, std::ostream* out) {
 }
 
 inline std::vector<Standstill> standstills() {
-    return {{"Frozen", [](RedisServer& server) { server.freeze(); },  // nothing is answered
+    return {{"Frozen", [](RedisServer& server) { server.freeze(); },  // no command is answered
              [](RedisServer& server) { server.thaw(); }},
             {"Paused", [](RedisServer& server) { keep_from_writing(server); },  // all but SET and scripts is
              [](RedisServer& server) { let_write(server); }}};
+}
+
+/// A test for both kinds of round.
+class InEachRound : public testing::TestWithParam<Round> {};
+
+inline auto each_round() {
+    return testing::Values(Round::sequential, Round::all_at_once);
 }
 
 /// 1, 3 and 5 nodes, or some of them, in both kinds of round.

@@ -99,7 +99,7 @@ private:
     std::deque<std::string> log_{};
 };
 
-/// Commands as nobody sane would send them, of words that have to do with one another.
+/// Valid and invalid commands on a few keys and values, which therefore depend on one another.
 class RandomCommands {
 public:
     explicit RandomCommands(std::uint64_t seed) : engine_(seed) {}

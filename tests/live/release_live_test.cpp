@@ -112,7 +112,7 @@ TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
     auto ours = world.lock({.ttl = 1min});
     ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at 4
     world[3].freeze();
-    std::jthread other{[&] { theirs.unlock(); }};  // waits for 3, its release to 4 on the way
+    std::jthread other{[&] { theirs.unlock(); }};  // waits for 3; its release to 4 is being sent
     ASSERT_TRUE(wait_until([&] { return holder(world[0], "theirs") == "(nil)"; }));
     EXPECT_THAT(ours.release(), Succeeds());
     other.join();

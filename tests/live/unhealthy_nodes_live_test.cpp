@@ -134,8 +134,7 @@ constexpr auto by_condition_and_round = [](const auto& info) {
            (std::get<1>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
 };
 INSTANTIATE_TEST_SUITE_P(UnhealthyNodes, AnUnhealthyNode,
-                         testing::Combine(testing::ValuesIn(conditions()),
-                                          testing::Values(Round::sequential, Round::all_at_once)),
+                         testing::Combine(testing::ValuesIn(conditions()), each_round()),
                          by_condition_and_round);
 
 void expect_no_secrets(const Result& result) {

@@ -22,7 +22,7 @@ struct CertificateFiles {
     std::filesystem::path key;
 };
 
-/// What a certificate says.
+/// What a certificate is issued for.
 struct Subject {
     std::vector<std::string> names{};                          ///< host names and IPv4 addresses
     std::chrono::seconds valid_from = -std::chrono::hours{1};  ///< seen from now

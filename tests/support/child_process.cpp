@@ -205,7 +205,7 @@ void ChildProcess::kill() {
 
 void ChildProcess::terminate(std::chrono::nanoseconds patience) {
     signal(SIGTERM);
-    signal(SIGCONT);  // a frozen process would not hear of it
+    signal(SIGCONT);  // a frozen process would not handle it
     if (!wait_until([this] { return !running(); }, patience)) kill();
 }
 
@@ -232,7 +232,7 @@ bool ChildProcess::reap(int flags) {
     } while (result < 0 && errno == EINTR);
     if (result == 0) return false;
     if (result < 0)
-        status_ = 127;  // somebody else reaped it
+        status_ = 127;  // it was reaped elsewhere
     else
         status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return true;

@@ -24,7 +24,7 @@ struct Program {
 class ChildProcess {
 public:
     /// Throws std::system_error when no process can be made. A program that cannot be executed is a child
-    /// that exits with status 127 and says why in its output.
+    /// that exits with status 127 and prints the reason.
     explicit ChildProcess(const Program& program);
 
     /// Kills it if it still runs.

@@ -1,4 +1,4 @@
-// N independent redis-servers, five unless told otherwise: what a lock is spread over.
+// N independent redis-servers, five by default.
 #pragma once
 
 #include "support/redis_config.hpp"

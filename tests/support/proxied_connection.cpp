@@ -121,7 +121,7 @@ void ProxiedConnection::limit(const Faults& faults) {
     dropped_ = drop_at_ == reply_bytes_;
 }
 
-/// Who has hung up in the meantime has lost what was in the hole, and learns no more.
+/// A client that has closed in the meantime gets nothing of what was kept.
 void ProxiedConnection::heal(ProxyTime now, const Faults& faults) {
     pollfd client{client_.fd, 0, 0};
     if (in_hole(faults) && ::poll(&client, 1, 0) > 0 && broke(client.revents)) return reset();
@@ -212,7 +212,7 @@ std::string ProxiedConnection::receive(Socket& from, Stream& stream) {
 
 void ProxiedConnection::take_reply(std::string bytes, ProxyTime now, const Faults& faults) {
     if (bytes.empty()) return;
-    if (faults.babble) bytes = *faults.babble;
+    if (faults.replacement) bytes = *faults.replacement;
     const auto due = now + faults.delay;
     if (faults.duplicate && *faults.duplicate == Faults::Span{})
         bytes += std::string{bytes};

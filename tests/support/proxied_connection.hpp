@@ -24,7 +24,7 @@ struct Faults {
     Span delay{};
     std::optional<Span> trickle{};
     std::optional<Span> duplicate{};
-    std::optional<std::string> babble{};
+    std::optional<std::string> replacement{};
     std::optional<std::size_t> cut_after{};
     std::optional<std::size_t> drop_after{};
     bool hold = false;
@@ -38,7 +38,7 @@ public:
     void push_aside(std::string bytes, ProxyTime due) { aside_.emplace(due, std::move(bytes)); }
     /// All of it is due now, and nothing comes twice.
     void hurry(ProxyTime now);
-    /// There is nobody to pass it to.
+    /// The sink is gone.
     void clear();
 
     /// Sends what is due to `sink`, at most `most` bytes, byte by byte if it is to `trickle`; false when the
@@ -55,7 +55,7 @@ public:
     /// When the next byte is due; the end of time if there is none.
     ProxyTime next_due() const;
 
-    bool ended = false;       ///< the source says no more
+    bool ended = false;       ///< the source has closed
     bool end_passed = false;  ///< and the sink knows
 
 private:

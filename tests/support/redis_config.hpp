@@ -1,4 +1,4 @@
-// What kind of server a test wants, said in words.
+// The configuration of a server.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ public:
     /// An ACL user: user("worker on >s3cret ~* +set +get").
     RedisConfig& user(const std::string& rules) { return line("user " + rules); }
 
-    /// Nobody gets in without a user name and password.
+    /// Every client needs a user name and a password.
     RedisConfig& no_default_user() { return user("default off"); }
 
     /// Every write is on disk before it is answered: a restart brings all keys back.
@@ -38,7 +38,7 @@ public:
         return line("replicaof 127.0.0.1 " + std::to_string(port));
     }
 
-    /// Its wall clock is wrong by as many seconds as the file says at the time, or stands where it says
+    /// Its wall clock is wrong by as many seconds as the file has at the time, or stands where it has
     /// (@ and microseconds).
     RedisConfig& clock_set_by(std::filesystem::path file) {
         clock_file_ = std::move(file);

@@ -29,7 +29,7 @@ std::string percent_encoded(std::string_view text) {
     return result;
 }
 
-/// The user that the fixture comes in as: a test may take all rights from the default user.
+/// The user that the fixture comes in as: a test may take all permissions from the default user.
 constexpr auto* fixture = "fixture";
 
 }  // namespace
@@ -133,7 +133,7 @@ void RedisServer::start() {
     throw std::runtime_error("redis-server does not start:\n" + log());
 }
 
-/// It opens the port before the socket, so who answers here listens there, too.
+/// It opens the port before the socket, so a server that answers here listens there, too.
 bool RedisServer::answers() const {
     try {
         return command({"PING"}) == "PONG";  // "(error) LOADING ..." while it reads its data

@@ -65,7 +65,7 @@ public:
     /// where the log is not written through. With keeps_data() only.
     void restart_without_the_last(std::size_t bytes);
 
-    /// Runs one command on a connection of its own, as a user who may do everything.
+    /// Runs one command on a connection of its own, as a user with all permissions.
     std::string command(const std::vector<std::string>& words) const { return connect().ask(words); }
     /// Such a connection, to keep: for MONITOR, CLIENT REPLY, MULTI ...
     RespConnection connect() const;

@@ -6,8 +6,8 @@
 namespace redlock::support {
 
 /// Holds a socket that is bound to the port, and never listens. Linux lets a server that sets SO_REUSEADDR
-/// (as redis-server does) listen there all the same, and gives the port to nobody else: neither to another
-/// test that looks for a free one nor to an outgoing connection, also while the server is down.
+/// (as redis-server does) listen there all the same, and gives the port to no other socket: neither to
+/// another test that looks for a free one nor to an outgoing connection, also while the server is down.
 class ReservedPort {
 public:
     ReservedPort();

@@ -1,4 +1,4 @@
-// A connection to a Redis server that owes nothing to the library under test, nor to hiredis.
+// A connection to a Redis server independent of the library under test and of hiredis.
 #pragma once
 
 #include "support/redis_reply.hpp"

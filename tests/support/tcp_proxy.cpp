@@ -79,8 +79,8 @@ void TcpProxy::duplicate_replies(Span later) {
     with_faults([&](Faults& faults) { faults.duplicate = later; });
 }
 
-void TcpProxy::babble(std::string text) {
-    with_faults([&](Faults& faults) { faults.babble = std::move(text); });
+void TcpProxy::replace_replies(std::string text) {
+    with_faults([&](Faults& faults) { faults.replacement = std::move(text); });
 }
 
 void TcpProxy::drop_after(std::size_t reply_bytes) {
@@ -166,7 +166,7 @@ void TcpProxy::with_faults(const std::function<void(Faults&)>& change) {
 // ---- The thread
 
 void TcpProxy::run() noexcept {
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: delays are meant as they are said
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: delays are exact
     while (!stopping_) {
         pass_on();
         wait();

@@ -1,16 +1,16 @@
-// A TCP proxy between the library and one real server, which does to the bytes what networks do to them.
+// A TCP proxy between the library and one real server, into which tests inject the faults of networks.
 //
 //     TcpProxy link{server.port()};
 //     redlock::RedisNodes nodes{{link.name(), ...}};
 //     link.hold();                                // replies stay in the proxy from now on
 //     (void)lock.acquire();
-//     link.release();                             // here they come, late
-//     link.heal();                                // an honest link again
+//     link.release();                             // the replies arrive, late
+//     link.heal();                                // without faults again
 //
 // It runs in a thread of its own, sleeps in ppoll() while nothing moves and passes bytes on at once: some ten
-// microseconds each way. Every word is carried out before it returns. Words add up (delay and trickle ...)
-// until heal(). "Reply" below is what one read() of the proxy brings: with a client that sends one command at
-// a time, as the library does, that is one reply to the byte.
+// microseconds each way. Every function has taken effect when it returns. Faults add up (delay and trickle
+// ...) until heal(). "Reply" below is what one read() of the proxy brings: with a client that sends one
+// command at a time, as the library does, that is one reply to the byte.
 //
 // All of it may be called by all threads.
 #pragma once
@@ -71,32 +71,32 @@ public:
     /// Replies are read and kept until release().
     void hold();
     void release();
-    /// Nothing passes in either direction and nobody is told; new connections are accepted. What was sent
-    /// into the hole passes after heal(), unless its connection has been given up by then.
+    /// Nothing passes in either direction, without an error; new connections are accepted. What was sent
+    /// meanwhile passes after heal(), unless its connection has been given up by then.
     void black_hole();
     /// Each connection, also those to come, becomes a black hole after another so many bytes of reply.
     void drop_after(std::size_t reply_bytes);
-    /// The connections there are become black holes for good; those to come are fine: a firewall that has
-    /// forgotten them.
+    /// The connections there are become black holes for good; those to come are fine: as behind a firewall
+    /// that has forgotten them.
     void forget();
 
-    // ---- What breaks.
+    // ---- Broken connections.
 
     /// Each connection, also those to come, is closed after another so many bytes of reply.
     void cut_after(std::size_t reply_bytes);
     /// All connections there are get a reset.
     void reset();
-    /// Nobody listens any more: connecting is refused. The connections there are go on.
+    /// Connecting is refused. The connections there are go on.
     void refuse();
 
-    // ---- What lies.
+    // ---- Wrong replies.
 
     /// Each reply comes twice: the second one `later`, in the same segment if that is zero.
     void duplicate_replies(Span later = {});
-    /// In place of each reply comes `text`.
-    void babble(std::string text);
+    /// Each reply is replaced by `text`.
+    void replace_replies(std::string text);
 
-    /// An honest link again: what was kept is passed on, who was refused is let in.
+    /// Without faults again: what was kept is passed on, new connections are accepted.
     void heal();
 
     // ---- What it has seen.

@@ -50,7 +50,7 @@ void Nemesis::kill_node() {
     heal_later(node, 300ms, [this, node] { restart(node); });
 }
 
-/// Where they come back empty, whatever was granted is forgotten by a majority of those who granted it.
+/// Where they come back empty, what was granted is forgotten by a majority of the nodes that granted it.
 void Nemesis::kill_majority() {
     count("majority killed and restarted");
     std::vector<std::size_t> nodes;

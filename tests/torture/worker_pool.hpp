@@ -42,7 +42,7 @@ public:
     void thaw(std::size_t worker);
     void thaw_all();
 
-    /// How many ended well when they were told to stop.
+    /// Stops them; returns how many ended without an error.
     std::size_t stop();
 
     const std::vector<Suspension>& suspensions() const noexcept { return suspensions_; }

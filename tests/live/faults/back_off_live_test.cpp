@@ -35,7 +35,7 @@ protected:
 
     void disconnect(std::size_t node) { std::get<Outage>(GetParam()).begin(world.link(node)); }
 
-    /// Locks and unlocks for so long; says how many of the rounds took as long as a budget.
+    /// Locks and unlocks for so long; returns how many of the rounds took as long as a budget.
     int costly_rounds(milliseconds span) {
         int costly = 0;
         const auto count_costly = [&](auto verb) {
@@ -53,9 +53,7 @@ protected:
     Lock lock = world.lock(no_retry());
 };
 
-INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode,
-                         testing::Combine(testing::ValuesIn(outages()),
-                                          testing::Values(Round::sequential, Round::all_at_once)),
+INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(outages()), each_round()),
                          [](const auto& info) {
                              return std::string{std::get<Outage>(info.param).name} +
                                     (std::get<Round>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
@@ -110,8 +108,7 @@ TEST_F(ANode, RepeatsTheHandshakeOnEachNewConnection) {
     }
 }
 
-// D4. Connections that a firewall has forgotten are found out one budget after the other at worst, and not
-// used again; new ones are.
+// D4. Connections that a firewall has forgotten cost a budget each at worst, and are replaced by new ones.
 TEST_F(ANode, WhoseIdleConnectionsWereForgottenIsUsedByNewOnes) {
     FaultWorld world{1, {.node_timeout = 200ms}};
     {

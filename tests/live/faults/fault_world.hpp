@@ -48,7 +48,4 @@ inline std::vector<support::SeenCommand> commands(const TcpProxy& link, std::str
     return result;
 }
 
-/// A test that holds for both ways to go round the nodes.
-class InEachRound : public testing::TestWithParam<Round> {};
-
 }  // namespace redlock::test

@@ -27,8 +27,7 @@ protected:
     Lock first = world.lock(no_retry());
     Lock second = world.lock(no_retry());
 };
-INSTANTIATE_TEST_SUITE_P(OfAMajority, LateReplies, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, LateReplies, each_round(), by_round);
 
 // D1. The late OK of one acquire does not acquire the next.
 TEST_P(LateReplies, ALateGrantDoesNotGrantTheNextAcquire) {
@@ -64,7 +63,7 @@ TEST_P(LateReplies, ALateExtensionDoesNotConfirmTheRelease) {
     ASSERT_TRUE(wait_until([&] { return world.keys_of(first.owner()) == 3; }));
     for (const std::size_t node : {1U, 2U}) world.link(node).hold();
     EXPECT_THAT(first.extend(), FailsWith(Errc::no_quorum));
-    for (const std::size_t node : {1U, 2U})  // extended, and then somebody deletes it
+    for (const std::size_t node : {1U, 2U})  // extended, and then deleted by another client
         ASSERT_TRUE(wait_until([&] { return world.link(node).traffic().waiting_bytes >= 4; }));
     for (const std::size_t node : {1U, 2U}) world[node].command({"DEL", the_resource});
     deliver();
@@ -94,8 +93,7 @@ protected:
     TcpProxy& link = world.link(1);
     Lock lock = world.lock(no_retry(60s));
 };
-INSTANTIATE_TEST_SUITE_P(OfANode, RepeatedReplies, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, RepeatedReplies, each_round(), by_round);
 
 // D1. The second copy of a reply answers nothing: the connection it came by is not used again.
 TEST_P(RepeatedReplies, AtOnceEndTheConnection) {

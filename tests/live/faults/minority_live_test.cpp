@@ -65,9 +65,7 @@ std::string name_of_fault(const testing::TestParamInfo<std::tuple<Fault, Round>>
     return std::string{fault.name} + (round == Round::sequential ? "InTurn" : "AtOnce");
 }
 
-INSTANTIATE_TEST_SUITE_P(By, AMinorityAtFault,
-                         testing::Combine(testing::ValuesIn(faults()),
-                                          testing::Values(Round::sequential, Round::all_at_once)),
+INSTANTIATE_TEST_SUITE_P(By, AMinorityAtFault, testing::Combine(testing::ValuesIn(faults()), each_round()),
                          name_of_fault);
 
 // A3, A9. Before, in the middle of, and after a hold.
@@ -101,7 +99,7 @@ TEST_P(AMinorityAtFault, IsAskedAgainWhenItIsBack) {
 // A3. A node that is merely slow to answer the handshake is not left out: a lock on exactly a quorum survives
 // no further node.
 class AColdStart : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Of, AColdStart, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, AColdStart, each_round(), by_round);
 
 TEST_P(AColdStart, AsksEveryNodeAlsoThoseThatAnswerTheHandshakeLater) {
     FaultWorld world{5, {.node_timeout = 5s, .round = GetParam()}};

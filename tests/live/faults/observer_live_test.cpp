@@ -99,7 +99,7 @@ std::vector<std::size_t> kinds(const ObserverLog& log) {
 
 class AnObserver : public InEachRound {
 protected:
-    /// One entry tells what the result does.
+    /// The entry has what the result has.
     static void expect_same(const ObserverLog::Entry& entry, const Result& result) {
         for (std::size_t node = 0; node < result.nodes().size(); ++node) {
             EXPECT_EQ(entry.votes[node], result.nodes()[node].vote);
@@ -110,7 +110,7 @@ protected:
     ObserverLog log{};
     FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam(), .observer = &log}};
 };
-INSTANTIATE_TEST_SUITE_P(Of, AnObserver, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, AnObserver, each_round(), by_round);
 
 TEST_P(AnObserver, IsToldOfEachRoundWhatTheResultSays) {
     world.warm_up();
@@ -173,7 +173,7 @@ TEST_P(AnObserver, IsToldWhyAConnectionEnds) {
 TEST_P(AnObserver, CanCountTheConnectionsThereAre) {
     const std::vector<std::function<void(TcpProxy&)>> faults{
         [](auto& link) { link.reset(); },      [](auto& link) { link.cut_after(2); },
-        [](auto& link) { link.cut_after(8); }, [](auto& link) { link.babble("+NO\r\n"); },
+        [](auto& link) { link.cut_after(8); }, [](auto& link) { link.replace_replies("+NO\r\n"); },
         [](auto& link) { link.refuse(); },     [](auto& link) { link.duplicate_replies(); },
         [](auto& link) { link.hold(); }};
     auto lock = world.lock(no_retry());
@@ -189,7 +189,7 @@ TEST_P(AnObserver, CanCountTheConnectionsThereAre) {
     world.warm_up();
     for (auto& link : world.links())
         EXPECT_TRUE(wait_until([&] { return link.traffic().open == log.connections(link.name()); }))
-            << link.traffic().open << " open, " << log.connections(link.name()) << " told";
+            << link.traffic().open << " open, " << log.connections(link.name()) << " in the log";
 }
 
 /// Locks another resource on the same nodes in each call, but not in those it causes itself.
@@ -239,7 +239,7 @@ TEST_P(AnObserver, MayLockOnTheSameNodesFromWithinACall) {
     EXPECT_GE(observer.successes(), at_first + 8);  // six rounds, a disconnection, a pause
 }
 
-/// Does not return from its first call until it is told to.
+/// Does not return from its first call until the test resumes it.
 class BlockingObserver : public Observer {
 public:
     void round_ended(const Command&, const Tally&, std::chrono::nanoseconds) noexcept override {

@@ -41,8 +41,7 @@ class ProcessHygiene : public InEachRound {
 protected:
     FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Of, ProcessHygiene, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, ProcessHygiene, each_round(), by_round);
 
 /// Whether a connection was found closed when it was written to, not by a check while it was idle.
 class WriteObserver : public Observer {
@@ -54,9 +53,9 @@ public:
     bool failed = false;
 };
 
-// D3. SIGPIPE has its default action here, which is death. A local socket whose other end is closed raises it
-// at the first write; a connection that was used a moment ago is written to without a check. Where the
-// machine was too slow for that moment, the test tries again.
+// D3. SIGPIPE has its default action here, which ends the process. A local socket whose other end is closed
+// raises it at the first write; a connection that was used a moment ago is written to without a check. Where
+// the machine was too slow for that moment, the test tries again.
 TEST_P(ProcessHygiene, WritingToABrokenConnectionRaisesNoSignal) {
     struct sigaction before {};
     ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
@@ -129,7 +128,7 @@ TEST_P(ProcessHygiene, PasswordsAreNotRepeatedEvenIfTheServerDoes) {
     for (const auto* const error : {"-WRONGPASS not s3cret\r\n", "-ERR s3cret\r\n", "-s3cret\r\n",
                                     "-ERR unknown command, with args beginning with: 'AUTH' 's3cret'\r\n",
                                     "+s3cret\r\n", "$6\r\ns3cret\r\n", "s3cret\r\n"}) {
-        link.babble(error);
+        link.replace_replies(error);
         link.reset();
         const auto result = lock.acquire();
         EXPECT_FALSE(result);

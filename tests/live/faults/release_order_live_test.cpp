@@ -90,7 +90,7 @@ TEST_F(ReleaseOrderOfMuch, ASetOfAMegabyteThatIsHalfWrittenIsReleasedToo) {
     const auto owner = std::string{lock.owner()};
     (void)lock.release();
     silent.heal();
-    // Nobody but the library can write what is still in its buffer: the next round does.
+    // The library alone can write what is still in its buffer: the next round does.
     ASSERT_TRUE(wait_until([&] {
         (void)world.lock("another").acquire();
         return commands_signed(owner).size() >= 2;

@@ -48,7 +48,7 @@ protected:
     FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
     Lock lock = world.lock(no_retry());
 };
-INSTANTIATE_TEST_SUITE_P(Of, SlowBytes, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
 
 // D2, A9. Each byte comes well within the budget, all of them do not: "+OK\r\n" takes 600 ms.
 TEST_P(SlowBytes, AServerThatTricklesIsLateAllTheSame) {

@@ -52,7 +52,7 @@ class ManyThreads : public InEachRound {
 protected:
     FaultWorld world{3, {.node_timeout = 20ms, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(On, ManyThreads, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, ManyThreads, each_round(), by_round);
 
 // D1. Whatever a thread counts as granted is there, with its own owner: no reply was that of another command.
 TEST_P(ManyThreads, NeverCountAGrantThatIsNotTheirs) {

@@ -12,9 +12,9 @@ LockOptions fenced(milliseconds ttl = 10s) {
     return {.ttl = ttl, .retry = {.attempts = 1}, .fencing = true};
 }
 
-class Fencing : public testing::TestWithParam<Round> {
+class Fencing : public InEachRound {
 protected:
-    /// Acquires, releases, and says the token.
+    /// Acquires, releases, and returns the token.
     std::uint64_t token_of_a_holder() {
         auto lock = world.lock(fenced());
         EXPECT_THAT(lock.acquire(), Succeeds());
@@ -25,8 +25,7 @@ protected:
 
     LiveWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(In, Fencing, testing::Values(Round::sequential, Round::all_at_once),
-                         [](const auto& info) { return info.param == Round::sequential ? "Turn" : "OneGo"; });
+INSTANTIATE_TEST_SUITE_P(Asking, Fencing, each_round(), by_round);
 
 TEST_P(Fencing, GrowsFromOneHolderToTheNext) {
     std::uint64_t last = 0;
@@ -109,7 +108,7 @@ TEST_P(Fencing, KeepsHashTags) {
     EXPECT_NE(world[0].command({"GET", "{orders}:42:fence:" + run_id(world[0])}), "(nil)");
 }
 
-// Where the counter's key holds something else, the report says which key, and nothing is overwritten.
+// Where the counter's key holds something else, the report names the key, and nothing is overwritten.
 TEST_P(Fencing, RefusesACounterThatIsSomethingElse) {
     for (const std::vector<std::string>& other :
          {std::vector<std::string>{"RPUSH", "", "x"}, std::vector<std::string>{"SET", "", "many"},

@@ -1,4 +1,4 @@
-// S29, S30: a node that may have forgotten who holds what does not vote, until the longest ttl is over.
+// S29, S30: a node that may have forgotten the holders does not vote, until the longest ttl is over.
 #include "guarantee_world.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -8,12 +8,11 @@
 namespace redlock::test {
 namespace {
 
-class Quarantine : public testing::TestWithParam<Round> {
+class Quarantine : public InEachRound {
 protected:
     QuarantineWorld world{3, {}, GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(In, Quarantine, testing::Values(Round::sequential, Round::all_at_once),
-                         [](const auto& info) { return info.param == Round::sequential ? "Turn" : "OneGo"; });
+INSTANTIATE_TEST_SUITE_P(Asking, Quarantine, each_round(), by_round);
 
 // A node that was never asked before may have been restarted. The first acquire starts its time.
 TEST(AFreshNode, VotesAfterTheQuarantine) {

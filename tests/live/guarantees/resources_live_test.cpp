@@ -4,7 +4,7 @@
 namespace redlock::test {
 namespace {
 
-class SeveralResources : public testing::TestWithParam<Round> {
+class SeveralResources : public InEachRound {
 protected:
     Lock lock_of(std::vector<std::string> resources, LockOptions options = no_retry()) {
         return Lock{world.nodes, std::move(resources), options};
@@ -12,8 +12,7 @@ protected:
 
     LiveWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(In, SeveralResources, testing::Values(Round::sequential, Round::all_at_once),
-                         [](const auto& info) { return info.param == Round::sequential ? "Turn" : "OneGo"; });
+INSTANTIATE_TEST_SUITE_P(Asking, SeveralResources, each_round(), by_round);
 
 TEST_P(SeveralResources, AreLockedExtendedAndReleasedTogether) {
     auto lock = lock_of({"a", "b", std::string{"c\0\n", 3}});

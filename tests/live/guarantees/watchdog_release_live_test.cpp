@@ -145,9 +145,9 @@ TEST(Watchdog, NotifiesNoLossOfWhatWasReleasedMeanwhile) {
     }
     for (const std::size_t node : {0U, 1U})
         ASSERT_EQ(world[node].command({"DEL", "resource 0", "resource 1"}), "2");
-    auto told = first.get_future();
-    ASSERT_EQ(told.wait_for(20s), std::future_status::ready);
-    auto& other = locks[told.get() == 0 ? 1 : 0];
+    auto notified = first.get_future();
+    ASSERT_EQ(notified.wait_for(20s), std::future_status::ready);
+    auto& other = locks[notified.get() == 0 ? 1 : 0];
     EXPECT_THAT(other.release(), FailsWith(Errc::lost));
     ASSERT_THAT(other.acquire(), Succeeds());
     const CommandMonitor monitor{world[0]};

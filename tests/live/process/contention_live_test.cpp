@@ -77,7 +77,7 @@ TEST(Pauses, OfForkedProcessesDiffer) {
 
 // ---- Contention
 
-class Contention : public testing::TestWithParam<Round> {
+class Contention : public InEachRound {
 protected:
     /// Each of the clients, with connections of its own, gets the lock so many times.
     void expect_all_to_acquire(Cluster& servers, std::size_t clients, int times) {
@@ -97,8 +97,7 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, Contention, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, Contention, each_round(), by_round);
 
 // S21, S22
 TEST_P(Contention, OfFiveClientsLetsEachAcquireTwentyTimes) {

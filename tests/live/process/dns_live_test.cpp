@@ -18,7 +18,7 @@ namespace {
 
 using testing::Le;
 
-/// For what must not take its seconds: far more than it should, so that a busy machine does no harm.
+/// A limit far above what it should take, so that it holds on a busy machine.
 constexpr auto soon = 5s;
 
 /// The threads that there are before a look-up: with those that a sanitizer starts once there are threads.
@@ -86,7 +86,7 @@ TEST_F(Name, ThatMovesAwayFromASilentAddressIsLookedUpAgain) {
 }
 
 /// One name among two servers that are fine.
-class NameAmongThree : public testing::TestWithParam<Round> {
+class NameAmongThree : public InEachRound {
 protected:
     std::vector<std::string> with(const std::string& name) const {
         return {at(name, servers_[2]), servers_[0].uri(), servers_[1].uri()};
@@ -96,8 +96,7 @@ protected:
     std::deque<RedisServer> servers_ = std::deque<RedisServer>(3);
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, NameAmongThree, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, NameAmongThree, each_round(), by_round);
 
 // A3
 TEST_P(NameAmongThree, ThatIsUnknownDoesNotHinderTheOthers) {

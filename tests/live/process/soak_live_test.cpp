@@ -59,14 +59,14 @@ void hold(RedisNodes& nodes, int times) {
     }
 }
 
-class Soak : public testing::TestWithParam<Round> {
+class Soak : public InEachRound {
 protected:
     NodesOptions options() const { return {.node_timeout = 1s, .round = GetParam()}; }
     Cluster servers_{5};
     RedisNodes nodes_{servers_.uris(), options()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, Soak, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, Soak, each_round(), by_round);
 
 // All at once a reply may be pending when a node is asked again: it then has a second connection.
 constexpr std::size_t one_more_a_node = 5;
@@ -129,9 +129,8 @@ TEST_P(Soak, WithoutAMajorityLeavesMemoryDescriptorsAndThreadsFlat) {
 }
 
 /// Links on which faults are injected while locks are acquired and released.
-class SoakOverLinks : public testing::TestWithParam<Round> {};
-INSTANTIATE_TEST_SUITE_P(Asking, SoakOverLinks, testing::Values(Round::sequential, Round::all_at_once),
-                         by_round);
+class SoakOverLinks : public InEachRound {};
+INSTANTIATE_TEST_SUITE_P(Asking, SoakOverLinks, each_round(), by_round);
 
 void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault) {
     auto lock = world.lock(no_retry());

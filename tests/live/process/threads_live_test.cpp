@@ -20,11 +20,11 @@ std::string own_resource(std::size_t thread) {
     return "resource of thread " + std::to_string(thread);
 }
 
-class Threads : public testing::TestWithParam<Round> {
+class Threads : public InEachRound {
 protected:
     LiveWorld world{3, {.node_timeout = 5s, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, Threads, testing::Values(Round::sequential, Round::all_at_once), by_round);
+INSTANTIATE_TEST_SUITE_P(Asking, Threads, each_round(), by_round);
 
 // D9. What one thread holds neither stops another nor is released by it.
 TEST_P(Threads, HoldResourcesOfTheirOwnAtOnce) {

@@ -1,5 +1,5 @@
-// Rule D12: whose certificate is accepted, and what is said where one is not. Against redis-server
-// --tls-port.
+// Rule D12 against redis-server --tls-port: which certificates are accepted, and what is reported where one
+// is not.
 #include "tls_world.hpp"
 
 namespace redlock::test {
@@ -104,7 +104,7 @@ TEST_F(Certificates, OfTheSystemsAuthoritiesAreTrustedByDefault) {
     EXPECT_THAT(result, Succeeds());
 }
 
-/// What the server insists on; the two versions of TLS tell the client at different times.
+/// The version of TLS: the client learns of a refusal at different times.
 struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
     TlsServer server{good, authority, Clients::show_a_certificate,
                      RedisConfig{}.line(std::string{"tls-protocols "} + GetParam())};
@@ -122,12 +122,12 @@ TEST_P(ClientCertificates, ThatAreMissingAreReported) {
     EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("TLS: "));
 }
 
-TEST_P(ClientCertificates, OfAStrangerAreReported) {
+TEST_P(ClientCertificates, OfAnUnknownAuthorityAreReported) {
     const auto theirs = stranger.issue({});
     EXPECT_THAT(acquire_from(server.endpoint(authority, theirs)), IsRejectedFor("TLS: "));
 }
 
-// D7, A3. Nobody's certificate gets better by trying again: one attempt, and no round waits for that node.
+// D7, A3. A certificate is the same the next time: one attempt, and no round waits for that node.
 TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
     TlsServer server{good, authority};
     RedisNodes nodes{std::vector{server.endpoint(stranger)}, patient()};

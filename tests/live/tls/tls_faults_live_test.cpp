@@ -1,4 +1,4 @@
-// Section D once more, over TLS: nothing that networks and servers do takes longer, or comes out otherwise.
+// Section D once more, over TLS: no fault of a network or a server takes longer, or has another outcome.
 #include "support/tcp_proxy.hpp"
 #include "tls_world.hpp"
 
@@ -26,7 +26,7 @@ protected:
         return RedisNodes{endpoints, {.node_timeout = budget, .round = GetParam()}};
     }
 
-    /// All three have granted and let go.
+    /// All three have granted and released.
     static void warm_up(RedisNodes& nodes) {
         int round = 0;
         ASSERT_TRUE(wait_until([&] {
@@ -42,10 +42,9 @@ protected:
     std::vector<Endpoint> endpoints{};
 };
 
-INSTANTIATE_TEST_SUITE_P(In, TlsFaults, testing::Values(Round::sequential, Round::all_at_once),
-                         [](const auto& info) { return info.param == Round::sequential ? "Turn" : "OneGo"; });
+INSTANTIATE_TEST_SUITE_P(Asking, TlsFaults, each_round(), by_round);
 
-/// Nobody granted, and a majority is known to be broken.
+/// No node has granted, and a majority is known to be broken.
 MATCHER(IsBroken, "is broken") {
     const auto broken =
         std::ranges::count(arg.nodes(), std::error_code{Errc::connection_failed}, &NodeReport::cause);
@@ -69,7 +68,7 @@ TEST_P(TlsFaults, WhatPassesCannotBeRead) {
     }
 }
 
-// D2. Handshake, greeting and replies, byte by byte.
+// D2. Both handshakes and the replies, byte by byte.
 TEST_P(TlsFaults, ATrickleIsUnderstood) {
     for (auto& link : links) link.trickle();
     auto nodes = this->nodes(20s);
@@ -101,8 +100,7 @@ TEST_P(TlsFaults, ALateGrantDoesNotGrantTheNextAcquire) {
     for (auto& link : links) link.hold();
     Lock first{nodes, the_resource, no_retry()};
     EXPECT_THAT(first.acquire(), FailsWith(Errc::no_quorum));
-    for (auto& server :
-         servers)  // set and released; the order is told by the key of somebody else that stays
+    for (auto& server : servers)  // set and released; the key of another client stays
         ASSERT_TRUE(wait_until([&] { return occupy(*server) == "OK"; }));
     for (auto& link : links) link.release();
     Lock second{nodes, the_resource, no_retry()};
@@ -126,11 +124,11 @@ TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
     }
 }
 
-// D1. Bytes that are no TLS end the connection; they are nobody's certificate, so trying again makes sense.
-TEST_P(TlsFaults, GibberishEndsTheConnection) {
+// D1. Bytes that are no TLS end the connection; they are no rejected certificate, so it is retried.
+TEST_P(TlsFaults, BytesThatAreNoTlsEndTheConnection) {
     auto nodes = this->nodes();
     warm_up(nodes);
-    for (auto& link : links) link.babble("+OK\r\n");
+    for (auto& link : links) link.replace_replies("+OK\r\n");
     EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), IsBroken());
     for (auto& link : links) link.heal();
     Lock another{nodes, "another", no_retry()};  // the SET was carried out, and may have left its key
@@ -153,7 +151,7 @@ TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
     for (auto* const nodes : {&warm, &cold}) warm_up(*nodes);
 }
 
-// D4. One that was killed and came back is greeted anew: handshake, and all.
+// D4. One that was killed and came back gets new connections with new handshakes.
 TEST_P(TlsFaults, ANodeThatWasKilledIsUsedAgainWhenItIsBack) {
     auto nodes = this->nodes();
     warm_up(nodes);
@@ -196,8 +194,8 @@ TEST_P(TlsFaults, ThreadsShareTheNodes) {
 
 struct Mismatch : TlsWorld {};
 
-// A3. Who speaks plainly to a port with TLS is not understood, which is no grant and no exception.
-TEST_F(Mismatch, APlainClientGetsNowhereOnATlsPort) {
+// A3. A plain client on a port with TLS is an unknown vote: no grant and no exception.
+TEST_F(Mismatch, APlainClientIsRefusedOnATlsPort) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
     endpoint.tls = {};
@@ -207,7 +205,7 @@ TEST_F(Mismatch, APlainClientGetsNowhereOnATlsPort) {
     EXPECT_EQ(holder(*server), "(nil)");
 }
 
-TEST_F(Mismatch, ATlsClientGetsNowhereOnAPlainPort) {
+TEST_F(Mismatch, ATlsClientIsRefusedOnAPlainPort) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
     endpoint.port = server->port();

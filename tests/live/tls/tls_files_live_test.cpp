@@ -11,7 +11,7 @@ namespace redlock::test {
 namespace {
 
 struct TlsFiles : TlsWorld {
-    /// What the constructor says against it; empty if nothing.
+    /// The message of the constructor's exception; empty if there is none.
     static std::string refusal(const Endpoint& endpoint) {
         try {
             RedisNodes nodes{std::vector{endpoint}, patient()};
@@ -66,7 +66,7 @@ TEST_F(TlsFiles, ThatCannotBeReadAreRefusedByTheirField) {
         }
 }
 
-/// Root may read everything: as long as this lives it is nobody in particular.
+/// Root may read everything: while this exists the effective user is another.
 class WithoutPrivileges {
 public:
     WithoutPrivileges() { become(65'534); }
@@ -124,7 +124,7 @@ TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
     EXPECT_THAT(refusal(endpoint), HasSubstr("host is longer than 255 bytes"));
 }
 
-// E. A key with a password is refused; nobody is asked for it on a terminal, and nobody waits for an answer.
+// E. A key with a password is refused; it is not asked for on a terminal, and no answer is waited for.
 TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     const auto locked = authority.issue({.password = "open sesame"});
     endpoint.tls.certificate = locked.certificate;
@@ -133,7 +133,7 @@ TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     ASSERT_EQ(::pipe(silence), 0);
     ForkedChild child{[&](auto report) {
         ::setsid();                        // no terminal
-        ::dup2(silence[0], STDIN_FILENO);  // and nobody who types
+        ::dup2(silence[0], STDIN_FILENO);  // and no input
         const auto words = refusal(endpoint);
         report(words.find("tls.key") != std::string::npos ? "refused" : words);
     }};

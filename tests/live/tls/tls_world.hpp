@@ -22,7 +22,7 @@ using support::ReservedPort;
 using support::Subject;
 using support::TemporaryDirectory;
 
-/// Who has to show a certificate.
+/// Whether clients have to show a certificate.
 enum class Clients : bool { are_anybody, show_a_certificate };
 
 /// A redis-server with TLS on a port of its own, beside the plain one.
@@ -77,7 +77,7 @@ inline Result acquire_from(const Endpoint& endpoint, NodesOptions options = pati
     return Lock{nodes, the_resource, no_retry()}.acquire();
 }
 
-/// The node is refused, or refuses us, for a certificate; its report says why.
+/// The node is refused, or refuses us, for a certificate; its report has the reason.
 MATCHER_P(IsRejectedFor, reason, std::string{"is rejected for "} + reason) {
     const NodeReport& report = arg.nodes()[0];
     *result_listener << report.cause.message() << " (" << report.detail << ")";
