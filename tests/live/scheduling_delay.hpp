@@ -1,6 +1,8 @@
 // How long threads that could run had to wait for a processor: tests run beside others.
 #pragma once
 
+#include "support/cluster.hpp"
+
 #include <redlock/clock.hpp>
 
 #include <signal.h>
@@ -52,6 +54,26 @@ inline Clock::duration processor_wait(pid_t process) {
     Clock::rep run = 0, waited = 0;
     file >> run >> waited;
     return Clock::duration{waited};
+}
+
+/// The same of all servers together.
+inline Clock::duration processor_wait(support::Cluster& servers) {
+    Clock::duration waited{};
+    for (auto& server : servers) {
+        (void)server.command({"PING"});  // a wait is counted when it is over
+        waited += processor_wait(server.pid());
+    }
+    return waited;
+}
+
+/// Until `action` returns true, but only where the servers had to wait for a processor for longer than
+/// `limit` meanwhile: a server that gets none for a whole budget looks dead.
+template <class Action>
+void repeat_where_delayed(support::Cluster& servers, Clock::duration limit, Action action) {
+    for (int repetition = 0; repetition < 10; ++repetition) {
+        const auto before = processor_wait(servers);
+        if (action() || processor_wait(servers) - before < limit) return;
+    }
 }
 
 /// How long `action` took, less the scheduling delay.

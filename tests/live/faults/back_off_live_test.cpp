@@ -2,6 +2,8 @@
 // back in use within a second of its return.
 #include "fault_world.hpp"
 
+#include "live/scheduling_delay.hpp"
+
 #include <functional>
 #include <thread>
 #include <tuple>
@@ -35,22 +37,29 @@ protected:
 
     void disconnect(std::size_t node) { std::get<Outage>(GetParam()).begin(world.link(node)); }
 
-    /// Locks and unlocks for so long; returns how many of the rounds took as long as a budget.
-    int costly_rounds(milliseconds span) {
-        int costly = 0;
-        const auto count_costly = [&](auto verb) {
-            costly += time_taken([&] { EXPECT_THAT(verb(), Succeeds()); }) >= budget ? 1 : 0;
+    struct Rounds {
+        int costly = 0;  ///< that took as long as a budget
+        int failed = 0;
+    };
+
+    /// Locks and unlocks for so long.
+    Rounds lock_and_unlock(milliseconds span) {
+        Rounds rounds;
+        const auto count = [&](auto verb) {
+            rounds.costly += time_taken([&] { rounds.failed += verb() ? 0 : 1; }) >= budget ? 1 : 0;
         };
         const auto end = boot_clock().now() + span;
         while (boot_clock().now() < end) {
-            count_costly([&] { return lock.acquire(); });
-            count_costly([&] { return lock.release(); });
+            count([&] { return lock.acquire(); });
+            count([&] { return lock.release(); });
         }
-        return costly;
+        return rounds;
     }
 
     FaultWorld world{5, {.node_timeout = budget, .round = std::get<Round>(GetParam())}};
     Lock lock = world.lock(no_retry());
+    Rounds rounds{};
+    std::size_t connections = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(outages()), each_round()),
@@ -62,23 +71,30 @@ INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(o
 // D4. Once, and never again while it stays dead; nor do connections to it pile up.
 TEST_P(ADeadNode, CostsItsBudgetOnce) {
     disconnect(0);
-    const auto before = world.link(0).traffic().connections;
-    EXPECT_LE(costly_rounds(3s), std::get<Outage>(GetParam()).most_costly);
-    EXPECT_LE(world.link(0).traffic().connections, before + 20);
+    repeat_where_delayed(world, budget / 2, [&] {
+        const auto before = world.link(0).traffic().connections;
+        rounds = lock_and_unlock(3s);
+        connections = world.link(0).traffic().connections - before;
+        return rounds.failed == 0 && rounds.costly <= std::get<Outage>(GetParam()).most_costly;
+    });
+    EXPECT_EQ(rounds.failed, 0);
+    EXPECT_LE(rounds.costly, std::get<Outage>(GetParam()).most_costly);
+    EXPECT_LE(connections, 20U);
 }
 
 // D4. After the longest back-off, both are asked again within a second.
 TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
     for (const std::size_t node : {0U, 2U}) disconnect(node);
-    (void)costly_rounds(3s);
+    (void)lock_and_unlock(3s);
     for (auto& link : world.links()) link.heal();
     const auto healed = boot_clock().now();
+    const auto waited = processor_wait(world);
     EXPECT_TRUE(wait_until([&] {
         auto fresh = world.lock("fresh " + std::to_string(boot_clock().now().time_since_epoch().count()));
-        const auto result = fresh.acquire();
+        (void)fresh.acquire();
         return count(fresh.release(), Vote::granted) == 5;
     }));
-    EXPECT_THAT(boot_clock().now() - healed,
+    EXPECT_THAT(boot_clock().now() - healed - (processor_wait(world) - waited),
                 LastsAtMost(1s + 300ms));  // what a busy machine takes in between
 }
 

@@ -8,7 +8,7 @@
 namespace redlock::test {
 namespace {
 
-constexpr auto budget = 500ms;
+constexpr auto budget = 1s;
 
 /// Of a link.
 struct Fault {

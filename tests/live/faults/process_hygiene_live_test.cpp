@@ -99,8 +99,8 @@ TEST_P(ProcessHygiene, SignalDispositionsStayAsTheyAre) {
 // replies pending or are being made, and that of a look-up.
 TEST_P(ProcessHygiene, EveryDescriptorIsClosedOnExec) {
     const auto before = descriptors();
-    RedisNodes by_name{{"localhost:1"}, {.node_timeout = 1ms, .round = GetParam()}};
-    (void)Lock{by_name, the_resource, no_retry()}.acquire();
+    RedisNodes by_name{{"localhost:" + std::to_string(world[0].port())}, {.node_timeout = 2s}};
+    (void)Lock{by_name, "by name", no_retry()}.acquire();  // its look-up's pipe stays open
     auto lock = world.lock(no_retry());
     (void)lock.acquire();
     world.link(1).hold();
