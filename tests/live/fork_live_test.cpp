@@ -8,8 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
 
 namespace redlock::test {
@@ -60,6 +64,38 @@ TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
     EXPECT_EQ(holder(world[0], "other"), other->owner());
     EXPECT_THAT(other->extend(), Succeeds());
     EXPECT_THAT(other->release(), Succeeds());
+}
+
+/// The inodes of the sockets that are open in this process.
+std::set<std::string> open_sockets() {
+    std::set<std::string> sockets;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+        std::error_code gone;  // the directory's own descriptor
+        const auto target = std::filesystem::read_symlink(entry, gone).string();
+        if (target.starts_with("socket:")) sockets.insert(target);
+    }
+    return sockets;
+}
+
+// D10. The child's copies of the parent's sockets would keep them open for as long as it lives.
+TEST_F(Fork, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
+    const auto others = open_sockets();
+    RedisNodes nodes{world.uris(), NodesOptions{.node_timeout = 2s}};
+    Lock held{nodes, "held"};
+    ASSERT_THAT(held.acquire(), Succeeds());
+    auto inherited = open_sockets();
+    std::erase_if(inherited, [&](const auto& socket) { return others.contains(socket); });
+    ASSERT_EQ(inherited.size(), 3U);
+    ForkedChild child{[&](auto report) {
+        Lock mine{nodes, "mine"};
+        report(mine.acquire() ? "held" : "not held");
+        const auto open = open_sockets();
+        const auto left = [&](const auto& socket) { return open.contains(socket); };
+        report(std::to_string(std::ranges::count_if(inherited, left)) + " left");
+    }};
+    EXPECT_EQ(child.receive(), "held");
+    EXPECT_EQ(child.receive(), "0 left");
+    EXPECT_THAT(held.extend(), Succeeds()) << "the parent's connections stay";
 }
 
 // D10, A6. The child acquires on connections of its own, with owners of its own; both keep theirs.

@@ -42,6 +42,7 @@ public:
     struct Behavior {
         bool trusted = true;
         bool probe_due = false;
+        bool probe_taken = false;                  ///< by another round, before this one asks
         std::chrono::milliseconds connects = 0ms;  ///< after it was asked
         std::chrono::milliseconds answers = 1ms;   ///< after the commands were sent
         std::size_t answers_at_most = 1'000'000;
@@ -81,6 +82,8 @@ public:
     }
     /// The wait that begins before `instant` does not end before it.
     void stall_until(std::chrono::milliseconds instant) { stalled_ = at(instant); }
+    /// The same, but what has come meanwhile is not seen: the process stalls after the wait.
+    void stall_after_wait_until(std::chrono::milliseconds instant) { unseen_ = at(instant); }
 
     void play() {
         const RoundLimits limits{
@@ -163,7 +166,8 @@ private:
         auto& it = behaviors_[node];
         for (const auto request : it.excludes)
             if (round_->includes(node, request) && !round_->exclude(node, request, "excluded", now_)) return;
-        if (!it.trusted && !it.probe_due && !round_->needs(node) && !round_->is_release()) {
+        const bool due = it.probe_due && !it.probe_taken;
+        if (!it.trusted && !due && !round_->needs(node) && !round_->is_release()) {
             note("leave alone " + std::to_string(node));
             return round_->on_left_alone(node);
         }
@@ -218,6 +222,10 @@ private:
     }
 
     void wait(Clock::time_point until) {
+        if (now_ < unseen_) {
+            now_ = unseen_;
+            return;
+        }
         auto end = events_.empty() ? until : std::min(until, events_.begin()->first);
         end = std::max(now_, end);
         if (now_ < stalled_) end = std::max(end, stalled_);
@@ -236,6 +244,7 @@ private:
     Clock::time_point now_ = at(0ms);
     Clock::time_point ended_{};
     Clock::time_point stalled_{};
+    Clock::time_point unseen_{};
     std::multimap<Clock::time_point, std::function<void()>> events_;
     std::array<int, max_nodes> generation_{};  // of its connection
     std::array<std::size_t, max_nodes> broken_{};

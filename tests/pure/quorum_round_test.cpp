@@ -95,6 +95,15 @@ TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
     }
 }
 
+// An eighth of its budget is too little to say anything of a node.
+TEST(QuorumRound, ANodeIsNotBlamedForAShareThatIsTooSmall) {
+    PlayedRound round{{.nodes = 5, .deadline = 20ms}};
+    round.node(0).silent();
+    round.play();
+    EXPECT_EQ(round.report(0), "deadline sent 4 ms");
+    EXPECT_THAT(round.blamed(), IsEmpty());
+}
+
 TEST(QuorumRound, AsksNobodyAfterTheDeadlineButToRelease) {
     PlayedRound acquire{{.deadline = 0ms}}, extend{{.verb = extension, .deadline = 0ms}};
     PlayedRound free{{.verb = release, .deadline = 0ms}};
@@ -130,6 +139,17 @@ TEST(QuorumRound, AStalledProcessLooksOnceMoreBeforeItGivesUp) {
     round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 300 ms");
+}
+
+TEST(QuorumRound, AnAnswerCountsThatCameWhileTheProcessStalledAfterTheWait) {
+    for (const auto order : {AcquireOrder::sequential, parallel}) {
+        PlayedRound round{{.nodes = 1, .order = order}};
+        round.node(0).answers_after(20ms);
+        round.stall_after_wait_until(300ms);
+        round.play();
+        EXPECT_EQ(round.report(0), "granted sent 300 ms");
+        EXPECT_THAT(round.blamed(), IsEmpty());
+    }
 }
 
 // ---- Nodes that are not trusted
@@ -195,6 +215,17 @@ TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
     round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "1 ask 2", "2 ask 0"));
     EXPECT_EQ(round.report(0), "granted sent 30 ms");
+}
+
+// Clients that collide are many, and the probe is one client's.
+TEST(QuorumRound, ARefusedAcquireDoesNotInsistOnAProbe) {
+    PlayedRound round{{}};
+    round.node(0).untrusted(true).silent();
+    round.node(0).probe_taken = true;
+    round.node(1).voting("r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "1 ask 2", "2 leave alone 0", "2 leave alone 0"));
+    EXPECT_EQ(round.ended(), 2ms);
 }
 
 TEST(QuorumRound, ARefusedExtensionStillAsksTheUntrustedNodeThatDecides) {
