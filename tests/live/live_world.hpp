@@ -114,6 +114,14 @@ inline milliseconds expiry(const RedisServer& server, const std::string& resourc
     return milliseconds{std::stol(server.command({"PTTL", resource}))};
 }
 
+/// How often the server has carried out a command since it started, also in scripts.
+inline std::size_t calls(const RedisServer& server, const std::string& command) {
+    const auto stats = server.command({"INFO", "commandstats"});
+    const auto words = "cmdstat_" + command + ":calls=";
+    const auto at = stats.find(words);
+    return at == std::string::npos ? 0 : std::stoul(stats.substr(at + words.size()));
+}
+
 /// Another client takes the resource.
 inline std::string occupy(const RedisServer& server, milliseconds ttl = 1min) {
     return server.command({"SET", the_resource, "another", "NX", "PX", std::to_string(ttl.count())});

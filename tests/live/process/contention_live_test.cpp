@@ -1,7 +1,5 @@
 // Many clients lock one resource: their pauses differ (rule A8), and every one of them gets it in bounded
 // time, also with a node down (S3).
-#include "process_state.hpp"
-
 #include "live/forked_child.hpp"
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"

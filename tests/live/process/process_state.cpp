@@ -34,11 +34,4 @@ std::size_t heap() {
     return info.uordblks + info.hblkhd;
 }
 
-std::size_t calls(const support::RedisServer& server, const std::string& command) {
-    const auto stats = server.command({"INFO", "commandstats"});
-    const auto words = "cmdstat_" + command + ":calls=";
-    const auto at = stats.find(words);
-    return at == std::string::npos ? 0 : std::stoul(stats.substr(at + words.size()));
-}
-
 }  // namespace redlock::test

@@ -1,11 +1,7 @@
-// What the kernel says about this process, its descriptors, threads and memory, and a server about what it
-// was sent.
+// What the kernel has counted of this process: its descriptors, threads and memory.
 #pragma once
 
-#include "support/redis_server.hpp"
-
 #include <cstddef>
-#include <string>
 
 namespace redlock::test {
 
@@ -17,8 +13,5 @@ std::size_t tasks();
 
 /// Bytes allocated on the heap by this process: what malloc() handed out and has not been given back.
 std::size_t heap();
-
-/// How often a command has been called on the server since it started.
-std::size_t calls(const support::RedisServer& server, const std::string& command);
 
 }  // namespace redlock::test

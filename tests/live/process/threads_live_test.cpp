@@ -1,7 +1,5 @@
 // One RedisNodes and many threads (rule D9): no thread waits for the round trips of another, and objects come
 // and go while others work. For ThreadSanitizer, too.
-#include "process_state.hpp"
-
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"
 
