@@ -287,6 +287,26 @@ TEST_F(LossReport, TellsNoLossToALaterAcquisition) {
     EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock->valid(); }), 1);
 }
 
+// C8. While one loss is being told, the holder of another lock extends it.
+TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
+    auto kept = world.lock("kept", watched());
+    auto options = watched();
+    options.on_lost = [&](const Result&) {
+        world.heal_all();
+        EXPECT_THAT(kept.extend(), Succeeds());
+        world.clock.advance(20s);
+    };
+    auto lost = world.lock("lost", options);
+    EXPECT_THAT(lost.acquire(), Succeeds());
+    world.clock.advance(5s);
+    EXPECT_THAT(kept.acquire(), Succeeds());
+    world.cut_all();
+    pass(50s);
+    EXPECT_TRUE(lost.lost().stop_requested());
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(kept.valid());
+}
+
 // C8. A release() in the callback ends the acquisition that was lost and no later one, of whatever thread.
 TEST_F(LossReport, LetsTheCallbackReleaseWhatWasLostAndNoMore) {
     std::optional<Lock> lock;
