@@ -189,6 +189,23 @@ void Connection::resend_whole(const Command& command) {
     flush();
 }
 
+void Connection::keep_release(const Command& command) {
+    if (broken() || !by_sha1_ || pending_.none()) return;
+    kept_release_.clear();
+    detail::append(kept_release_, command, recipient(), detail::ScriptForm::whole);
+    replies_before_it_ = pending_.count();
+}
+
+bool Connection::repeat_release() {
+    if (broken() || kept_release_.empty() || !pending_.none()) return false;
+    await_answers(1);
+    by_sha1_ = false;
+    outgoing() += std::exchange(kept_release_, {});
+    pending_.sent_other(1);
+    flush();
+    return true;
+}
+
 void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
     await_answers(1);
@@ -292,6 +309,8 @@ bool Connection::parse_reply() {
 void Connection::take_reply() {
     using Kind = detail::PendingReplies::Reply;
     const auto kind = pending_.received();
+    const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
+    if (of_kept_release && !incoming_.is_error("NOSCRIPT")) kept_release_.clear();
     if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
     if (state_ == State::handshaking) return take_handshake_reply();
     if (kind == Kind::late) return;

@@ -104,6 +104,12 @@ public:
     bool script_is_unknown() const noexcept;
     void resend_whole(const Command& command);
 
+    /// The round of the release that was sent last does not wait for it any longer. Should its script turn
+    /// out to be unknown, repeat_release() sends it whole, once nothing is pending: false if there is nothing
+    /// to repeat.
+    void keep_release(const Command& command);
+    bool repeat_release();
+
     /// Whether the last command was a script.
     bool scripted() const noexcept { return last_script_ != nullptr; }
 
@@ -181,6 +187,9 @@ private:
     const detail::Script* last_script_ = nullptr;
     bool by_sha1_ = false;                         // the last command named its script by the digest
     std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
+
+    std::string kept_release_{};         // the bytes of it, whole
+    std::size_t replies_before_it_ = 0;  // that are to come before its script is known to be unknown
 
     std::error_code cause_{};
     std::string detail_{};

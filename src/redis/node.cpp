@@ -34,6 +34,7 @@ void Node::drain_locked(Clock::time_point now) {
         const auto pending = connection.pending().count();
         connection.advance();
         if (connection.pending().count() < pending) health_.replied_late();
+        (void)connection.repeat_release();
         if (!connection.broken() && connection.pending().none())
             keep_idle_locked(std::move(it.connection), now);
         else if (connection.broken() || now >= it.until)
@@ -165,7 +166,8 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
 }
 
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
-    if (connection->pending().none()) return keep_idle_locked(std::move(connection), now);
+    if (connection->pending().none() && !connection->repeat_release())
+        return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
     keep_draining_locked(std::move(connection), until);
 }

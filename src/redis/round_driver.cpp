@@ -184,6 +184,7 @@ void RoundDriver::report_left_alone(std::size_t node) {
 }
 
 void RoundDriver::check_in(std::size_t node) {
+    if (round_.is_release()) connections_[node]->keep_release(round_.requests().front().command);
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 

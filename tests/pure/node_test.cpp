@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace redlock::test {
 namespace {
 
@@ -191,6 +193,38 @@ TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
     network.resume(0);
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL"));
     EXPECT_EQ(holder(0), "");
+}
+
+// B5. The server has forgotten the script, and says so when the round of the release is over.
+TEST_F(NodeTest, AReleaseIsSentWholeThoughItsRoundIsOver) {
+    (void)release("nobody");
+    (void)acquire("A");
+    server().redis->restart("run-0", server().redis->keys());
+    server().paused = true;
+    (void)release("A");
+    network.resume(0);
+    EXPECT_EQ(holder(0), "A");
+    for (const auto* const owner : {"B", "C", "D"}) {
+        (void)acquire(owner);
+        network.pass(1ms);
+        if (holder(0) != "A") break;
+    }
+    EXPECT_NE(holder(0), "A");
+    EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "of nobody's and of A's release";
+}
+
+// D1. The repetition waits until nothing is pending, so that no reply is taken for another's.
+TEST_F(NodeTest, ARepeatedReleaseMixesUpNoReplies) {
+    (void)release("nobody");
+    (void)acquire("A");
+    server().redis->restart("run-0", server().redis->keys());
+    server().paused = true;
+    (void)release("A");
+    (void)release("B");
+    network.resume(0);
+    EXPECT_EQ(release("A")[0].vote, Vote::refused) << "it was repeated before";
+    EXPECT_EQ(holder(0), "");
+    EXPECT_EQ(acquire("C")[0].vote, Vote::granted);
 }
 
 TEST_F(NodeTest, ABatchSendsAScriptWholeOnce) {
