@@ -258,5 +258,16 @@ TEST_F(Outage, OfTheOthersEndsTheRest) {
     EXPECT_GE(extend("A").refused(), 2u) << "the vote hangs on it, so that it is asked at once";
 }
 
+// D7. It would be retried until the caller's deadline, were it reported as backing off.
+TEST(RoundDriver, ANodeLeftAloneIsReportedWithACauseThatWaitingDoesNotCure) {
+    RoundDriverWorld world{3};
+    world.network.server(0).instead = "-NOAUTH Authentication required.\r\n";
+    EXPECT_EQ(world.acquire("A")[0].cause, Errc::authentication_failed);
+    const auto report = world.extend("A")[0];
+    EXPECT_EQ(report.cause, Errc::authentication_failed);
+    EXPECT_EQ(report.detail, "after: authentication failed, NOAUTH Authentication required.");
+    EXPECT_FALSE(report.sent);
+}
+
 }  // namespace
 }  // namespace redlock::test
