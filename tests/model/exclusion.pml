@@ -18,7 +18,9 @@
  *
  * To save states, clients begin in the order of their numbers, and a client whose leases have ended is forgotten:
  * its keys, and what it has on its way. For a SET of it would leave a key that may be gone at once, and its release
- * would delete none but such keys. With REMEMBER, and where a release may hit others' keys, nothing is forgotten. */
+ * would delete none but such keys. With REMEMBER, and where a release may hit others' keys, nothing is forgotten.
+ *
+ * With WAITING there are reservations as well: waiting.pml. */
 
 #ifndef CLIENTS
 #define CLIENTS 2
@@ -71,12 +73,34 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #endif
 #define is_young(n) (waits[n] != 0)
 #define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
-#if defined(REMEMBER) || defined(ONE_OWNER) || defined(RELEASE_DOES_NOT_COMPARE)
+#if defined(REMEMBER) || defined(ONE_OWNER) || defined(RELEASE_DOES_NOT_COMPARE) || defined(HAND_OVER_DOES_NOT_COMPARE)
 #define is_forgotten(a) false
 #else
 #define is_forgotten(a) (!is_running(a) && !is_running(EXTENSION(a)))
 #endif
 #define is_ours(n, a) (key[n] != NOBODY && owner(key[n]) == owner(a))
+
+/* The reply counts unless the client has decided. */
+#define COUNT_GRANT(a, n)                                                                                              \
+    if                                                                                                                 \
+    :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(n)                                                     \
+    :: else                                                                                                            \
+    fi
+
+#ifdef WAITING
+#ifdef REMEMBER
+#define may_wait(a) true
+#else
+#define may_wait(a) (!let_go[a] && (a >= begun || !is_forgotten(a)))
+#endif
+#include "waiting.pml"
+#else
+#define may_set(n, a) (!is_young(n) && may_be_gone(n))
+#define SET_KEY(a, n) PLAIN_SET_KEY(a, n)
+#define HANDS_OVER(a, n)
+#define WAIT_RESERVES(a, n)
+#define WITNESS_HOLD(a) skip
+#endif
 
 proctype Client(byte a) {
     d_step {
@@ -94,9 +118,14 @@ proctype Client(byte a) {
     :: d_step {
         size(granted[a]) >= QUORUM && is_running(a) ->
         printf("client %d ACQUIRES: granted by the nodes %d%d%d\n", a, AS_BITS(granted[a]));
+        WITNESS_HOLD(a);
         holds[a] = true;
         last_holder = a;
         granted[a] = 0;
+#ifdef VALIDITY_FROM_THE_REPLY
+        extended[a] = true; /* as if by a lease that begins now, which the keys know nothing of */
+        running = running | bit(EXTENSION(a));
+#endif
         assert(holders <= 1)
     }
 #ifdef EXTEND
@@ -142,14 +171,16 @@ proctype Client(byte a) {
 
 /* The scripts, each as one step. */
 
+#define PLAIN_SET_KEY(a, n)                                                                                            \
+    key[n] = a;                                                                                                        \
+    had[n] = (had[n] | bit(a)) & running
 #define ON_SET(a, n)                                                                                                   \
     :: d_step {                                                                                                        \
-        (sets[a] & bit(n)) && !is_young(n) && may_be_gone(n) ->                                                        \
+        (sets[a] & bit(n)) && may_set(n, a) ->                                                                         \
         printf("    node %d grants client %d\n", n, a);                                                                \
         sets[a] = sets[a] & ~bit(n);                                                                                   \
-        key[n] = a;                                                                                                    \
-        had[n] = (had[n] | bit(a)) & running;                                                                          \
-        if :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(n) :: else fi                                   \
+        SET_KEY(a, n);                                                                                                 \
+        COUNT_GRANT(a, n)                                                                                              \
     }
 
 #ifdef RELEASE_DOES_NOT_COMPARE
@@ -163,7 +194,8 @@ proctype Client(byte a) {
         printf("    node %d deletes its key, for client %d\n", n, a);                                                  \
         releases[a] = releases[a] & ~bit(n);                                                                           \
         key[n] = NOBODY                                                                                                \
-    }
+    }                                                                                                                  \
+    HANDS_OVER(a, n)
 
 #ifdef EXTEND_MAKES_KEYS
 #define may_extend(n, a) (is_ours(n, a) || may_be_gone(n)) /* also while young */
@@ -286,6 +318,7 @@ end:
     do
     FOR_ALL_CLIENTS(ON_SET)
     FOR_ALL_CLIENTS(ON_RELEASE)
+    FOR_ALL_CLIENTS(WAIT_RESERVES)
 #ifdef EXTEND
     FOR_ALL_CLIENTS(ON_EXTEND)
 #endif

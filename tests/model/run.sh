@@ -93,6 +93,23 @@ check extend-shortens unsafe exclusion -DEXTEND -DEXTEND_SHORTENS
 check extend-makes-keys unsafe exclusion -DEXTEND -DEXTEND_MAKES_KEYS -DLOSSES=1 -DQUARANTINE
 check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 
+# The same among clients that wait, whatever becomes of their queue.
+check waiting safe exclusion -DWAITING -DCLIENTS=3
+check waiting-remember safe exclusion -DWAITING -DREMEMBER
+check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
+check waiting-extend safe exclusion -DWAITING -DEXTEND
+check waiting-extend-quarantine safe exclusion -DWAITING -DEXTEND -DLOSSES=1 -DQUARANTINE
+check reservation-is-a-vote unsafe exclusion -DWAITING -DRESERVATION_IS_A_VOTE
+check claim-keeps-patience unsafe exclusion -DWAITING -DCLAIM_KEEPS_PATIENCE
+check claim-shortens unsafe exclusion -DWAITING -DEXTEND -DCLAIM_SHORTENS
+check claim-without-marker unsafe exclusion -DWAITING -DLOSSES=1 -DQUARANTINE -DCLAIM_WITHOUT_MARKER
+check hand-over-does-not-compare unsafe exclusion -DWAITING -DCLIENTS=3 -DHAND_OVER_DOES_NOT_COMPARE
+check wait-reserves-held unsafe exclusion -DWAITING -DWAIT_RESERVES_HELD
+check waiting-one-owner unsafe exclusion -DWAITING -DCLIENTS=3 -DONE_OWNER
+check validity-from-the-reply unsafe exclusion -DWAITING -DVALIDITY_FROM_THE_REPLY
+check heir-witness unsafe exclusion -DWAITING -DREMEMBER -DHEIR_WITNESS
+check expiry-witness unsafe exclusion -DWAITING -DEXPIRY_WITNESS
+
 # Whether a later holder can have a fence that is no larger.
 check fencing safe fencing
 check fencing-remember safe fencing -DREMEMBER

@@ -1,0 +1,95 @@
+/* Waiting, with -DWAITING: what a queue of waiters adds to exclusion.pml. Reservations, hand-over, claims.
+ *
+ * Nothing is believed of the queue. A reservation may be made for any client that may still acquire, by a release in
+ * place of the deleted key, or by a WAIT at any moment where the key may be gone. This is any queue: on one node or
+ * several, in any order, lost, left over or hostile, with a living or a dead client in front. A reservation may expire
+ * at any moment, or never: a SET NX finds it gone, or else is refused.
+ *
+ * An acquire is a claim: its SETs are CLAIMs, at all nodes. One that is refused is one that never arrives, so what the
+ * SET NX at the other nodes can do is among that, and so is a plain acquire. A client may begin its claim at any
+ * moment, woken or not.
+ *
+ * A reservation bears the owner that is to claim. If it bears another name, that of no holder's key, less can happen:
+ * no extension and no release finds it to be ours. */
+
+#define RESERVED(a) (12 + (a)) /* above all leases, never running, and RESERVED(a) % CLIENTS == a */
+#define is_reserved_for(n, a) (key[n] == RESERVED(a))
+
+#define RESERVE(a, n)                                                                                                  \
+    key[n] = RESERVED(a);                                                                                              \
+    COUNT_RESERVATION(a, n)
+#ifdef RESERVATION_IS_A_VOTE
+#define COUNT_RESERVATION(a, n) COUNT_GRANT(a, n)
+#else
+#define COUNT_RESERVATION(a, n) skip
+#endif
+
+#ifdef WAIT_RESERVES_HELD
+#define may_reserve(n) true
+#else
+#define may_reserve(n) may_be_gone(n)
+#endif
+#ifdef HEIR_WITNESS
+#define WAIT_RESERVES(a, n)
+#else
+#define WAIT_RESERVES(a, n)                                                                                            \
+    :: d_step {                                                                                                        \
+        may_wait(a) && may_reserve(n) && !is_reserved_for(n, a) ->                                                     \
+        printf("    node %d is reserved for client %d, which waits\n", n, a);                                          \
+        RESERVE(a, n)                                                                                                  \
+    }
+#endif
+
+#ifdef HAND_OVER_DOES_NOT_COMPARE
+#define may_hand_over(n, a) (key[n] != NOBODY)
+#else
+#define may_hand_over(n, a) is_ours(n, a)
+#endif
+#define HANDS_OVER_TO(heir, a, n)                                                                                      \
+    :: d_step {                                                                                                        \
+        (releases[a] & bit(n)) && may_hand_over(n, a) && may_wait(heir) ->                                             \
+        printf("    node %d is handed over by client %d, reserved for client %d\n", n, a, heir);                       \
+        releases[a] = releases[a] & ~bit(n);                                                                           \
+        RESERVE(heir, n)                                                                                               \
+    }
+#if CLIENTS == 2
+#define HANDS_OVER(a, n) HANDS_OVER_TO(0, a, n) HANDS_OVER_TO(1, a, n)
+#else
+#define HANDS_OVER(a, n) HANDS_OVER_TO(0, a, n) HANDS_OVER_TO(1, a, n) HANDS_OVER_TO(2, a, n)
+#endif
+
+/* CLAIM: granted where the key is gone, or ours. It never shortens. */
+#define may_be_claimed(n, a) (may_be_gone(n) || is_ours(n, a))
+#ifdef CLAIM_WITHOUT_MARKER
+#define may_set(n, a) (may_be_claimed(n, a) && (!is_young(n) || is_reserved_for(n, a)))
+#else
+#define may_set(n, a) (may_be_claimed(n, a) && !is_young(n))
+#endif
+#if defined(CLAIM_KEEPS_PATIENCE)
+#define is_left(n, a) is_reserved_for(n, a)
+#elif defined(CLAIM_SHORTENS)
+#define is_left(n, a) false
+#else
+#define is_left(n, a) (key[n] == EXTENSION(a))
+#endif
+#define SET_KEY(a, n)                                                                                                  \
+    WITNESS_CLAIM(a, n);                                                                                               \
+    if                                                                                                                 \
+    :: is_left(n, a)                                                                                                   \
+    :: else -> PLAIN_SET_KEY(a, n)                                                                                     \
+    fi
+
+/* Not true: nobody holds by the grant of a node that was handed over to it; or that was reserved for another. */
+#if defined(HEIR_WITNESS) || defined(EXPIRY_WITNESS)
+bool witnessed[CLIENTS];
+#ifdef HEIR_WITNESS
+#define is_witness(n, a) is_reserved_for(n, a)
+#else
+#define is_witness(n, a) (key[n] != NOBODY && key[n] >= RESERVED(0) && !is_reserved_for(n, a))
+#endif
+#define WITNESS_CLAIM(a, n) witnessed[a] = witnessed[a] || (is_witness(n, a) && !let_go[a])
+#define WITNESS_HOLD(a) assert(!witnessed[a])
+#else
+#define WITNESS_CLAIM(a, n) skip
+#define WITNESS_HOLD(a) skip
+#endif
