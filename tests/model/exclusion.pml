@@ -89,9 +89,9 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 
 #ifdef WAITING
 #ifdef REMEMBER
-#define may_wait(a) true
+#define may_wait(a, n) true
 #else
-#define may_wait(a) (!let_go[a] && (a >= begun || !is_forgotten(a)))
+#define may_wait(a, n) ((sets[a] | extends[a]) & bit(n))
 #endif
 #include "waiting.pml"
 #else

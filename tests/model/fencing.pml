@@ -55,6 +55,14 @@ bool voted[CLIENTS], holds[CLIENTS];
 #define is_young(n) (waits[n] != 0)
 #define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
 
+#ifdef WAITING
+#define may_wait(a, n) ((sets[a] | raises[a]) & bit(n))
+#include "waiting.pml"
+#else
+#define is_reserved_for(n, a) false
+#define WAIT_RESERVES(a, n)
+#endif
+
 #define count_of(a, n, votes) ((votes) & bit(n) -> counted[3 * a + n] : 0)
 #define TAKE_LARGER(variable, value)                                                                                   \
     if                                                                                                                 \
@@ -119,12 +127,19 @@ bool voted[CLIENTS], holds[CLIENTS];
     fi
 #define FORGET_KEY(a, n)                                                                                               \
     if                                                                                                                 \
-    :: key[n] == a -> key[n] = NOBODY                                                                                  \
+    :: key[n] == a || is_reserved_for(n, a) -> key[n] = NOBODY                                                         \
     :: else                                                                                                            \
     fi
 #if defined(REMEMBER) || defined(ROUND_TWO_ANY_KEY) || defined(ROUND_TWO_MAKES_COUNTERS)
 #define FORGET_RAISE(n) skip
 #define FORGET_RAISE_WITHOUT_KEY(a, n) skip
+#elif defined(WAITING) /* a reservation may take the place of our key */
+#define FORGET_RAISE(n) skip
+#define FORGET_RAISE_WITHOUT_KEY(a, n)                                                                                 \
+    if                                                                                                                 \
+    :: reached[a] & bit(n) -> raises[a] = raises[a] & ~bit(n)                                                          \
+    :: else                                                                                                            \
+    fi
 #else
 #define FORGET_RAISE(n)                                                                                                \
     if                                                                                                                 \
@@ -248,7 +263,7 @@ proctype Client(byte a) {
     fi
 #define may_grant(a, n) ((sets[a] & bit(n)) && !is_young(n) && may_be_gone(n))
 #define ON_SET(a, n)                                                                                                   \
-    :: d_step { may_grant(a, n) && count[n] != 0 -> GRANT(a, n, count[n] + 1) }                                        \
+    :: d_step { may_grant(a, n) && count[n] != 0 -> GRANT(a, n, COUNT_ONE(a, n)) }                                     \
     :: d_step { may_grant(a, n) && count[n] == 0 -> GRANT(a, n, EARLY_SEED(n)) }                                       \
     :: d_step { may_grant(a, n) && count[n] == 0 && seed[n] <= top -> GRANT(a, n, top + 1) }                           \
     LIES(a, n)
@@ -269,6 +284,11 @@ proctype Client(byte a) {
     }
 #else
 #define LIES(a, n)
+#endif
+#ifdef CLAIM_DOES_NOT_COUNT
+#define COUNT_ONE(a, n) (is_reserved_for(n, a) -> count[n] : count[n] + 1)
+#else
+#define COUNT_ONE(a, n) count[n] + 1
 #endif
 #ifdef SEED_ZERO
 #define EARLY_SEED(n) 1 /* the first count after 0 */
@@ -292,7 +312,7 @@ proctype Client(byte a) {
 #ifdef LYING
 #define key_is_fine(a, n) (key[n] == a && fence[a] != ABSURD)
 #else
-#define key_is_fine(a, n) (key[n] == a)
+#define key_is_fine(a, n) (key[n] == a || is_reserved_for(n, a))
 #endif
 #endif
 #define ON_RAISE(a, n)                                                                                                 \
@@ -382,8 +402,14 @@ proctype Client(byte a) {
         granted[a] = 0;                                                                                                \
         reached[a] = 0;                                                                                                \
         holds[a] = false;                                                                                              \
+        LOSE_LATE_RAISES(a);                                                                                           \
         FORGET(a)                                                                                                      \
     }
+#if defined(WAITING) && LOSSES > 0 /* too many states */
+#define LOSE_LATE_RAISES(a) raises[a] = 0
+#else
+#define LOSE_LATE_RAISES(a) skip
+#endif
 
 #define AT_ALL_NODES(event, a) event(a, 0) event(a, 1) event(a, 2)
 #define FOR_ALL_CLIENTS(event) AT_ALL_NODES(event, 0) AT_ALL_NODES(event, 1) AT_ALL_NODES(event, 2)
@@ -403,6 +429,7 @@ end:
     FOR_ALL_CLIENTS(ON_SET)
     FOR_ALL_CLIENTS(ON_RAISE)
     FOR_ALL_CLIENTS(ON_RELEASE)
+    FOR_ALL_CLIENTS(WAIT_RESERVES)
 #if LOSSES > 0
     LOSES(0) LOSES(1) LOSES(2)
 #endif

@@ -115,6 +115,9 @@ check fencing safe fencing
 check fencing-remember safe fencing -DREMEMBER
 check fencing-quarantine safe fencing -DLOSSES=2 -DQUARANTINE
 check lying-node safe fencing -DLYING
+check waiting-fencing safe fencing -DWAITING
+check waiting-fencing-quarantine safe fencing -DWAITING -DLOSSES=1 -DQUARANTINE -DONE_START
+check claim-does-not-count unsafe fencing -DWAITING -DCLAIM_DOES_NOT_COUNT
 check fencing-no-quarantine unsafe fencing -DLOSSES=1
 check no-round-two unsafe fencing -DNO_ROUND_TWO
 check round-two-any-key unsafe fencing -DROUND_TWO_ANY_KEY
