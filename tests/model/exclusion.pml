@@ -78,7 +78,7 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #else
 #define is_forgotten(a) (!is_running(a) && !is_running(EXTENSION(a)))
 #endif
-#define is_ours(n, a) (key[n] != NOBODY && owner(key[n]) == owner(a))
+#define is_ours(n, a) (key[n] != NOBODY && bears_owner(key[n]) && owner(key[n]) == owner(a))
 
 /* The reply counts unless the client has decided. */
 #define COUNT_GRANT(a, n)                                                                                              \
@@ -91,10 +91,11 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #ifdef REMEMBER
 #define may_wait(a, n) true
 #else
-#define may_wait(a, n) ((sets[a] | extends[a]) & bit(n))
+#define may_wait(a, n) (!let_go[a] && ((sets[a] | extends[a]) & bit(n)))
 #endif
 #include "waiting.pml"
 #else
+#define bears_owner(key) true
 #define may_set(n, a) (!is_young(n) && may_be_gone(n))
 #define SET_KEY(a, n) PLAIN_SET_KEY(a, n)
 #define HANDS_OVER(a, n)
@@ -122,6 +123,9 @@ proctype Client(byte a) {
         holds[a] = true;
         last_holder = a;
         granted[a] = 0;
+#ifdef RELEASE_BEFORE_THE_END
+        releases[a] = ALL;
+#endif
 #ifdef VALIDITY_FROM_THE_REPLY
         extended[a] = true; /* as if by a lease that begins now, which the keys know nothing of */
         running = running | bit(EXTENSION(a));

@@ -97,13 +97,15 @@ check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 check waiting safe exclusion -DWAITING -DCLIENTS=3
 check waiting-remember safe exclusion -DWAITING -DREMEMBER
 check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
-check waiting-extend safe exclusion -DWAITING -DEXTEND
+check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=2 -DQUARANTINE
 check waiting-extend-quarantine safe exclusion -DWAITING -DEXTEND -DLOSSES=1 -DQUARANTINE
 check reservation-is-a-vote unsafe exclusion -DWAITING -DRESERVATION_IS_A_VOTE
 check claim-keeps-patience unsafe exclusion -DWAITING -DCLAIM_KEEPS_PATIENCE
+check claim-does-not-compare unsafe exclusion -DWAITING -DCLAIM_DOES_NOT_COMPARE
 check claim-shortens unsafe exclusion -DWAITING -DEXTEND -DCLAIM_SHORTENS
 check claim-without-marker unsafe exclusion -DWAITING -DLOSSES=1 -DQUARANTINE -DCLAIM_WITHOUT_MARKER
 check hand-over-does-not-compare unsafe exclusion -DWAITING -DCLIENTS=3 -DHAND_OVER_DOES_NOT_COMPARE
+check hand-over-before-the-end unsafe exclusion -DWAITING -DRELEASE_BEFORE_THE_END
 check wait-reserves-held unsafe exclusion -DWAITING -DWAIT_RESERVES_HELD
 check waiting-one-owner unsafe exclusion -DWAITING -DCLIENTS=3 -DONE_OWNER
 check validity-from-the-reply unsafe exclusion -DWAITING -DVALIDITY_FROM_THE_REPLY

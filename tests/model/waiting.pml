@@ -9,11 +9,17 @@
  * SET NX at the other nodes can do is among that, and so is a plain acquire. A client may begin its claim at any
  * moment, woken or not.
  *
- * A reservation bears the owner that is to claim. If it bears another name, that of no holder's key, less can happen:
- * no extension and no release finds it to be ours. */
+ * A reservation bears the owner that is to claim, which extensions, releases and second rounds of fencing find to be
+ * ours. With TICKETS it bears another name, which no key of a holder ever bears. */
 
 #define RESERVED(a) (12 + (a)) /* above all leases, never running, and RESERVED(a) % CLIENTS == a */
+#define is_reserved(key) ((key) != NOBODY && (key) >= RESERVED(0))
 #define is_reserved_for(n, a) (key[n] == RESERVED(a))
+#ifdef TICKETS
+#define bears_owner(key) (!is_reserved(key))
+#else
+#define bears_owner(key) true
+#endif
 
 #define RESERVE(a, n)                                                                                                  \
     key[n] = RESERVED(a);                                                                                              \
@@ -43,7 +49,7 @@
 #ifdef HAND_OVER_DOES_NOT_COMPARE
 #define may_hand_over(n, a) (key[n] != NOBODY)
 #else
-#define may_hand_over(n, a) is_ours(n, a)
+#define may_hand_over(n, a) (is_ours(n, a) WITNESS_HAND_OVER(a))
 #endif
 #define HANDS_OVER_TO(heir, a, n)                                                                                      \
     :: d_step {                                                                                                        \
@@ -59,7 +65,13 @@
 #endif
 
 /* CLAIM: granted where the key is gone, or ours. It never shortens. */
+#if defined(CLAIM_DOES_NOT_COMPARE)
+#define may_be_claimed(n, a) true
+#elif defined(TICKETS)
+#define may_be_claimed(n, a) may_be_gone(n)
+#else
 #define may_be_claimed(n, a) (may_be_gone(n) || is_ours(n, a))
+#endif
 #ifdef CLAIM_WITHOUT_MARKER
 #define may_set(n, a) (may_be_claimed(n, a) && (!is_young(n) || is_reserved_for(n, a)))
 #else
@@ -79,17 +91,23 @@
     :: else -> PLAIN_SET_KEY(a, n)                                                                                     \
     fi
 
-/* Not true: nobody holds by the grant of a node that was handed over to it; or that was reserved for another. */
+/* Not true: nobody holds by the grant of a node that a holder has handed over to it (here only holders reserve); or of
+ * one that was reserved for another. */
 #if defined(HEIR_WITNESS) || defined(EXPIRY_WITNESS)
-bool witnessed[CLIENTS];
+bool witnessed[CLIENTS], has_held[CLIENTS];
 #ifdef HEIR_WITNESS
 #define is_witness(n, a) is_reserved_for(n, a)
+#define WITNESS_HAND_OVER(a) && has_held[a]
 #else
-#define is_witness(n, a) (key[n] != NOBODY && key[n] >= RESERVED(0) && !is_reserved_for(n, a))
+#define is_witness(n, a) (is_reserved(key[n]) && !is_reserved_for(n, a))
+#define WITNESS_HAND_OVER(a)
 #endif
 #define WITNESS_CLAIM(a, n) witnessed[a] = witnessed[a] || (is_witness(n, a) && !let_go[a])
-#define WITNESS_HOLD(a) assert(!witnessed[a])
+#define WITNESS_HOLD(a)                                                                                                \
+    assert(!witnessed[a]);                                                                                             \
+    has_held[a] = true
 #else
+#define WITNESS_HAND_OVER(a)
 #define WITNESS_CLAIM(a, n) skip
 #define WITNESS_HOLD(a) skip
 #endif
