@@ -88,6 +88,7 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
     fi
 
 #ifdef WAITING
+/* Whose reservation can make a difference: one that a command on its way could find. Not so with REMEMBER. */
 #ifdef REMEMBER
 #define may_wait(a, n) true
 #else
@@ -249,7 +250,7 @@ proctype Client(byte a) {
         OLD_KEY_EXPIRES(n)                                                                                             \
     :: else -> waits[n] = waits[n] & running                                                                           \
     fi
-#ifdef EXTEND_MAKES_KEYS
+#if defined(EXTEND_MAKES_KEYS) || defined(CLAIM_WITHOUT_MARKER)
 #define OLD_KEY_EXPIRES(n) skip /* the key may be newer than the restart */
 #else
 #define OLD_KEY_EXPIRES(n) key[n] = NOBODY

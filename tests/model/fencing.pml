@@ -13,7 +13,10 @@
  *
  * Letting go. That a client releases, or gives up, is the end of its validity: from then on its keys may be gone on
  * any node. Releases compare, hence delete nothing else: they need no messages here. Old keys that a snapshot
- * brings back have no part in this: the node is young, and by the time it is not, they have expired. */
+ * brings back have no part in this: the node is young, and by the time it is not, they have expired.
+ *
+ * With WAITING there are reservations as well: waiting.pml. The second round finds them to be ours. A hand-over is a
+ * WAIT after the end of a validity. */
 
 #define CLIENTS 3
 #ifndef LOSSES
@@ -56,6 +59,7 @@ bool voted[CLIENTS], holds[CLIENTS];
 #define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
 
 #ifdef WAITING
+/* Whose reservation can make a difference: one that a command on its way could find. */
 #define may_wait(a, n) ((sets[a] | raises[a]) & bit(n))
 #include "waiting.pml"
 #else

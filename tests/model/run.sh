@@ -97,7 +97,7 @@ check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 check waiting safe exclusion -DWAITING -DCLIENTS=3
 check waiting-remember safe exclusion -DWAITING -DREMEMBER
 check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
-check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=2 -DQUARANTINE
+check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=1 -DQUARANTINE
 check waiting-extend-quarantine safe exclusion -DWAITING -DEXTEND -DLOSSES=1 -DQUARANTINE
 check reservation-is-a-vote unsafe exclusion -DWAITING -DRESERVATION_IS_A_VOTE
 check claim-keeps-patience unsafe exclusion -DWAITING -DCLAIM_KEEPS_PATIENCE

@@ -40,7 +40,7 @@
 #else
 #define WAIT_RESERVES(a, n)                                                                                            \
     :: d_step {                                                                                                        \
-        may_wait(a, n) && may_reserve(n) && !is_reserved_for(n, a) ->                                                     \
+        may_wait(a, n) && may_reserve(n) && !is_reserved_for(n, a) ->                                                  \
         printf("    node %d is reserved for client %d, which waits\n", n, a);                                          \
         RESERVE(a, n)                                                                                                  \
     }
@@ -53,7 +53,7 @@
 #endif
 #define HANDS_OVER_TO(heir, a, n)                                                                                      \
     :: d_step {                                                                                                        \
-        (releases[a] & bit(n)) && may_hand_over(n, a) && may_wait(heir, n) ->                                             \
+        (releases[a] & bit(n)) && may_hand_over(n, a) && may_wait(heir, n) ->                                          \
         printf("    node %d is handed over by client %d, reserved for client %d\n", n, a, heir);                       \
         releases[a] = releases[a] & ~bit(n);                                                                           \
         RESERVE(heir, n)                                                                                               \
