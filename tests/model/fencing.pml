@@ -319,9 +319,15 @@ proctype Client(byte a) {
 #define key_is_fine(a, n) (key[n] == a || is_reserved_for(n, a))
 #endif
 #endif
+#ifdef RAISE_WITNESS /* not true: no second round finds a reservation that was made for it */
+#define WITNESS_RAISE(a, n) assert(!is_reserved_for(n, a) || !is_running(a))
+#else
+#define WITNESS_RAISE(a, n) skip
+#endif
 #define ON_RAISE(a, n)                                                                                                 \
     :: d_step {                                                                                                        \
         (raises[a] & bit(n)) && !is_young(n) && key_is_fine(a, n) && count[n] != 0 ->                                  \
+        WITNESS_RAISE(a, n);                                                                                           \
         RAISE(a, n);                                                                                                   \
         REPLY_TO_RAISE(a, n);                                                                                          \
         FORGET(a)                                                                                                      \

@@ -97,7 +97,7 @@ check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 check waiting safe exclusion -DWAITING -DCLIENTS=3
 check waiting-remember safe exclusion -DWAITING -DREMEMBER
 check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
-check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=1 -DQUARANTINE
+check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=2 -DQUARANTINE
 check waiting-extend-quarantine safe exclusion -DWAITING -DEXTEND -DLOSSES=1 -DQUARANTINE
 check reservation-is-a-vote unsafe exclusion -DWAITING -DRESERVATION_IS_A_VOTE
 check claim-keeps-patience unsafe exclusion -DWAITING -DCLAIM_KEEPS_PATIENCE
@@ -120,6 +120,7 @@ check lying-node safe fencing -DLYING
 check waiting-fencing safe fencing -DWAITING
 check waiting-fencing-quarantine safe fencing -DWAITING -DLOSSES=1 -DQUARANTINE -DONE_START
 check claim-does-not-count unsafe fencing -DWAITING -DCLAIM_DOES_NOT_COUNT
+check raise-witness unsafe fencing -DWAITING -DRAISE_WITNESS
 check fencing-no-quarantine unsafe fencing -DLOSSES=1
 check no-round-two unsafe fencing -DNO_ROUND_TWO
 check round-two-any-key unsafe fencing -DROUND_TWO_ANY_KEY
