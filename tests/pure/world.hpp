@@ -20,9 +20,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iostream>
 #include <ostream>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,8 +93,8 @@ struct Stage {
 
 class World : public Stage, public ScriptedNodes {
 public:
-    explicit World(std::size_t nodes = 5, milliseconds node_timeout = 50ms, std::uint64_t seed = 1)
-        : Stage(seed), ScriptedNodes(nodes, node_timeout, clock, Stage::log) {}
+    explicit World(std::size_t nodes = 5, milliseconds node_timeout = 50ms)
+        : Stage(1), ScriptedNodes(nodes, node_timeout, clock, Stage::log) {}
 
     /// A failing test tells what happened last.
     ~World() override {
@@ -111,16 +113,28 @@ public:
     const std::vector<std::string>& events() const { return log.lines(); }
     void forget_events() { log.clear(); }
 
+    /// A lock that is held.
+    Lock held(LockOptions options = {}) { return held(the_resource, std::move(options)); }
+    Lock held(std::string resource, LockOptions options = {}) {
+        auto result = lock(std::move(resource), std::move(options));
+        EXPECT_THAT(result.acquire(), Succeeds());
+        return result;
+    }
+
     void pass(Clock::duration span) { clock.advance(span); }
     void after(Clock::duration span, std::function<void()> event) { clock.after(span, std::move(event)); }
-
-    /// The holder crashes: nobody releases, the keys stay.
-    void crash(Lock holder) {
-        cut_all();
-        { const auto gone = std::move(holder); }
-        heal_all();
-    }
 };
+
+/// The message of the std::invalid_argument that `action` throws; empty if it throws none.
+template <class Action>
+std::string refusal(Action action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& refused) {
+        return refused.what();
+    }
+    return {};
+}
 
 /// How long `action` takes by the world's clock.
 template <class Action>
