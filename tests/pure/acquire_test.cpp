@@ -7,19 +7,6 @@ namespace {
 
 // ---- Votes.
 
-// A7. Only a grant is a grant: unknown votes never count, whatever their cause.
-TEST(Acquire, NeverCountsAnUnknownVote) {
-    for (const auto cause : {Errc::authentication_failed, Errc::permission_denied, Errc::read_only,
-                             Errc::loading, Errc::out_of_memory, Errc::quarantined, Errc::wrong_type,
-                             Errc::unexpected_reply, Errc::server_busy, Errc::server_error}) {
-        World world;
-        world.lie(cause, 0, 1, 2);
-        const auto result = world.lock(no_retry()).acquire();
-        EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-        EXPECT_EQ(result.nodes()[0].cause, cause);
-    }
-}
-
 // A7. An error is never counted as "taken" either: one refusal and three errors of five are the nodes' fault.
 TEST(Acquire, NeverTakesAnErrorForARefusal) {
     World world;
@@ -51,48 +38,10 @@ TEST(Acquire, LosesASplitVote) {
     EXPECT_EQ(world.owner_on(3), "");
 }
 
-// A4. Of an even number half is not enough, neither to hold nor to keep others out of the other half.
-TEST(Acquire, NeedsMoreThanHalfOfAnEvenNumber) {
-    World world{4};
-    world.occupy(1h, 0, 1);
-    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
-    EXPECT_EQ(world.held_by({}), 2U);
-}
-
-// A3. Every node is tried, though the first ones already made a majority, or none.
-TEST(Acquire, TriesEveryNode) {
-    World world;
-    auto lock = world.lock();
-    const auto result = lock.acquire();
-    for (const auto& node : result.nodes()) EXPECT_EQ(node.vote, Vote::granted);
-    EXPECT_EQ(world.held_by(lock.owner()), 5U);
-}
-
-// A3. One round costs at most the sum of the budgets, with every node hung.
-TEST(Acquire, IsBoundedByTheBudgets) {
-    World world{5, 50ms};
-    world.silence(0, 1, 2, 3, 4);
-    auto lock = world.lock(no_retry());
-    EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)); }),
-                Lasts(5 * 50ms + 50ms));
-}
-
-// A4. Everything down is a circumstance: the same object works once the nodes are up.
-TEST(Acquire, WorksWithTheSameObjectOnceTheNodesComeUp) {
-    World world;
-    world.cut_all();
-    auto lock = world.lock();
-    const auto result = lock.acquire();
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    for (const auto& node : result.nodes()) EXPECT_EQ(node.cause, Errc::connection_failed);
-    world.heal_all();
-    EXPECT_THAT(lock.acquire(), Succeeds());
-}
-
 // ---- Cleaning up (A2).
 
-// A2, B1. What a failed attempt may have left is deleted on every node that a byte was sent to, and on no
-// other.
+// A2, B1, S17. What a failed attempt may have left is deleted on every node that a byte was sent to, and on
+// no other.
 TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
     World world;
     world.occupy(1h, 0);
@@ -111,33 +60,17 @@ TEST(AFailedAcquire, DeletesNothingWhereNothingWasSent) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
-// B5. A SET that a frozen node executes late does not outlive the release behind it.
-TEST(AFailedAcquire, LeavesNothingOnANodeThatThawsLater) {
-    World world;
-    world.silence(0, 1, 2);
-    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
-    world.heal_all();
-    EXPECT_TRUE(world.clean());
-}
-
-// A2. Also when the votes were enough but came too late.
-TEST(AFailedAcquire, GivesBackAMajorityWonTooLate) {
-    World world{3, 900ms};
-    world.slow(0, 900ms);
-    world.slow(1, 88ms);
-    EXPECT_THAT(world.lock(no_retry(1s)).acquire(), FailsWith(Errc::validity_exhausted));
-    EXPECT_TRUE(world.clean());
-}
-
-// A2. It leaves the lock as free as before.
+// A2, A4. It leaves the lock as free as before: the same object works once the nodes are up.
 TEST(AFailedAcquire, LeavesTheLockFree) {
     World world;
-    world.occupy(1h, 0, 1, 2);
+    world.cut_all();
     auto lock = world.lock();
-    (void)lock.acquire();
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
     EXPECT_EQ(lock.owner(), "");
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+    world.heal_all();
+    EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
 // ---- Owners (A5, A6).
@@ -146,16 +79,13 @@ TEST(AFailedAcquire, LeavesTheLockFree) {
 TEST(Acquire, SignsEachAttemptAfresh) {
     World world;
     world.occupy(300ms, 0, 1, 2);
-    world.silence(4);
     auto lock = world.lock({.retry = {.attempts = 10}});
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
     EXPECT_EQ(world.log.owners_met(), static_cast<std::size_t>(result.attempts()));
-    world.heal(4);  // and executes the deletes of the failed attempts now
-    EXPECT_EQ(world.held_by(lock.owner()), 5U);
 }
 
-// A6. Without entropy there is no acquire: nothing is sent, the system's own code is the reason.
+// A6, A12. Without entropy there is no attempt: nothing is sent, the system's own code is the reason.
 TEST(Acquire, SendsNothingWithoutEntropy) {
     World world;
     world.entropy.dry_up_after(0);
@@ -164,14 +94,8 @@ TEST(Acquire, SendsNothingWithoutEntropy) {
     EXPECT_EQ(result.error(), std::errc::io_error);
     EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_THAT(result.nodes(), IsEmpty());
+    EXPECT_EQ(result.attempts(), 0);
     EXPECT_EQ(lock.owner(), "");
-}
-
-// A12. No round, so no attempt.
-TEST(Acquire, CountsNoAttemptWithoutEntropy) {
-    World world;
-    world.entropy.dry_up_after(0);
-    EXPECT_EQ(world.lock().acquire().attempts(), 0);
 }
 
 // A6. Entropy that fails at a retry ends it; the first attempt had been cleaned up.
@@ -185,26 +109,16 @@ TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
 
 // ---- What is worth a retry.
 
-// D7. Causes that pass by themselves are tried again.
+// D7. A cause that passes by itself is tried again; one that stays until an operator acts is not, if it rules
+// out a majority. error_test.cpp has the table.
 TEST(Acquire, RetriesWhatPassesByItself) {
-    for (const auto cause : {Errc::loading, Errc::out_of_memory, Errc::quarantined, Errc::server_busy,
-                             Errc::unexpected_reply, Errc::timed_out, Errc::connection_failed}) {
+    for (const auto cause : {Errc::loading, Errc::read_only}) {
         World world;
         world.lie(cause, 0, 1, 2);
         world.after(50ms, [&] { world.heal_all(); });
-        EXPECT_THAT(world.lock().acquire(), Succeeds()) << make_error_code(cause).message();
-    }
-}
-
-// D7. Causes that stay until an operator acts are not, if they rule out a majority.
-TEST(Acquire, DoesNotRetryWhatOnlyAnOperatorCanMend) {
-    for (const auto cause : {Errc::authentication_failed, Errc::permission_denied, Errc::read_only,
-                             Errc::wrong_type, Errc::server_error}) {
-        World world;
-        world.lie(cause, 0, 1, 2);
         const auto result = world.lock().acquire();
-        EXPECT_EQ(result.attempts(), 1) << make_error_code(cause).message();
-        EXPECT_THAT(world.clock.pauses(), IsEmpty());
+        EXPECT_EQ(result.error(), cause == Errc::loading ? std::error_code{} : Errc::no_quorum);
+        EXPECT_EQ(result.attempts(), cause == Errc::loading ? 2 : 1);
     }
 }
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -75,10 +74,10 @@ public:
     void back_off(Index... index) {
         (become(index, Mood::cut, Errc::backing_off), ...);
     }
-    /// Frozen: takes commands, executes none until it is healed, answers none. Costs the budget.
+    /// Takes commands, executes and answers none. Costs the budget.
     template <class... Index>
     void silence(Index... index) {
-        (become(index, Mood::frozen, Errc::timed_out), ...);
+        (become(index, Mood::silent, Errc::timed_out), ...);
     }
     /// Executes every command, but its replies get lost. Costs the budget.
     template <class... Index>
@@ -92,11 +91,11 @@ public:
     }
     /// Executes at once; its answers take `by`. Beyond the budget they come too late.
     void slow(std::size_t index, Clock::duration by) { at(index).delay = by; }
-    /// Its clock runs `rate` times as fast as ours.
-    void run_fast(std::size_t index, double rate) { at(index).rate = rate; }
     /// Comes back from a crash without its data.
-    void forget(std::size_t index) { at(index).keys.clear(); }
-    /// Well again: executes what it was sent in its sleep, in order.
+    template <class... Index>
+    void forget(Index... index) {
+        (at(index).keys.clear(), ...);
+    }
     template <class... Index>
     void heal(Index... index) {
         (recover(at(index)), ...);
@@ -145,15 +144,13 @@ public:
     using Nodes::ask;
 
 private:
-    enum class Mood { up, cut, frozen, mute, lying };
+    enum class Mood { up, cut, silent, mute, lying };
 
     struct Node {
         Mood mood = Mood::up;
         std::error_code cause{};
         Clock::duration delay{};
-        double rate = 1;
         Keyspace keys{};
-        std::vector<std::function<void()>> unread{};  // what a frozen node will find in its socket
     };
 
     static std::vector<std::string> names(std::size_t size) {
@@ -184,7 +181,6 @@ private:
     static void recover(Node& node) {
         node.mood = Mood::up;
         node.delay = {};
-        for (const auto& command : std::exchange(node.unread, {})) command();
     }
 
     void ask_one(const Request& request, const RoundLimits& limits, Tally& tally) {
@@ -224,7 +220,7 @@ private:
         switch (node.mood) {
             case Mood::cut: tally.mark_not_sent(index, node.cause); return;
             case Mood::lying: tally.mark_unknown(index, node.cause); return;
-            case Mood::frozen: node.unread.push_back(letter(node, command)); break;
+            case Mood::silent: break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
                 const auto vote = execute(node, command);
@@ -234,17 +230,6 @@ private:
         }
         tally.mark_unknown(index, Errc::timed_out);
         report.took = budget;
-    }
-
-    /// The command as it lies in a socket: with its own copy of the texts.
-    std::function<void()> letter(Node& node, Command command) {
-        return [this, &node, command,
-                resources = std::vector(command.resources.begin(), command.resources.end()),
-                owner = std::string{command.owner}]() mutable {
-            command.resources = resources;
-            command.owner = owner;
-            execute(node, command);
-        };
     }
 
     /// Granted or refused, with a count.
@@ -266,7 +251,7 @@ private:
     Vote set(Node& node, const Command& set) {
         if (!all_hold({}, node, set.resources)) return {};
         for (const auto& resource : set.resources)
-            node.keys.set(resource, std::string{set.owner}, expiry(node, set.ttl));
+            node.keys.set(resource, std::string{set.owner}, clock_->now() + set.ttl);
         return {true};
     }
     Vote set_and_count(Node& node, const Command& set) {
@@ -290,7 +275,7 @@ private:
         if (!all_hold(expire.owner, node, expire.resources)) return {};
         for (const auto& resource : expire.resources)
             node.keys.set(resource, std::string{expire.owner},
-                          std::max(node.keys.expiry(resource), expiry(node, expire.ttl)));
+                          std::max(node.keys.expiry(resource), clock_->now() + expire.ttl));
         return {true};
     }
     Vote erase(Node& node, const Command& order) {
@@ -303,11 +288,6 @@ private:
         return std::ranges::all_of(resources, [&](const auto& resource) {
             return node.keys.owner(resource, clock_->now()) == owner;
         });
-    }
-
-    Clock::time_point expiry(const Node& node, std::chrono::milliseconds ttl) const {
-        if (node.rate == 1) return clock_->now() + ttl;
-        return clock_->now() + std::chrono::duration_cast<Clock::duration>(ttl / node.rate);
     }
 
     std::string text(const Request& request) {
