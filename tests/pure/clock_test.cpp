@@ -55,18 +55,5 @@ TEST(BootClock, DoesNotSleepOnceStopped) {
     boot_clock().sleep_until(Clock::never(), source.get_token());
 }
 
-// ---- The tests' own clock.
-
-TEST(ManualClock, LetsEventsHappenOnTheWay) {
-    World world;
-    std::vector<Clock::duration> seen;
-    const auto start = world.clock.now();
-    for (const auto span : {30ms, 10ms, 20ms})
-        world.after(span, [&] { seen.push_back(world.clock.now() - start); });
-    world.pass(25ms);
-    EXPECT_EQ(seen, (std::vector<Clock::duration>{10ms, 20ms}));
-    EXPECT_THAT(world.clock.now() - start, Lasts(25ms));
-}
-
 }  // namespace
 }  // namespace redlock::test

@@ -92,11 +92,5 @@ TEST(ACause, HasAdviceWhereTheNodeIsAtFault) {
         EXPECT_EQ(cause.advice.empty(), ours.contains(cause.code)) << cause.message;
 }
 
-TEST(AnError, IsASystemError) {
-    const Error error{Errc::no_quorum, "no quorum"};
-    const std::system_error& base = error;
-    EXPECT_EQ(base.code(), Errc::no_quorum);
-}
-
 }  // namespace
 }  // namespace redlock::test

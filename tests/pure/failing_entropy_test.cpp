@@ -49,12 +49,5 @@ TEST_F(FailingEntropy, FailsAnAcquireWithoutIo) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-// More than the 256 bytes that one call may ask for.
-TEST(OsEntropy, FillsAnyNumberOfBytes) {
-    std::array<std::byte, 1000> bytes{};
-    EXPECT_FALSE(os_entropy().fill(bytes));
-    EXPECT_TRUE(std::any_of(bytes.end() - 100, bytes.end(), [](std::byte it) { return it != std::byte{0}; }));
-}
-
 }  // namespace
 }  // namespace redlock::test

@@ -27,12 +27,6 @@ struct RedisModelTest : testing::Test {
     RedisModel::Time now = 1'760'000'000s;
 };
 
-TEST_F(RedisModelTest, SetsOnlyWhatIsAbsent) {
-    EXPECT_EQ(ask({"SET", "key", "me", "NX", "PX", "1000"}), "OK");
-    EXPECT_EQ(ask({"SET", "key", "you", "NX", "PX", "1000"}), "(nil)");
-    EXPECT_EQ(ask({"GET", "key"}), "me");
-}
-
 // A key is there in the very millisecond it expires in.
 TEST_F(RedisModelTest, ExpiresAKeyAfterItsLastMillisecond) {
     ask({"SET", "key", "me", "PX", "1000"});

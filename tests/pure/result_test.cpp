@@ -30,12 +30,6 @@ TEST(AResult, NamesTheNodesThatMattered) {
               "held by another on 3 of 5 nodes; node3 timed out after 50 ms");
 }
 
-TEST(AResult, CountsTheGrantsOfASuccess) {
-    World world;
-    auto lock = world.lock();
-    EXPECT_EQ(lock.acquire().message(), "ok: granted by 5 of 5 nodes");
-}
-
 // A success on some nodes tells what was wrong with the others.
 TEST(AResult, NamesTheNodesThatFailedInASuccess) {
     World world{3};
@@ -120,7 +114,6 @@ TEST(AResult, OutlivesTheNodes) {
     EXPECT_THAT(copy.message(), HasSubstr("node2 connection failed"));
 }
 
-// What it holds, without a round ...
 TEST(AResult, IsEmptyWithoutARound) {
     const Result result{Errc::not_held};
     EXPECT_FALSE(result);
@@ -128,17 +121,6 @@ TEST(AResult, IsEmptyWithoutARound) {
     EXPECT_THAT(result.nodes(), IsEmpty());
     EXPECT_EQ(result.attempts(), 0);
     EXPECT_THAT(result.validity(), Lasts(0ns));
-}
-
-// ... and with one.
-TEST(AResult, HasTheValidityOnSuccessOnly) {
-    World world;
-    auto lock = world.lock({.ttl = 10s}), other = world.lock();
-    const auto won = lock.acquire();
-    EXPECT_TRUE(won);
-    EXPECT_EQ(won.error(), std::error_code{});
-    EXPECT_THAT(won.validity(), Lasts(9898ms));
-    EXPECT_THAT(other.acquire().validity(), Lasts(0ns));
 }
 
 }  // namespace
