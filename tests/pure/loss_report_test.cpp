@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,12 +18,17 @@ using LossReport = Watched;
 
 // ---- Losing
 
-// C6. "At valid_until declares the loss."
+// C6. "At valid_until declares the loss." C8. "One loss, one notice": the token first, then the callback.
 TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    std::stop_token lost;
+    auto options = watched();
+    options.on_lost = [&, note = options.on_lost](const Result& loss) {
+        note(loss);
+        EXPECT_TRUE(lost.stop_requested());
+    };
+    auto lock = world.held(options);
     const auto end = end_of(lock);
-    const auto lost = lock.lost();
+    lost = lock.lost();
     world.cut_all();
     pass(30s - 400ms);
     EXPECT_THAT(losses, IsEmpty());
@@ -34,12 +39,13 @@ TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
     EXPECT_FALSE(lock.valid());
     EXPECT_LE(told_at, end);
     EXPECT_GE(told_at, end - 5ms);
+    pass(10min);
+    EXPECT_THAT(losses, SizeIs(1));
 }
 
 // A12. Why, node by node.
 TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     world.silence(0, 1);
     world.lie(Errc::quarantined, 3);
     pass(30s);
@@ -52,8 +58,7 @@ TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
 
 // C6. "Goes on trying until valid_until."
 TEST_F(LossReport, SavesALockWhoseNodesComeBackInTheLastMoment) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     world.cut_all();
     pass(27s);
     world.heal_all();
@@ -68,8 +73,7 @@ TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
     Lock other{hanging, "other", watched(10h), world.clock, world.entropy};
     EXPECT_THAT(other.acquire(), Succeeds());
     pass(10h / 3 - 10s);
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     const auto end = end_of(lock);
     world.cut_all();
     hanging.silence(0, 1, 2);
@@ -138,9 +142,8 @@ TEST(LossReportWithStalls, NeverMakesALockValidAgain) {
 
 // Another may hold the resource now: to wait for the end of the validity would be a lie.
 TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    auto lock = held();
+    world.forget(0, 1, 2);
     pass(13s);
     EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
     EXPECT_TRUE(lock.lost().stop_requested());
@@ -149,28 +152,9 @@ TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
 }
 
-TEST_F(LossReport, BearsThatAMinorityHasLostTheKey) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    world.forget(0);
-    world.forget(1);
-    pass(10min);
-    EXPECT_TRUE(lock.valid());
-}
-
-// C8. "One loss, one notice."
-TEST_F(LossReport, TellsALossOnce) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    world.cut_all();
-    pass(10min);
-    EXPECT_THAT(losses, SizeIs(1));
-}
-
 // Each acquisition has a notice of its own.
 TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     const auto first = lock.lost();
     world.cut_all();
     pass(1min);
@@ -188,10 +172,7 @@ TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
 
 TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
     std::vector<Lock> locks;
-    for (int i = 0; i < 300; ++i) {
-        locks.push_back(world.lock("resource " + std::to_string(i), watched()));
-        EXPECT_THAT(locks.back().acquire(), Succeeds());
-    }
+    for (int i = 0; i < 300; ++i) locks.push_back(world.held("resource " + std::to_string(i), watched()));
     const auto end = end_of(locks.front());
     world.cut_all();
     pass(30s);
@@ -201,49 +182,64 @@ TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
 
 // ---- C8: callbacks
 
-TEST_F(LossReport, LetsTheCallbackRelease) {
+/// A lock whose callback notes the loss, and then does what it is told to do with the lock.
+struct LossReportCallback : Watched {
+    void hold_until_lost(std::function<void()> action) {
+        auto options = watched();
+        options.on_lost = [note = options.on_lost, action = std::move(action)](const Result& loss) {
+            note(loss);
+            action();
+        };
+        lock.emplace(world.held(options));
+    }
     std::optional<Lock> lock;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
-    };
-    lock.emplace(world.lock(options));
-    EXPECT_THAT(lock->acquire(), Succeeds());
-    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+};
+
+TEST_F(LossReportCallback, MayRelease) {
+    hold_until_lost([this] { EXPECT_THAT(lock->release(), FailsWith(Errc::lost)); });
+    world.forget(0, 1, 2);
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(LossReport, LetsTheCallbackDestroyTheLock) {
-    std::optional<Lock> lock;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        lock.reset();
-    };
-    lock.emplace(world.lock(options));
-    EXPECT_THAT(lock->acquire(), Succeeds());
+TEST_F(LossReportCallback, MayDestroyTheLock) {
+    hold_until_lost([this] { lock.reset(); });
     world.cut_all();
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
     EXPECT_FALSE(lock);
 }
 
-TEST_F(LossReport, LetsTheCallbackAcquireAgain) {
-    std::optional<Lock> lock;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        EXPECT_THAT(lock->acquire(), Succeeds());
-    };
-    lock.emplace(world.lock(options));
-    EXPECT_THAT(lock->acquire(), Succeeds());
-    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+TEST_F(LossReportCallback, MayAcquireAgain) {
+    hold_until_lost([this] { EXPECT_THAT(lock->acquire(), Succeeds()); });
+    world.forget(0, 1, 2);
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
     EXPECT_TRUE(lock->valid());
+}
+
+// C8. A release() in it ends the acquisition that was lost and no later one, of whatever thread.
+TEST_F(LossReportCallback, ReleasesWhatWasLostAndNoMore) {
+    hold_until_lost([this] {
+        world.heal_all();
+        std::thread{[this] { EXPECT_THAT(lock->acquire(), Succeeds()); }}.join();
+        EXPECT_THAT(lock->release(), FailsWith(Errc::not_held));
+        lock->unlock();
+    });
+    world.cut_all();
+    pass(5min);
+    EXPECT_THAT(losses, SizeIs(1));
+    EXPECT_TRUE(lock->valid()) << "and extended";
+    EXPECT_THAT(lock->release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+TEST_F(LossReportCallback, MayThrow) {
+    hold_until_lost([] { throw std::runtime_error("of the user's own"); });
+    world.cut_all();
+    pass(1min);
+    EXPECT_TRUE(lock->lost().stop_requested());
 }
 
 // A lock that is released before its turn to be told has come is not told of.
@@ -254,10 +250,8 @@ TEST_F(LossReport, LetsTheCallbackOfOneLockReleaseAnother) {
         losses.push_back(loss);
         for (auto& lock : locks) (void)lock->release();
     };
-    for (auto& lock : locks) {
-        lock.emplace(world.lock("resource " + std::to_string(&lock - locks.data()), options));
-        EXPECT_THAT(lock->acquire(), Succeeds());
-    }
+    for (auto& lock : locks)
+        lock.emplace(world.held("resource " + std::to_string(&lock - locks.data()), options));
     world.cut_all();
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
@@ -276,10 +270,8 @@ TEST_F(LossReport, TellsNoLossToALaterAcquisition) {
             EXPECT_THAT(lock->acquire(), Succeeds());
         }
     };
-    for (auto& lock : locks) {
-        lock.emplace(world.lock("resource " + std::to_string(&lock - locks.data()), options));
-        EXPECT_THAT(lock->acquire(), Succeeds());
-    }
+    for (auto& lock : locks)
+        lock.emplace(world.held("resource " + std::to_string(&lock - locks.data()), options));
     world.cut_all();
     world.clock.advance(31s);
     pass(1min);
@@ -296,8 +288,7 @@ TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
         EXPECT_THAT(kept.extend(), Succeeds());
         world.clock.advance(20s);
     };
-    auto lost = world.lock("lost", options);
-    EXPECT_THAT(lost.acquire(), Succeeds());
+    auto lost = world.held("lost", options);
     world.clock.advance(5s);
     EXPECT_THAT(kept.acquire(), Succeeds());
     world.cut_all();
@@ -307,34 +298,12 @@ TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
     EXPECT_TRUE(kept.valid());
 }
 
-// C8. A release() in the callback ends the acquisition that was lost and no later one, of whatever thread.
-TEST_F(LossReport, LetsTheCallbackReleaseWhatWasLostAndNoMore) {
-    std::optional<Lock> lock;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        world.heal_all();
-        std::thread{[&] { EXPECT_THAT(lock->acquire(), Succeeds()); }}.join();
-        EXPECT_THAT(lock->release(), FailsWith(Errc::not_held));
-        lock->unlock();
-    };
-    lock.emplace(world.lock(options));
-    EXPECT_THAT(lock->acquire(), Succeeds());
-    world.cut_all();
-    pass(5min);
-    EXPECT_THAT(losses, SizeIs(1));
-    EXPECT_TRUE(lock->valid()) << "and extended";
-    EXPECT_THAT(lock->release(), Succeeds());
-    EXPECT_TRUE(world.clean());
-}
-
 // C2, C8. What the holder's own extension finds out is told at once, and once.
 TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     const auto lost = lock.lost();
     pass(1s);
-    for (const std::size_t node : {0U, 1U, 2U}) world.forget(node);
+    world.forget(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     EXPECT_FALSE(lock.valid());
     EXPECT_TRUE(lost.stop_requested());
@@ -348,8 +317,7 @@ TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
 
 // An Observer is told of a round in the thread that asked: a release() there must not wait for its end.
 TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     world.round_ended = [&] { EXPECT_THAT(lock.release(), Succeeds()); };
     pass(1min);
     EXPECT_FALSE(lock.valid());
@@ -359,8 +327,7 @@ TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
 }
 
 TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     world.round_ended = [&] {
         EXPECT_THAT(lock.release(), Succeeds());
         EXPECT_THAT(lock.acquire(), Succeeds());
@@ -370,35 +337,9 @@ TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-TEST_F(LossReport, SurvivesACallbackThatThrows) {
-    auto options = watched();
-    options.on_lost = [](const Result&) { throw std::runtime_error("of the user's own"); };
-    auto lock = world.lock(options);
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    world.cut_all();
-    pass(1min);
-    EXPECT_TRUE(lock.lost().stop_requested());
-}
-
-TEST_F(LossReport, StopsTheTokenBeforeTheCallback) {
-    auto options = watched();
-    std::stop_token lost;
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        EXPECT_TRUE(lost.stop_requested());
-    };
-    auto lock = world.lock(options);
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    lost = lock.lost();
-    world.cut_all();
-    pass(1min);
-    EXPECT_THAT(losses, SizeIs(1));
-}
-
 // A Nodes of the user's own may run out of memory, or break its contract: the notice comes all the same.
 TEST_F(LossReport, TellsTheLossThoughNothingCanBeAsked) {
-    auto lock = world.lock(watched());
-    EXPECT_THAT(lock.acquire(), Succeeds());
+    auto lock = held();
     const auto end = end_of(lock);
     world.throws = true;
     pass(1min);

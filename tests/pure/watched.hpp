@@ -43,6 +43,9 @@ struct Watched : testing::Test {
             }};
     }
 
+    /// A lock under watch that is held.
+    Lock held() { return world.held(watched()); }
+
     /// Time passes, and the watchdog wakes up as it said it would.
     void pass(Clock::duration span) {
         const auto end = world.clock.now() + span;
