@@ -15,12 +15,6 @@ TEST(DuplicateServerCheck, FindsTheOtherNodeOfAServer) {
     EXPECT_EQ(servers.other_node_of(2, "run-3"), std::nullopt);
 }
 
-TEST(DuplicateServerCheck, IsNoDuplicateOfItself) {
-    DuplicateServerCheck servers{2};
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-}
-
 // The first of the two keeps the vote, whoever asks next.
 TEST(DuplicateServerCheck, NotesNothingOfADuplicate) {
     DuplicateServerCheck servers{2};

@@ -41,12 +41,11 @@ private:
 /// A server, and what it does to those that connect.
 class MemoryServer {
 public:
-    bool refuses = false;       ///< connections
-    bool unreachable = false;   ///< connections stay as they are: connecting
-    bool paused = false;        ///< what comes in is carried out after resume()
-    bool replica = false;       ///< its role, as it says itself
-    std::string hangs_up_on{};  ///< on each connection that brings this command, unanswered
-    std::string instead{};      ///< the bytes that answer the next command in place of its reply
+    bool refuses = false;      ///< connections
+    bool unreachable = false;  ///< connections stay as they are: connecting
+    bool paused = false;       ///< what comes in is carried out after resume()
+    bool replica = false;      ///< its role, as it says itself
+    std::string instead{};     ///< the bytes that answer the next command in place of its reply
     Clock::duration latency = 1ms;
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -94,7 +93,6 @@ private:
         for (; !wire.commands.empty() && !wire.closed; wire.commands.pop_front()) {
             const auto& words = wire.commands.front();
             log_.push_back(std::to_string(wire.number) + " " + words.front());
-            if (words.front() == hangs_up_on) return close(wire, now);
             const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
             auto reply = redis->execute(words, wall);
             if (const auto at = reply.text.find("role:master"); replica && at != reply.text.npos)

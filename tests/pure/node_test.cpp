@@ -100,15 +100,6 @@ TEST_F(NodeTest, ALateGrantAnswersNobodyElse) {
     EXPECT_EQ(server().connections(), 1u) << "the drained connection is used on";
 }
 
-TEST_F(NodeTest, AConnectionIsNotDrainedForEver) {
-    acquire_late("A");
-    network.pass(1min);
-    log.lines.clear();
-    (void)release("B");
-    EXPECT_THAT(log.lines, Contains(HasSubstr("disconnected: " + make_error_code(Errc::timed_out).message() +
-                                              ", replies were pending for too long")));
-}
-
 TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
     acquire_late("A", 10min);
     network.pass(10min - 1s);
@@ -116,19 +107,11 @@ TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
     EXPECT_THAT(log.lines, Not(Contains(HasSubstr("pending for too long"))));
     network.pass(2s);
     (void)release("C");
-    EXPECT_THAT(log.lines, Contains(HasSubstr("pending for too long")));
+    EXPECT_THAT(log.lines, Contains(HasSubstr("disconnected: " + make_error_code(Errc::timed_out).message() +
+                                              ", replies were pending for too long")));
 }
 
 // ---- Idle connections
-
-TEST_F(NodeTest, OneConnectionServesOneRoundAfterTheOther) {
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
-        EXPECT_EQ(release("A")[0].vote, Vote::granted);
-        network.pass(1min);
-    }
-    EXPECT_EQ(server().connections(), 1u);
-}
 
 TEST_F(NodeTest, AnIdleConnectionThatWasClosedIsReplaced) {
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);

@@ -80,14 +80,6 @@ TEST(QuorumRoundBatch, ANodeThatAnswersInPartIsNotToBlame) {
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
 
-TEST(QuorumRoundBatch, ANodeThatAnswersNothingIsToBlame) {
-    auto round = batch(2, 1);
-    round.node(0).silent();
-    round.play();
-    EXPECT_EQ(round.report(0, 1), "timed_out sent 50 ms");
-    EXPECT_THAT(round.blamed(), ElementsAre(0));
-}
-
 TEST(QuorumRoundBatch, TheDeadlineOfTheCallerBlamesNobody) {
     PlayedRound round{{.nodes = 1, .verb = Verb::compare_and_expire, .deadline = 30ms, .requests = 2}};
     round.node(0).answers_at_most = 1;
@@ -179,13 +171,6 @@ TEST(QuorumRoundBatch, LeavesANodeAloneThatMayNotBeSentWhatHangsOnIt) {
     round.node(2).voting("gu");
     round.play();
     EXPECT_EQ(round.log().back(), "2 leave alone 0") << "the request that lacks its vote is lost";
-}
-
-TEST(QuorumRoundBatch, CapsTheTimeToConnectOnceAllAreDecided) {
-    auto round = batch(2);
-    round.node(2).connects_after(PlayedRound::never);
-    round.play();
-    EXPECT_EQ(round.ended(), 6ms) << "an eighth of the budget";
 }
 
 }  // namespace

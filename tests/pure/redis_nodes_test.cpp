@@ -39,13 +39,6 @@ Tls enabled_tls() {
 
 const std::vector<Refusal>& refusals() {
     static const std::vector<Refusal> all{
-        {"NoNodes", "the list of nodes is empty", [] { const RedisNodes nodes{std::vector<std::string>{}}; }},
-        {"TooManyNodes", "has 16 entries",
-         [] {
-             std::vector<std::string> uris;
-             for (int i = 0; i < 16; ++i) uris.push_back("node" + std::to_string(i));
-             const RedisNodes nodes{uris};
-         }},
         {"AMalformedUri", "host is empty", [] { const RedisNodes nodes{"redis://"}; }},
         {"ANodeTwice", "a:6379 is in the list twice",
          [] {
