@@ -2,14 +2,14 @@
 #include "scenarios.hpp"
 
 #include "contest.hpp"
-#include "delaying_proxy.hpp"
 #include "field.hpp"
 #include "placement.hpp"
 
 #include "support/cluster.hpp"
+#include "support/tcp_proxy.hpp"
 
 #include <chrono>
-#include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,10 +92,13 @@ void loopback(const Effort& effort, Report& report) {
 void round_trip_time(const Effort& effort, Report& report) {
     using namespace std::chrono_literals;
     support::Cluster cluster;
-    std::vector<std::uint16_t> ports;
-    for (const auto& server : cluster) ports.push_back(server.port());
-    const DelayingProxy proxy{ports, 500us};
-    Field field{proxy.uris()};
+    std::deque<support::TcpProxy> links;
+    std::vector<std::string> uris;
+    for (const auto& server : cluster) {
+        links.emplace_back(server.port()).delay(500us);
+        uris.push_back("redis://" + links.back().name());
+    }
+    Field field{uris};
     if (effort.peers) field.add_peers();
     const Contest contest{field.clients(),
                           {.repetitions = effort.repetitions, .turns = effort.turns, .batch = {.ops = 20}}};

@@ -34,7 +34,6 @@ constexpr std::size_t repetitions = 9;
 
 Recording record_once(Round round) {
     support::Cluster cluster;
-    // Not the benchmarks' DelayingProxy, which spins: on few cores that keeps us from waking up in time.
     std::deque<support::TcpProxy> links;
     std::vector<std::string> uris;
     for (const auto& server : cluster) {
