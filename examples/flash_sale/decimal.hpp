@@ -1,29 +1,25 @@
-// Numbers as the demo shows them.
+// Spans as the demo shows them, with one digit after the point.
 #pragma once
 
 #include <chrono>
 #include <iomanip>
-#include <ios>
 #include <sstream>
 #include <string>
 
 namespace flash_sale {
 
-/// With one digit after the point.
-inline std::string decimal(double number) {
+inline std::string decimal(double number, const char* unit) {
     std::ostringstream text;
-    text << std::fixed << std::setprecision(1) << number;
+    text << std::fixed << std::setprecision(1) << number << unit;
     return text.str();
 }
 
-template <class Rep, class Period>
-std::string in_seconds(std::chrono::duration<Rep, Period> span) {
-    return decimal(std::chrono::duration<double>(span).count()) + " s";
+inline std::string in_seconds(std::chrono::duration<double> span) {
+    return decimal(span.count(), " s");
 }
 
-template <class Rep, class Period>
-std::string in_milliseconds(std::chrono::duration<Rep, Period> span) {
-    return decimal(std::chrono::duration<double, std::milli>(span).count()) + " ms";
+inline std::string in_milliseconds(std::chrono::duration<double, std::milli> span) {
+    return decimal(span.count(), " ms");
 }
 
 }  // namespace flash_sale

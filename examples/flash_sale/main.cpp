@@ -2,12 +2,13 @@
 //
 // A flash sale: eight processes sell a limited stock that is kept in a file. Run by ../demo.sh.
 #include "decimal.hpp"
-#include "interruption.hpp"
 #include "nemesis.hpp"
-#include "report.hpp"
 #include "sale.hpp"
 #include "support/cluster.hpp"
 
+#include <algorithm>
+#include <csignal>
+#include <ctime>
 #include <exception>
 #include <iomanip>
 #include <iostream>
@@ -20,6 +21,32 @@ using redlock::support::RedisConfig;
 using namespace std::chrono_literals;
 
 constexpr int stock = 600;
+
+/// Ctrl-C and its like, turned into an exception, so that leaving early cleans up as leaving late does.
+struct Interrupted {
+    int signal;
+};
+
+/// From its construction on (before any other thread) SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE, the
+/// reader of our output gone, wait until sleep() is called.
+class Interruption {
+public:
+    Interruption() {
+        sigemptyset(&signals_);
+        for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&signals_, signal);
+        ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    }
+
+    /// For less than a second. Throws Interrupted as soon as one of them has come.
+    void sleep(std::chrono::nanoseconds span) const {
+        const timespec timeout{0, span.count()};
+        const int signal = ::sigtimedwait(&signals_, nullptr, &timeout);
+        if (signal > 0) throw Interrupted{signal};
+    }
+
+private:
+    sigset_t signals_;
+};
 
 void say(std::chrono::milliseconds elapsed, const std::string& what) {
     std::cout << std::setw(9) << in_seconds(elapsed) << "  " << what << std::endl;
@@ -47,11 +74,42 @@ Account watch(const Interruption& interruption, Sale& sale, Nemesis* nemesis) {
 
 Account sell_unlocked(const Interruption& interruption) {
     for (int sales = 1;; ++sales) {
-        Sale sale{stock, ""};
+        Sale sale{stock, {}};
         auto account = watch(interruption, sale, nullptr);
         if (account.oversold() > 0 || sales == 3) return account;
         std::cout << "Lucky: nobody got in another's way. Again:\n";
     }
+}
+
+void row(const std::string& what, const std::string& unlocked, const std::string& locked) {
+    std::cout << "  " << std::left << std::setw(24) << what << std::right << std::setw(18) << unlocked
+              << std::setw(18) << locked << '\n';
+}
+
+void row(const std::string& what, int unlocked, int locked) {
+    row(what, std::to_string(unlocked), std::to_string(locked));
+}
+
+/// The wait that so much of all waits did not exceed.
+std::string quantile(std::vector<std::chrono::microseconds> waits, double share) {
+    if (waits.empty()) return "-";
+    std::ranges::sort(waits);
+    return in_milliseconds(waits[static_cast<std::size_t>(share * static_cast<double>(waits.size() - 1))]);
+}
+
+/// A column a sale.
+void print_table(const Account& unlocked, const Account& locked, const std::vector<std::string>& downtimes) {
+    const auto& total = locked.total;
+    row("", "without the lock", "with the lock");
+    row("in stock", unlocked.stock, locked.stock);
+    row("sold", unlocked.total.sold, total.sold);
+    row("oversold", unlocked.oversold(), locked.oversold());
+    row("acquisitions", "-", std::to_string(total.acquisitions));
+    row("contended", "-", std::to_string(total.contended));
+    row("lost before the sale", "-", std::to_string(total.lost));
+    row("median time to acquire", "-", quantile(total.waits, 0.5));
+    row("p99 time to acquire", "-", quantile(total.waits, 0.99));
+    for (const auto& downtime : downtimes) std::cout << "  down with the lock        " << downtime << '\n';
 }
 
 int run() {
@@ -65,12 +123,12 @@ int run() {
 
     Nemesis nemesis{nodes};
     std::cout << "\nPart 2: the same, each sale under a redlock::Lock. Meanwhile\n" << nemesis.plan() << '\n';
-    Sale sale{stock, nodes.uri_list()};
+    Sale sale{stock, nodes.uris()};
     const auto locked = watch(interruption, sale, &nemesis);
 
     std::cout << '\n';
-    print_table(std::cout, unlocked, locked, nemesis.downtimes());
-    const bool as_promised = unlocked.oversold() > 0 && flawless(locked) && nemesis.done();
+    print_table(unlocked, locked, nemesis.downtimes());
+    const bool as_promised = unlocked.oversold() > 0 && locked.flawless() && nemesis.done();
     std::cout << (as_promised ? "\nNothing was oversold with the lock.\n" : "\nNOT as promised.\n");
     return as_promised ? 0 : 1;
 }
@@ -79,12 +137,12 @@ int run() {
 
 int main(int argc, char** argv) try {
     const std::vector<std::string> words{argv + 1, argv + argc};
-    if (words.size() == 4 && words[0] == "worker") {
-        serve_customers(words[1], words[2], words[3]);
+    if (words.size() >= 3 && words[0] == "worker") {
+        serve_customers(words[1], words[2], {words.begin() + 3, words.end()});
         return 0;
     }
     return run();
-} catch (const flash_sale::Interrupted& interrupted) {
+} catch (const Interrupted& interrupted) {
     std::cerr << "interrupted; all processes and files are gone\n";
     return 128 + interrupted.signal;
 } catch (const std::exception& error) {

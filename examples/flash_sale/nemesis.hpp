@@ -1,8 +1,10 @@
 // Takes nodes down in mid-run and brings them back, at stated times.
 #pragma once
 
+#include "decimal.hpp"
 #include "support/cluster.hpp"
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -19,32 +21,52 @@ public:
     explicit Nemesis(redlock::support::Cluster& nodes) : nodes_(nodes) {}
 
     /// What it is going to do.
-    std::string plan() const;
+    std::string plan() const {
+        return name(deeds_[0].node) + " is killed after " + in_seconds(deeds_[0].due) +
+               " and comes back after " + in_seconds(deeds_[2].due) + "; " + name(deeds_[1].node) +
+               " is frozen from " + in_seconds(deeds_[1].due) + " to " + in_seconds(deeds_[3].due) + ".";
+    }
 
     /// Does what is due. What it did, for the log; empty when nothing was.
-    std::string act(Time now);
+    std::string act(Time now) {
+        if (done() || now < deeds_[next_].due) return {};
+        auto& deed = deeds_[next_++];
+        deed.done = now;
+        deed.perform(nodes_[deed.node]);
+        return name(deed.node) + deed.what;
+    }
 
     bool done() const { return next_ == deeds_.size(); }
 
     /// Which nodes were down when.
-    std::vector<std::string> downtimes() const;
+    std::vector<std::string> downtimes() const {
+        const auto downtime = [](const Deed& from, const Deed& until, const std::string& how) {
+            return name(from.node) + " " + how + ", " + in_seconds(from.done) + " to " +
+                   in_seconds(until.done);
+        };
+        return {downtime(deeds_[0], deeds_[2], "killed"), downtime(deeds_[1], deeds_[3], "frozen")};
+    }
 
 private:
-    enum class Verb { kill, freeze, restart, thaw };
+    using Server = redlock::support::RedisServer;
     struct Deed {
         Time due;
-        Verb verb;
         std::size_t node;
+        void (*perform)(Server&);
+        const char* what;
         Time done{};
     };
 
-    std::string perform(const Deed& deed);
+    static std::string name(std::size_t node) { return "node " + std::to_string(node + 1); }
 
     redlock::support::Cluster& nodes_;
-    std::vector<Deed> deeds_{{Time{1'000}, Verb::kill, 1},
-                             {Time{2'500}, Verb::freeze, 3},
-                             {Time{4'000}, Verb::restart, 1},
-                             {Time{5'500}, Verb::thaw, 3}};
+    std::array<Deed, 4> deeds_{
+        Deed{Time{1'000}, 1, [](Server& node) { node.kill(); }, " killed with SIGKILL"},
+        Deed{Time{2'500}, 3, [](Server& node) { node.freeze(); },
+             " frozen with SIGSTOP: two of five are down"},
+        Deed{Time{4'000}, 1, [](Server& node) { node.restart(); },
+             " restarted, with the keys it had on disk"},
+        Deed{Time{5'500}, 3, [](Server& node) { node.thaw(); }, " thawed with SIGCONT: all are up"}};
     std::size_t next_ = 0;
 };
 

@@ -1,31 +1,67 @@
 #include "sale.hpp"
 
-#include "store.hpp"
-#include "worker.hpp"
-
-#include <sstream>
+#include <fstream>
+#include <iomanip>
 #include <stdexcept>
-#include <vector>
+#include <utility>
 
 namespace flash_sale {
 
-Sale::Sale(int stock, const std::string& redlock_nodes)
+int read_stock(const std::filesystem::path& file) {
+    int stock = 0;
+    if (!(std::ifstream{file} >> stock)) throw std::runtime_error("cannot read " + file.string());
+    return stock;
+}
+
+void write_stock(const std::filesystem::path& file, int stock) {
+    std::fstream out{file, std::ios::in | std::ios::out};  // neither made nor cut short
+    out << std::setfill('0') << std::setw(8) << stock << '\n';
+    if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
+}
+
+Receipt& Receipt::operator+=(const Receipt& other) {
+    sold += other.sold;
+    acquisitions += other.acquisitions;
+    contended += other.contended;
+    lost += other.lost;
+    gave_up += other.gave_up;
+    waits.insert(waits.end(), other.waits.begin(), other.waits.end());
+    return *this;
+}
+
+void Receipt::write(const std::filesystem::path& file) const {
+    std::ofstream out{file};
+    out << sold << ' ' << acquisitions << ' ' << contended << ' ' << lost << ' ' << gave_up << '\n';
+    for (const auto wait : waits) out << wait.count() << '\n';
+    if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
+}
+
+Receipt Receipt::read(const std::filesystem::path& file) {
+    std::ifstream in{file};
+    Receipt receipt;
+    in >> receipt.sold >> receipt.acquisitions >> receipt.contended >> receipt.lost >> receipt.gave_up;
+    if (!in) throw std::runtime_error("a worker left no receipt in " + file.string());
+    for (std::chrono::microseconds::rep wait = 0; in >> wait;) receipt.waits.emplace_back(wait);
+    return receipt;
+}
+
+Sale::Sale(int stock, const std::vector<std::string>& nodes)
     : stock_(stock), start_(std::chrono::steady_clock::now()) {
-    Store::fill(directory_ / "stock", stock);
-    for (int worker = 0; worker < workers; ++worker)
-        workers_.emplace_back(
-            redlock::support::Program{.words = {std::filesystem::read_symlink("/proc/self/exe"), "worker",
-                                                directory_ / "stock", receipt(worker), redlock_nodes}});
+    const auto file = directory_ / "stock";
+    std::ofstream{file}.close();
+    write_stock(file, stock);
+    for (int worker = 0; worker < workers; ++worker) {
+        std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe"), "worker", file,
+                                       receipt(worker)};
+        words.insert(words.end(), nodes.begin(), nodes.end());
+        workers_.emplace_back(redlock::support::Program{.words = std::move(words)});
+    }
 }
 
 bool Sale::running() {
     bool any = false;
     for (auto& worker : workers_) any = worker.running() || any;
     return any;
-}
-
-int Sale::left() const {
-    return Store{directory_ / "stock"}.stock();
 }
 
 std::chrono::milliseconds Sale::elapsed() const {
@@ -44,21 +80,6 @@ Account Sale::account() {
 
 std::filesystem::path Sale::receipt(int worker) const {
     return directory_ / ("receipt-" + std::to_string(worker));
-}
-
-void serve_customers(const std::filesystem::path& stock, const std::filesystem::path& receipt,
-                     const std::string& redlock_nodes) {
-    Store store{stock};
-    Worker worker{store};
-    if (redlock_nodes.empty()) {
-        worker.sell_unlocked().write(receipt);
-        return;
-    }
-    std::vector<std::string> uris;
-    std::istringstream list{redlock_nodes};
-    for (std::string uri; std::getline(list, uri, ',');) uris.push_back(uri);
-    redlock::RedisNodes nodes{uris};
-    worker.sell_locked(nodes).write(receipt);
 }
 
 }  // namespace flash_sale

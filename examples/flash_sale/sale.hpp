@@ -1,7 +1,6 @@
 // One flash sale: a stock, eight processes that sell it, and the account of it afterwards.
 #pragma once
 
-#include "receipt.hpp"
 #include "support/child_process.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -9,8 +8,24 @@
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace flash_sale {
+
+/// What a worker did, handed from its process to the one that adds it all up.
+struct Receipt {
+    int sold = 0;
+    int acquisitions = 0;
+    int contended = 0;  ///< acquisitions that took more than one attempt
+    int lost = 0;       ///< locks that were no longer valid when the sale was to be written, so it was not
+    int gave_up = 0;    ///< acquisitions that failed
+    std::vector<std::chrono::microseconds> waits{};  ///< one an acquisition
+
+    Receipt& operator+=(const Receipt& other);
+
+    void write(const std::filesystem::path& file) const;
+    static Receipt read(const std::filesystem::path& file);
+};
 
 /// The numbers of one sale.
 struct Account {
@@ -19,18 +34,24 @@ struct Account {
     Receipt total{};
 
     int oversold() const { return total.sold > stock ? total.sold - stock : 0; }
+    /// Every item was sold exactly once.
+    bool flawless() const { return total.sold == stock && left == 0; }
 };
+
+/// The stock is a number in a plain file that nothing protects. It has a fixed width and is written at once,
+/// so what is lost without a lock is sales, not digits.
+int read_stock(const std::filesystem::path& file);
+void write_stock(const std::filesystem::path& file, int stock);
 
 class Sale {
 public:
     static constexpr int workers = 8;
 
-    /// Starts the workers, which are this program again. With `redlock_nodes` they lock; without, they do
-    /// not.
-    Sale(int stock, const std::string& redlock_nodes);
+    /// Starts the workers, which are this program again. With `nodes` they lock; without, they do not.
+    Sale(int stock, const std::vector<std::string>& nodes);
 
     bool running();
-    int left() const;
+    int left() const { return read_stock(directory_ / "stock"); }
     std::chrono::milliseconds elapsed() const;
 
     /// Requires !running(). Throws std::runtime_error if a worker failed.
@@ -45,9 +66,9 @@ private:
     std::deque<redlock::support::ChildProcess> workers_;
 };
 
-/// What such a process does: sells from the file `stock`, with the lock if `redlock_nodes` is not empty, and
-/// writes its receipt.
+/// What such a process does: sells from the file `stock`, with the lock if there are `nodes`, and writes its
+/// receipt.
 void serve_customers(const std::filesystem::path& stock, const std::filesystem::path& receipt,
-                     const std::string& redlock_nodes);
+                     const std::vector<std::string>& nodes);
 
 }  // namespace flash_sale
