@@ -40,11 +40,4 @@ void Field::add(std::unique_ptr<Client> client) {
     owned_.push_back(std::move(client));
 }
 
-std::vector<pid_t> Field::processes() const {
-    std::vector<pid_t> processes;
-    for (auto* const client : clients_)
-        if (const auto* const peer = dynamic_cast<const Peer*>(client)) processes.push_back(peer->pid());
-    return processes;
-}
-
 }  // namespace redlock::bench

@@ -4,8 +4,6 @@
 #include "client.hpp"
 #include "peer.hpp"
 
-#include <sys/types.h>
-
 #include <memory>
 #include <span>
 #include <string>
@@ -22,8 +20,6 @@ public:
     void add_peers();
 
     std::span<Client* const> clients() const noexcept { return clients_; }
-    /// The peers that are processes of their own.
-    std::vector<pid_t> processes() const;
 
 private:
     void add(std::unique_ptr<Client> client);

@@ -1,16 +1,15 @@
 // Runs the scenarios named, all of them if none is.
 //
-//     redlock_bench [--quick] [--no-peers] [--json FILE] [--commit NAME] [SCENARIO...]
+//     redlock_bench [--quick] [--no-peers] [--json FILE] [SCENARIO...]
 #include "report.hpp"
 #include "scenarios.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <filesystem>
 #include <iostream>
-#include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,57 +28,43 @@ constexpr std::array scenarios{
     Scenario{"watchdog", watching},
 };
 
-struct Request {
-    Effort effort{};
-    std::filesystem::path json{};
-    std::string commit{};
-    std::vector<Scenario> scenarios{};
-};
-
-Scenario scenario_of(std::string_view name) {
-    const auto* const found = std::ranges::find(scenarios, name, &Scenario::name);
-    if (found != scenarios.end()) return *found;
-    std::string names;
-    for (const auto& scenario : scenarios) names += " " + std::string{scenario.name};
-    throw std::invalid_argument("no scenario " + std::string{name} + "; there are:" + names);
+std::vector<std::string> names() {
+    std::vector<std::string> names;
+    for (const auto& scenario : scenarios) names.emplace_back(scenario.name);
+    return names;
 }
 
-Request parsed(std::span<char* const> words) {
-    Request request;
-    for (auto word = words.begin(); word != words.end(); ++word) {
-        const std::string_view text{*word};
-        const auto value = [&] {
-            if (++word == words.end()) throw std::invalid_argument(std::string{text} + " needs a value");
-            return *word;
-        };
-        if (text == "--quick")
-            request.effort = {.repetitions = 1, .turns = 10, .peers = request.effort.peers};
-        else if (text == "--no-peers")
-            request.effort.peers = false;
-        else if (text == "--json")
-            request.json = value();
-        else if (text == "--commit")
-            request.commit = value();
-        else
-            request.scenarios.push_back(scenario_of(text));
-    }
-    if (request.scenarios.empty()) request.scenarios.assign(scenarios.begin(), scenarios.end());
-    return request;
-}
-
-void run(const Request& request) {
-    Report report;
-    for (const auto& scenario : request.scenarios) scenario.run(request.effort, report);
+void run(const std::vector<std::string>& wanted, const Effort& effort, Report& report) {
+    for (const auto& name : wanted) std::ranges::find(scenarios, name, &Scenario::name)->run(effort, report);
     report.print_figures();
-    if (!request.json.empty()) report.write(request.json, request.commit);
 }
 
 }  // namespace
 }  // namespace redlock::bench
 
 int main(int argc, char** argv) {
+    using namespace redlock::bench;
+    CLI::App arguments{"Measures this library beside raw hiredis and its peers."};
+    auto wanted = names();
+    std::string json;
+    Origin origin;
+    bool quick = false;
+    bool no_peers = false;
+    arguments.add_option("SCENARIO", wanted, "What to measure; everything by default")
+        ->check(CLI::IsMember(names()));
+    arguments.add_flag("--quick", quick, "One short repetition, to see that it works");
+    arguments.add_flag("--no-peers", no_peers, "Nothing but this library and raw hiredis");
+    arguments.add_option("--json", json, "A file for the results");
+    arguments.add_option("--date", origin.date, "When, for that file");
+    arguments.add_option("--commit", origin.commit, "What, for that file");
+    arguments.add_option("--machine", origin.machine, "Where, for that file");
+    CLI11_PARSE(arguments, argc, argv);
     try {
-        redlock::bench::run(redlock::bench::parsed({argv + 1, static_cast<std::size_t>(argc - 1)}));
+        Effort effort{.peers = !no_peers};
+        if (quick) effort.repetitions = 1, effort.turns = 10;
+        Report report;
+        run(wanted, effort, report);
+        if (!json.empty()) report.write(json, origin);
     } catch (const std::exception& error) {
         std::cerr << "redlock_bench: " << error.what() << '\n';
         return 1;

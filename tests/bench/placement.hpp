@@ -3,23 +3,45 @@
 #pragma once
 
 #include <sched.h>
-#include <sys/types.h>
 
-#include <span>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace redlock::bench {
 
-/// This thread, and the threads it starts from now on, and all threads of `processes`, on one CPU for as long
-/// as it lives.
+/// This process, and the processes it starts from now on, on one CPU for as long as it lives.
 class OnOneCpu {
 public:
-    explicit OnOneCpu(std::span<const pid_t> processes);
-    ~OnOneCpu();
+    OnOneCpu() {
+        if (::sched_getaffinity(0, sizeof before_, &before_) != 0)
+            throw std::system_error{errno, std::generic_category(), "sched_getaffinity"};
+        place_on(last_of(before_));
+    }
+    ~OnOneCpu() { place_on(before_); }
     OnOneCpu(const OnOneCpu&) = delete;
     OnOneCpu& operator=(const OnOneCpu&) = delete;
 
 private:
-    std::span<const pid_t> processes_;
+    /// The last one that is ours to use: interrupts mostly go to the first.
+    static cpu_set_t last_of(const cpu_set_t& allowed) {
+        std::size_t last = 0;
+        for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &allowed)) last = cpu;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(last, &one);
+        return one;
+    }
+
+    /// All threads: one of them starts the processes.
+    static void place_on(const cpu_set_t& cpus) {
+        for (const auto& thread : std::filesystem::directory_iterator{"/proc/self/task"})
+            ::sched_setaffinity(std::stoi(thread.path().filename()), sizeof cpus, &cpus);
+    }
+
     cpu_set_t before_{};
 };
 

@@ -1,7 +1,5 @@
 #include "report.hpp"
 
-#include "machine.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -102,10 +100,10 @@ void Report::print_figures() const {
     std::cout << std::flush;
 }
 
-void Report::write(const std::filesystem::path& path, const std::string& commit) const {
+void Report::write(const std::filesystem::path& path, const Origin& origin) const {
     std::ofstream file{path};
-    file << "{\"date\": " << json(today()) << ", \"commit\": " << json(commit)
-         << ",\n \"machine\": " << json(machine())
+    file << "{\"date\": " << json(origin.date) << ", \"commit\": " << json(origin.commit)
+         << ",\n \"machine\": " << json(origin.machine)
          << ",\n \"figures\": " << list(figures_, "  ", [](const auto& figure) { return json(figure); })
          << ",\n \"tables\": " << list(tables_, "  ", [](const auto& table) { return json(table); }) << "}\n";
     if (!file.flush()) throw std::runtime_error("cannot write " + path.string());

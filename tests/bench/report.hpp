@@ -36,6 +36,13 @@ struct Figure {
     }
 };
 
+/// What was measured, when and where.
+struct Origin {
+    std::string date;
+    std::string commit;
+    std::string machine;
+};
+
 class Report {
 public:
     void add(Table table);
@@ -44,8 +51,7 @@ public:
     /// PASS or MISSED for each.
     void print_figures() const;
 
-    /// With the machine, the date and `commit`.
-    void write(const std::filesystem::path& path, const std::string& commit) const;
+    void write(const std::filesystem::path& path, const Origin& origin) const;
 
 private:
     std::vector<Table> tables_{};

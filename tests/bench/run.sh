@@ -17,27 +17,15 @@ build=build/bench
 log=$build.log
 mkdir -p "$build"
 
-sh cmake/install-packages.sh build run bench
+sh cmake/install-packages.sh build tool run bench
 
 echo "build: $build"
-{
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREDLOCK_BUILD_BENCHMARKS=ON \
-        -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF &&
-        cmake --build "$build" --target redlock_bench with_redis_nodes
-} >"$log" 2>&1 || {
-    cat "$log" >&2
-    exit 1
-}
+sh cmake/counted.sh "$log" cmake --preset release -B "$build" -DREDLOCK_BUILD_BENCHMARKS=ON \
+    -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF
+sh cmake/counted.sh "$log" cmake --build "$build" --target redlock_bench with_redis_nodes
 
 if command -v npm >/dev/null; then
-    mkdir -p "$build/npm"
-    if ! cmp -s "$here/peers/package-lock.json" "$build/npm/installed"; then
-        cp "$here/peers/package.json" "$here/peers/package-lock.json" "$build/npm/"
-        (cd "$build/npm" && npm ci --no-audit --no-fund) >"$log" 2>&1 &&
-            cp "$here/peers/package-lock.json" "$build/npm/installed" ||
-            echo "node-redlock could not be installed, see $log" >&2
-    fi
-    NODE_PATH=$PWD/$build/npm/node_modules
+    NODE_PATH=$(sh tests/interop/node_modules.sh) || echo "node-redlock could not be installed" >&2
     export NODE_PATH
 fi
 
@@ -48,6 +36,7 @@ esac
 commit=$(git describe --always --dirty 2>/dev/null) || commit=unknown
 echo "measure: commit $commit, $(uptime | sed 's/.*load/load/')"
 status=0
-"$build/tests/bench/redlock_bench" --json "$build/results.json" --commit "$commit" "$@" || status=$?
+"$build/tests/bench/redlock_bench" --json "$build/results.json" --commit "$commit" --date "$(date -u +%F)" \
+    --machine "$(sh "$here/machine.sh" "$build")" "$@" || status=$?
 [ "$status" -ne 0 ] || python3 -B "$here/pictures/benchmarks.py" "$build/results.json" "$build/results.svg"
 exit "$status"

@@ -1,7 +1,19 @@
 // This library and clients of other makes lock the same resources: node-redlock on all nodes, redis-py, which
 // knows one node only, on the first. Run by run.sh, on the servers that REDLOCK_NODES names.
-#include "client.hpp"
-
+//
+// Each client is a program of its own, told what to do line by line:
+//
+//     acquire RESOURCE TTL          held, or taken: one attempt
+//     extend TTL                    held, or lost
+//     release                       released, or lost
+//     contend DIRECTORY RESOURCE MILLISECONDS
+//                                   N holds M overlaps
+//
+// While it contends it acquires and releases without an end, and between the two makes and removes the file
+// DIRECTORY/held: one that is there already is an overlap. Any other answer is an error. It says "ready"
+// first.
+#include "support/line_process.hpp"
+#include "support/redlock_nodes.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <gmock/gmock.h>
@@ -24,13 +36,6 @@ namespace {
 using namespace std::chrono_literals;
 using support::TemporaryDirectory;
 
-std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr)
-        throw std::runtime_error(std::string{name} + " is not set: sh tests/interop/run.sh");
-    return value;
-}
-
 /// Makes of clients.
 enum class Make { ours, node_redlock, redis_py };
 
@@ -43,23 +48,13 @@ std::string name_of(Make make) {
     return {};
 }
 
-std::vector<std::string> program_of(Make make) {
+std::vector<std::string> program_of(Make make, const std::vector<std::string>& uris) {
     const std::string here = REDLOCK_INTEROP_DIRECTORY;
-    switch (make) {
-        case Make::ours: return {REDLOCK_INTEROP_OURS};
-        case Make::node_redlock: return {"node", here + "/node_redlock.js"};
-        case Make::redis_py: return {variable("REDLOCK_INTEROP_PYTHON"), here + "/redis_py.py"};
-    }
-    return {};
-}
-
-/// The servers; of them the first `count`.
-std::vector<std::string> servers(std::size_t count) {
-    std::istringstream list{variable("REDLOCK_NODES")};
-    std::vector<std::string> uris;
-    for (std::string uri; uris.size() < count && std::getline(list, uri, ',');) uris.push_back(uri);
-    EXPECT_EQ(uris.size(), count);
-    return uris;
+    std::vector<std::string> words{REDLOCK_INTEROP_OURS};
+    if (make == Make::node_redlock) words = {"node", here + "/node_redlock.js"};
+    if (make == Make::redis_py) words = {std::getenv("REDLOCK_INTEROP_PYTHON"), here + "/redis_py.py"};
+    words.insert(words.end(), uris.begin(), uris.end());
+    return words;
 }
 
 /// A resource that no other test has locked.
@@ -75,24 +70,34 @@ struct Field {
 const Field five_nodes{5, {Make::ours, Make::node_redlock}};
 const Field one_node{1, {Make::ours, Make::node_redlock, Make::redis_py}};
 
-class Clients {
+class Client {
 public:
-    Clients(std::size_t nodes, const std::vector<Make>& makes) {
-        const auto uris = servers(nodes);
-        for (const auto make : makes) {
-            auto words = program_of(make);
-            words.insert(words.end(), uris.begin(), uris.end());
-            clients_.emplace_back(name_of(make), words);
-        }
+    Client(Make make, const std::vector<std::string>& uris)
+        : name_(name_of(make)), process_(program_of(make, uris)) {
+        EXPECT_EQ(answer(), "ready") << name_;
     }
 
-    Client& operator[](std::size_t number) { return clients_.at(number); }
-    auto begin() { return clients_.begin(); }
-    auto end() { return clients_.end(); }
+    const std::string& name() const noexcept { return name_; }
+    void tell(const std::string& line) { process_.write_line(line); }
+    std::string answer() { return process_.read_line(20s).value_or(name_ + " does not answer"); }
+    std::string ask(const std::string& line) {
+        tell(line);
+        return answer();
+    }
 
 private:
-    std::deque<Client> clients_{};
+    std::string name_;
+    support::LineProcess process_;
 };
+
+/// On the first so many nodes.
+std::deque<Client> start(std::size_t nodes, const std::vector<Make>& makes) {
+    auto uris = support::redlock_nodes();
+    uris.resize(nodes);
+    std::deque<Client> clients;
+    for (const auto make : makes) clients.emplace_back(make, uris);
+    return clients;
+}
 
 // ---- Two clients, one after the other.
 
@@ -125,7 +130,7 @@ protected:
     const std::string resource = fresh_resource();
 
 private:
-    Clients clients_{GetParam().nodes, {GetParam().one, GetParam().other}};
+    std::deque<Client> clients_ = start(GetParam().nodes, {GetParam().one, GetParam().other});
 };
 
 std::string name_of(const Pair& pair) {
@@ -170,7 +175,7 @@ void PrintTo(const Field& field, std::ostream* out) {
 TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
-    Clients clients{GetParam().nodes, makes};
+    auto clients = start(GetParam().nodes, makes);
     const TemporaryDirectory directory;
     const auto resource = fresh_resource();
     for (auto& client : clients)

@@ -1,4 +1,5 @@
-// node-redlock over ioredis, as a client of the interop tests (see client.hpp).
+// node-redlock over ioredis, as a client of the interop tests (see interop_test.cpp) and a peer of the benchmark (see
+// bench/peer.hpp), which sets NODE_TIMEOUT_MS.
 //
 //     NODE_PATH=.../node_modules node node_redlock.js redis://127.0.0.1:6379 ...
 "use strict";
@@ -10,8 +11,14 @@ const { setTimeout: sleep } = require("node:timers/promises");
 const Redis = require("ioredis");
 const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlock");
 
-const nodes = process.argv.slice(2).map((uri) => new Redis(uri));
-const redlock = new Redlock(nodes, { retryCount: 0, automaticExtensionThreshold: 0 });
+const timeout = Number(process.env.NODE_TIMEOUT_MS) || undefined;
+const nodes = process.argv.slice(2).map((uri) => {
+  const node = new Redis(uri.replace(/^unix:../, ""), { commandTimeout: timeout, connectTimeout: timeout });
+  node.on("error", () => {}); // a node that is down shows in what becomes of the lock
+  return node;
+});
+// The benchmark's is as users have it; an attempt of the tests is one.
+const redlock = new Redlock(nodes, timeout ? {} : { retryCount: 0, automaticExtensionThreshold: 0 });
 redlock.on("error", () => {}); // of single nodes; what comes of it is thrown as well
 let lock = null;
 
@@ -66,10 +73,32 @@ async function contend(directory, resource, milliseconds) {
   return `${holds} holds ${overlaps} overlaps`;
 }
 
+// So many times, or for so long; the time that each took.
+async function measure(ops, milliseconds) {
+  const microseconds = [];
+  let failed = 0;
+  let start = process.hrtime.bigint();
+  const end = start + BigInt(milliseconds) * 1_000_000n;
+  while (microseconds.length + failed < Number(ops) && start < end) {
+    let acquired = true;
+    try {
+      const lock = await redlock.acquire(["bench:node-redlock"], 10_000);
+      await lock.release();
+    } catch {
+      acquired = false;
+    }
+    const now = process.hrtime.bigint();
+    if (acquired) microseconds.push(Number(now - start) / 1000);
+    else failed += 1;
+    start = now;
+  }
+  return JSON.stringify({ failed, microseconds });
+}
+
 async function main() {
-  await Promise.all(nodes.map((node) => node.ping()));
+  while (!(await Promise.allSettled(nodes.map((node) => node.ping()))).every((ping) => ping.value)) {}
   console.log("ready");
-  const verbs = { acquire, extend, release, contend };
+  const verbs = { acquire, extend, release, contend, measure };
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [verb, ...words] = line.split(" ");
     console.log(await verbs[verb](...words));

@@ -1,8 +1,10 @@
-"""redis-py's Lock, as a client of the interop tests (see client.hpp). It knows one node: this is not Redlock.
+"""redis-py's Lock, as a client of the interop tests (see interop_test.cpp) and a peer of the benchmark (see
+bench/peer.hpp), which sets NODE_TIMEOUT_MS. It knows one node: this is not Redlock.
 
 python3 redis_py.py redis://127.0.0.1:6379
 """
 
+import json
 import os
 import random
 import sys
@@ -13,7 +15,8 @@ import redis
 
 class Client:
     def __init__(self, uri: str) -> None:
-        self.node = redis.Redis.from_url(uri)
+        timeout = float(os.environ.get("NODE_TIMEOUT_MS", 0)) / 1000
+        self.node = redis.Redis.from_url(uri, socket_timeout=timeout or None)
         self.node.ping()
         self.lock = None
 
@@ -55,6 +58,27 @@ class Client:
                     raise RuntimeError("a hold has lapsed")
             time.sleep(random.uniform(0.001, 0.010))
         return f"{holds} holds {overlaps} overlaps"
+
+    def measure(self, ops: str, milliseconds: str) -> str:
+        """So many times, or for so long; the time that each took."""
+        took, failed = [], 0
+        start = time.perf_counter_ns()
+        end = start + int(milliseconds) * 1_000_000
+        while len(took) + failed < int(ops) and start < end:
+            try:
+                lock = self.node.lock("bench:redis-py", timeout=10, thread_local=False)
+                acquired = lock.acquire(blocking=False)
+                if acquired:
+                    lock.release()
+            except Exception:
+                acquired = False
+            now = time.perf_counter_ns()
+            if acquired:
+                took.append((now - start) / 1000)
+            else:
+                failed += 1
+            start = now
+        return json.dumps({"failed": failed, "microseconds": took})
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-// This library, as a client of the interop tests (see client.hpp).
+// This library, as a client of the interop tests (see interop_test.cpp).
 //
 //     redlock_cpp redis://127.0.0.1:6379 ...
 #include <redlock/redlock.hpp>

@@ -1,8 +1,7 @@
 #!/bin/sh
 # sh tests/interop/run.sh [WITH_REDIS_NODES INTEROP_TESTS]: this library beside node-redlock and redis-py.
 #
-# The two programs are those of a build, as ctest knows them; without them, those of the release build. node-redlock
-# is installed by npm into a cache outside this tree, in the versions of package-lock.json.
+# The two programs are those of a build, as ctest knows them; without them, those of the release build.
 #
 # Where node, npm or redis-py is not to be had, it says so and exits with 77: skipped. Not so if
 # REDLOCK_INTEROP=required: then that is an error. `sh cmake/install-packages.sh interop` installs all three.
@@ -32,24 +31,6 @@ done
 [ -n "$REDLOCK_INTEROP_PYTHON" ] || skip "no redis-py"
 export REDLOCK_INTEROP_PYTHON
 
-# One directory for each set of versions, put in its place whole: two runs at once do not meet in a half of it.
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock
-modules=$cache/interop-$(cksum <"$here/package-lock.json" | tr ' ' '-')
-if [ ! -d "$modules" ]; then
-    mkdir -p "$cache"
-    work=$(mktemp -d "$cache/interop-XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
-    cp "$here/package.json" "$here/package-lock.json" "$work/"
-    (cd -- "$work" && npm ci --no-audit --no-fund) >"$work/log" 2>&1 </dev/null || {
-        cat "$work/log"
-        skip "npm could not install node-redlock"
-    }
-    mv -T "$work" "$modules" 2>/dev/null || [ -d "$modules" ] # another run was faster
-    rm -rf "$work"
-    trap - EXIT
-fi
-NODE_PATH=$modules/node_modules
+NODE_PATH=$(sh "$here/node_modules.sh") || skip "npm could not install node-redlock"
 export NODE_PATH
 exec "$with_redis_nodes" "$interop_tests"

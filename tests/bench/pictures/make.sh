@@ -32,18 +32,14 @@ record() {
     build=build/bench
     log=$build.log
     mkdir -p "$build"
-    sh cmake/install-packages.sh build run
+    sh cmake/install-packages.sh build tool run
     echo "build: $build"
-    {
-        cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREDLOCK_BUILD_BENCHMARKS=ON \
-            -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF &&
-            cmake --build "$build" --target redlock_bench_timeline
-    } >"$log" 2>&1 || {
-        cat "$log" >&2
-        exit 1
-    }
+    sh cmake/counted.sh "$log" cmake --preset release -B "$build" -DREDLOCK_BUILD_BENCHMARKS=ON \
+        -DREDLOCK_BUILD_TESTS=OFF -DREDLOCK_BUILD_EXAMPLES=OFF -DREDLOCK_BUILD_TOOL=OFF
+    sh cmake/counted.sh "$log" cmake --build "$build" --target redlock_bench_timeline
     echo "record: tests/bench/pictures/timeline.json"
-    "$build/tests/bench/redlock_bench_timeline" "$here/timeline.json"
+    "$build/tests/bench/redlock_bench_timeline" "$here/timeline.json" "$(date -u +%F)" \
+        "$(sh "$here/../machine.sh" "$build")"
 }
 
 case $#${1-} in

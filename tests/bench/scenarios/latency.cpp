@@ -54,15 +54,12 @@ void add_ratio(Report& report, const Contest& contest, const char* ours, const c
 }
 
 void loopback(const Effort& effort, Report& report, bool unix_sockets, bool pinned) {
+    std::optional<OnOneCpu> placement;
+    if (pinned) placement.emplace();
     support::Cluster cluster{5,
                              unix_sockets ? support::RedisConfig{}.on_unix_socket() : support::RedisConfig{}};
     Field field{cluster.uris()};
     if (effort.peers) field.add_peers();
-    auto processes = field.processes();
-    for (const auto& server : cluster) processes.push_back(server.pid());
-
-    std::optional<OnOneCpu> placement;
-    if (pinned) placement.emplace(processes);
     const Contest contest{field.clients(), {.repetitions = effort.repetitions, .turns = effort.turns}};
 
     auto table = table_of(contest, field.clients());

@@ -1,10 +1,8 @@
 // Records one acquisition in turn and one all at once, over five nodes that are 1 ms away and of which one
 // was just frozen, the median of several each, and writes them as JSON: what pictures/timeline.py draws.
 //
-//     redlock_bench_timeline pictures/timeline.json
+//     redlock_bench_timeline pictures/timeline.json DATE MACHINE
 #include "recording.hpp"
-
-#include "machine.hpp"
 
 #include "support/cluster.hpp"
 #include "support/tcp_proxy.hpp"
@@ -77,9 +75,9 @@ std::string json(const Recording& recording) {
            ", \"ttl_us\": " + microseconds(recording.ttl) + ",\n   \"nodes\": [" + nodes + "]}";
 }
 
-void write(const std::string& path) {
+void write(const std::string& path, const std::string& date, const std::string& machine) {
     std::ostringstream text;
-    text << "{\"date\": \"" << today() << "\",\n \"machine\": \"" << machine()
+    text << "{\"date\": \"" << date << "\",\n \"machine\": \"" << machine
          << "\",\n \"round_trip_us\": " << microseconds(2 * each_way)
          << ", \"node_timeout_us\": " << microseconds(node_timeout)
          << ", \"drift_us\": " << microseconds(drift(lock_options.ttl, lock_options.drift_factor))
@@ -96,8 +94,8 @@ void write(const std::string& path) {
 
 int main(int argc, char** argv) {
     try {
-        if (argc != 2) throw std::invalid_argument("usage: redlock_bench_timeline FILE");
-        redlock::bench::write(argv[1]);
+        if (argc != 4) throw std::invalid_argument("usage: redlock_bench_timeline FILE DATE MACHINE");
+        redlock::bench::write(argv[1], argv[2], argv[3]);
     } catch (const std::exception& error) {
         std::cerr << "redlock_bench_timeline: " << error.what() << '\n';
         return 1;

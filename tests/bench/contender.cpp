@@ -4,9 +4,10 @@
 //     412 acquisitions, longest wait 93.5 ms
 //
 // START-NS is an instant of CLOCK_MONOTONIC, which all processes share. REDLOCK_NODES names the nodes.
-#include "environment.hpp"
 #include "raw_client.hpp"
 #include "redis_plus_plus_client.hpp"
+
+#include "support/redlock_nodes.hpp"
 
 #include <sys/prctl.h>
 #include <redlock/redlock.hpp>
@@ -76,14 +77,14 @@ private:
 
 std::unique_ptr<Contender> contender(const std::string& client, std::chrono::milliseconds delay) {
     if (client == "redlock sequential")
-        return std::make_unique<OurContender>(nodes_of_environment(), Round::sequential, delay);
+        return std::make_unique<OurContender>(support::redlock_nodes(), Round::sequential, delay);
     if (client == "redlock all-at-once")
-        return std::make_unique<OurContender>(nodes_of_environment(), Round::all_at_once, delay);
+        return std::make_unique<OurContender>(support::redlock_nodes(), Round::all_at_once, delay);
     if (client == "raw multiplexed")
         return std::make_unique<PatientContender>(
-            std::make_unique<RawClient>(nodes_of_environment(), RawClient::Way::multiplexed, resource),
+            std::make_unique<RawClient>(support::redlock_nodes(), RawClient::Way::multiplexed, resource),
             delay);
-    if (auto peer = redis_plus_plus_client(nodes_of_environment(), resource);
+    if (auto peer = redis_plus_plus_client(support::redlock_nodes(), resource);
         peer && client == "redis-plus-plus")
         return std::make_unique<PatientContender>(std::move(peer), delay);
     throw std::invalid_argument("no client " + client);
@@ -112,7 +113,7 @@ void contend(Contender& contender, Monotonic::time_point start, std::chrono::mil
 int main(int argc, char** argv) {
     using namespace redlock::bench;
     try {
-        if (argc != 5) throw std::invalid_argument("usage: see the head of contender/main.cpp");
+        if (argc != 5) throw std::invalid_argument("usage: see the head of contender.cpp");
         ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // 1 ms is to be 1 ms
         const auto who = contender(argv[1], std::chrono::milliseconds{std::stol(argv[2])});
         const Monotonic::time_point start{std::chrono::nanoseconds{std::stoll(argv[3])}};

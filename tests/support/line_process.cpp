@@ -1,4 +1,4 @@
-#include "client.hpp"
+#include "support/line_process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,11 +7,11 @@
 
 #include <array>
 #include <cerrno>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
-namespace redlock::interop {
+namespace redlock::support {
+
 namespace {
 
 /// Opened for both directions, so that neither side waits for the other to open it.
@@ -22,7 +22,7 @@ int open_fifo(const std::filesystem::path& path) {
     return fd;
 }
 
-support::Program between(const std::filesystem::path& directory, const std::vector<std::string>& words) {
+Program between(const std::filesystem::path& directory, const std::vector<std::string>& words) {
     std::vector<std::string> shell{"sh", "-c", R"(exec "$@" <"$0/to" >"$0/from")", directory};
     shell.insert(shell.end(), words.begin(), words.end());
     return {.words = std::move(shell)};
@@ -30,27 +30,24 @@ support::Program between(const std::filesystem::path& directory, const std::vect
 
 }  // namespace
 
-Client::Client(std::string name, const std::vector<std::string>& words)
-    : name_(std::move(name)),
-      to_(open_fifo(directory_ / "to")),
+LineProcess::LineProcess(const std::vector<std::string>& words)
+    : to_(open_fifo(directory_ / "to")),
       from_(open_fifo(directory_ / "from")),
-      process_(between(directory_.path(), words)) {
-    if (const auto line = answer(); line != "ready") throw std::runtime_error(name_ + " says: " + line);
-}
+      process_(between(directory_.path(), words)) {}
 
-Client::~Client() {
+LineProcess::~LineProcess() {
     process_.kill();
     ::close(to_);
     ::close(from_);
 }
 
-void Client::tell(const std::string& line) {
-    const auto words = line + "\n";
-    if (::write(to_, words.data(), words.size()) != static_cast<ssize_t>(words.size()))
-        throw std::runtime_error(name_ + " does not listen");
+void LineProcess::write_line(std::string line) {
+    line += '\n';
+    if (::write(to_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+        throw std::system_error{errno, std::generic_category(), "write"};
 }
 
-std::string Client::answer(std::chrono::milliseconds patience) {
+std::optional<std::string> LineProcess::read_line(std::chrono::milliseconds patience) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     for (;;) {
         if (const auto end = received_.find('\n'); end != std::string::npos) {
@@ -58,17 +55,16 @@ std::string Client::answer(std::chrono::milliseconds patience) {
             received_.erase(0, end + 1);
             return line;
         }
-        if (std::chrono::steady_clock::now() >= deadline)
-            throw std::runtime_error(name_ + " does not answer");
+        if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
         pollfd readable{from_, POLLIN, 0};
         if (::poll(&readable, 1, 100) == 0) {
-            if (!process_.running()) throw std::runtime_error(name_ + " has ended");
+            if (!process_.running()) return std::nullopt;
             continue;
         }
-        std::array<char, 4'096> bytes;
+        std::array<char, 65'536> bytes;
         const auto length = ::read(from_, bytes.data(), bytes.size());
         if (length > 0) received_.append(bytes.data(), static_cast<std::size_t>(length));
     }
 }
 
-}  // namespace redlock::interop
+}  // namespace redlock::support

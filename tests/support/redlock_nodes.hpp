@@ -1,12 +1,16 @@
-#include "environment.hpp"
+// What a program is told by with_redis_nodes.
+#pragma once
 
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
-namespace redlock::bench {
+namespace redlock::support {
 
-std::vector<std::string> nodes_of_environment() {
+/// The URIs in REDLOCK_NODES, separated by commas there.
+inline std::vector<std::string> redlock_nodes() {
     const auto* const list = std::getenv("REDLOCK_NODES");
     if (list == nullptr) throw std::invalid_argument("REDLOCK_NODES is not set; run me by with_redis_nodes");
     std::vector<std::string> uris;
@@ -15,4 +19,4 @@ std::vector<std::string> nodes_of_environment() {
     return uris;
 }
 
-}  // namespace redlock::bench
+}  // namespace redlock::support

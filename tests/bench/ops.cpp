@@ -1,0 +1,119 @@
+// Does a number of ops with one client and says what it has asked of the heap meanwhile: for callgrind and
+// strace, which look at a whole process.
+//
+//     with_redis_nodes redlock_bench_ops "redlock sequential" 1000
+//     0 of 0 allocations by C++, 1000 ops
+#include "field.hpp"
+
+#include "support/redlock_nodes.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+// glibc's own, under the names it offers to whoever takes the usual ones.
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* memory, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+void __libc_free(void* memory);
+}
+
+namespace {
+
+/// How often this thread has asked the heap for memory.
+struct Allocations {
+    std::uint64_t calls;     ///< of malloc, calloc, realloc and their kin, whoever made them
+    std::uint64_t from_cpp;  ///< those of them made by operator new
+};
+constinit thread_local Allocations counted{};
+
+}  // namespace
+
+// In front of the C library's, for this whole program with its shared libraries.
+extern "C" {
+
+void* malloc(std::size_t size) {
+    ++counted.calls;
+    return __libc_malloc(size);
+}
+
+void* calloc(std::size_t count, std::size_t size) {
+    ++counted.calls;
+    return __libc_calloc(count, size);
+}
+
+void* realloc(void* memory, std::size_t size) {
+    ++counted.calls;
+    return __libc_realloc(memory, size);
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+    ++counted.calls;
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void** memory, std::size_t alignment, std::size_t size) {
+    *memory = aligned_alloc(alignment, size);
+    return *memory != nullptr ? 0 : ENOMEM;
+}
+
+void free(void* memory) {
+    __libc_free(memory);
+}
+
+}  // extern "C"
+
+void* operator new(std::size_t size) {
+    ++counted.from_cpp;
+    if (auto* const memory = malloc(size > 0 ? size : 1)) return memory;
+    throw std::bad_alloc{};
+}
+
+void operator delete(void* memory) noexcept {
+    free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept {
+    free(memory);
+}
+
+namespace redlock::bench {
+namespace {
+
+void run(const std::string& name, std::size_t ops) {
+    const Field field{support::redlock_nodes()};
+    const auto client = std::ranges::find(field.clients(), name, &Client::name);
+    if (client == field.clients().end()) throw std::invalid_argument("no client " + name);
+    auto* const local = dynamic_cast<LocalClient*>(*client);
+    (void)local->run({.ops = 1000});  // buffers have grown to what they need
+    const auto before = counted;
+    for (std::size_t op = 0; op < ops; ++op) {
+        if (!local->acquire()) throw std::runtime_error(name + " did not get the lock");
+        local->release();
+    }
+    const auto after = counted;
+    std::cout << after.from_cpp - before.from_cpp << " of " << after.calls - before.calls
+              << " allocations by C++, " << ops << " ops\n";
+}
+
+}  // namespace
+}  // namespace redlock::bench
+
+int main(int argc, char** argv) {
+    try {
+        if (argc != 3) throw std::invalid_argument("usage: redlock_bench_ops CLIENT OPS");
+        redlock::bench::run(argv[1], std::stoul(argv[2]));
+    } catch (const std::exception& error) {
+        std::cerr << "redlock_bench_ops: " << error.what() << '\n';
+        return 1;
+    }
+}
