@@ -1,13 +1,7 @@
 // `redlock bench` against real servers.
 #include "invocation.hpp"
 #include "live_world.hpp"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <array>
+#include "shell_on_a_terminal.hpp"
 
 namespace redlock::test {
 namespace {
@@ -60,59 +54,22 @@ TEST(Bench, FailsWhereNothingCanBeAcquired) {
 TEST(Bench, EndsEarlyOnCtrlC) {
     LiveWorld world{3};
     auto it = bench(world, {"--seconds", "10m"});
-    const std::string counter = "cmdstat_set:calls=";
-    ASSERT_TRUE(wait_until([&] {
-        const auto stats = world[0].command({"INFO", "commandstats"});
-        const auto at = stats.find(counter);
-        return at != stats.npos && std::stol(stats.substr(at + counter.size())) > 10;
-    }));
-    ::kill(it.process().pid(), SIGINT);
-    ASSERT_TRUE(wait_until([&] { return !it.process().running(); }));
+    ASSERT_TRUE(wait_until([&] { return sets_on(world[0]) > 10; }));
+    it.signal(SIGINT);
     EXPECT_EQ(it.status(), 0);
     EXPECT_THAT(it.output(), HasSubstr("one after the other: "));
     EXPECT_THAT(it.output(), Not(HasSubstr("all at once")));
     EXPECT_TRUE(world.clean());
 }
 
-/// Runs the bench with its errors on a terminal of its own, and returns what it wrote there.
-std::string seen_on_a_terminal(const Cluster& cluster) {
-    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-    if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) return "(no terminal)";
-    const std::string name = ::ptsname(terminal);
-    support::ChildProcess shell{
-        {.words = {"sh", "-c",
-                   "exec " REDLOCK_TOOL " bench --seconds 500ms --node-timeout 2s >/dev/null 2>" + name},
-         .environment = {"REDLOCK_NODES=" + cluster.uri_list()}}};
-    std::string seen;
-    const auto drain = [&] {
-        std::array<char, 4096> bytes{};
-        for (ssize_t length = 0; (length = ::read(terminal, bytes.data(), bytes.size())) > 0;)
-            seen.append(bytes.data(), static_cast<std::size_t>(length));
-    };
-    EXPECT_TRUE(wait_until([&] {
-        drain();
-        return !shell.running();
-    }));
-    drain();
-    ::close(terminal);
-    return seen;
-}
-
 TEST(Bench, ShowsItsProgressOnATerminal) {
     LiveWorld world{3};
-    const auto seen = seen_on_a_terminal(world);
-    if (seen == "(no terminal)") GTEST_SKIP() << "no pseudo-terminals on this machine";
-    EXPECT_THAT(seen, HasSubstr("\rone after the other: "));
-    EXPECT_THAT(seen, HasSubstr("\rall at once: "));
-    EXPECT_THAT(seen, HasSubstr(" acquired, "));
-    EXPECT_THAT(seen, testing::EndsWith(" \r")) << "it wipes the line";
-}
-
-TEST(Bench, RefusesWrongArguments) {
-    Cluster cluster{1};
-    for (const auto& arguments : std::vector<std::vector<std::string>>{
-             {"--seconds", "0"}, {"--threads", "0"}, {"--ttl", "1ms"}, {"--seconds", "nonsense"}})
-        EXPECT_EQ(bench(cluster, arguments).status(), 64) << arguments[0];
+    ShellOnATerminal shell{{"REDLOCK_NODES=" + world.uri_list()}};
+    if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
+    shell.enter(REDLOCK_TOOL " bench --seconds 500ms --node-timeout 2s >/dev/null");
+    for (const auto* part : {"\rone after the other: ", " acquired, ", "\rall at once: "})
+        EXPECT_TRUE(shell.shows(part)) << shell.screen();
+    EXPECT_TRUE(shell.shows(" \r$ ")) << "it wipes the line: " << shell.screen();
 }
 
 }  // namespace

@@ -38,26 +38,17 @@ fault() {
     failed=1
 }
 
-typed ''
-offers run acquire extend release status doctor bench
+# What commands there are, and their options: documented.sh.
 typed re
 offers release
 keeps_back run
-typed --
-offers --help --version
-
-typed run --
-offers --node --nodes-file --ttl --wait --nonblock --command --on-lost --grace --fencing --help
-keeps_back --json --owner --mark --threads
 typed extend --ttl 5s --
-offers --owner --node --json
-keeps_back --wait --on-lost
-typed doctor --
-offers --probe --mark --ttl
+offers --owner
+keeps_back --wait
 typed bench --node redis://10.0.0.1:6379 --
-offers --seconds --threads --resource
+offers --seconds
 typed acquire --ttl=5s --
-offers --json --verbose
+offers --json
 keeps_back --grace
 
 typed status --nodes-file no

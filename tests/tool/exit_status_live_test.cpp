@@ -48,36 +48,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OfSigterm", {"run", "job", "-c", "kill -TERM $$"}, 143},
         Case{"NotFound", {"run", "job", "no-such-program"}, 127, "no-such-program: No such file"},
         Case{"NotExecutable", {"run", "job", "/etc/passwd"}, 126, "/etc/passwd: Permission denied"},
-        Case{"NoSubcommand", {}, 64, "subcommand is required"},
-        Case{"AnotherSubcommand", {"lock", "job"}, 64},
-        Case{"NoResource", {"run"}, 64, "RESOURCE is required"},
-        Case{"NoCommand", {"run", "job"}, 64, "no COMMAND"},
-        Case{"EmptyResource", {"run", "", "true"}, 64, "resource is empty"},
-        Case{"TwoCommands", {"run", "-c", "true", "job", "true"}, 64, "both --command"},
-        Case{"UnknownOption", {"run", "--nonsense", "job", "true"}, 64, "--nonsense"},
-        Case{"NotASpan", {"run", "-w", "soon", "job", "true"}, 64, "--wait: \"soon\" is no span"},
-        Case{"NonblockAndWait", {"run", "-n", "-w", "1", "job", "true"}, 64, "excludes"},
-        Case{"TtlTooShort", {"run", "--ttl", "10ms", "job", "true"}, 64, "--ttl is 10 ms; it must exceed"},
-        Case{"TtlTooFine", {"run", "--ttl", "0.0001", "job", "true"}, 64, "--ttl"},
-        Case{"ConflictOutOfRange", {"run", "-E", "256", "job", "true"}, 64, "--conflict-exit-code"},
-        Case{"NotAPolicy",
-             {"run", "--on-lost", "die", "job", "true"},
-             64,
-             "\"die\" is not stop, term or ignore"},
-        Case{"MalformedNode", {"run", "--node", "http://x", "job", "true"}, 64, "scheme"},
-        Case{"MissingNodesFile",
-             {"run", "--nodes-file", "/no/such", "job", "true"},
-             64,
-             "/no/such: cannot be read"},
-        Case{"EmptyNodesFile", {"run", "--nodes-file", "/dev/null", "job", "true"}, 64, "names no node"},
-        Case{"NotAnOwner", {"release", "--owner", "me", "job"}, 64, "40 hex digits"},
-        Case{"NoOwner", {"extend", "job"}, 64, "--owner is required"},
         Case{"ExtendOfNobodys", {"extend", "--owner", nobody, "job"}, 75, "lost"},
         Case{"ReleaseOfNobodys", {"release", "--owner", nobody, "job"}, 75, "lost"}),
     name_of);
 
 TEST_P(OfHeldNodes, IsThatOfAConflict) {
-    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    world.occupy();
     const auto outcome = world.run(GetParam().arguments);
     EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
@@ -116,11 +92,57 @@ INSTANTIATE_TEST_SUITE_P(ExitStatus, OfDeadNodes,
                                          Case{"Release", {"release", "--owner", nobody, "job"}, 69}),
                          name_of);
 
-TEST(ExitStatusWithoutNodes, IsUsage) {
-    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES="}};
-    const auto outcome = tool.wait();
-    EXPECT_EQ(outcome.status, 64);
-    EXPECT_THAT(outcome.err, HasSubstr("no nodes: give --node or --nodes-file, or set REDLOCK_NODES"));
+struct WrongUse {
+    std::vector<std::string> arguments;
+    std::string says{};  // on stderr
+    std::string nodes = "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3";
+};
+
+// Found before a node is asked: these are none.
+TEST(ExitStatusOfWrongUse, IsUsage) {
+    const std::vector<WrongUse> table{
+        {{}, "subcommand is required"},
+        {{"lock", "job"}},
+        {{"run"}, "RESOURCE is required"},
+        {{"run", "job"}, "no COMMAND"},
+        {{"run", "", "true"}, "resource is empty"},
+        {{"run", "-c", "true", "job", "true"}, "both --command"},
+        {{"run", "--nonsense", "job", "true"}, "--nonsense"},
+        {{"run", "-w", "soon", "job", "true"}, "--wait: \"soon\" is no span"},
+        {{"run", "-n", "-w", "1", "job", "true"}, "excludes"},
+        {{"run", "--ttl", "10ms", "job", "true"}, "--ttl is 10 ms; it must exceed"},
+        {{"run", "--ttl", "0.0001", "job", "true"}, "--ttl"},
+        {{"run", "-E", "256", "job", "true"}, "--conflict-exit-code"},
+        {{"run", "--on-lost", "die", "job", "true"}, "\"die\" is not stop, term or ignore"},
+        {{"run", "--node", "http://x", "job", "true"}, "scheme"},
+        {{"run", "--nodes-file", "/no/such", "job", "true"}, "/no/such: cannot be read"},
+        {{"run", "--nodes-file", "/dev/null", "job", "true"}, "names no node"},
+        {{"run", "job", "true"}, "no nodes: give --node or --nodes-file, or set REDLOCK_NODES", ""},
+        {{"release", "--owner", "me", "job"}, "40 hex digits"},
+        {{"extend", "job"}, "--owner is required"},
+        {{"status"}},
+        {{"status", ""}},
+        {{"status", "a", "b"}},
+        {{"status", "a", "--nonsense"}},
+        {{"doctor", "--mark"}},
+        {{"doctor", "--ttl", "1ms"}},
+        {{"doctor", "--ttl", "1h", "--quarantine", "1s"}},
+        {{"doctor", "name"}},
+        {{"doctor"}, "", ""},
+        {{"doctor"}, "", "127.0.0.1:1,127.0.0.1:1"},
+        {{"bench", "--seconds", "0"}},
+        {{"bench", "--seconds", "nonsense"}},
+        {{"bench", "--threads", "0"}},
+        {{"bench", "--ttl", "1ms"}},
+    };
+    for (const auto& [arguments, says, nodes] : table) {
+        Tool tool{arguments, {"REDLOCK_NODES=" + nodes}};
+        const auto outcome = tool.wait();
+        const auto tried = testing::PrintToString(arguments) + ": " + outcome.err;
+        EXPECT_EQ(outcome.status, 64) << tried;
+        EXPECT_THAT(outcome.err, HasSubstr(says)) << tried;
+        EXPECT_THAT(outcome.out, IsEmpty()) << tried;
+    }
 }
 
 TEST(ExitStatusOfVersionAndHelp, IsSuccess) {

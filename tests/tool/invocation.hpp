@@ -1,56 +1,34 @@
-// The command as a user has it: arguments in, exit status and output out.
+// The subcommands that look at nodes one by one.
 #pragma once
 
-#include "default_signals.hpp"
+#include "tool_world.hpp"
 
-#include "support/child_process.hpp"
-#include "support/temporary_directory.hpp"
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::test {
 
-/// A `redlock` that runs, until it is waited for. Both its outputs are one.
-class Invocation {
+class Invocation : public Tool {
 public:
     /// `nodes` separated by commas. The budget is long, so that a busy machine makes no node late.
     Invocation(const std::string& nodes, std::vector<std::string> arguments,
-               const std::string& node_timeout = "2s") {
-        arguments.insert(arguments.begin(), REDLOCK_TOOL);
-        arguments.insert(arguments.end(), {"--node-timeout", node_timeout});
-        process_.emplace(support::Program{
-            .words = arguments, .environment = {"REDLOCK_NODES=" + nodes}, .output = directory_ / "output"});
-    }
+               const std::string& node_timeout = "2s")
+        : Tool(with_budget(std::move(arguments), node_timeout), {"REDLOCK_NODES=" + nodes}) {}
 
-    int status() { return process_->wait(); }
-    support::ChildProcess& process() { return *process_; }
-
-    /// What it has said so far.
-    std::string output() const {
-        std::ifstream file{directory_ / "output"};
-        return {std::istreambuf_iterator<char>{file}, {}};
-    }
-
-    /// The whole of it; throws where it is not one object.
-    nlohmann::json json() {
-        (void)status();
-        return nlohmann::json::parse(output());
-    }
-
-    friend void PrintTo(const Invocation& it, std::ostream* out) { *out << it.output(); }
+    int status() { return wait().status; }
+    std::string output() const { return out() + err(); }
+    /// What it printed; throws where that is not one object.
+    nlohmann::json json() { return nlohmann::json::parse(wait().out); }
 
 private:
-    support::TemporaryDirectory directory_{};
-    std::optional<support::ChildProcess> process_{};
+    static std::vector<std::string> with_budget(std::vector<std::string> arguments,
+                                                const std::string& node_timeout) {
+        arguments.insert(arguments.end(), {"--node-timeout", node_timeout});
+        return arguments;
+    }
 };
 
 /// The findings of the node in a doctor's JSON, by their subjects.

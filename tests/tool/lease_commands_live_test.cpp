@@ -71,19 +71,6 @@ TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
     EXPECT_EQ(outcome.out, "");
 }
 
-TEST_F(LeaseCommands, ReleaseByTheOwnerAlone) {
-    const auto owner = value(world.run({"acquire", "job"}).out, "owner");
-    const auto outcome = world.run({"release", "--owner", owner, "job"});
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_EQ(world.keys(), 0U);
-}
-
-TEST_F(LeaseCommands, ReleaseNothingOfAnothers) {
-    for (auto& node : world) node.command({"SET", "job", "another"});
-    EXPECT_EQ(world.run({"release", "--owner", std::string(40, 'a'), "job"}).status, 75);
-    EXPECT_EQ(world.keys(), 3U);
-}
-
 TEST_F(LeaseCommands, SayAllInJson) {
     const auto acquired = json::parse(world.run({"acquire", "--json", "--fencing", "job"}).out);
     EXPECT_EQ(acquired["resource"], "job");

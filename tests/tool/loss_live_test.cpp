@@ -57,14 +57,12 @@ TEST_F(Lost, LeavesTheEndToTheCommandIfSoAsked) {
 }
 
 TEST_F(Lost, OnlySaysSoIfSoAsked) {
-    auto tool =
-        world.start(world.job("trap 'touch $DIR/heard' TERM; touch $DIR/begun; "
-                              "until [ -e $DIR/go ]; do sleep 0.01; done; exit 4",
-                              {"--ttl", "3s", "--on-lost", "ignore"}));
+    auto tool = world.start(world.job("trap 'touch $DIR/heard' TERM; " + until_go + "; exit 4",
+                                      {"--ttl", "3s", "--on-lost", "ignore"}));
     ASSERT_TRUE(world.comes("begun"));
     world.steal();
     EXPECT_TRUE(wait_until([&] { return tool.err().find("job: lost") != std::string::npos; }));
-    std::ofstream{world.file("go")};
+    world.touch("go");
     const auto outcome = tool.wait();
     EXPECT_EQ(outcome.status, 4);
     EXPECT_FALSE(world.has("heard"));

@@ -40,11 +40,9 @@ TEST_P(Signals, ReachAllThatTheCommandStarted) {
 }
 
 TEST_P(Signals, EndAWaitForTheLock) {
-    for (auto& node : world) node.command({"SET", "job", "another", "PX", "60000"});
+    world.occupy();
     auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
-    ASSERT_TRUE(wait_until([&] {
-        return world[0].command({"INFO", "commandstats"}).find("cmdstat_set:calls=2") != std::string::npos;
-    }));
+    ASSERT_TRUE(wait_until([&] { return sets_on(world[0]) >= 2; }));
     tool.signal(GetParam());
     EXPECT_EQ(tool.wait().status, 128 + GetParam());
     EXPECT_FALSE(world.has("begun"));
@@ -75,13 +73,13 @@ private:
 
 // nohup redlock run ... & in a script: neither closing the terminal nor Ctrl-C there ends it or its command.
 TEST_P(Signals, ThatWereIgnoredFromTheStartEndNeitherUsNorTheCommand) {
-    const auto arguments = world.job("touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done; exit 6");
+    const auto arguments = world.job(until_go + "; exit 6");
     std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
     auto tool = world.start(arguments);
     ignoring.reset();
     ASSERT_TRUE(world.comes("begun"));
     tool.signal(GetParam());
-    std::ofstream{world.file("go")};
+    world.touch("go");
     EXPECT_EQ(tool.wait().status, 6);
 }
 
@@ -120,7 +118,7 @@ TEST_F(Ends, WithNothingOfTheGroupLeft) {
     ASSERT_TRUE(world.comes("begun"));
     tool.signal(SIGINT);
     EXPECT_EQ(tool.wait().status, 130);
-    EXPECT_FALSE(lives(world.in("deaf").substr(0, world.in("deaf").find('\n'))));
+    EXPECT_FALSE(lives(world.pid_in("deaf")));
     EXPECT_EQ(world.keys(), 0U);
 }
 
@@ -128,7 +126,7 @@ TEST_F(Ends, WithNothingOfTheGroupLeft) {
 TEST_F(Ends, WithItsCommandAlsoByKill) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
     ASSERT_TRUE(world.comes("pid"));
-    const auto pid = world.in("pid").substr(0, world.in("pid").find('\n'));
+    const auto pid = world.pid_in("pid");
     ASSERT_TRUE(world.comes("begun"));
     tool.signal(SIGKILL);
     EXPECT_EQ(tool.wait().status, 137);
@@ -155,12 +153,8 @@ TEST_F(Ends, NotWhileTheCommandIsStopped) {
     ASSERT_TRUE(wait_until([&] {
         return content("/proc/" + std::to_string(pid) + "/status").find("State:\tT") != std::string::npos;
     }));
-    std::ofstream{world.file("go")};
-    const auto start = boot_clock().now();
-    EXPECT_TRUE(wait_until([&] {
-        EXPECT_EQ(world[0].command({"EXISTS", "job"}), "1");
-        return boot_clock().now() - start > 4s;
-    }));
+    world.touch("go");
+    EXPECT_TRUE(world.stays_locked(4s));
     EXPECT_TRUE(tool.running());
     tool.signal(SIGCONT);
     EXPECT_EQ(tool.wait().status, 0);

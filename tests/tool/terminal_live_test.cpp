@@ -33,10 +33,8 @@ protected:
 
 // Where it is stopped, bash is to run it: dash starts programs by vfork(), and hangs in there when the new
 // process is stopped before it has become the program. So it does at any terminal, without us.
-const std::string until_told = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done";
-
 TEST_F(Terminal, CtrlCEndsTheCommand) {
-    shell.enter(redlock_run("job -c '" + until_told + "'"));
+    shell.enter(redlock_run("job -c '" + until_go + "'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.interrupt();
     ASSERT_TRUE(shell.is_back()) << shell.screen();
@@ -44,7 +42,7 @@ TEST_F(Terminal, CtrlCEndsTheCommand) {
 }
 
 TEST_F(Terminal, CtrlCIsTheCommandsToHandle) {
-    shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_told + "'"));
+    shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_go + "'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.interrupt();
     expect_status(5);
@@ -52,7 +50,7 @@ TEST_F(Terminal, CtrlCIsTheCommandsToHandle) {
 }
 
 TEST_F(Terminal, CtrlCEndsACommandInAPipelineToo) {
-    shell.enter(redlock_run("job -c '" + until_told + "' | cat"));
+    shell.enter(redlock_run("job -c '" + until_go + "' | cat"));
     ASSERT_TRUE(world.comes("begun"));
     shell.interrupt();
     ASSERT_TRUE(shell.is_back()) << shell.screen();
@@ -60,7 +58,7 @@ TEST_F(Terminal, CtrlCEndsACommandInAPipelineToo) {
 }
 
 TEST_F(Terminal, CtrlCEndsTheScriptAroundUsToo) {
-    shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_told + "\"; touch $DIR/went-on") + "'");
+    shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
     ASSERT_TRUE(world.comes("begun"));
     shell.interrupt();
     ASSERT_TRUE(shell.is_back()) << shell.screen();
@@ -76,18 +74,8 @@ TEST_F(Terminal, CtrlCEndsWhatTheCommandHasLeftRunning) {
     EXPECT_TRUE(unlocked());
 }
 
-TEST_F(Terminal, CtrlCEndsTheWaitForAnotherHolder) {
-    for (auto& node : world) node.command({"SET", "job", "another"});
-    shell.enter(redlock_run("job true"));
-    ASSERT_TRUE(wait_until([&] {
-        return world[0].command({"INFO", "commandstats"}).find("cmdstat_set:calls=2") != std::string::npos;
-    }));
-    shell.interrupt();
-    expect_status(130);
-}
-
 TEST_F(Terminal, CtrlZStopsAndFgContinues) {
-    shell.enter(redlock_run("job -- bash -c '" + until_told + "; exit 6'"));
+    shell.enter(redlock_run("job -- bash -c '" + until_go + "; exit 6'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
     ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
@@ -99,7 +87,7 @@ TEST_F(Terminal, CtrlZStopsAndFgContinues) {
 }
 
 TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
-    shell.enter("sh -c '" + redlock_run("job -- bash -c \"" + until_told + "\"; exit 6") + "'");
+    shell.enter("sh -c '" + redlock_run("job -- bash -c \"" + until_go + "\"; exit 6") + "'");
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
     ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
@@ -110,18 +98,17 @@ TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
 
 // As after ssh -t host redlock run ...: no shell is there that would continue us, so Ctrl-Z does nothing.
 TEST_F(Terminal, CtrlZDoesNothingWhereThereIsNoShell) {
-    shell.enter("exec " + redlock_run("job -- bash -c '" + until_told + "; touch $DIR/worked'"));
+    shell.enter("exec " + redlock_run("job -- bash -c '" + until_go + "; touch $DIR/worked'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
-    std::ofstream{world.file("go")};
+    world.touch("go");
     EXPECT_TRUE(world.comes("worked"));
     EXPECT_TRUE(unlocked());
 }
 
 // The pager at the end of a pipeline needs the terminal; the command never had it.
 TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
-    shell.enter(
-        redlock_run("job -- bash -c '" + until_told + "' | { read x </dev/tty; echo piped-$x; cat; }"));
+    shell.enter(redlock_run("job -- bash -c '" + until_go + "' | { read x </dev/tty; echo piped-$x; cat; }"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
     ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
@@ -129,26 +116,26 @@ TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
     shell.enter("fg");
     shell.enter("on");
     EXPECT_TRUE(shell.shows("piped-on")) << shell.screen();
-    std::ofstream{world.file("go")};
+    world.touch("go");
     expect_status(0);
 }
 
 // Both want it: who reads gets it.
 TEST_F(Terminal, ACommandAndItsPipelineMayBothReadFromIt) {
     shell.enter(redlock_run(
-        "job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_told +
+        "job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_go +
         "' | { until [ -e $DIR/begun ]; do sleep 0.01; done; read y </dev/tty; echo piped-$y; cat; }"));
     shell.enter("one");
     EXPECT_TRUE(shell.shows("read-one")) << shell.screen();
     shell.enter("two");
     EXPECT_TRUE(shell.shows("piped-two")) << shell.screen();
     EXPECT_EQ(world.keys(), 3U);
-    std::ofstream{world.file("go")};
+    world.touch("go");
     expect_status(0);
 }
 
 TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
-    shell.enter(redlock_run("job -- bash -c '" + until_told + "; echo do''ne' | cat"));
+    shell.enter(redlock_run("job -- bash -c '" + until_go + "; echo do''ne' | cat"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
     ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
@@ -160,13 +147,13 @@ TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
 
 // Nobody extends a lock while its holder is stopped: the command ends when it is continued too late.
 TEST_F(Terminal, CtrlZForLongerThanTheTtlLosesTheLock) {
-    shell.enter(redlock_run("--ttl 3s job -- bash -c '" + until_told + "; touch $DIR/worked'"));
+    shell.enter(redlock_run("--ttl 3s job -- bash -c '" + until_go + "; touch $DIR/worked'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
     ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
     ASSERT_TRUE(shell.is_back()) << shell.screen();
     ASSERT_TRUE(unlocked());
-    for (auto& node : world) node.command({"SET", "job", "another"});
+    world.occupy();
     shell.enter("touch $DIR/go; fg");
     expect_status(75);
     EXPECT_FALSE(world.has("worked"));
@@ -215,9 +202,9 @@ TEST_F(Terminal, InTheBackgroundACommandThatReadsIsStopped) {
 }
 
 TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
-    shell.enter(redlock_run("job -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told + "'"));
+    shell.enter(redlock_run("job -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_go + "'"));
     ASSERT_TRUE(world.comes("begun"));
-    const auto pid = world.in("pid").substr(0, world.in("pid").find('\n'));
+    const auto pid = world.pid_in("pid");
     EXPECT_TRUE(lives(pid));
     shell.close();
     EXPECT_TRUE(wait_until([&] { return !lives(pid); }));

@@ -95,6 +95,9 @@ public:
         return wait_until([&] { return has(name); }, 20s);
     }
     std::string in(const std::string& name) const { return content(file(name)); }
+    /// The process whose number a script has written into the file.
+    std::string pid_in(const std::string& name) const { return in(name).substr(0, in(name).find('\n')); }
+    void touch(const std::string& name) const { std::ofstream{file(name)}; }
 
     /// On how many nodes the job is locked.
     std::size_t keys() {
@@ -103,14 +106,37 @@ public:
         }));
     }
 
+    /// Whether the job is locked on a majority all the time.
+    bool stays_locked(std::chrono::nanoseconds span) {
+        const auto until = boot_clock().now() + span;
+        const auto locked = [this] { return keys() > size() / 2; };
+        return wait_until([&] { return !locked() || boot_clock().now() > until; }) && locked();
+    }
+
     /// Takes the lock away from whoever has it.
     void steal() {
         for (auto& node : *this) node.command({"DEL", "job"});
     }
 
+    /// Has another client hold it.
+    void occupy() {
+        for (auto& node : *this) node.command({"SET", "job", "another", "PX", "60000"});
+    }
+
 private:
     support::TemporaryDirectory directory_{};
 };
+
+/// How often clients have sent SET.
+inline int sets_on(const RedisServer& node) {
+    const std::string counter = "cmdstat_set:calls=";
+    const auto stats = node.command({"INFO", "commandstats"});
+    const auto at = stats.find(counter);
+    return at == stats.npos ? 0 : std::stoi(stats.substr(at + counter.size()));
+}
+
+/// What a script does that goes on until the file "go" is there.
+const std::string until_go = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done";
 
 /// Whether a process of that number is there, and no zombie.
 inline bool lives(const std::string& pid) {
