@@ -41,11 +41,12 @@ private:
 /// A server, and what it does to those that connect.
 class MemoryServer {
 public:
-    bool refuses = false;      ///< connections
-    bool unreachable = false;  ///< connections stay as they are: connecting
-    bool paused = false;       ///< what comes in is carried out after resume()
-    bool replica = false;      ///< its role, as it says itself
-    std::string instead{};     ///< the bytes that answer the next command in place of its reply
+    bool refuses = false;                ///< connections
+    bool unreachable = false;            ///< connections stay as they are: connecting
+    bool paused = false;                 ///< what comes in is carried out after resume()
+    bool replica = false;                ///< its role, as it says itself
+    std::size_t takes_at_once = 65'536;  ///< bytes, each millisecond
+    std::string instead{};               ///< the bytes that answer the next command in place of its reply
     Clock::duration latency = 1ms;
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -125,8 +126,11 @@ public:
     }
     std::ptrdiff_t send(std::string_view bytes) override {
         if (wire_->closed) return -EPIPE;
-        server_.receive(*wire_, bytes, clock_.now());
-        return static_cast<std::ptrdiff_t>(bytes.size());
+        if (clock_.now() < writable_) return -EAGAIN;
+        const auto taken = bytes.substr(0, server_.takes_at_once);
+        if (taken.size() < bytes.size()) writable_ = clock_.now() + 1ms;
+        server_.receive(*wire_, taken, clock_.now());
+        return static_cast<std::ptrdiff_t>(taken.size());
     }
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
         if (wait == Wait::yes && !has_input())
@@ -144,13 +148,14 @@ public:
     /// When what is waited for comes.
     Clock::time_point ready_at(bool writes) const {
         if (!wire_) return server_.unreachable ? Clock::never() : clock_.now();
-        return writes ? clock_.now() : wire_->readable;
+        return writes ? std::min(std::max(clock_.now(), writable_), wire_->readable) : wire_->readable;
     }
 
 private:
     MemoryServer& server_;
     MemoryClock& clock_;
     const Clock::duration longest_wait_;
+    Clock::time_point writable_{};
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };
 

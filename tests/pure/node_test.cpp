@@ -155,6 +155,16 @@ TEST_F(WithAQuarantine, AReplicaHasNoVote) {
     EXPECT_FALSE(tally[0].sent);
 }
 
+// ---- Writing
+
+// The handshake and the command behind it, seven bytes at a time.
+TEST_F(NodeTest, ACommandIsWrittenToItsEnd) {
+    server().takes_at_once = 7;
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(0), "A");
+}
+
 // ---- Scripts
 
 // D6.

@@ -201,7 +201,10 @@ TEST(Watchdog, MayBeDestroyedFromAnyThread) {
         auto options = watched_by(watchdog, 60ms);
         options.on_lost = [destroy](const Result&) { destroy(); };
         shared->lock = std::make_unique<Lock>(world.lock("resource " + std::to_string(i), options));
-        if (!shared->lock->acquire()) continue;
+        if (!shared->lock->acquire()) {
+            destroy();  // each has the other
+            continue;
+        }
         for (const std::size_t node : {0U, 1U})
             (void)world[node].command({"DEL", "resource " + std::to_string(i)});
         std::this_thread::sleep_for(std::chrono::milliseconds{15 + i % 15});  // about when the loss is found
