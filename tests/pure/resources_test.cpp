@@ -46,7 +46,7 @@ TEST_F(SeveralResources, HaveToBeNamed) {
         {{"a", ""}, "resource is empty"},
         {std::vector<std::string>(1001, "a"), "1001 entries"}};
     for (const auto& [resources, words] : wrong)
-        EXPECT_THAT(refusal([&] { (void)lock_of(resources); }), HasSubstr(words));
+        EXPECT_THAT(refusal([this, &names = resources] { (void)lock_of(names); }), HasSubstr(words));
 }
 
 }  // namespace
