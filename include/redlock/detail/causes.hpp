@@ -1,5 +1,5 @@
-// Why a node gives no vote: one row for each cause, which everything reads that has to know it. The
-// categories' messages (error.cpp), whether to retry (rule D7), what an error reply means (reply.hpp), the
+// Why a node gives no vote: one row for each cause, read by everything that has to know it: the
+// category's messages (error.cpp), whether to retry (rule D7), what an error reply means (reply.hpp), the
 // doctor's advice.
 #pragma once
 
