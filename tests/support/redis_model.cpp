@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -36,6 +40,25 @@ std::optional<std::int64_t> integer_in(std::string_view word) noexcept {
     const auto digits = word.substr(word.starts_with('-') ? 1 : 0);
     if (digits.starts_with('0') && word != "0") return {};
     return number;
+}
+
+/// As Redis reads scores.
+std::optional<double> number_in(std::string_view word) {
+    const std::string copy{word};
+    char* end = nullptr;
+    const double number = std::strtod(copy.c_str(), &end);
+    const bool whole = !copy.empty() && end == copy.c_str() + copy.size();
+    if (!whole || std::isspace(static_cast<unsigned char>(copy.front())) || std::isnan(number)) return {};
+    return number;
+}
+
+/// As Redis writes them.
+std::string text(double number) {
+    if (std::abs(number) < 4.5e15 && number == std::trunc(number))
+        return std::to_string(static_cast<std::int64_t>(number));
+    std::array<char, 64> words{};
+    std::snprintf(words.data(), words.size(), "%.17g", number);
+    return words.data();
 }
 
 RedisReply error(std::string_view text) {
@@ -116,8 +139,13 @@ const RedisModel::Command* RedisModel::command_of(std::string_view name) {
         Command{"info", &RedisModel::info, -1},
         Command{"ping", &RedisModel::ping, -1},
         Command{"rpush", &RedisModel::rpush, -3},
+        Command{"publish", &RedisModel::publish, 3},
         Command{"script", &RedisModel::script, -2, false},
         Command{"select", &RedisModel::select, 2},
+        Command{"zadd", &RedisModel::zadd, -4},
+        Command{"zpopmin", &RedisModel::zpopmin, 2},
+        Command{"zrank", &RedisModel::zrank, 3},
+        Command{"zrem", &RedisModel::zrem, -3},
     };
     const auto* const command =
         std::ranges::find_if(commands, [&](const Command& it) { return is(name, it.name); });
@@ -176,7 +204,7 @@ RedisModel::Value* RedisModel::live(std::string_view key) {
 RedisReply RedisModel::get(Words words) {
     const auto* const value = live(words[1]);
     if (!value) return {};
-    return value->elements > 0 ? wrong_type() : RedisReply::of_bulk(value->text);
+    return value->is_string() ? RedisReply::of_bulk(value->text) : wrong_type();
 }
 
 RedisReply RedisModel::set(Words words) {
@@ -256,6 +284,77 @@ RedisReply RedisModel::flushall(Words words) {
 RedisReply RedisModel::time(Words) {
     return RedisReply::of_array({RedisReply::of_bulk(std::to_string(now_.count() / 1'000'000)),
                                  RedisReply::of_bulk(std::to_string(now_.count() % 1'000'000))});
+}
+
+// ---- Sorted sets
+
+std::vector<std::pair<double, std::string_view>> RedisModel::Value::in_order() const {
+    std::vector<std::pair<double, std::string_view>> result;
+    for (const auto& [member, score] : scores) result.emplace_back(score, member);
+    std::ranges::sort(result);
+    return result;
+}
+
+RedisReply RedisModel::zadd(Words words) {
+    const bool absent_only = is(words[2], "nx");
+    const auto pairs = words.subspan(absent_only ? 3 : 2);
+    if (pairs.empty() || pairs.size() % 2 != 0) return syntax_error();
+    for (std::size_t i = 0; i < pairs.size(); i += 2)
+        if (!number_in(pairs[i])) return error("value is not a valid float");
+    auto* value = live(words[1]);
+    if (value && value->scores.empty()) return wrong_type();
+    if (!value) value = &(keys_[std::string{words[1]}] = {});
+    const auto before = value->scores.size();
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+        const auto [entry, added] = value->scores.try_emplace(std::string{pairs[i + 1]}, 0);
+        if (added || !absent_only) entry->second = *number_in(pairs[i]);
+    }
+    return RedisReply::of_integer(static_cast<long long>(value->scores.size() - before));
+}
+
+RedisReply RedisModel::zpopmin(Words words) {
+    auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_array({});
+    if (value->scores.empty()) return wrong_type();
+    const auto [score, first] = value->in_order().front();
+    auto reply =
+        RedisReply::of_array({RedisReply::of_bulk(std::string{first}), RedisReply::of_bulk(text(score))});
+    remove_member(words[1], first);
+    return reply;
+}
+
+RedisReply RedisModel::zrank(Words words) {
+    const auto* const value = live(words[1]);
+    if (!value) return {};
+    if (value->scores.empty()) return wrong_type();
+    const auto members = value->in_order();
+    const auto entry = std::ranges::find(members, words[2], &std::pair<double, std::string_view>::second);
+    return entry == members.end() ? RedisReply{} : RedisReply::of_integer(entry - members.begin());
+}
+
+RedisReply RedisModel::zrem(Words words) {
+    const auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_integer(0);
+    if (value->scores.empty()) return wrong_type();
+    long long removed = 0;
+    for (const auto member : words.subspan(2)) removed += remove_member(words[1], member) ? 1 : 0;
+    return RedisReply::of_integer(removed);
+}
+
+/// A sorted set without members is none.
+bool RedisModel::remove_member(std::string_view key, std::string_view member) {
+    const auto set = keys_.find(key);
+    if (set == keys_.end()) return false;
+    auto& scores = set->second.scores;
+    const auto entry = scores.find(member);
+    if (entry == scores.end()) return false;
+    scores.erase(entry);
+    if (scores.empty()) keys_.erase(set);
+    return true;
+}
+
+RedisReply RedisModel::publish(Words words) {
+    return RedisReply::of_integer(publish_ ? static_cast<long long>(publish_(words[1], words[2])) : 0);
 }
 
 // ---- Scripts

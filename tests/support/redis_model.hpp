@@ -7,9 +7,10 @@
 //     const auto snapshot = redis.keys();
 //     redis.restart("run-2", snapshot);
 //
-// Beside GET, SET, DEL, EXISTS, PEXPIRE, PTTL, RPUSH (for values of another type), FLUSHALL, EVAL, EVALSHA,
-// SCRIPT LOAD and TIME it answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database,
-// which every SELECT selects, and no users: a connection has no state.
+// Beside GET, SET, DEL, EXISTS, PEXPIRE, PTTL, RPUSH (for values of another type), ZADD, ZPOPMIN, ZREM,
+// ZRANK, FLUSHALL, EVAL, EVALSHA, SCRIPT LOAD, TIME and PUBLISH it answers what clients ask at first: PING,
+// AUTH, SELECT, INFO. It has one database, which every SELECT selects, and no users: a connection has no
+// state. So subscriptions belong to those that have connections; they hear of messages through on_publish().
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -17,10 +18,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::support {
@@ -34,9 +37,15 @@ public:
     struct Value {
         static constexpr std::int64_t never = -1;
 
-        std::string text{};
-        std::size_t elements = 0;     ///< of a list; a string has none
+        std::string text{};        ///< of a string
+        std::size_t elements = 0;  ///< of a list; others have none
+        std::map<std::string, double, std::less<>>
+            scores{};                 ///< of a sorted set, by member; others have none
         std::int64_t expiry = never;  ///< its last millisecond
+
+        bool is_string() const noexcept { return elements == 0 && scores.empty(); }
+        /// The place of each member.
+        std::vector<std::pair<double, std::string_view>> in_order() const;
     };
     /// Those that have expired may still be among them.
     using Keys = std::map<std::string, Value, std::less<>>;
@@ -45,6 +54,10 @@ public:
 
     RedisReply execute(Words words, Time now);
     RedisReply execute(const std::vector<std::string>& words, Time now);
+
+    /// Called with the channel and the message of each PUBLISH; the answer: how many have heard it.
+    using Publish = std::function<std::size_t(std::string_view, std::string_view)>;
+    void on_publish(Publish publish) { publish_ = std::move(publish); }
 
     /// Comes up again with these keys, and knows no script.
     void restart(std::string run_id, Keys keys);
@@ -65,6 +78,7 @@ private:
     template <class Find>
     RedisReply run_script(Words words, Find find_script);
     Value* live(std::string_view key);
+    bool remove_member(std::string_view key, std::string_view member);
     std::int64_t now_ms() const noexcept;
 
     RedisReply auth(Words words);
@@ -78,13 +92,19 @@ private:
     RedisReply pexpire(Words words);
     RedisReply ping(Words words);
     RedisReply pttl(Words words);
+    RedisReply publish(Words words);
     RedisReply rpush(Words words);
     RedisReply script(Words words);
     RedisReply select(Words words);
     RedisReply set(Words words);
     RedisReply time(Words words);
+    RedisReply zadd(Words words);
+    RedisReply zpopmin(Words words);
+    RedisReply zrank(Words words);
+    RedisReply zrem(Words words);
 
     std::string run_id_;
+    Publish publish_{};
     Keys keys_{};
     std::map<std::string, std::string, std::less<>> scripts_{};  // texts by SHA1
     Time now_{};                                                 // of the command that is executed
