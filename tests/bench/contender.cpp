@@ -1,9 +1,11 @@
-// One of many processes that want one resource: waits for it, holds it for 1 ms, lets go, wants it again.
+// One of many processes that want one resource: waits for it, holds it, lets go, wants it again.
 //
-//     redlock_bench_contender CLIENT RETRY-DELAY-MS START-NS MILLISECONDS
-//     412 acquisitions, longest wait 93.5 ms
+//     redlock_bench_contender CLIENT RETRY-DELAY-MS HOLD-MS START-NS MILLISECONDS
+//     1760000012345 1760000098765
 //
-// START-NS is an instant of CLOCK_MONOTONIC, which all processes share. REDLOCK_NODES names the nodes.
+// A line for each acquisition: when it was wanted, when it was had (or 0); then "commands" and how many it
+// has sent, or -1 where it does not know. START-NS and these are instants of CLOCK_MONOTONIC, which all
+// processes share. REDLOCK_NODES names the nodes.
 #include "raw_client.hpp"
 #include "redis_plus_plus_client.hpp"
 
@@ -17,10 +19,12 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace redlock::bench {
@@ -36,20 +40,45 @@ public:
     virtual ~Contender() = default;
     virtual bool acquire_until(Monotonic::time_point end) = 0;
     virtual void release() = 0;
+    virtual long commands() const { return -1; }
+};
+
+/// Counts what the servers cannot: their count has the commands of scripts in it.
+class Commands final : public Observer {
+public:
+    void round_ended(const Command&, const Tally& tally, std::chrono::nanoseconds) noexcept override {
+        for (const auto& node : tally.reports()) sent += node.sent ? 1 : 0;
+    }
+    long sent = 0;
 };
 
 class OurContender final : public Contender {
 public:
-    OurContender(const std::vector<std::string>& uris, Round round, std::chrono::milliseconds delay)
-        : nodes_(uris, {.round = round}), lock_(nodes_, resource, {.retry = {.delay = delay}}) {}
-    bool acquire_until(Monotonic::time_point end) override {
-        return static_cast<bool>(lock_.acquire_until(end));
+    OurContender(Round round, const LockOptions& options, bool lock_for_each = false)
+        : nodes_(support::redlock_nodes(), {.round = round, .observer = &commands_}),
+          options_(options),
+          lock_for_each_(lock_for_each) {
+        lock_.emplace(nodes_, resource, options_);
     }
-    void release() override { (void)lock_.release(); }
+    bool acquire_until(Monotonic::time_point end) override {
+        if (lock_for_each_) lock_.emplace(nodes_, resource, options_);
+        return static_cast<bool>(lock_->acquire_until(end));
+    }
+    void release() override {
+        if (lock_for_each_)
+            lock_.reset();
+        else
+            (void)lock_->release();
+    }
+
+    long commands() const override { return commands_.sent; }
 
 private:
+    Commands commands_{};
     RedisNodes nodes_;
-    Lock lock_;
+    LockOptions options_;
+    bool lock_for_each_;
+    std::optional<Lock> lock_{};
 };
 
 /// Tries, and pauses as our lock does, with a client that can only try.
@@ -76,10 +105,13 @@ private:
 };
 
 std::unique_ptr<Contender> contender(const std::string& client, std::chrono::milliseconds delay) {
-    if (client == "redlock sequential")
-        return std::make_unique<OurContender>(support::redlock_nodes(), Round::sequential, delay);
-    if (client == "redlock all-at-once")
-        return std::make_unique<OurContender>(support::redlock_nodes(), Round::all_at_once, delay);
+    const LockOptions plain{.retry = {.delay = delay}};
+    const LockOptions fair{.retry = {.delay = delay}, .fair = true};
+    if (client == "redlock sequential") return std::make_unique<OurContender>(Round::sequential, plain);
+    if (client == "redlock all-at-once") return std::make_unique<OurContender>(Round::all_at_once, plain);
+    if (client == "redlock fair") return std::make_unique<OurContender>(Round::all_at_once, fair);
+    if (client == "redlock fair, a Lock each")
+        return std::make_unique<OurContender>(Round::all_at_once, fair, true);
     if (client == "raw multiplexed")
         return std::make_unique<PatientContender>(
             std::make_unique<RawClient>(support::redlock_nodes(), RawClient::Way::multiplexed, resource),
@@ -90,21 +122,22 @@ std::unique_ptr<Contender> contender(const std::string& client, std::chrono::mil
     throw std::invalid_argument("no client " + client);
 }
 
-void contend(Contender& contender, Monotonic::time_point start, std::chrono::milliseconds span) {
-    std::size_t acquisitions = 0;
-    Monotonic::duration longest{};
+void contend(Contender& contender, std::chrono::milliseconds hold, Monotonic::time_point start,
+             std::chrono::milliseconds span) {
+    std::vector<std::pair<Monotonic::time_point, Monotonic::time_point>> waits;
+    waits.reserve(100'000);
     std::this_thread::sleep_until(start);
     const auto end = start + span;
     for (auto wanted = Monotonic::now(); wanted < end; wanted = Monotonic::now()) {
         const bool acquired = contender.acquire_until(end);
-        longest = std::max(longest, Monotonic::now() - wanted);  // in vain, too
+        waits.emplace_back(wanted, acquired ? Monotonic::now() : Monotonic::time_point{});
         if (!acquired) break;
-        ++acquisitions;
-        std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(hold);
         contender.release();
     }
-    std::cout << acquisitions << " acquisitions, longest wait "
-              << std::chrono::duration<double, std::milli>(longest).count() << " ms\n";
+    for (const auto& [wanted, had] : waits)
+        std::cout << wanted.time_since_epoch() / 1ns << ' ' << had.time_since_epoch() / 1ns << '\n';
+    std::cout << "commands " << contender.commands() << '\n';
 }
 
 }  // namespace
@@ -113,11 +146,12 @@ void contend(Contender& contender, Monotonic::time_point start, std::chrono::mil
 int main(int argc, char** argv) {
     using namespace redlock::bench;
     try {
-        if (argc != 5) throw std::invalid_argument("usage: see the head of contender.cpp");
+        if (argc != 6) throw std::invalid_argument("usage: see the head of contender.cpp");
         ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // 1 ms is to be 1 ms
         const auto who = contender(argv[1], std::chrono::milliseconds{std::stol(argv[2])});
-        const Monotonic::time_point start{std::chrono::nanoseconds{std::stoll(argv[3])}};
-        contend(*who, start, std::chrono::milliseconds{std::stol(argv[4])});
+        const Monotonic::time_point start{std::chrono::nanoseconds{std::stoll(argv[4])}};
+        contend(*who, std::chrono::milliseconds{std::stol(argv[3])}, start,
+                std::chrono::milliseconds{std::stol(argv[5])});
     } catch (const std::exception& error) {
         std::cerr << "redlock_bench_contender: " << error.what() << '\n';
         return 1;
