@@ -188,7 +188,7 @@ Result Lock::release(std::uint64_t acquisition) {
         state->end_release(acquisition, lease);
         return Result{Errc::not_held};
     }
-    auto result = algorithm::release(*nodes_, *clock_, state->resources(), lease);
+    auto result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
     state->end_release(acquisition, lease);
     return result;
 }

@@ -15,6 +15,13 @@ std::string describe(const NodeReport& node) {
     return text;
 }
 
+std::string describe(const QueuePlace& place) {
+    auto text = std::to_string(place.in_front) + " in front";
+    if (place.held_for > std::chrono::milliseconds::zero())
+        text = "for at most " + std::to_string(place.held_for.count()) + " ms more, " + text;
+    return text;
+}
+
 }  // namespace
 
 std::string Result::message() const {
@@ -25,6 +32,7 @@ std::string Result::message() const {
         text += std::to_string(refused ? tally_.refused() : tally_.granted());
         text += " of " + std::to_string(tally_.size()) + " nodes";
     }
+    if (error_ == Errc::held_by_other && place_) text += ", " + describe(*place_);
     if (attempts_ > 1) text += ", " + std::to_string(attempts_) + " attempts";
     for (const auto& node : nodes())
         if (detail::mattered(node)) text += "; " + describe(node);

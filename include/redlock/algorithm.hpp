@@ -7,7 +7,7 @@
 //   3. holds the lock if, and only if, a majority granted it and less than the validity has elapsed;
 //   4. may then work for ttl − elapsed − drift;
 //   5. otherwise deletes the key on all nodes again, also where it does not believe it was set, and tries
-//      once more after a random pause.
+//      once more after a random pause; or, beside the page, when it is woken (waiting.hpp).
 // To extend, it does steps 1 to 4 with a script that lengthens the expiry where the key is still its own.
 //
 // These functions decide; they do not know sockets, real clocks or real randomness. What they are given can
@@ -22,9 +22,11 @@
 #include <redlock/options.hpp>
 #include <redlock/result.hpp>
 #include <redlock/retry.hpp>
+#include <redlock/waiting.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,7 @@ struct LeaseRequest {
     std::chrono::milliseconds ttl;
     double drift_factor;
     bool fencing = false;
+    bool fair = false;
 };
 
 /// When an acquire gives up.
@@ -95,11 +98,12 @@ inline Result result_of(std::error_code error, RoundResult&& round) {
     return Result{error, std::move(round.tally), 1, validity};
 }
 
-inline Request acquire_request(const LeaseRequest& request, const Lease& candidate) {
+inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
                         .owner = candidate.owner.view(),
-                        .ttl = request.ttl}};
+                        .ttl = request.ttl,
+                        .queue = queue}};
 }
 
 /// To the nodes that can have our key.
@@ -112,11 +116,15 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 }
 
 /// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
-/// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6).
-inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease) {
-    return nodes.ask(
-        {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = lease.owner.view()},
-         .to = lease.may_hold_key});
+/// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6). With `queue`
+/// it wakes the next waiter.
+inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
+                         const QueueTerms* queue = nullptr) {
+    return nodes.ask({.command = {.verb = Verb::compare_and_delete,
+                                  .resources = resources,
+                                  .owner = lease.owner.view(),
+                                  .queue = queue},
+                      .to = lease.may_hold_key});
 }
 
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
@@ -156,9 +164,10 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseReque
 }
 
 /// One attempt. On success `lease` is the new one; else it is untouched and nothing is left of the attempt on
-/// any node that can be reached (rule A2), also where memory runs out in between.
+/// any node that can be reached (rule A2), also where memory runs out in between. `queue` is that of one who
+/// has waited.
 inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                      const RoundLimits& limits, Lease& lease) {
+                      const RoundLimits& limits, Lease& lease, const QueueTerms* queue = nullptr) {
     Lease candidate;
     if (auto error = candidate.owner.draw(entropy)) return Result{error};
     candidate.may_hold_key.set();
@@ -167,7 +176,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         const auto start = clock.now();
 
         // Step 2: the key, if it is free, on all N nodes with the one random value.
-        auto tally = nodes.ask(acquire_request(request, candidate), limits);
+        auto tally = nodes.ask(acquire_request(request, candidate, queue), limits);
         candidate.may_hold_key = tally.sent();
 
         // Step 3: held if, and only if, a majority granted it and less than the validity has elapsed.
@@ -198,44 +207,84 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Pauses for a random time (S20), cut where the deadline would leave no room for an attempt after it (rule
-/// A8): one that takes twice as long as the last, but that one may have waited for nodes that are well again,
-/// so no more than half of what is left. Answers whether it was cut: then the next attempt is the last.
-inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, const AcquireLimits& limits,
-                  Clock::duration last_attempt_took) {
-    const auto now = clock.now();
-    const auto left = limits.deadline - now;
+/// When the pause after an attempt has to end at the latest, so that there is room for one more before the
+/// deadline (rule A8): one that takes twice as long as the last, but that one may have waited for nodes that
+/// are well again, so no more than half of what is left.
+inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
+                                        Clock::duration last_attempt_took) {
+    const auto left = deadline - now;
     const auto attempt = std::max<Clock::duration>(2 * last_attempt_took, std::chrono::milliseconds{1});
-    const auto room = left - std::min(attempt, left / 2);
-    const auto wanted = random_pause(retry.delay, entropy);
-    clock.sleep_until(now + std::min(room, wanted), limits.stop);
-    return wanted > room;
+    return deadline - std::min(attempt, left / 2);
 }
 
-/// Attempts until one succeeds, none can, or a limit is reached. Each has an owner of its own (rule
-/// A5).
-inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
+/// Pauses for a random time (S20), but not longer than until `latest`. Answers whether that came first: then
+/// the next attempt is the last.
+inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::time_point latest,
+                  const std::stop_token& stop) {
+    const auto wanted = clock.now() + random_pause(retry.delay, entropy);
+    clock.sleep_until(std::min(latest, wanted), stop);
+    return wanted > latest;
+}
+
+/// Attempts until one succeeds, none can, or a limit is reached. Each has an owner of its own (rule A5). With
+/// `place` it waits there while others hold the resource, for as long as the pauses between so many attempts
+/// would last.
+inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                                  const Retry& retry, const AcquireLimits& limits, PlaceInQueue* place,
+                                  Lease& lease) {
     const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
+    const bool waits = place || limits.wait_while_held;
+    const auto pauses = (limits.attempts - 1) * Clock::duration{retry.delay};
+    const auto waits_until =
+        place && !limits.wait_while_held ? deadline_after(clock.now(), pauses) : Clock::never();
     Result last{Errc::deadline};
     int counted = 0;
     bool last_attempt = false;
+    if (place && nodes.contended().contains(request.resources.front())) {
+        const auto latest = latest_attempt(clock.now(), limits.deadline, nodes.node_timeout());
+        last_attempt = place->wait(std::min(latest, waits_until), limits.stop) == PlaceInQueue::Wake::over;
+    }
     for (int attempts = 1;; ++attempts) {
         const auto start = clock.now();
         if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= limits.deadline) return last;
 
-        auto result = attempt(nodes, clock, entropy, request, round_limits, lease);
+        auto result =
+            attempt(nodes, clock, entropy, request, round_limits, lease, place ? place->terms() : nullptr);
+        const auto ended = clock.now();
+        if (place) place->attempted(result, ended - start);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         const bool cut_short = result.error() == Errc::deadline;
         if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
 
-        counted += limits.wait_while_held && last.error() == Errc::held_by_other ? 0 : 1;
+        const bool held = last.error() == Errc::held_by_other;
+        counted += waits && held ? 0 : 1;
         if (last || counted >= limits.attempts || last_attempt || !(cut_short || worth_retrying(last)))
             return last;
-        if (clock.now() >= limits.deadline) return last;
-        last_attempt = pause(clock, entropy, retry, limits, clock.now() - start);
+        if (ended >= limits.deadline) return last;
+        auto latest = latest_attempt(ended, limits.deadline, ended - start);
+        if (place && held) {
+            latest = std::min(latest, waits_until);
+            const auto wake = place->wait(latest, limits.stop);
+            last_attempt = wake == PlaceInQueue::Wake::over;
+            if (wake != PlaceInQueue::Wake::no_queue) continue;
+        }
+        last_attempt = pause(clock, entropy, retry, latest, limits.stop);
     }
+}
+
+/// The same, with a place in the queue where the request is fair. Several resources have none: who waits for
+/// one of them would keep the others from those that could have them.
+inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
+    std::optional<PlaceInQueue> place;
+    const bool waits = limits.attempts > 1 || limits.wait_while_held;
+    if (request.fair && waits && request.resources.size() == 1)
+        place.emplace(nodes, clock, entropy, request.resources, retry.delay);
+    auto result =
+        acquire_in_attempts(nodes, clock, entropy, request, retry, limits, place ? &*place : nullptr, lease);
+    if (place && place->place()) result.set_place(*place->place());
+    return result;
 }
 
 /// Whether no majority can have our key any more: it is gone from the nodes that refuse, and the nodes that
@@ -280,12 +329,15 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
 
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
 /// without the key counts as well: it may have deleted it the first time, unheard. The lease is kept only
-/// while a majority has given no answer, so that the release can be repeated (rule B4).
-inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
+/// while a majority has given no answer, so that the release can be repeated (rule B4). If it is fair, it
+/// wakes the next waiter.
+inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
     const bool again = lease.released;
     const bool in_time = clock.now() < lease.valid_until;
     lease.released = true;
-    auto tally = delete_keys(nodes, resources, lease);
+    const QueueTerms queue{.patience = patience(nodes.node_timeout()), .repeated = again};
+    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr);
+    if (fair) note_contention(nodes, resources, tally);
     const auto gone = tally.granted() + (again ? tally.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(tally, lease)))

@@ -20,10 +20,12 @@
 #include <redlock/export.hpp>
 
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -62,14 +64,29 @@ enum class Verb : std::uint8_t {
                     ///< that this node has given or been raised to before, for any of the resources
     raise_count,    ///< raise the counts to `fence` at least, where every resource holds `owner` and is
                     ///< counted; refused with the node's own count where `fence` is far ahead of its clock
+    enter_queue,    ///< enter the queue of waiters of one node, or stay in it: granted where the resource is
+                    ///< reserved for the waiter now; refused with what it can know of its place
+};
+
+/// What a command has to do with the queue of waiters (LockOptions::fair), of which one node is the home.
+/// With it, set_if_absent and set_and_count are the round of one that has waited: at the home it leaves the
+/// queue, and what was reserved for it makes room. And compare_and_delete wakes the next waiter.
+struct QueueTerms {
+    std::string_view ticket{};             ///< of the waiter; empty: the command is of none
+    std::size_t home = 0;                  ///< the node where it waits
+    std::chrono::milliseconds patience{};  ///< how long a resource stays reserved for one that was woken
+    std::chrono::microseconds waited{};    ///< of enter_queue: since when the waiter has been one
+    bool may_take = true;                  ///< of enter_queue: what is free may be reserved for it at once
+    bool repeated = false;                 ///< of compare_and_delete: it may have woken a waiter already
 };
 
 struct Command {
     Verb verb{};
     Resources resources{};
     std::string_view owner{};
-    std::chrono::milliseconds ttl{};  ///< of the verbs that set or expire
-    std::uint64_t fence = 0;          ///< of raise_count
+    std::chrono::milliseconds ttl{};    ///< of the verbs that set or expire
+    std::uint64_t fence = 0;            ///< of raise_count
+    const QueueTerms* queue = nullptr;  ///< null: it has nothing to do with waiters
 };
 
 /// Whether `verb` claims what is free.
@@ -94,12 +111,22 @@ struct RoundLimits {
 /// A node that gave no usable answer has neither granted nor refused (rule A7).
 enum class Vote : std::uint8_t { unknown, granted, refused };
 
+/// What a waiter is told of its place in the queue.
+struct QueuePlace {
+    enum class Held : std::uint8_t { by_nobody, by_waiter, by_holder };
+    Held held = Held::by_nobody;             ///< what stands in the way: a waiter is one that was woken
+    std::chrono::milliseconds held_for{-1};  ///< at most; negative: for ever, or not at all
+    std::size_t in_front = 0;                ///< waiters
+};
+
 /// What happened on one node in one round.
 struct NodeReport {
     std::string_view name;                    ///< as configured, without secrets; lives as long as the Nodes
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
-    std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count
+    std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count; of
+                                              ///< a compare_and_delete: waiters that it has woken
+    QueuePlace place{};                       ///< that came with a refused enter_queue
     std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
     std::string detail{};                     ///< the server's or the system's own words; mostly empty
@@ -160,6 +187,58 @@ private:
     std::array<NodeReport, max_nodes> reports_{};
 };
 
+/// One that waits at a node for a message that it is its turn; in one thread. See waiting.hpp.
+class REDLOCK_EXPORT Waiter {
+public:
+    virtual ~Waiter() = default;
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    /// Listens at the first of `homes`, in the order configured, that answers; nowhere else any more. False:
+    /// none of them did. Blocks one node_timeout for each that does not.
+    virtual bool listen(NodeSet homes, const RoundLimits& limits) = 0;
+
+    /// Where it listens, or did last.
+    virtual std::size_t home() const noexcept = 0;
+
+    /// One that nobody ever had, and that messages to this waiter come with. Where it listens.
+    virtual std::string new_ticket() = 0;
+
+    struct WakeUp {
+        bool connected = false;  ///< false: it listens nowhere any more
+        std::string ticket{};    ///< of the message; empty if there was none
+    };
+    /// Until a message has come, or until then, or until stopped.
+    virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
+
+    /// Listens nowhere any more: nobody is to believe that a message would be heard. `refused`: this node
+    /// keeps no queue for us, and is not to be a home for a while.
+    virtual void hang_up(bool refused) noexcept = 0;
+
+protected:
+    Waiter() = default;
+};
+
+/// Which resources others have lately waited for, as far as is known here: a hint.
+class ContendedResources {
+public:
+    bool contains(std::string_view resource) const noexcept {
+        return slots_[slot_of(resource)].load(std::memory_order_relaxed);
+    }
+    void set(std::string_view resource, bool contended) noexcept {
+        slots_[slot_of(resource)].store(contended, std::memory_order_relaxed);
+    }
+
+private:
+    /// What shares one with a contended resource is taken for contended: that costs a command.
+    static std::size_t slot_of(std::string_view resource) noexcept {
+        return std::hash<std::string_view>{}(resource) % slots;
+    }
+
+    static constexpr std::size_t slots = 1024;
+    std::array<std::atomic<bool>, slots> slots_{};
+};
+
 /// N independent masters. Implementations say in their own documentation which threads may share them.
 class REDLOCK_EXPORT Nodes {
 public:
@@ -191,6 +270,11 @@ public:
         return tally;
     }
 
+    /// For LockOptions::fair. Null: these nodes keep no queue, and acquire() retries.
+    virtual std::unique_ptr<Waiter> waiter() { return nullptr; }
+
+    ContendedResources& contended() noexcept { return contended_; }
+
     /// No node asked yet.
     Tally blank_tally() const { return Tally{names_}; }
 
@@ -212,6 +296,7 @@ private:
     Tally::Names names_;
     std::chrono::milliseconds node_timeout_;
     std::chrono::milliseconds quarantine_;
+    ContendedResources contended_{};
 };
 
 }  // namespace redlock

@@ -33,6 +33,14 @@ struct LockOptions {
     /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ.
     bool fencing = false;
 
+    /// Whether acquire() waits in a queue while others hold the resource: those that wait get it in the order
+    /// of their age, and the release of a lock with this option wakes the next one. acquire() then waits for
+    /// as long as the pauses between its attempts would last together; the other verbs for as long as they
+    /// would without. Several resources, and try_acquire(), do not queue; their release wakes those that do.
+    /// Locks without this option, and clients in other languages, may stand beside it: they neither wake
+    /// anybody nor wait for their turn. See waiting.hpp.
+    bool fair = false;
+
     /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null
     /// (rule C6). Must outlive the lock.
     detail::Renewer* watchdog = nullptr;

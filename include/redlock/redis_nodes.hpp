@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,6 +84,8 @@ public:
     /// one budget. Other requests are asked one after the other, each with budgets of its own.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
+
+    std::unique_ptr<Waiter> waiter() override;
 
 private:
     class Impl;

@@ -5,6 +5,7 @@
 #include <redlock/nodes.hpp>
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -43,6 +44,11 @@ public:
     /// What was left of the validity when the verb succeeded (S15, S16); zero otherwise.
     std::chrono::nanoseconds validity() const noexcept { return validity_; }
 
+    /// The place in the queue that an acquire() with LockOptions::fair was told last (S69); nothing if it
+    /// never waited in one.
+    const std::optional<QueuePlace>& place() const noexcept { return place_; }
+    void set_place(const QueuePlace& place) noexcept { place_ = place; }
+
     /// One line for a log, with the nodes that mattered and without secrets:
     /// "held by another on 3 of 5 nodes; 10.0.0.4:6379 timed out after 50 ms".
     std::string message() const;
@@ -59,6 +65,7 @@ private:
     Tally tally_;
     int attempts_ = 0;
     std::chrono::nanoseconds validity_{};
+    std::optional<QueuePlace> place_{};
 };
 
 namespace detail {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string_view>
 
 namespace redlock {
@@ -62,8 +63,10 @@ public:
     virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                             int& error) = 0;
 
-    /// Returns when one of the entries is ready, or at `until`, up to a millisecond later; sets `ready`.
-    virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) = 0;
+    /// Returns when one of the entries is ready, or at `until`, up to a millisecond later; sets `ready`. Or
+    /// as soon as `stop` is stopped.
+    virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                      const std::stop_token& stop = {}) = 0;
 
 protected:
     ~Network() = default;

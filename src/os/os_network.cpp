@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -122,18 +123,52 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
     return nullptr;
 }
 
-void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) {
+namespace {
+
+/// A descriptor that becomes readable when `stop` is stopped; none where nobody can stop it.
+class StopDescriptor {
+public:
+    explicit StopDescriptor(const std::stop_token& stop) {
+        if (!stop.stop_possible() || !make_pipe(ends_)) return;
+        callback_.emplace(stop, Write{ends_[1]});
+    }
+    ~StopDescriptor() {
+        callback_.reset();
+        for (const int fd : ends_)
+            if (fd >= 0) ::close(fd);
+    }
+    StopDescriptor(const StopDescriptor&) = delete;
+    StopDescriptor& operator=(const StopDescriptor&) = delete;
+
+    int fd() const noexcept { return ends_[0]; }
+
+private:
+    struct Write {
+        int fd;
+        void operator()() const noexcept { (void)!::write(fd, "", 1); }
+    };
+    std::array<int, 2> ends_{-1, -1};
+    std::optional<std::stop_callback<Write>> callback_{};
+};
+
+}  // namespace
+
+void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+                     const std::stop_token& stop) {
     constexpr std::size_t most = 16;  // one a node
-    std::array<pollfd, most> fds{};
+    std::array<pollfd, most + 1> fds{};
     const auto count = std::min(entries.size(), most);
     for (std::size_t i = 0; i < count; ++i)
         fds[i] = {
             .fd = entries[i].fd,
             .events = static_cast<short>((entries[i].reads ? POLLIN : 0) | (entries[i].writes ? POLLOUT : 0)),
             .revents = 0};
+    const StopDescriptor stopped{stop};
+    fds[count] = {.fd = stopped.fd(), .events = POLLIN, .revents = 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     const auto wait = std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours{1});
-    if (::poll(fds.data(), static_cast<nfds_t>(count), static_cast<int>(wait.count())) <= 0) return;
+    const auto polled = static_cast<nfds_t>(stopped.fd() < 0 ? count : count + 1);
+    if (::poll(fds.data(), polled, static_cast<int>(wait.count())) <= 0) return;
     for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
 }
 

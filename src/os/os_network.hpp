@@ -38,7 +38,8 @@ public:
     Entropy& entropy() noexcept override { return os_entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) override;
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+              const std::stop_token& stop = {}) override;
 
     /// In a child of fork(): the sockets here are the parent's. Closed without a word to the servers.
     void close_in_child() noexcept { open_->close_all(); }

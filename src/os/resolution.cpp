@@ -1,6 +1,7 @@
 #include "os/resolution.hpp"
 
 #include "os/scoped_signal_block.hpp"
+#include "os/socket.hpp"
 
 #include <redlock/process.hpp>
 
@@ -54,7 +55,10 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
     const std::lock_guard guard{under_way.mutex};
     if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
         if (auto shared = it->second.lock()) return shared;
-    if (!resolution->make_pipe()) {
+    if (std::array<int, 2> ends{}; make_pipe(ends)) {
+        resolution->read_end_ = ends[0];
+        resolution->write_end_ = ends[1];
+    } else {
         resolution->error_ = "no descriptor left to resolve the name";
         resolution->finish();
         return resolution;
@@ -76,21 +80,6 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
         resolution->finish();
     }
     return resolution;
-}
-
-bool Resolution::make_pipe() {
-    std::array<int, 2> ends{};
-#if defined(__linux__)
-    const int made = ::pipe2(ends.data(), O_CLOEXEC);
-#else
-    const int made = ::pipe(ends.data());
-    if (made == 0)
-        for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
-#endif
-    if (made != 0) return false;
-    read_end_ = ends[0];
-    write_end_ = ends[1];
-    return true;
 }
 
 std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) {

@@ -40,7 +40,6 @@ public:
 
 private:
     Resolution() = default;
-    bool make_pipe();
     void look_up(const std::string& host, std::uint16_t port, int flags);
     void finish() noexcept;
 

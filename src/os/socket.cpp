@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -18,6 +19,16 @@ int socket_error(int fd) {
 
 std::string errno_message(int error) {
     return std::error_code{error, std::generic_category()}.message();
+}
+
+bool make_pipe(std::array<int, 2>& ends) {
+#if defined(__linux__)
+    return ::pipe2(ends.data(), O_CLOEXEC) == 0;
+#else
+    if (::pipe(ends.data()) != 0) return false;
+    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    return true;
+#endif
 }
 
 int open_socket(int family) {

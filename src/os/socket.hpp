@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 
@@ -14,6 +15,9 @@ namespace redlock {
 
 /// A socket that is non-blocking, closed on exec and raises no SIGPIPE; -1 if there is none to be had.
 int open_socket(int family);
+
+/// The two ends of a pipe, to read and to write, closed on exec; false if there is none to be had.
+bool make_pipe(std::array<int, 2>& ends);
 
 /// From now on it blocks, reading for `longest` at most.
 void make_blocking(int fd, std::chrono::milliseconds longest);

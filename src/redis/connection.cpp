@@ -8,8 +8,17 @@
 #include <utility>
 
 namespace redlock {
+namespace {
 
 using detail::Reply;
+
+/// The command was not carried out, but may be in another form: with the whole script, or without the queue.
+bool refuses_form(const Reply& reply) noexcept {
+    return reply.kind == Reply::Kind::error &&
+           (reply.is_error("NOSCRIPT") || detail::cause_of(reply) == Errc::permission_denied);
+}
+
+}  // namespace
 
 Connection::Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                        std::size_t first_address, Clock::time_point now)
@@ -179,20 +188,25 @@ void Connection::send(std::span<const Command> commands) {
     flush();
 }
 
-bool Connection::script_is_unknown() const noexcept {
-    return by_sha1_ && pending_.awaited() == 1 && pending_.none() && answers_.front().is_error("NOSCRIPT");
+bool Connection::must_resend() const noexcept {
+    if (pending_.awaited() != 1 || !pending_.none()) return false;
+    const auto& reply = answers_.front();
+    return refuses_form(reply) && (reply.is_error("NOSCRIPT") ? by_sha1_ : uses_queue_);
 }
 
-void Connection::resend_whole(const Command& command) {
+void Connection::resend(const Command& command) {
+    if (!answers_.front().is_error("NOSCRIPT")) allows_queue_ = false;
     await_answers(1);
     write(command, detail::ScriptForm::whole);
     flush();
 }
 
 void Connection::keep_release(const Command& command) {
-    if (broken() || !by_sha1_ || pending_.none()) return;
+    if (broken() || !(by_sha1_ || uses_queue_) || pending_.none()) return;
     kept_release_.clear();
-    detail::append(kept_release_, command, recipient(), detail::ScriptForm::whole);
+    auto plain = command;
+    plain.queue = nullptr;
+    detail::append(kept_release_, plain, recipient(), detail::ScriptForm::whole);
     replies_before_it_ = pending_.count();
 }
 
@@ -217,6 +231,11 @@ void Connection::ask(std::span<const std::string_view> words) {
     flush();
 }
 
+void Connection::subscribe(std::string_view channel) {
+    ask(std::array<std::string_view, 2>{"SUBSCRIBE", channel});
+    subscribed_ = true;
+}
+
 void Connection::await_answers(std::size_t commands) {
     pending_.await(commands);
     answers_.resize(std::max(answers_.size(), commands));
@@ -229,6 +248,7 @@ bool Connection::knows_script_of(const Command& command) const noexcept {
 
 void Connection::write(const Command& command, detail::ScriptForm form) {
     last_script_ = detail::script_of(command, recipient());
+    uses_queue_ = command.verb != Verb::enter_queue && detail::uses_queue(command, recipient());
     by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
     used_ = true;
     detail::append(outgoing(), command, recipient(), form);
@@ -308,9 +328,14 @@ bool Connection::parse_reply() {
 
 void Connection::take_reply() {
     using Kind = detail::PendingReplies::Reply;
+    constexpr std::string_view message = "message\n";
+    if (subscribed_ && pending_.none() && incoming_.text.starts_with(message)) {
+        message_ = incoming_.text.substr(incoming_.text.find('\n', message.size()) + 1);
+        return;
+    }
     const auto kind = pending_.received();
     const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
-    if (of_kept_release && !incoming_.is_error("NOSCRIPT")) kept_release_.clear();
+    if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
     if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
     if (state_ == State::handshaking) return take_handshake_reply();
     if (kind == Kind::late) return;

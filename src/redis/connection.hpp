@@ -35,6 +35,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -99,14 +100,14 @@ public:
     /// the server. Their replies become the answers, in order.
     void send(std::span<const Command> commands);
 
-    /// Whether the only answer is that the server does not know the script by its digest (rule D6); then
-    /// resend_whole() sends it whole.
-    bool script_is_unknown() const noexcept;
-    void resend_whole(const Command& command);
+    /// Whether the only answer is that the server does not know the script by its digest (rule D6), or does
+    /// not let us use the queue of waiters; then resend() sends it whole, or without the queue.
+    bool must_resend() const noexcept;
+    void resend(const Command& command);
 
-    /// The round of the release that was sent last does not wait for it any longer. Should its script turn
-    /// out to be unknown, repeat_release() sends it whole, once nothing is pending: false if there is nothing
-    /// to repeat.
+    /// The round of the release that was sent last does not wait for it any longer. Should its form turn
+    /// out to be refused, repeat_release() sends it whole and without the queue, once nothing is pending:
+    /// false if there is nothing to repeat.
     void keep_release(const Command& command);
     bool repeat_release();
 
@@ -116,6 +117,11 @@ public:
     /// Sends a command of plain words that is none of a lock's: see AdminConnection. From then on a list of
     /// up to 16 texts and numbers is a reply, too.
     void ask(std::span<const std::string_view> words);
+
+    /// Listens to `channel`: answered by one reply. From then on nothing else can be sent.
+    void subscribe(std::string_view channel);
+    /// The last message that has come on it since the last call; empty if none.
+    std::string take_message() { return std::exchange(message_, {}); }
 
     /// The replies to what was sent last, as far as they have come.
     std::span<const detail::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
@@ -147,7 +153,7 @@ private:
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
-    detail::Recipient recipient() const noexcept { return {run_id_, config_.quarantine}; }
+    detail::Recipient recipient() const noexcept { return {run_id_, config_.quarantine, allows_queue_}; }
     void write(const Command& command, detail::ScriptForm form);
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
@@ -185,8 +191,13 @@ private:
     std::vector<detail::Reply> answers_{};  // room for those awaited, kept for the next
 
     const detail::Script* last_script_ = nullptr;
+    bool allows_queue_ = true;                     // until it refuses a key or a command of one
+    bool uses_queue_ = false;                      // the last command had its form for waiters
     bool by_sha1_ = false;                         // the last command named its script by the digest
     std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
+
+    bool subscribed_ = false;
+    std::string message_{};
 
     std::string kept_release_{};         // the bytes of it, whole
     std::size_t replies_before_it_ = 0;  // that are to come before its script is known to be unknown

@@ -199,6 +199,34 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, NodeFailure why) 
     connection->fail({}, {});
 }
 
+// ---- Listeners
+
+/// A node that is not trusted is no place to wait at.
+std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    health_.update(now);
+    if (!health_.trusted() || now < no_listener_before_) return nullptr;
+    while (!listeners_.empty()) {
+        auto listener = std::move(listeners_.back());
+        listeners_.pop_back();
+        listener->advance();
+        (void)listener->connection().take_message();  // for one that has gone
+        if (listener->listens()) return listener;
+    }
+    return std::make_unique<Listener>(connect_locked(now), network_.entropy());
+}
+
+void Node::check_in_listener(std::unique_ptr<Listener> listener) {
+    const std::lock_guard guard{mutex_};
+    if (listener->listens() && listeners_.size() < options_.max_idle)
+        listeners_.push_back(std::move(listener));
+}
+
+void Node::refused_to_queue(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    no_listener_before_ = now + 1min;
+}
+
 // ---- Health
 
 void Node::connected() {

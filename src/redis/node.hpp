@@ -14,6 +14,7 @@
 
 #include "os/network.hpp"
 #include "redis/connection.hpp"
+#include "redis/listener.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -69,6 +70,13 @@ public:
     /// Takes it back, in whatever state.
     void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
 
+    /// A connection that listens, or is about to; null if the node is left alone for now.
+    std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
+    /// Takes it back, if it still listens.
+    void check_in_listener(std::unique_ptr<Listener> listener);
+    /// It gives none for a minute: our user may not use a queue there.
+    void refused_to_queue(Clock::time_point now);
+
     /// A handshake was answered; the node answered in time; the node did not.
     void connected();
     void succeeded();
@@ -120,6 +128,8 @@ private:
     std::vector<Idle> idle_{};
     std::vector<Draining> draining_{};
     std::unique_ptr<Connection> probe_{};
+    std::vector<std::unique_ptr<Listener>> listeners_{};
+    Clock::time_point no_listener_before_{};
     std::vector<NodeEvent> events_{};
 };
 

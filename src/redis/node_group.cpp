@@ -1,5 +1,6 @@
 #include "redis/node_group.hpp"
 
+#include "redis/group_waiter.hpp"
 #include "redis/round_driver.hpp"
 
 #include <algorithm>
@@ -33,6 +34,10 @@ void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits
         RoundDriver{nodes_, servers_, network_, options_.node_timeout, round}.run();
     }
     if (options_.observer) notify(requests, tallies, network_.clock().now() - start);
+}
+
+std::unique_ptr<Waiter> NodeGroup::waiter() {
+    return std::make_unique<GroupWaiter>(nodes_, network_, options_.node_timeout);
 }
 
 void NodeGroup::notify(std::span<const Request> requests, std::span<const Tally> tallies,

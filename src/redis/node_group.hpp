@@ -25,6 +25,9 @@ public:
     /// See Nodes::ask().
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
+    /// See Nodes::waiter().
+    std::unique_ptr<Waiter> waiter();
+
 private:
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;

@@ -131,6 +131,10 @@ void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limit
     own().group().ask(requests, limits, tallies);
 }
 
+std::unique_ptr<Waiter> RedisNodes::waiter() {
+    return own().group().waiter();
+}
+
 /// A child of fork() makes connections of its own, and leaves the parent's as they are (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();

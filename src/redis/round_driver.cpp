@@ -120,10 +120,29 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
+/// The form of a command for one node. One that has waited has only its home to tell; and what is sent once
+/// more may have woken a waiter before.
+struct RoundDriver::Form {
+    Form(const QuorumRound& round, std::size_t node, const Command& any) : command(any) {
+        if (!command.queue) return;
+        queue = *command.queue;
+        queue.repeated = queue.repeated || round.is_repeated(node);
+        command.queue = acquires(command.verb) && node != queue.home ? nullptr : &queue;
+    }
+    Form(const Form&) = delete;
+    Form& operator=(const Form&) = delete;
+
+    Command command;
+    QueueTerms queue{};
+};
+
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
     const auto requests = round_.requests();
-    if (requests.size() == 1) return connections_[node]->send({&requests.front().command, 1});
+    if (requests.size() == 1) {
+        const Form form{round_, node, requests.front().command};
+        return connections_[node]->send({&form.command, 1});
+    }
     std::vector<Command> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i)
@@ -145,8 +164,8 @@ void RoundDriver::take_answers(std::size_t node) {
     // A connection that broke in the same read is not to be trusted in its answers either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
-    if (connection.script_is_unknown()) {
-        connection.resend_whole(round_.next_answered(node));
+    if (connection.must_resend()) {
+        connection.resend(Form{round_, node, round_.next_answered(node)}.command);
         return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
     }
     const auto answers = connection.answers();

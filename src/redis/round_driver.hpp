@@ -33,6 +33,7 @@ public:
 
 private:
     using Step = detail::QuorumRound::Step;
+    struct Form;
 
     void ask(std::size_t node);
     bool check_out(std::size_t node);

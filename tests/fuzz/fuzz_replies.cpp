@@ -218,9 +218,9 @@ private:
     }
 
     void take_answers() {
-        if (client_.script_is_unknown()) {
+        if (client_.must_resend()) {
             require(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
-            client_.resend_whole(commands_.front());
+            client_.resend(commands_.front());
             return expected_.sent();
         }
         for (std::size_t i = 0; i < client_.answers().size() && !client_.broken(); ++i) check_vote(i);

@@ -63,7 +63,8 @@ public:
     Entropy& entropy() noexcept override { return *this; }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
-    void wait(std::span<PollEntry> entries, time_point now, time_point until) override;
+    void wait(std::span<PollEntry> entries, time_point now, time_point until,
+              const std::stop_token& stop = {}) override;
 
     // ---- Clock
     time_point now() noexcept override { return now_; }

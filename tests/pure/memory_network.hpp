@@ -192,7 +192,8 @@ public:
         return std::make_unique<MemorySocket>(servers_.at(port - 1U), clock_, longest_wait);
     }
 
-    void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until) override {
+    void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
+              const std::stop_token& = {}) override {
         for (const auto& entry : entries) until = std::min(until, ready_at(entry));
         clock_.pass_to(until);
         for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();

@@ -26,14 +26,31 @@ TEST(QuorumRound, AsksOneNodeAfterTheOtherAndGoesOnAfterAQuorum) {
 }
 
 TEST(QuorumRound, AsksAllNodesAtOnce) {
-    for (const auto verb :
-         {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count, release}) {
+    for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
         const bool acquire = acquires(verb);
         PlayedRound round{{.verb = verb, .order = acquire ? parallel : AcquireOrder::sequential}};
         round.play();
         EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
         EXPECT_EQ(round.ended(), 1ms);
     }
+}
+
+// The first node wakes the next waiter, who is to find the others free.
+TEST(QuorumRound, AReleaseIsWrittenToTheFirstNodeLast) {
+    PlayedRound round{{.verb = release}};
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 2", "0 ask 1", "0 ask 0"));
+    EXPECT_EQ(round.ended(), 1ms);
+}
+
+// The queue of waiters is that of one node.
+TEST(QuorumRound, OneAnswerDecidesWhoWaits) {
+    PlayedRound round{{.nodes = 5, .verb = Verb::enter_queue}};
+    round.request(0).to = NodeSet{0b00010};
+    round.node(1).voting("r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1"));
+    EXPECT_EQ(round.report(1), "refused sent 1 ms");
 }
 
 TEST(QuorumRound, StopsAskingWhenAQuorumIsImpossible) {
@@ -49,7 +66,7 @@ TEST(QuorumRound, AsksOnlyTheNodesOfTheRequest) {
     PlayedRound round{{.nodes = 5, .verb = release}};
     round.request(0).to = NodeSet{0b10010};
     round.play();
-    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 4"));
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 4", "0 ask 1"));
     EXPECT_EQ(round.report(0), "not_asked unsent 0 ms");
 }
 

@@ -245,6 +245,7 @@ private:
             case Verb::compare_and_delete: return erase(node, command);
             case Verb::set_and_count: return set_and_count(node, command);
             case Verb::raise_count: return raise_count(node, command);
+            case Verb::enter_queue: break;
         }
         return {};
     }
@@ -306,6 +307,7 @@ private:
             case Verb::compare_and_delete: return "delete " + owner;
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
+            case Verb::enter_queue: return "enter queue";
         }
         return {};
     }

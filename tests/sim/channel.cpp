@@ -103,8 +103,15 @@ void Channel::deliver() {
     to_node_.pop_front();
     // A server that was restarted knows nothing of the connection.
     if (!node_.up() || node_.life() != life_) return break_in(0ns);
-    auto reply = node_.execute(words);
+    auto reply = words[0] == "SUBSCRIBE" ? subscribe(words[1]) : node_.execute(words);
     if (!cut_) answer(std::move(reply));
+}
+
+std::string Channel::subscribe(const std::string& channel) {
+    using support::RedisReply;
+    node_.subscribe(channel, weak_from_this());
+    return support::to_resp(RedisReply::of_array(
+        {RedisReply::of_bulk("subscribe"), RedisReply::of_bulk(channel), RedisReply::of_integer(1)}));
 }
 
 // ---- Replies
@@ -123,12 +130,22 @@ void Channel::take_answer(int epoch) {
     notify();
 }
 
+void Channel::published(std::string_view channel, std::string_view message) {
+    using support::RedisReply;
+    if (!cut_)
+        answer(support::to_resp(
+            RedisReply::of_array({RedisReply::of_bulk("message"), RedisReply::of_bulk(std::string{channel}),
+                                  RedisReply::of_bulk(std::string{message})})));
+}
+
 // ---- The end
 
-/// Of the commands in transit the first few still arrive.
+/// Of the commands in transit the first few still arrive. The server takes it for a connection of one that
+/// listens until it notices.
 void Channel::cut() {
     if (cut_) return;
     cut_ = true;
+    timeline_.after(network_.lateness(), [self = shared_from_this()] {});
     ++epoch_;
     to_node_.resize(std::min(to_node_.size(), network_.rng().below(to_node_.size() + 1)));
     auto at = last_to_node_;

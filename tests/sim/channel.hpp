@@ -67,6 +67,7 @@ public:
     }
 
     void node_died() override;
+    void published(std::string_view channel, std::string_view message) override;
 
 private:
     void reach();
@@ -74,6 +75,7 @@ private:
     void arrive(int epoch);
     void arrive_late();
     void deliver();
+    std::string subscribe(const std::string& channel);
     void answer(std::string reply);
     void take_answer(int epoch);
     void cut();

@@ -43,22 +43,26 @@ inline bool extends(const Words& words) {
 /// Whether it makes a key.
 inline bool sets(const Words& words) {
     const auto* const script = script_of(words);
-    return script ? script == &detail::set_all || script == &detail::set_and_count : !owner_of(words).empty();
+    if (!script) return !owner_of(words).empty();
+    return script == &detail::set_all || script == &detail::set_and_count ||
+           script == &detail::leave_and_set || script == &detail::leave_and_count;
 }
 
 /// Whether it deletes a key.
 inline bool releases(const Words& words) {
     const auto* const script = script_of(words);
-    return script == &detail::compare_and_delete || script == &detail::delete_all;
+    return script == &detail::compare_and_delete || script == &detail::delete_all ||
+           script == &detail::delete_and_wake;
 }
 
 /// "set", "extend to 300 ms" …
 inline std::string text(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return words[0];
+    if (script == &detail::delete_and_wake) return "delete and wake";
+    if (script == &detail::enter_queue) return "enter the queue";
     if (releases(words)) return "delete";
-    if (script == &detail::set_all) return "set";
-    if (script == &detail::set_and_count) return "set and count";
+    if (sets(words)) return "set";
     const std::string amount{argument(words, 2)};
     return script == &detail::raise_count ? "raise to " + amount : "extend to " + amount + " ms";
 }

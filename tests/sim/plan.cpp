@@ -32,6 +32,7 @@ void choose_times(Plan& plan, Rng& rng) {
     plan.retry_delay = whole(rng.between(2ms, 100ms));
     plan.works = rng.chance(0.3) ? rng.between(0.01, 0.1) : rng.between(0.1, 1.5);
     plan.extends = rng.between(0.0, 0.8);
+    if (rng.chance(0.5)) plan.fair = rng.between(0.3, 1.0);
 }
 
 void choose_watch(Plan& plan, Rng& rng) {
@@ -105,13 +106,15 @@ std::string text(const Plan& plan) {
     std::snprintf(
         line, sizeof line,
         "%zu nodes, %d clients of %d threads, %d resources, ttl %lld to %lld ms, budget %lld ms, %s, "
-        "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %zu kinds of faults",
+        "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %.0f%% fair, %zu kinds of "
+        "faults",
         plan.world.nodes, plan.clients, plan.threads, plan.resources,
         static_cast<long long>(plan.least_ttl.count()), static_cast<long long>(plan.longest_ttl.count()),
         static_cast<long long>(plan.world.node_timeout.count()),
         plan.world.round == Round::sequential ? "one after the other" : "all at once", plan.drift_factor,
         plan.world.rate_error, static_cast<long long>(plan.world.quarantine.count()),
-        plan.fencing ? "fencing, " : "", plan.calm ? "calm, " : "", 100 * plan.watched, plan.faults.size());
+        plan.fencing ? "fencing, " : "", plan.calm ? "calm, " : "", 100 * plan.watched, 100 * plan.fair,
+        plan.faults.size());
     return line;
 }
 

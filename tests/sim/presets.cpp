@@ -23,6 +23,7 @@ void contended(Plan& plan) {
     plan.extends = 0.3;
     plan.fencing = false;
     plan.watched = 0;
+    plan.fair = 0;
     plan.world.quarantine = 0ms;
 }
 

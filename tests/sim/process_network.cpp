@@ -77,7 +77,8 @@ std::unique_ptr<Socket> ProcessNetwork::connect(const Address& address, millisec
     return std::make_unique<SimSocket>(process_, longest_wait, std::move(channel));
 }
 
-void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until) {
+void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
+                          const std::stop_token& stop) {
     process_.check_alive();
     const auto has_news = [](const PollEntry& entry) { return channel_of(entry).has_news(); };
     const bool futile = process_.now() >= until && std::ranges::none_of(entries, has_news);
@@ -88,7 +89,10 @@ void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock
         process_.check_alive();
     }
     for (const auto& entry : entries) channel_of(entry).listen(process_.current());
-    while (std::ranges::none_of(entries, has_news) && process_.now() < until) process_.wait_until(until);
+    Task& sleeper = *process_.current();
+    const std::stop_callback alarm{stop, [&] { process_.wake(sleeper); }};
+    while (std::ranges::none_of(entries, has_news) && process_.now() < until && !stop.stop_requested())
+        process_.wait_until(until);
     for (auto& entry : entries) {
         channel_of(entry).listen(nullptr);
         entry.ready = has_news(entry);

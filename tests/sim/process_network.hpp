@@ -29,7 +29,8 @@ public:
     Clock& clock() noexcept override { return clock_; }
     Entropy& entropy() noexcept override { return entropy_; }
     std::unique_ptr<Socket> connect(const Address& address, milliseconds longest_wait, int& error) override;
-    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until) override;
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+              const std::stop_token& stop = {}) override;
 
     /// Where the library finds a node: the number of the node as the path of a unix socket, which no name
     /// service has to resolve.

@@ -8,7 +8,9 @@
 namespace redlock::sim {
 
 SimNode::SimNode(Timeline& timeline, Log& log, std::string name, DriftingClock wall)
-    : timeline_(timeline), log_(log), name_(std::move(name)), wall_(wall), model_(run()) {}
+    : timeline_(timeline), log_(log), name_(std::move(name)), wall_(wall), model_(run()) {
+    model_.on_publish([this](auto channel, auto message) { return publish(channel, message); });
+}
 
 // ---- Faults.
 
@@ -16,6 +18,7 @@ void SimNode::crash() {
     if (!up_) return;
     up_ = false;
     log_.note(name_, [] { return "crashes"; });
+    subscribers_.clear();
     for (const auto& peer : std::exchange(peers_, {}))
         if (const auto it = peer.lock()) it->node_died();
 }
@@ -78,6 +81,23 @@ void SimNode::attach(std::weak_ptr<Peer> peer) {
     peers_.push_back(std::move(peer));
 }
 
+// ---- Messages
+
+void SimNode::subscribe(std::string channel, std::weak_ptr<Peer> peer) {
+    subscribers_.emplace_back(std::move(channel), std::move(peer));
+}
+
+std::size_t SimNode::publish(std::string_view channel, std::string_view message) {
+    std::erase_if(subscribers_, [](const auto& it) { return it.second.expired(); });
+    std::size_t heard = 0;
+    for (const auto& [theirs, peer] : subscribers_) {
+        if (theirs != channel) continue;
+        peer.lock()->published(channel, message);
+        ++heard;
+    }
+    return heard;
+}
+
 // ---- Keys
 
 std::string_view SimNode::owner(const std::string& resource) const {
@@ -85,15 +105,16 @@ std::string_view SimNode::owner(const std::string& resource) const {
     return value ? std::string_view{value->text} : std::string_view{};
 }
 
-/// Counters and markers live on for days.
+/// Counters and markers live on for days, queues for seconds.
 bool SimNode::holds_longer_than(nanoseconds span) const {
     const auto is_lock = [](std::string_view key) {
-        return !key.starts_with("redlock:since:") && key.find(":fence:") == key.npos;
+        return !key.starts_with("redlock:since:") && key.find(":fence:") == key.npos &&
+               !key.ends_with(":queue");
     };
     return std::ranges::any_of(model_.keys(), [&](const auto& entry) {
         const auto& [key, value] = entry;
         const auto until = (wall() + span) / 1ms;
-        return is_lock(key) && (value.expiry == Model::Value::never || value.expiry > until);
+        return value.expiry == Model::Value::never || (is_lock(key) && value.expiry > until);
     });
 }
 

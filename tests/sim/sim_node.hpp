@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::sim {
@@ -30,6 +31,8 @@ public:
     class Peer {
     public:
         virtual void node_died() = 0;
+        /// A message has come on a channel that it listens to.
+        virtual void published(std::string_view channel, std::string_view message) = 0;
 
     protected:
         ~Peer() = default;
@@ -59,6 +62,9 @@ public:
     int life() const noexcept { return life_; }
     void attach(std::weak_ptr<Peer> peer);
 
+    /// From now on `peer` hears what is published on `channel`, for as long as it lives.
+    void subscribe(std::string channel, std::weak_ptr<Peer> peer);
+
     /// Executes a command; the reply as it goes over the wire.
     std::string execute(const Words& words);
 
@@ -76,6 +82,7 @@ private:
     }
     std::string run() const { return name_ + "." + std::to_string(life_); }
     std::string marker() const;
+    std::size_t publish(std::string_view channel, std::string_view message);
 
     Timeline& timeline_;
     Log& log_;
@@ -87,6 +94,7 @@ private:
     bool up_ = true;
     Instant frozen_until_{};
     std::vector<std::weak_ptr<Peer>> peers_{};
+    std::vector<std::pair<std::string, std::weak_ptr<Peer>>> subscribers_{};
 };
 
 }  // namespace redlock::sim

@@ -29,6 +29,7 @@ public:
              NodesOptions options, Checker& checker);
 
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
+    std::unique_ptr<Waiter> waiter() override { return group_.waiter(); }
     Clock* required_clock() const noexcept override { return &network_.clock(); }
 
     Link& link(std::size_t node) { return network_.link(node); }

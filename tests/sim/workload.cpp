@@ -101,7 +101,8 @@ LockOptions Workload::some_options() {
     LockOptions options{.ttl = rng_.chance(0.5) ? plan_.longest_ttl : plan_.least_ttl,
                         .retry = {.attempts = plan_.attempts, .delay = plan_.retry_delay},
                         .drift_factor = plan_.drift_factor,
-                        .fencing = plan_.fencing};
+                        .fencing = plan_.fencing,
+                        .fair = rng_.chance(plan_.fair)};
     if (rng_.chance(plan_.watched)) options.watchdog = client_.watchdog();
     if (options.watchdog && rng_.chance(plan_.limited))
         options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});

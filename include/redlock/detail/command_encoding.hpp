@@ -21,7 +21,11 @@ namespace redlock::detail {
 struct Recipient {
     std::string_view run_id{};                ///< of this run of the server; empty while unknown
     std::chrono::milliseconds quarantine{0};  ///< see NodesOptions::quarantine
+    bool allows_queue = true;                 ///< our user may use the keys of queues there
 };
+
+/// How long a queue is kept that nobody looks at.
+inline constexpr std::chrono::milliseconds queue_expiry{5'000};
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
@@ -37,7 +41,14 @@ inline bool counts(const Command& command) noexcept {
 /// Whether `command` has to know the run of the server: to count, and to have a vote at all in a quarantine.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
-    return counts(command) || (recipient.quarantine > 0ms && command.verb != Verb::compare_and_delete);
+    const bool votes = command.verb != Verb::compare_and_delete && command.verb != Verb::enter_queue;
+    return counts(command) || (recipient.quarantine > 0ms && votes);
+}
+
+/// Whether `command` has a form for waiters at `recipient`.
+inline bool uses_queue(const Command& command, const Recipient& recipient) noexcept {
+    if (!command.queue || !recipient.allows_queue) return false;
+    return command.verb == Verb::compare_and_delete || !command.queue->ticket.empty();
 }
 
 /// The script that carries out `command`; none for a plain SET.
@@ -45,25 +56,38 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
     using namespace std::chrono_literals;
     const bool one = command.resources.size() == 1;
     const bool simple = one && recipient.quarantine == 0ms;
+    const bool queue = uses_queue(command, recipient);
     switch (command.verb) {
-        case Verb::set_if_absent: return simple ? nullptr : &set_all;
+        case Verb::set_if_absent: return queue ? &leave_and_set : simple ? nullptr : &set_all;
         case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
-        case Verb::compare_and_delete: return one ? &compare_and_delete : &delete_all;
-        case Verb::set_and_count: return &set_and_count;
+        case Verb::compare_and_delete:
+            return queue ? &delete_and_wake : one ? &compare_and_delete : &delete_all;
+        case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
         case Verb::raise_count: return &raise_count;
+        case Verb::enter_queue: return &enter_queue;
     }
     return nullptr;
 }
 
-/// The key that counts the holders of `resource` on that run of a server. In braces is what Redis Cluster
-/// hashes: the counter stays with its resource.
-inline std::string counter_of(std::string_view resource, std::string_view run_id) {
+/// The name of a key that belongs to `resource`. In braces is what Redis Cluster hashes: it stays with its
+/// resource.
+inline std::string beside(std::string_view resource, std::string_view suffix) {
     const auto open = resource.find('{');
     const auto close = resource.find('}', open == resource.npos ? open : open + 1);
     const bool tagged = close != resource.npos && close > open + 1;
     std::string name{tagged ? "" : "{"};
-    name.append(resource).append(tagged ? ":fence:" : "}:fence:").append(run_id);
+    name.append(resource).append(tagged ? "" : "}").append(suffix);
     return name;
+}
+
+/// The key that counts the holders of `resource` on that run of a server.
+inline std::string counter_of(std::string_view resource, std::string_view run_id) {
+    return beside(resource, ":fence:").append(run_id);
+}
+
+/// The key of the queue of those that wait for `resource`.
+inline std::string queue_of(std::string_view resource) {
+    return beside(resource, ":queue");
 }
 
 /// The key that says since when that run of a server has had its data, in microseconds of its wall clock.
@@ -112,35 +136,56 @@ inline void append(std::string& out, std::initializer_list<std::string_view> wor
     append(out, std::span{words.begin(), words.size()});
 }
 
-/// The general form, for several resources, a count, a quarantine: keys, then arguments, as scripts.hpp says.
+/// Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
+/// smaller ones can still be given.
+inline std::chrono::milliseconds counters_expiry(const Recipient& recipient) noexcept {
+    using namespace std::chrono_literals;
+    return 24h + 2 * recipient.quarantine;
+}
+
+/// The general form, for several resources, a count, a quarantine, a queue: keys, then arguments, as
+/// scripts.hpp says.
 inline void append_script(std::string& out, const Command& command, const Recipient& recipient,
                           std::string_view verb, std::string_view body) {
     using namespace std::chrono_literals;
     const auto resources = command.resources;
-    const bool erases = command.verb == Verb::compare_and_delete;
+    const bool votes = command.verb != Verb::compare_and_delete && command.verb != Verb::enter_queue;
+    const auto* const queue = uses_queue(command, recipient) ? command.queue : nullptr;
     std::vector<std::string> own;
+    if (queue)
+        for (const auto& resource : resources) own.push_back(queue_of(resource));
     if (counts(command))
         for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
-    if (!erases && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));
+    if (votes && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));
 
     const auto amount = command.verb == Verb::raise_count ? static_cast<long long>(command.fence)
                                                           : static_cast<long long>(command.ttl.count());
-    // Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
-    // smaller ones can still be given.
-    const std::chrono::milliseconds counters_expiry = 24h + 2 * recipient.quarantine;
     const Digits keys{static_cast<long long>(resources.size() + own.size())};
     const Digits number{amount};
     const Digits size{static_cast<long long>(resources.size())};
-    const Digits keep{counters_expiry.count()};
+    const Digits keep{counters_expiry(recipient).count()};
     const Digits quarantine{std::chrono::microseconds{recipient.quarantine}.count()};
     std::vector<std::string_view> words{verb, body, keys.view()};
     words.insert(words.end(), resources.begin(), resources.end());
     words.insert(words.end(), own.begin(), own.end());
     words.push_back(command.owner);
-    if (!erases) words.insert(words.end(), {number.view(), size.view()});
+    if (queue) words.push_back(queue->ticket);
+    if (votes) words.insert(words.end(), {number.view(), size.view()});
     if (counts(command)) words.push_back(keep.view());
-    if (!erases) words.push_back(quarantine.view());
+    if (votes) words.push_back(quarantine.view());
+    const Digits patience{queue ? queue->patience.count() : 0};
+    if (queue && !votes) words.insert(words.end(), {patience.view(), queue->repeated ? "0" : "1"});
     append(out, words);
+}
+
+/// Of enter_queue: the queue lives on for as long as any waiter gives a sign of life.
+inline void append_enter_queue(std::string& out, const Command& command, std::string_view verb,
+                               std::string_view body) {
+    const std::string_view resource = command.resources.front();
+    const auto& queue = *command.queue;
+    append(out, {verb, body, "2", resource, queue_of(resource), queue.ticket,
+                 Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
+                 Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
 }
 
 /// Appends `command` to `out`.
@@ -155,6 +200,8 @@ inline void append(std::string& out, const Command& command, const Recipient& re
         append(out, {verb, body, "1", resource, command.owner, ttl.view()});
     else if (script == &compare_and_delete)
         append(out, {verb, body, "1", resource, command.owner});
+    else if (script == &enter_queue)
+        append_enter_queue(out, command, verb, body);
     else
         append_script(out, command, recipient, verb, body);
 }

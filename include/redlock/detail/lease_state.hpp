@@ -42,7 +42,7 @@ public:
         : nodes_(&nodes),
           clock_(&clock),
           resources_(std::move(resources)),
-          request_{resources_, options.ttl, options.drift_factor, options.fencing},
+          request_{resources_, options.ttl, options.drift_factor, options.fencing, options.fair},
           max_hold_(options.max_hold),
           on_lost_(options.on_lost) {}
     LeaseState(const LeaseState&) = delete;

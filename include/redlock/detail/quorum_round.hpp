@@ -27,7 +27,8 @@
 // An acquire asks one node after the other (the page's step 2), or all at once; every other round asks all at
 // once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
 // left alone are asked after all where the vote has come to hang on them. A round ends when its votes are
-// decided; a release waits for every trusted node.
+// decided; a release waits for every trusted node. It is written to the last node first: a waiter that the
+// first node wakes is to find the others free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -52,6 +53,7 @@ struct NodeVote {
     Vote vote = Vote::unknown;
     std::error_code cause{};
     std::uint64_t count = 0;
+    QueuePlace place{};
 };
 
 /// How nodes are asked to acquire.
@@ -76,6 +78,7 @@ public:
           node_timeout_(node_timeout),
           tallies_(tallies),
           size_(nodes),
+          needed_(verb() == Verb::enter_queue ? 1 : quorum(nodes)),
           release_(verb() == Verb::compare_and_delete) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -120,8 +123,8 @@ public:
         const auto asked = phase_ == Phase::second_half ? 0 : open();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
-            const bool lost = !is_release() && votes.granted + votes.pending < quorum(size_);
-            if (includes(node, i) && !lost && votes.granted + asked < quorum(size_) && !refused_to_acquire())
+            const bool lost = !is_release() && votes.granted + votes.pending < needed_;
+            if (includes(node, i) && !lost && votes.granted + asked < needed_ && !refused_to_acquire())
                 return true;
         }
         return false;
@@ -137,6 +140,7 @@ public:
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
     bool is_open(std::size_t node) const noexcept { return nodes_[node].open(); }
+    bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
     bool is_left_alone(std::size_t node) const noexcept { return nodes_[node].stage == Stage::left_alone; }
     Clock::time_point deadline(std::size_t node) const noexcept { return nodes_[node].deadline; }
     std::span<const Request> requests() const noexcept { return requests_; }
@@ -260,9 +264,13 @@ private:
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
         if (phase_ == Phase::in_turn && next_deadline() != Clock::time_point::min()) return std::nullopt;
-        for (; cursor_ < size_; ++cursor_)
-            if (nodes_[cursor_].unasked() && nodes_[cursor_].trusted == trusted)
-                return is_over(now) ? std::nullopt : std::optional{cursor_++};
+        for (; cursor_ < size_; ++cursor_) {
+            const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
+            if (!nodes_[node].unasked() || nodes_[node].trusted != trusted) continue;
+            if (is_over(now)) return std::nullopt;
+            ++cursor_;
+            return node;
+        }
         return std::nullopt;
     }
 
@@ -368,6 +376,7 @@ private:
         report.vote = vote.vote;
         report.cause = vote.cause;
         report.count = vote.count;
+        report.place = vote.place;
         report.took = now - nodes_[node].start;
         report.detail = std::move(detail);
         auto& votes = counts()[request];
@@ -414,9 +423,9 @@ private:
         undecided_ = 0;
         impossible_ = 0;
         for (const auto& it : counts()) {
-            const bool possible = it.granted + it.pending >= quorum(size_) + given_up;
+            const bool possible = it.granted + it.pending >= needed_ + given_up;
             if (!possible) ++impossible_;
-            if (possible && it.granted < quorum(size_)) ++undecided_;
+            if (possible && it.granted < needed_) ++undecided_;
         }
     }
 
@@ -433,6 +442,7 @@ private:
     const Clock::duration node_timeout_;
     const std::span<Tally> tallies_;
     const std::size_t size_;
+    const std::size_t needed_;  // votes: a quorum, but for the queue, which is one node's
     const bool release_;
 
     Phase phase_ = Phase::all_trusted;

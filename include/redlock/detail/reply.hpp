@@ -7,7 +7,11 @@
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,13 +42,34 @@ inline Errc cause_of(const Reply& error) noexcept {
     return forbidden ? Errc::permission_denied : Errc::server_error;
 }
 
+/// What a waiter is told: "WAITING 1200 3 holder".
+inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
+    constexpr std::string_view first = "WAITING ";
+    if (reply.kind != Reply::Kind::status || !reply.text.starts_with(first)) return std::nullopt;
+    long long ttl = 0;
+    QueuePlace place;
+    const char* const end = reply.text.data() + reply.text.size();
+    const auto* at = std::from_chars(reply.text.data() + first.size(), end, ttl).ptr;
+    if (at == end || *at != ' ') return std::nullopt;
+    at = std::from_chars(at + 1, end, place.in_front).ptr;
+    const std::string_view what{at, static_cast<std::size_t>(end - at)};
+    if (what != " nothing" && what != " reservation" && what != " holder") return std::nullopt;
+    place.held_for = std::chrono::milliseconds{ttl};
+    if (what != " nothing")
+        place.held = what == " holder" ? QueuePlace::Held::by_holder : QueuePlace::Held::by_waiter;
+    return place;
+}
+
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
 /// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised;
 /// all else is unknown (rule A7).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
-    if (!scripted) {
+    if (command.verb == Verb::enter_queue) {
+        if (reply.kind == Kind::status && reply.text == "RESERVED") return {Vote::granted};
+        if (const auto place = to_place(reply)) return {.vote = Vote::refused, .place = *place};
+    } else if (!scripted) {
         if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
         if (reply.kind == Kind::nil) return {Vote::refused};
     } else if (reply.kind == Kind::integer) {
@@ -52,6 +77,9 @@ inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripte
         if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
         const bool absurd = command.verb == Verb::raise_count && reply.integer < 0;
         if (absurd) return {Vote::refused, {}, 0 - static_cast<std::uint64_t>(reply.integer)};
+        const bool woken = command.verb == Verb::compare_and_delete && command.queue;
+        if (woken && (reply.integer == 2 || reply.integer == 3))
+            return {reply.integer == 3 ? Vote::granted : Vote::refused, {}, 1};
         if (reply.integer == 1) return {Vote::granted};
         if (reply.integer == 0) return {Vote::refused};
     } else if (reply.kind == Kind::status && reply.first_word() == "QUARANTINED") {

@@ -3,6 +3,7 @@
 // Numbers of microseconds go through string.format('%.0f'): Lua itself would write 1.76e+15.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -120,12 +121,114 @@ inline constexpr Script raise_count{
     "return 1",
     "3ae934eb8ffd53e23ae9c0081857d442b62aafb6"};
 
+// ---- The queue of waiters (LockOptions::fair): a sorted set of tickets by age. A ticket is the channel that
+// its waiter listens to, '|', a number. What stands under a resource in place of an owner, with a '|' in it,
+// is a ticket, too: a reservation, which is nobody's vote. It keeps newcomers away from this node until the
+// waiter has had time to make its round.
+
+/// Hands the resource, if it is free, to the first in the queue whose waiter hears it: the others have gone.
+/// A waiter that is the caller itself need not be told. 128 in one go at most: a server does nothing else
+/// meanwhile. The answer: how many were woken, or the error that publishing ran into.
+#define REDLOCK_WAKE_NEXT                                                                         \
+    "local function wake_next(resource,queue,patience) "                                          \
+    "for _=1,128 do "                                                                             \
+    "local first=redis.pcall('zpopmin',queue) "                                                   \
+    "local ticket=first[1] "                                                                      \
+    "if not ticket then return 0 end "                                                            \
+    "local bar=string.find(ticket,'|',1,true) "                                                   \
+    "if bar then "                                                                                \
+    "local heard=1 "                                                                              \
+    "if ticket~=ARGV[1] then heard=redis.pcall('publish',string.sub(ticket,1,bar-1),ticket) end " \
+    "if type(heard)~='number' then redis.pcall('zadd',queue,first[2],ticket) return heard end "   \
+    "if heard>0 then redis.pcall('set',resource,ticket,'nx','px',patience) return 1 end "         \
+    "end "                                                                                        \
+    "end "                                                                                        \
+    "return 0 "                                                                                   \
+    "end "
+
+/// compare_and_delete that wakes the next waiter. Where the key is not ours the next one is woken as well,
+/// for it may get a majority elsewhere; but not by a release that is repeated, nor where another was woken
+/// already. Whatever is wrong with the queue, the key is deleted.
+/// KEYS: the resources, their queues. ARGV: owner, ticket of a waiter that leaves (or empty), how long a
+/// reservation lasts, 1 unless repeated. The answer: 1 if all were ours; 2 more if a waiter was woken.
+inline constexpr Script delete_and_wake{
+    REDLOCK_WAKE_NEXT
+    "local n=#KEYS/2 "
+    "local deleted,woken=0,0 "
+    "for i=1,n do "
+    "local held=redis.call('get',KEYS[i]) "
+    "local ours=held==ARGV[1] "
+    "if ours then deleted=deleted+redis.call('del',KEYS[i]) end "
+    "if ARGV[2]~='' then redis.pcall('zrem',KEYS[n+i],ARGV[2]) end "
+    "local reserved=held and string.find(held,'|',1,true) "
+    "if (ours or (ARGV[4]=='1' and not reserved)) and wake_next(KEYS[i],KEYS[n+i],ARGV[3])==1 then woken=2 "
+    "end "
+    "end "
+    "return (deleted==n and 1 or 0)+woken",
+    "5980efc1bd59eb20ca944f4f2e2137c014885f9e"};
+
+/// Enters the queue, or stays in it, and learns who is in front. A resource that is free goes to the first in
+/// the queue: its holder has died, or was none of those that wake others.
+/// KEYS: the resource, its queue. ARGV: ticket, how long a reservation lasts, how long the waiter has waited
+/// (in microseconds), how long the queue lives on, 1 if the caller may be given the resource now. The answer:
+/// RESERVED, or WAITING with the rest of the time to live of what stands there (in milliseconds), how many
+/// are in front, and what stands there: holder, reservation, nothing.
+inline constexpr Script enter_queue{
+    REDLOCK_WAKE_NEXT
+    "local held=redis.call('get',KEYS[1]) "
+    "if held==ARGV[1] then return {ok='RESERVED'} end "
+    "local t=redis.call('time') "
+    "redis.call('zadd',KEYS[2],'nx',string.format('%.0f',t[1]*1000000+t[2]-ARGV[3]),ARGV[1]) "
+    "redis.call('pexpire',KEYS[2],ARGV[4]) "
+    "if not held and ARGV[5]=='1' then "
+    "local woken=wake_next(KEYS[1],KEYS[2],ARGV[2]) "
+    "if type(woken)~='number' then return woken end "
+    "held=redis.call('get',KEYS[1]) "
+    "if held==ARGV[1] then return {ok='RESERVED'} end "
+    "end "
+    "local what=not held and 'nothing' or string.find(held,'|',1,true) and 'reservation' or 'holder' "
+    "return {ok=string.format('WAITING %.0f %.0f %s',redis.call('pttl',KEYS[1]),"
+    "redis.call('zrank',KEYS[2],ARGV[1]) or 0,what)}",
+    "f45b0a74b53602fcc6c1a9c0806f47e117e117a7"};
+
+#undef REDLOCK_WAKE_NEXT
+
+/// What a waiter's round begins with on each node: it leaves the queue, and the reservation that may stand
+/// there for it makes room. The second of KEYS is the queue and the second of ARGV the ticket, the rest are
+/// those of the script that follows.
+inline constexpr std::string_view leave_queue =
+    "local queue,ticket=table.remove(KEYS,2),table.remove(ARGV,2) "
+    "if redis.call('get',KEYS[1])==ticket then redis.call('del',KEYS[1]) end "
+    "redis.pcall('zrem',queue,ticket) ";
+
+/// The text of `script` behind `leave_queue`.
+template <const Script& script>
+inline constexpr auto behind_leave_queue = [] {
+    std::array<char, leave_queue.size() + script.text.size()> text{};
+    std::copy(script.text.begin(), script.text.end(),
+              std::copy(leave_queue.begin(), leave_queue.end(), text.begin()));
+    return text;
+}();
+
+/// SET NX PX of a resource that was waited for.
+/// KEYS: the resource, its queue, the marker. ARGV: owner, ticket, ttl, 1, quarantine.
+inline constexpr Script leave_and_set{
+    {behind_leave_queue<set_all>.data(), behind_leave_queue<set_all>.size()},
+    "577e4f352f1fe2d2d59608463f1feba2d4e54db3"};
+
+/// The same with a count of the holders.
+/// KEYS: the resource, its queue, its counter, the marker. ARGV: owner, ticket, ttl, 1, the counter's expiry,
+/// quarantine.
+inline constexpr Script leave_and_count{
+    {behind_leave_queue<set_and_count>.data(), behind_leave_queue<set_and_count>.size()},
+    "619489863fa80132b879a702ef16ea7e457770ef"};
+
 #undef REDLOCK_UNLESS_YOUNG
 
 /// All of them, so that each has a number.
 inline constexpr std::array scripts{
-    &compare_and_delete, &compare_and_expire, &delete_all, &expire_all, &set_all,
-    &set_and_count,      &raise_count};
+    &compare_and_delete, &compare_and_expire, &delete_all,  &expire_all,    &set_all,        &set_and_count,
+    &raise_count,        &delete_and_wake,    &enter_queue, &leave_and_set, &leave_and_count};
 
 constexpr std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;

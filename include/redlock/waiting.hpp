@@ -1,0 +1,264 @@
+// Waiting in a queue (LockOptions::fair): who is refused enters a queue, and the release wakes the next one.
+//
+// Beside the page, and nothing that exclusion rests on: one node, the home, keeps the queue, as a hint. The
+// lock is what it always is, a majority of grants in a round of the waiter's own.
+//
+//   1. Who is refused enters the queue of the home, the first node in the order configured that has answered,
+//      with its age, and learns what stands in the way and how many are in front.
+//   2. It sleeps until it is woken, or it is time to ask again.
+//   3. A release deletes the key on every node. Where there is a queue it wakes the first waiter that hears
+//   it,
+//      and reserves the resource for it for a while, which keeps newcomers from that node.
+//   4. The waiter makes an attempt. The home's command of that round takes it out of the queue, and what was
+//      reserved for it makes room.
+//
+// Whatever becomes of the queue (lost, on two nodes at once, full of waiters that have died), the worst is
+// that an acquisition comes late or out of order:
+//
+//     event                                  | what ends the waiting
+//     ---------------------------------------+-----------------------------------------------------
+//     a waiter has died                      | nobody hears the message: the next one is woken
+//     a waiter is woken and does not come    | its reservation ends (patience)
+//     a holder has died                      | its key expires: waiters ask again then
+//     a message is lost, the home is emptied | waiters ask again after a beat, and keep their age
+//     the home does not answer               | the next node is the home
+//     the holder wakes nobody: it is of      | the first in the queue asks after every pause of
+//     another language, or not fair          | LockOptions::retry
+//     a stray key stands on the home         | the first in the queue makes an attempt every beat
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/result.hpp>
+#include <redlock/retry.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::algorithm {
+
+/// How often a waiter asks that hears nothing; those far behind up to four times more rarely.
+inline constexpr Clock::duration beat = std::chrono::milliseconds{250};
+
+/// How long a resource stays reserved for a waiter that was woken: what one that does not come costs the
+/// others.
+inline std::chrono::milliseconds patience(std::chrono::milliseconds node_timeout) {
+    return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
+}
+
+/// The nodes that can be a home: those that have voted, or were not asked.
+inline NodeSet possible_homes(std::span<const NodeReport> reports) {
+    NodeSet result;
+    for (std::size_t node = 0; node < reports.size(); ++node) {
+        const auto& [vote, cause] = std::pair{reports[node].vote, reports[node].cause};
+        result[node] = vote != Vote::unknown || cause == Errc::not_asked || cause == Errc::not_awaited;
+    }
+    return result;
+}
+
+/// The place of one acquire() in the queue for one resource.
+class PlaceInQueue {
+public:
+    /// No I/O. Everything must outlive it.
+    PlaceInQueue(Nodes& nodes, Clock& clock, Entropy& entropy, Resources resource,
+                 std::chrono::milliseconds longest_pause)
+        : nodes_(nodes),
+          clock_(clock),
+          entropy_(entropy),
+          resource_(resource),
+          longest_pause_(longest_pause),
+          begun_(clock.now()),
+          looked_at_(begun_),
+          holder_seen_(begun_) {
+        terms_.patience = patience(nodes.node_timeout());
+        homes_.set();
+    }
+    /// Leaves the queue. Blocks one node_timeout at most, and not at all if it was never in it.
+    ~PlaceInQueue() {
+        try {
+            leave();
+        } catch (...) {  // NOLINT(bugprone-empty-catch): the queue forgets it
+        }
+    }
+    PlaceInQueue(const PlaceInQueue&) = delete;
+    PlaceInQueue& operator=(const PlaceInQueue&) = delete;
+
+    enum class Wake {
+        attempt,   ///< an attempt is worth making
+        over,      ///< the time is over, or it was stopped
+        no_queue,  ///< there is no node to wait at
+    };
+
+    /// Waits in the queue, not longer than until then.
+    Wake wait(Clock::time_point until, const std::stop_token& stop) {
+        for (;;) {
+            if (stop.stop_requested() || clock_.now() >= until) return Wake::over;
+            if (!listen({.deadline = until, .stop = stop})) return Wake::no_queue;
+            const auto now = clock_.now();
+            const auto answer = enter({.deadline = until, .stop = stop}, now);
+            if (answer.vote == Vote::granted) return claim();
+            if (answer.vote == Vote::unknown) {
+                if (!stop.stop_requested() && clock_.now() < until)
+                    leave_home(answer.cause && !is_transient(answer.cause));
+                continue;
+            }
+            place_ = answer.place;
+            if (place_->held == QueuePlace::Held::by_holder) holder_seen_ = now;
+            if (look_is_due(now)) return Wake::attempt;
+            const auto [connected, ticket] = waiter_->sleep(std::min(until, next_question(now)), stop);
+            if (ticket == terms_.ticket) return claim();
+            if (!connected)
+                leave_home(false);
+            else if (!ticket.empty())
+                withdraw(ticket);  // of an earlier acquire(), whose place somebody would wait for
+        }
+    }
+
+    /// For the commands of an attempt; null before it has waited.
+    const QueueTerms* terms() const noexcept { return ticket_.empty() ? nullptr : &terms_; }
+
+    /// An attempt has left the queue, which took so long. Where the home cannot know that, nobody is to
+    /// believe that we would hear a message.
+    void attempted(const Result& result, Clock::duration took) {
+        if (result.nodes().empty()) return;
+        const bool woken = std::exchange(claims_, false);
+        if (!ticket_.empty()) {
+            entered_ = false;
+            const auto& home = result.nodes()[waiter_->home()];
+            const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
+            if (!told) leave_home(false);
+        }
+        if (result.error() != Errc::held_by_other) return;
+        looked_at_ = clock_.now();
+        nodes_.contended().set(resource_.front(), true);
+        homes_ = possible_homes(result.nodes());
+        if (woken && ++failures_ > 1) back_off(took);
+    }
+
+    /// As it was told last; nothing if it never waited.
+    const std::optional<QueuePlace>& place() const noexcept { return place_; }
+
+private:
+    bool listen(const RoundLimits& limits) {
+        if (!waiter_) waiter_ = nodes_.waiter();
+        if (!waiter_) return false;
+        if (!ticket_.empty() && homes_[waiter_->home()]) return true;
+        leave();
+        ticket_.clear();
+        if (!waiter_->listen(homes_, limits)) return false;
+        ticket_ = waiter_->new_ticket();
+        terms_.ticket = ticket_;
+        terms_.home = waiter_->home();
+        return true;
+    }
+
+    NodeReport enter(const RoundLimits& limits, Clock::time_point now) {
+        auto terms = terms_;
+        terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
+        terms.may_take = now >= may_take_from_;
+        Request request{
+            .command = {
+                .verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms}};
+        request.to.reset();
+        request.to.set(waiter_->home());
+        entered_ = true;
+        return nodes_.ask(request, limits)[waiter_->home()];
+    }
+
+    Wake claim() {
+        claims_ = true;
+        return Wake::attempt;
+    }
+
+    /// Whether to make an attempt though nobody has woken us: what stands on the home may be all that stands
+    /// in the way, or those in front may be unable to come.
+    bool look_is_due(Clock::time_point now) const {
+        const bool first = place_->in_front == 0 && now - looked_at_ >= beat;
+        const bool nobody_comes = now - holder_seen_ >= 2 * beat && now - looked_at_ >= 2 * beat;
+        return first || nobody_comes;
+    }
+
+    Clock::time_point next_question(Clock::time_point now) {
+        using namespace std::chrono_literals;
+        const bool first = place_->in_front == 0;
+        const auto rarer = static_cast<int>(std::min<std::size_t>(place_->in_front, 48));
+        auto next = now + (first ? random_pause(longest_pause_, entropy_) : beat + beat * rarer / 16);
+        // Not all of them at once: it is mostly a release that ends the waiting.
+        constexpr std::size_t nearly_first = 4;
+        if (place_->held_for >= 0ms && place_->in_front < nearly_first)
+            next = std::min(next, now + place_->held_for + 1ms);
+        if (place_->held == QueuePlace::Held::by_nobody)  // more have died than one question removes
+            next = std::max(now + 1ms, may_take_from_);
+        return next;
+    }
+
+    /// When a waiter is refused that was woken, another one of another home may have been faster. When it
+    /// goes on, they collide again and again.
+    void back_off(Clock::duration took) {
+        const auto longest = took * (1 << std::min(failures_, 20));
+        may_take_from_ =
+            looked_at_ + random_pause(std::min<Clock::duration>(longest_pause_, longest), entropy_);
+    }
+
+    /// To another home, which gives it another ticket.
+    void leave_home(bool refused) {
+        homes_.reset(waiter_->home());
+        waiter_->hang_up(refused);
+        entered_ = false;
+        ticket_.clear();
+    }
+
+    void leave() {
+        if (std::exchange(entered_, false)) withdraw(ticket_);
+    }
+
+    /// Whoever is next is woken if the resource was reserved for `ticket`.
+    void withdraw(std::string_view ticket) {
+        const QueueTerms terms{.ticket = ticket, .patience = terms_.patience, .repeated = true};
+        Request request{
+            .command = {
+                .verb = Verb::compare_and_delete, .resources = resource_, .owner = ticket, .queue = &terms}};
+        request.to.reset();
+        request.to.set(waiter_->home());
+        (void)nodes_.ask(request);
+    }
+
+    Nodes& nodes_;
+    Clock& clock_;
+    Entropy& entropy_;
+    const Resources resource_;
+    const std::chrono::milliseconds longest_pause_;
+    const Clock::time_point begun_;
+    Clock::time_point looked_at_;    // when an attempt was made last
+    Clock::time_point holder_seen_;  // when the home was last held by a holder
+    std::unique_ptr<Waiter> waiter_{};
+    NodeSet homes_{};       // where it may wait
+    std::string ticket_{};  // empty while it listens nowhere
+    QueueTerms terms_{};    // with this ticket
+    bool entered_ = false;  // it may be in the queue
+    bool claims_ = false;   // the attempt is made because it was woken
+    int failures_ = 0;      // of such attempts
+    Clock::time_point may_take_from_{};
+    std::optional<QueuePlace> place_{};
+};
+
+/// Remembers, from the answers to a fair release, whether somebody waits: who releases and wants to have it
+/// again is to enter the queue then. Where a node has not answered it may be the home: what was known stands.
+inline void note_contention(Nodes& nodes, Resources resources, const Tally& tally) {
+    const bool woken =
+        std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });
+    const bool unknown = std::ranges::any_of(
+        tally.reports(), [](const NodeReport& it) { return it.sent && it.vote == Vote::unknown; });
+    if (woken || !unknown)
+        for (const auto& resource : resources) nodes.contended().set(resource, woken);
+}
+
+}  // namespace redlock::algorithm

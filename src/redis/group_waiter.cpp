@@ -1,0 +1,65 @@
+#include "redis/group_waiter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock {
+
+GroupWaiter::~GroupWaiter() {
+    if (listener_) nodes_[home_]->check_in_listener(std::move(listener_));
+}
+
+bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
+    hang_up(false);
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (homes[node] && listen_at(node, limits)) return true;
+    return false;
+}
+
+bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
+    const auto start = network_.clock().now();
+    const auto deadline = std::min(start + node_timeout_, limits.deadline);
+    home_ = node;
+    listener_ = nodes_[node]->check_out_listener(start);
+    if (!listener_) return false;
+    auto& connection = listener_->connection();
+    for (auto now = start; now < deadline && !limits.stop.stop_requested(); now = network_.clock().now()) {
+        if (listener_->listens()) return true;
+        if (connection.broken()) break;
+        wait(deadline, limits.stop);
+        listener_->advance();
+    }
+    const auto now = network_.clock().now();
+    if (!connection.broken() && now >= deadline && deadline < limits.deadline)
+        connection.fail(Errc::timed_out, "while it was to listen");
+    if (connection.broken() && is_transient(connection.cause()))
+        nodes_[node]->failed({connection.cause(), connection.detail()}, now);
+    hang_up(connection.broken() && !is_transient(connection.cause()));
+    return false;
+}
+
+Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
+    auto& connection = listener_->connection();
+    for (;;) {
+        listener_->advance();
+        if (auto ticket = connection.take_message(); !ticket.empty()) return {true, std::move(ticket)};
+        if (connection.broken()) break;
+        if (stop.stop_requested() || network_.clock().now() >= until) return {true};
+        wait(until, stop);
+    }
+    nodes_[home_]->failed({connection.cause(), connection.detail()}, network_.clock().now());
+    hang_up(false);
+    return {};
+}
+
+void GroupWaiter::hang_up(bool refused) noexcept {
+    listener_.reset();
+    if (refused) nodes_[home_]->refused_to_queue(network_.clock().now());
+}
+
+void GroupWaiter::wait(Clock::time_point until, const std::stop_token& stop) {
+    auto entry = listener_->connection().poll_entry();
+    network_.wait({&entry, 1}, network_.clock().now(), until, stop);
+}
+
+}  // namespace redlock

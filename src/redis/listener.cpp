@@ -1,0 +1,27 @@
+#include "redis/listener.hpp"
+
+#include <utility>
+
+namespace redlock {
+
+/// Without entropy there is no channel, and nobody waits: it ends as a connection that has failed.
+Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
+    : connection_(std::move(connection)) {
+    Owner random;
+    if (const auto error = random.draw(entropy))
+        connection_->fail(error, "no name for a channel");
+    else
+        channel_ = "redlock:wake:" + std::string{random.view().substr(0, 32)};
+}
+
+void Listener::advance() {
+    connection_->advance();
+    if (!connection_->ready() || confirmed_) return;
+    if (!std::exchange(subscribed_, true)) return connection_->subscribe(channel_);
+    if (!connection_->pending().none()) return;
+    const auto& reply = connection_->answers().front();
+    confirmed_ = reply.kind == detail::Reply::Kind::list;
+    if (!confirmed_) connection_->fail(detail::cause_of(reply), connection_->quoted(reply.text));
+}
+
+}  // namespace redlock
