@@ -167,10 +167,19 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
 // ---- Releasing
 
 Result Lock::release() noexcept {
+    return release(Answers::awaited);
+}
+
+void Lock::unlock() noexcept {
+    (void)release(Answers::not_awaited);
+}
+
+/// In a callback that tells a loss: of the acquisition that was lost.
+Result Lock::release(Answers answers) noexcept {
     try {
         if (!in_owning_process()) return Result{Errc::not_held};
         const auto& context = detail::renewal_context();
-        return release(context.told == state_.get() ? context.number : state_->number());
+        return release(context.told == state_.get() ? context.number : state_->number(), answers);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (...) {  // a Nodes of the user's own that breaks its contract
@@ -178,7 +187,8 @@ Result Lock::release() noexcept {
     }
 }
 
-Result Lock::release(std::uint64_t acquisition) {
+/// A fair lock waits for the answers in any case: they say whether others wait for it.
+Result Lock::release(std::uint64_t acquisition, Answers answers) {
     const auto state = state_;  // the watchdog may be telling the loss, and the callback destroy this
     if (options_.watchdog && !state->lease(acquisition).empty())
         options_.watchdog->remove({state, acquisition});
@@ -188,14 +198,20 @@ Result Lock::release(std::uint64_t acquisition) {
         state->end_release(acquisition, lease);
         return Result{Errc::not_held};
     }
-    auto result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
+    const bool awaited = answers == Answers::awaited || options_.fair;
+    Result result{Errc::not_held};
+    if (awaited)
+        result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
+    else
+        algorithm::let_go(*nodes_, state->resources(), lease);
     state->end_release(acquisition, lease);
     return result;
 }
 
 void Lock::release_quietly() noexcept {
     try {
-        if (in_owning_process() && !state_->lease().empty()) (void)release(state_->number());
+        if (in_owning_process() && !state_->lease().empty())
+            (void)release(state_->number(), Answers::not_awaited);
     } catch (...) {  // NOLINT(bugprone-empty-catch): as release() does, for what is not asked
     }
 }

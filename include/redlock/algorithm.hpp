@@ -119,12 +119,13 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 /// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6). With `queue`
 /// it wakes the next waiter.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
-                         const QueueTerms* queue = nullptr) {
+                         const QueueTerms* queue = nullptr, const RoundLimits& limits = {}) {
     return nodes.ask({.command = {.verb = Verb::compare_and_delete,
                                   .resources = resources,
                                   .owner = lease.owner.view(),
                                   .queue = queue},
-                      .to = lease.may_hold_key});
+                      .to = lease.may_hold_key},
+                     limits);
 }
 
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
@@ -347,6 +348,13 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     const bool answered = tally.granted() + tally.refused() >= quorum(tally.size());
     if ((answered && error != Errc::no_quorum) || clock.now() >= lease.valid_until) lease = {};
     return Result{error, std::move(tally), 1, {}};
+}
+
+/// The same where nobody hears the answers: it is written, and not waited for. What acquires the same
+/// resources next goes behind it.
+inline void let_go(Nodes& nodes, Resources resources, Lease& lease) {
+    (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false});
+    lease = {};
 }
 
 }  // namespace redlock::algorithm

@@ -78,7 +78,7 @@ public:
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
-    /// Releases what is held, and swallows whatever happens meanwhile (rule B2). Blocks as release() does.
+    /// Releases what is held, and swallows whatever happens meanwhile (rule B2). As unlock().
     ~Lock();
 
     Lock(Lock&& other) noexcept;
@@ -177,7 +177,11 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    void unlock() noexcept { (void)release(); }
+    /// release() where nobody asks what has come of it: written to all nodes, and not waited for. Blocks
+    /// while a connection has to be made, an eighth of node_timeout at most; as release() where the watchdog
+    /// is just extending, and with LockOptions::fair. What acquires the resource next in this process goes
+    /// behind it.
+    void unlock() noexcept;
 
 private:
     template <class TheirClock>
@@ -199,7 +203,9 @@ private:
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire(const algorithm::AcquireLimits& limits);
     Result acquire_anew(const algorithm::AcquireLimits& limits);
-    Result release(std::uint64_t acquisition);
+    enum class Answers : bool { not_awaited, awaited };
+    Result release(Answers answers) noexcept;
+    Result release(std::uint64_t acquisition, Answers answers);
     void release_quietly() noexcept;
     bool in_owning_process() const noexcept;
 

@@ -104,6 +104,8 @@ struct Request {
 struct RoundLimits {
     Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
     std::stop_token stop{};                       ///< no further node is asked once this is stopped
+    bool awaits_answers =
+        true;  ///< false, for compare_and_delete: what is written is written, nobody will hear
 };
 
 // ---- What comes back.

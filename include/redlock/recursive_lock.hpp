@@ -75,11 +75,7 @@ public:
 
     /// Lets go of one level; with the outermost, of the lock on all nodes.
     Result release() noexcept {
-        if (!is_mine()) return not_mine();
-        if (--level_ > 0) return inner();
-        auto result = lock_.release();
-        holder_.store(no_thread);
-        return result;
+        return leave([this] { return lock_.release(); });
     }
 
     // ---- The std vocabulary.
@@ -104,12 +100,26 @@ public:
             return lock_.try_lock_until(until) ? Result{std::error_code{}} : Result{Errc::held_by_other};
         }));
     }
-    void unlock() noexcept { (void)release(); }
+    void unlock() noexcept {
+        (void)leave([this] {
+            lock_.unlock();
+            return Result{std::error_code{}};
+        });
+    }
 
 private:
     static constexpr std::uint64_t no_thread = 0;
 
     bool is_mine() const noexcept { return holder_.load() == this_thread(); }
+
+    template <class Release>
+    Result leave(Release release) noexcept {
+        if (!is_mine()) return not_mine();
+        if (--level_ > 0) return inner();
+        auto result = release();
+        holder_.store(no_thread);
+        return result;
+    }
 
     Result not_mine() const noexcept {
         const bool held = holder_.load() != no_thread;

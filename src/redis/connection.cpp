@@ -127,6 +127,7 @@ void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
     step_ = Step::server;
+    late_ = pending_.count();
     pending_.await(0);  // what comes next answers nothing
     pending_.sent_other(2);
     detail::append(outgoing(), {"INFO", "server"});
@@ -177,8 +178,8 @@ std::string Connection::quoted(std::string_view words) const {
 /// behind late replies may never be looked at again, so it must work without a second try. What the first of
 /// several commands brings with it, the next can call by its digest; where it is unknown all the same, those
 /// votes are lost, and the next round sends it whole.
-void Connection::send(std::span<const Command> commands) {
-    const bool may_retry = pending_.none();
+void Connection::send(std::span<const Command> commands, bool awaited) {
+    const bool may_retry = pending_.none() && awaited;
     await_answers(commands.size());
     for (const auto& command : commands) {
         const bool by_sha1 = may_retry && knows_script_of(command);
@@ -337,6 +338,7 @@ void Connection::take_reply() {
     const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
     if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
     if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
+    if (late_ > 0) return void(--late_);
     if (state_ == State::handshaking) return take_handshake_reply();
     if (kind == Kind::late) return;
     if (incoming_.is_error("NOSCRIPT"))

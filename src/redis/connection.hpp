@@ -97,8 +97,11 @@ public:
     const std::string& run_id() const noexcept { return run_id_; }
 
     /// Sends the commands in one go behind whatever is still pending; from then on a byte of them may reach
-    /// the server. Their replies become the answers, in order.
-    void send(std::span<const Command> commands);
+    /// the server. Their replies become the answers, in order. Without `awaited`, nobody is going to look at
+    /// them.
+    void send(std::span<const Command> commands, bool awaited = true);
+    /// Whether the socket has not taken all of what was sent.
+    bool unsent() const noexcept { return socket_ && (written_ < out_.size() || !plain_out_.empty()); }
 
     /// Whether the only answer is that the server does not know the script by its digest (rule D6), or does
     /// not let us use the queue of waiters; then resend() sends it whole, or without the queue.
@@ -195,6 +198,8 @@ private:
     bool uses_queue_ = false;                      // the last command had its form for waiters
     bool by_sha1_ = false;                         // the last command named its script by the digest
     std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
+
+    std::size_t late_ = 0;  // replies that come before those of a handshake
 
     bool subscribed_ = false;
     std::string message_{};

@@ -17,6 +17,20 @@ constexpr std::size_t most_pending = 32;   // replies on one of them
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {}
 
+/// What was written, and not waited for, is still to reach the server: where a socket took only a part of it,
+/// it has a node's budget for the rest.
+Node::~Node() {
+    const auto unsent = [](const Draining& it) { return it.connection->unsent(); };
+    const auto deadline = network_.clock().now() + config_.node_timeout;
+    for (auto now = deadline - config_.node_timeout; now < deadline; now = network_.clock().now()) {
+        const auto it = std::ranges::find_if(draining_, unsent);
+        if (it == draining_.end()) return;
+        auto entry = it->connection->poll_entry();
+        network_.wait({&entry, 1}, now, deadline);
+        it->connection->advance();
+    }
+}
+
 void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
     if (!draining_.empty()) drain_locked(now);
@@ -73,6 +87,9 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
+    if (acquires(command.verb) && health_.trusted())
+        if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
+            return {take_locked(it), true};
     return check_out_any_locked(release, now, needed);
 }
 
@@ -113,6 +130,13 @@ std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point 
 auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(
         draining_, [&](const Draining& it) { return it.connection->pending().has_set_of(owner); });
+}
+
+auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(draining_, [&](const Draining& it) {
+        const auto& pending = it.connection->pending();
+        return pending.may_release(resources) && !pending.has_set() && pending.count() < most_pending;
+    });
 }
 
 /// One that is not reserved for the release of its own SET.

@@ -50,6 +50,9 @@ public:
 
     /// No I/O. `network` must outlive it.
     Node(NodeConfig config, Network& network, Options options);
+    ~Node();
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
 
     std::string name() const { return config_.endpoint.name(); }
 
@@ -60,8 +63,9 @@ public:
     /// overtake it.
     std::vector<std::size_t> overtaking(std::span<const Request> requests);
 
-    /// A connection for one command: the one on which its SET is pending, if there is. A node that is not
-    /// trusted gives one only if its next probe is due, or `needed`, or to a release.
+    /// A connection for one command: the one on which its SET is pending, if there is, or to acquire, a
+    /// release of the resource. A node that is not trusted gives one only if its next probe is due, or
+    /// `needed`, or to a release.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// The same for commands of several owners, none of which may have a SET pending here.
@@ -101,6 +105,7 @@ private:
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
+    std::vector<Draining>::iterator with_release_of_locked(Resources resources);
     std::vector<Draining>::iterator without_set_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);

@@ -141,7 +141,7 @@ void RoundDriver::send(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
         const Form form{round_, node, requests.front().command};
-        return connections_[node]->send({&form.command, 1});
+        return connections_[node]->send({&form.command, 1}, round_.awaits_answers());
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());

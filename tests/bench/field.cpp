@@ -21,6 +21,7 @@ Field::Field(std::vector<std::string> uris) : uris_(std::move(uris)) {
     add(std::make_unique<RawClient>(uris_, RawClient::Way::sequential, "bench:raw--one"));
     add(std::make_unique<RedlockClient>(uris_, Round::all_at_once, "bench:ours-all"));
     add(std::make_unique<RawClient>(uris_, RawClient::Way::multiplexed, "bench:raw--all"));
+    add(std::make_unique<ScopedRedlockClient>(uris_, "bench:ours-all"));
 }
 
 void Field::add_peers() {

@@ -6,6 +6,7 @@
 #include <redlock/redlock.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,23 @@ public:
 private:
     std::shared_ptr<Nodes> nodes_;
     Lock lock_;
+};
+
+/// The same in a block: a Lock for each op, whose destructor releases it.
+class ScopedRedlockClient final : public LocalClient {
+public:
+    ScopedRedlockClient(const std::vector<std::string>& uris, std::string resource)
+        : LocalClient("redlock scoped"),
+          nodes_(uris, {.round = Round::all_at_once}),
+          resource_(std::move(resource)) {}
+
+    bool acquire() override { return static_cast<bool>(lock_.emplace(nodes_, resource_).acquire()); }
+    void release() override { lock_.reset(); }
+
+private:
+    RedisNodes nodes_;
+    std::string resource_;
+    std::optional<Lock> lock_{};
 };
 
 }  // namespace redlock::bench

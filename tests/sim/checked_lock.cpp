@@ -18,7 +18,7 @@ CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, Loc
 
 /// What the destructor of the real one does, with the checks of release().
 CheckedLock::~CheckedLock() {
-    if (client_.process().alive() && !lock_.owner().empty()) (void)release();
+    if (client_.process().alive() && !lock_.owner().empty()) unlock();
     checker_.remove(*this);
 }
 
@@ -39,7 +39,7 @@ Result CheckedLock::acquire_for(nanoseconds span) {
 
 /// What the verb is documented to block at most.
 template <class Verb>
-Result CheckedLock::in_time(nanoseconds longest, Verb verb) {
+auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
     const Stopwatch stopwatch{client_.process()};
     auto result = verb();
     checker_.expect(stopwatch.within(longest), Rule::ends_in_time, client_.name() + " in a verb");
@@ -152,17 +152,33 @@ void CheckedLock::expect_lost_for_good(const Result& result, Clock::time_point v
 }
 
 Result CheckedLock::release() {
+    Result result{Errc::not_held};
+    let_go([&] {
+        result = lock_.release();
+        return result.message();
+    });
+    return result;
+}
+
+void CheckedLock::unlock() {
+    let_go([&] {
+        lock_.unlock();
+        return "nobody asks";
+    });
+}
+
+template <class Verb>
+void CheckedLock::let_go(Verb verb) {
     const std::string owner{lock_.owner()};
     const auto now = client_.process().timeline().now();
     if (held_ && valid_until() > Clock::time_point{}) checker_.lasts(hold_, now);
     held_ = false;
     releasing_ = true;
-    auto result = in_time(longest_release(), [&] { return lock_.release(); });
+    const std::string outcome = in_time(longest_release(), verb);
     releasing_ = false;
-    if (!client_.process().alive()) return result;
-    client_.note([&] { return "releases " + lock_.resource() + ": " + result.message(); });
+    if (!client_.process().alive()) return;
+    client_.note([&] { return "releases " + lock_.resource() + ": " + outcome; });
     if (!owner.empty()) ended(owner);
-    return result;
 }
 
 void CheckedLock::ended(std::string owner) {

@@ -30,6 +30,7 @@ public:
     Result extend() { return extend(options_.ttl); }
     Result extend(milliseconds ttl);
     Result release();
+    void unlock();
 
     // ---- Its questions, asked by its process: which may be paused right before the answer, or right after.
     bool valid() const { return lock_.valid(); }
@@ -54,12 +55,14 @@ private:
     template <class Verb>
     Result acquire_by(Verb verb, nanoseconds longest);
     template <class Verb>
-    Result in_time(nanoseconds longest, Verb verb);
+    auto in_time(nanoseconds longest, Verb verb);
     nanoseconds longest_attempts(int attempts) const;
     nanoseconds longest_release() const;
     void acquired(const Result& result);
     Result extend_watched(milliseconds ttl);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
+    template <class Verb>
+    void let_go(Verb verb);
     void ended(std::string owner);
     void notified(const Result& loss);
     bool was_notified() const { return !notified_.empty() && notified_ == lock_.owner(); }

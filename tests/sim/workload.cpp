@@ -82,6 +82,7 @@ void Workload::release(CheckedLock& lock) {
     if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // forgets it
     if (rng_.chance(0.2)) return;  // leaves it to the destructor or the next acquire
     inject_before_verb();
+    if (rng_.chance(0.4)) return lock.unlock();
     if (const auto result = lock.release(); result.error() == Errc::no_quorum) (void)lock.release();
 }
 

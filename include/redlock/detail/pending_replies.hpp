@@ -4,7 +4,7 @@
 // A server answers in the order of the commands. Only the replies to what was sent last are answers; those
 // that come before them are late and belong to rounds that have ended. A SET whose reply is pending is
 // remembered by its owner: its release has to go behind it on this same connection (rule B5), or it would
-// overtake it.
+// overtake it. So it is with a release that nobody waits for, and the next SET of its resource.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,10 @@ public:
         if (command.verb == Verb::compare_and_delete && has_set_of(command.owner)) set_owner_.clear();
         max_ttl_ = std::max(none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl);
         ++count_;
+        if (command.verb == Verb::compare_and_delete) {
+            released_ |= bits_of(command.resources);
+            until_released_ = count_;
+        }
     }
 
     /// Commands that touch no key: of the handshake, of an operator.
@@ -46,6 +51,7 @@ public:
         if (none()) return Reply::unexpected;
         --count_;
         if (none()) set_owner_.clear();
+        if (until_released_ > 0 && --until_released_ == 0) released_ = 0;
         return count_ < awaited_ ? Reply::answer : Reply::late;
     }
 
@@ -60,14 +66,28 @@ public:
     bool has_set() const noexcept { return !set_owner_.empty(); }
     bool has_set_of(std::string_view owner) const noexcept { return has_set() && set_owner_ == owner; }
 
+    /// Whether one of the resources may have a release pending here: behind it a SET is not refused because
+    /// of a key of our own.
+    bool may_release(Resources resources) const noexcept { return (released_ & bits_of(resources)) != 0; }
+
     /// How long a key can live on that a command still pending may have made or lengthened.
     std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
 
 private:
+    /// A bit for each; several resources may share one.
+    static std::uint64_t bits_of(Resources resources) noexcept {
+        std::uint64_t bits = 0;
+        for (const auto& resource : resources)
+            bits |= std::uint64_t{1} << std::hash<std::string>{}(resource) % 64;
+        return bits;
+    }
+
     std::size_t count_ = 0;
     std::size_t awaited_ = 0;  // of those sent, the last ones
     std::string set_owner_{};
     std::chrono::milliseconds max_ttl_{};
+    std::uint64_t released_ = 0;      // bits of the resources with a release pending
+    std::size_t until_released_ = 0;  // replies, that of the last release included
 };
 
 }  // namespace redlock::detail

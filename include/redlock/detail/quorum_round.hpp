@@ -27,8 +27,8 @@
 // An acquire asks one node after the other (the page's step 2), or all at once; every other round asks all at
 // once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
 // left alone are asked after all where the vote has come to hang on them. A round ends when its votes are
-// decided; a release waits for every trusted node. It is written to the last node first: a waiter that the
-// first node wakes is to find the others free.
+// decided; a release waits for every trusted node, unless nobody is going to hear its answers. It is written
+// to the last node first: a waiter that the first node wakes is to find the others free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -137,6 +137,7 @@ public:
 
     Verb verb() const noexcept { return requests_.front().command.verb; }
     bool is_release() const noexcept { return release_; }
+    bool awaits_answers() const noexcept { return limits_.awaits_answers; }
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
     bool is_open(std::size_t node) const noexcept { return nodes_[node].open(); }
@@ -306,7 +307,7 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        awaited_ = is_release() ? Awaited::trusted_nodes : Awaited::while_undecided;
+        awaited_ = is_release() && limits_.awaits_answers ? Awaited::trusted_nodes : Awaited::while_undecided;
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
@@ -413,7 +414,7 @@ private:
     }
     bool decided() {
         recount();
-        return undecided_ == 0;
+        return undecided_ == 0 || !limits_.awaits_answers;
     }
 
     void recount() {

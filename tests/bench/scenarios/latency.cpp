@@ -23,6 +23,7 @@ using Bound = Figure::Bound;
 
 constexpr auto* ours_one = "redlock sequential";
 constexpr auto* ours_all = "redlock all-at-once";
+constexpr auto* ours_scoped = "redlock scoped";
 constexpr auto* raw_one = "raw sequential";
 constexpr auto* raw_all = "raw multiplexed";
 
@@ -105,6 +106,7 @@ void round_trip_time(const Effort& effort, Report& report) {
     report.add(std::move(table));
     add_ratio(report, contest, ours_one, raw_one, 1.05, "1 ms RTT");
     add_ratio(report, contest, ours_all, raw_all, 1.03, "1 ms RTT");
+    add_ratio(report, contest, ours_scoped, raw_all, 0.6, "1 ms RTT");
     add_peer_figure(report, contest, ours_all, 4.3);
     add_peer_figure(report, contest, ours_one, 1.5);
 }
