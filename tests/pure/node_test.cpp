@@ -70,6 +70,18 @@ TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
     EXPECT_THAT(server().log(), Contains("2 EVAL"));
 }
 
+// Whatever other locks sent meanwhile, and however often this one was extended.
+TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
+    acquire_late("A", 10min);
+    for (int i = 0; i < 100; ++i) {
+        (void)extend("A");
+        (void)release("other " + std::to_string(i));
+    }
+    EXPECT_TRUE(release("A")[0].sent);
+    network.resume(0);
+    EXPECT_EQ(holder(0), "");
+}
+
 TEST_F(NodeTest, AReleaseGoesBehindTheHandshakeOfASilentServer) {
     server().paused = true;
     EXPECT_EQ(release("A")[0].cause, Errc::timed_out);

@@ -1,0 +1,183 @@
+// Rules A, B and C against real servers: what acquire, extend and release send, and what the servers then
+// hold. What the answers mean is tested in tests/pure.
+#include "command_monitor.hpp"
+#include "live_world.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+using testing::_;
+using testing::AnyOf;
+
+class Verbs : public InEachRound {};
+INSTANTIATE_TEST_SUITE_P(Asking, Verbs, each_round(), by_round);
+
+// S5, S11, S26, S31, A10, A12, C1. The same key and owner on each; one command for each verb, word for word.
+TEST_P(Verbs, SetLengthenAndDeleteOneKeyOnEachServer) {
+    LiveWorld world{5, {.node_timeout = 2s, .round = GetParam()}};
+    ASSERT_TRUE(world.warm_up());
+    const CommandMonitor monitor{world[0]};
+    auto lock = world.lock({.ttl = 12'345ms});
+    const auto acquired = lock.acquire();
+    ASSERT_THAT(acquired, Succeeds());
+    EXPECT_GE(count(acquired, Vote::granted), 3U);
+    const std::string owner{lock.owner()};
+    ASSERT_TRUE(wait_until([&] { return world.keys_of(owner) == 5; }));
+    for (auto& server : world) {
+        EXPECT_THAT(expiry(server), LastsAtMost(12'345ms));
+        EXPECT_THAT(expiry(server), LastsAtLeast(lock.remaining()));
+        EXPECT_EQ(server.command({"DBSIZE"}), "1");
+    }
+
+    const auto extended = lock.extend(1min);
+    ASSERT_THAT(extended, Succeeds());
+    EXPECT_GE(count(extended, Vote::granted), 3U);
+    EXPECT_TRUE(wait_until(
+        [&] { return std::ranges::all_of(world, [](auto& server) { return expiry(server) > 50s; }); }));
+
+    EXPECT_EQ(count(lock.release(), Vote::granted), 5U);
+    EXPECT_TRUE(world.clean());
+
+    const auto commands = monitor.commands();
+    ASSERT_THAT(commands, SizeIs(3));
+    EXPECT_THAT(commands[0].words, ElementsAre("SET", the_resource, owner, "NX", "PX", "12345"));
+    EXPECT_THAT(commands[1].words,
+                ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner, "60000"));
+    EXPECT_THAT(commands[2].words, ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner));
+}
+
+// S5. The resource is the key, byte for byte.
+TEST(AnyResource, IsTheKeyAsItIs) {
+    LiveWorld world;
+    for (const auto& resource :
+         {std::string{"a\0b", 3}, std::string{"a\r\nb\n"}, std::string{"\xFF\xFE\x80 \xC3"},
+          std::string{"*1\r\n$4\r\nQUIT\r\n"}, std::string{" \"'{}[]\\ "}, std::string(1'048'576, '\xAB')}) {
+        auto lock = world.lock(resource);
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        for (auto& server : world) EXPECT_EQ(holder(server, resource), lock.owner());
+        EXPECT_THAT(lock.extend(1min), Succeeds());
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_TRUE(world.clean());
+    }
+}
+
+// S54, D4. Nodes on unix sockets, in other databases.
+TEST(Acquire, WorksOverUnixSocketsInAnyDatabase) {
+    Cluster servers{3, RedisConfig{}.on_unix_socket()};
+    std::vector<std::string> uris;
+    for (auto& server : servers) uris.push_back(server.uri() + "?db=7");
+    RedisNodes nodes{uris, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (auto& server : servers) {
+        EXPECT_EQ(holder(server), "(nil)");
+        auto connection = server.connect();
+        ASSERT_EQ(connection.ask({"SELECT", "7"}), "OK");
+        EXPECT_EQ(connection.ask({"GET", the_resource}), lock.owner());
+    }
+}
+
+// A9. By our clock and not in ticks of the kernel, which are up to 10 ms each: those would make every round
+// late. The machine itself may be late at any time, so three rounds in time are waited for.
+TEST(AFrozenNode, CostsARoundItsBudgetAndNoMore) {
+    LiveWorld world{3, {.node_timeout = 10ms}};
+    int in_time = 0;
+    EXPECT_TRUE(wait_until(
+        [&] {
+            EXPECT_TRUE(wait_until([&] { return count(world.lock().acquire(), Vote::granted) == 3; }));
+            auto lock = world.lock();
+            world[0].freeze();
+            const auto result = lock.acquire();
+            world[0].thaw();
+            EXPECT_EQ(result.nodes()[0].cause, Errc::timed_out);
+            EXPECT_THAT(result.nodes()[0].took, LastsAtLeast(10ms));
+            if (result.nodes()[0].took <= 12ms) ++in_time;
+            return in_time == 3;
+        },
+        30s));
+}
+
+// C1, B1. Both work where memory is too short for a SET.
+TEST(ExtendAndRelease, WorkWithoutMemory) {
+    LiveWorld world;
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (auto& server : world) ASSERT_EQ(server.command({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+    ASSERT_THAT(world.lock("another", no_retry()).acquire(), Reports(0, Errc::out_of_memory));
+    EXPECT_THAT(lock.extend(1min), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
+// D6. NOSCRIPT costs another message in the same budget, no failure.
+TEST(ExtendAndRelease, SendTheirScriptsAgainWhereTheServerHasForgottenThem) {
+    LiveWorld world;
+    ASSERT_TRUE(world.warm_up());
+    auto lock = world.lock();
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto forget = [&] {
+        for (auto& server : world) ASSERT_EQ(server.command({"SCRIPT", "FLUSH"}), "OK");
+    };
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_THAT(lock.extend(1min), Succeeds());
+        forget();
+    }
+    EXPECT_EQ(count(lock.release(), Vote::granted), 3U);
+    EXPECT_TRUE(world.clean());
+}
+
+// B5. What was written behind a SET arrives in its order, though the nodes are destroyed before.
+TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
+    for (const auto round : {Round::sequential, Round::all_at_once}) {
+        RedisServer server;
+        {
+            RedisNodes nodes{{server.uri()}, {.node_timeout = 300ms, .round = round}};
+            ASSERT_THAT((Lock{nodes, "warm-up", no_retry()}.acquire()), Succeeds());
+            server.freeze();
+            EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), FailsWith(Errc::no_quorum));
+        }
+        server.thaw();
+        // It has taken all that was written when it has closed its end, too.
+        EXPECT_TRUE(wait_until([&] {
+            return server.command({"CLIENT", "LIST"}).find("user=default") == std::string::npos;
+        }));
+        EXPECT_GE(calls(server, "set"), 2U);
+        EXPECT_EQ(holder(server), "(nil)");
+    }
+}
+
+// B5, D9. Also while another thread releases another lock on that connection.
+TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
+    LiveWorld world{5, {.node_timeout = 700ms}};
+    auto theirs = world.lock("theirs", {.ttl = 1min});
+    ASSERT_THAT(theirs.acquire(), Succeeds());
+    world[4].freeze();
+    auto ours = world.lock({.ttl = 1min});
+    ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at 4
+    world[3].freeze();
+    std::jthread other{[&] { theirs.unlock(); }};  // waits for 3; its release to 4 is being sent
+    ASSERT_TRUE(wait_until([&] { return holder(world[0], "theirs") == "(nil)"; }));
+    EXPECT_THAT(ours.release(), Succeeds());
+    other.join();
+    world[4].thaw();
+    EXPECT_TRUE(wait_until([&] { return holder(world[4]) == "(nil)"; }, 3s)) << "a stray key";
+}
+
+// B1, D4. The servers have closed their idle connections: the release goes over new ones, however recently
+// the old ones were used.
+TEST(Release, GoesOverNewConnectionsWhereTheOldWereClosed) {
+    LiveWorld world{3};
+    for (int i = 0; i < 20; ++i) {
+        auto lock = world.lock("resource " + std::to_string(i));
+        ASSERT_THAT(lock.acquire_for(10s), Succeeds());
+        for (auto& server : world) ASSERT_NE(server.command({"CLIENT", "KILL", "USER", "default"}), "0");
+        EXPECT_THAT(lock.release(), Succeeds());
+    }
+    EXPECT_TRUE(world.clean()) << "a stray key";
+}
+
+}  // namespace
+}  // namespace redlock::test
