@@ -86,9 +86,10 @@ TEST_F(StdVocabulary, HasStdTryLock) {
 
 // ---- lock() waits ...
 
-// ... while others hold it, beyond retry.attempts.
+// ... while others hold it, beyond retry.attempts, also with a node down.
 TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
     world.occupy(10min, 0, 1, 2);
+    world.cut(4);
     const auto took = time_taken(world, [this] { lock.lock(); });
     EXPECT_TRUE(lock.valid());
     EXPECT_GE(took, 10min);
