@@ -4,8 +4,8 @@
 #include "live_world.hpp"
 #include "scheduling_delay.hpp"
 
+#include <atomic>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 namespace redlock::test {
@@ -81,6 +81,7 @@ const std::vector<HostileBehavior> hostile_behaviors{
          (void)session.receive_command();
          session.send("+");
      }},
+    {"TwoReplies", Errc::unexpected_reply, answering("+OK\r\n+OK\r\n")},
     {"AReset", Errc::connection_failed,
      [](Session& session) {
          session.receive_byte();
@@ -171,24 +172,26 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     for (auto& server : servers) EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }));
 }
 
-struct WithHostileNodesOnly : testing::TestWithParam<HostileBehavior> {};
-INSTANTIATE_TEST_SUITE_P(Hostile, WithHostileNodesOnly, testing::ValuesIn(hostile_behaviors), by_name);
-
-// A3, A8. It fails in time, without an exception, and says why.
-TEST_P(WithHostileNodesOnly, AcquireFailsInTime) {
-    constexpr auto budget = 300ms;
-    for (const auto beginning : {Beginning::at_once, Beginning::after_the_handshake}) {
-        const FakeRedisServer a{behavior(GetParam(), beginning)}, b{behavior(GetParam(), beginning)};
-        RedisNodes nodes{{a.uri(), b.uri()}, {.node_timeout = budget}};
-        Lock lock{nodes, the_resource};
-        Result result{Errc::lost};
-        EXPECT_THAT(own_time([&] { result = lock.acquire_for(400ms); }), LastsAtMost(400ms + 2 * budget));
-        EXPECT_FALSE(result);
-        EXPECT_EQ(count(result, Vote::unknown), 2U);
-        if (GetParam().cause == Errc::server_error) {
-            EXPECT_EQ(result.attempts(), 1) << "another attempt cannot end differently";
-        }
-    }
+// D1. A second reply, which comes when the connection is idle, grants the next lock nothing.
+TEST(Hostile, AReplyTooManyIsNotTakenForTheNextOne) {
+    std::atomic<bool> acquired = false, repeated = false;
+    const FakeRedisServer server{[&](Session& session) {
+        (void)session.receive_command();
+        session.send("+PONG\r\n");
+        (void)session.receive_command();
+        if (acquired) session.ignore_all();
+        session.send("+OK\r\n");
+        EXPECT_TRUE(wait_until([&] { return acquired.load(); }));
+        session.send("+OK\r\n");
+        repeated = true;
+        session.ignore_all();
+    }};
+    RedisNodes nodes{{server.uri()}, {.node_timeout = 500ms}};
+    Lock first{nodes, "first", no_retry()}, second{nodes, "second", no_retry()};
+    ASSERT_THAT(first.acquire(), Succeeds());
+    acquired = true;
+    ASSERT_TRUE(wait_until([&] { return repeated.load(); }));
+    EXPECT_THAT(second.acquire(), FailsWith(Errc::no_quorum));
 }
 
 // D11. A report does not repeat a part of the password, where the server's words begin with one.

@@ -45,31 +45,23 @@ void Stream::push(std::string bytes, ProxyTime due) {
 
 void Stream::hurry(ProxyTime now) {
     for (auto& chunk : queue_) chunk.due = std::min(chunk.due, now);
-    aside_.clear();
     next_byte_ = now;
 }
 
 void Stream::clear() {
     queue_.clear();
-    aside_.clear();
     begun_ = size_ = 0;
     blocked_ = false;
 }
 
 ProxyTime Stream::next_due() const {
-    auto due = queue_.empty() ? ProxyTime::max() : std::max(queue_.front().due, next_byte_);
-    if (!aside_.empty()) due = std::min(due, std::max(aside_.begin()->first, next_byte_));
-    return due;
+    return queue_.empty() ? ProxyTime::max() : std::max(queue_.front().due, next_byte_);
 }
 
 bool Stream::pass_to(int sink, ProxyTime now, std::size_t most, std::optional<Faults::Span> trickle) {
     passed_ = 0;
     blocked_ = false;
     while (passed_ < most) {
-        if (begun_ == 0 && !aside_.empty() && aside_.begin()->first <= now) {
-            size_ += aside_.begin()->second.size();
-            queue_.push_front({now, std::move(aside_.extract(aside_.begin()).mapped())});
-        }
         if (queue_.empty() || queue_.front().due > now || next_byte_ > now) return true;
         auto& bytes = queue_.front().bytes;
         const auto length =
@@ -115,10 +107,7 @@ void ProxiedConnection::reset() noexcept {
 
 void ProxiedConnection::limit(const Faults& faults) {
     cut_at_.reset();
-    drop_at_.reset();
     if (faults.cut_after) cut_at_ = reply_bytes_ + *faults.cut_after;
-    if (faults.drop_after) drop_at_ = reply_bytes_ + *faults.drop_after;
-    dropped_ = drop_at_ == reply_bytes_;
 }
 
 /// A client that has closed in the meantime gets nothing of what was kept.
@@ -126,8 +115,6 @@ void ProxiedConnection::heal(ProxyTime now, const Faults& faults) {
     pollfd client{client_.fd, 0, 0};
     if (in_hole(faults) && ::poll(&client, 1, 0) > 0 && broke(client.revents)) return reset();
     cut_at_.reset();
-    drop_at_.reset();
-    dropped_ = false;
     requests_.hurry(now);
     replies_.hurry(now);
 }
@@ -213,12 +200,7 @@ std::string ProxiedConnection::receive(Socket& from, Stream& stream) {
 void ProxiedConnection::take_reply(std::string bytes, ProxyTime now, const Faults& faults) {
     if (bytes.empty()) return;
     if (faults.replacement) bytes = *faults.replacement;
-    const auto due = now + faults.delay;
-    if (faults.duplicate && *faults.duplicate == Faults::Span{})
-        bytes += std::string{bytes};
-    else if (faults.duplicate)
-        replies_.push_aside(bytes, due + *faults.duplicate);
-    replies_.push(std::move(bytes), due);
+    replies_.push(std::move(bytes), now + faults.delay);
 }
 
 void ProxiedConnection::forward(ProxyTime now, const Faults& faults) {
@@ -244,10 +226,9 @@ void ProxiedConnection::forward_requests(ProxyTime now, const Faults& faults) {
 
 void ProxiedConnection::forward_replies(ProxyTime now, const Faults& faults) {
     if (client_.gone || faults.hold) return;
-    const auto limit = std::min(cut_at_.value_or(no_limit), drop_at_.value_or(no_limit));
-    client_.gone = !replies_.pass_to(client_.fd, now, limit - reply_bytes_, faults.trickle);
+    const auto most = cut_at_.value_or(no_limit) - reply_bytes_;
+    client_.gone = !replies_.pass_to(client_.fd, now, most, faults.trickle);
     reply_bytes_ += replies_.passed();
-    dropped_ = drop_at_ == reply_bytes_;
     if (cut_at_ == reply_bytes_) close();
 }
 

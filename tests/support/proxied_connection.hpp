@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -23,10 +22,8 @@ struct Faults {
     using Span = std::chrono::nanoseconds;
     Span delay{};
     std::optional<Span> trickle{};
-    std::optional<Span> duplicate{};
     std::optional<std::string> replacement{};
     std::optional<std::size_t> cut_after{};
-    std::optional<std::size_t> drop_after{};
     bool hold = false;
     bool hole = false;
 };
@@ -35,8 +32,7 @@ struct Faults {
 class Stream {
 public:
     void push(std::string bytes, ProxyTime due);
-    void push_aside(std::string bytes, ProxyTime due) { aside_.emplace(due, std::move(bytes)); }
-    /// All of it is due now, and nothing comes twice.
+    /// All of it is due now.
     void hurry(ProxyTime now);
     /// The sink is gone.
     void clear();
@@ -48,7 +44,7 @@ public:
     std::size_t passed() const noexcept { return passed_; }
 
     std::size_t size() const noexcept { return size_; }
-    bool empty() const noexcept { return queue_.empty() && aside_.empty(); }
+    bool empty() const noexcept { return queue_.empty(); }
     bool full() const noexcept { return size_ >= capacity; }
     /// The sink takes no more for now.
     bool blocked() const noexcept { return blocked_; }
@@ -66,8 +62,7 @@ private:
     };
 
     std::deque<Chunk> queue_{};
-    std::multimap<ProxyTime, std::string> aside_{};  // duplicates: they wait for their time beside the queue
-    std::size_t begun_ = 0;                          // bytes of the first chunk that are passed
+    std::size_t begun_ = 0;  // bytes of the first chunk that are passed
     std::size_t size_ = 0;
     std::size_t passed_ = 0;
     ProxyTime next_byte_{};
@@ -121,7 +116,7 @@ private:
 
     pollfd events(const Socket& socket, const Stream& from, const Stream& to,
                   const Faults& faults) const noexcept;
-    bool in_hole(const Faults& faults) const noexcept { return faults.hole || forgotten_ || dropped_; }
+    bool in_hole(const Faults& faults) const noexcept { return faults.hole || forgotten_; }
     bool prepare(const Faults& faults, std::uint16_t server_port);
     void listen_in_the_hole() noexcept;
     bool connect(std::uint16_t server_port);
@@ -140,14 +135,12 @@ private:
     Socket server_{};
     bool connecting_ = false;
     bool forgotten_ = false;
-    bool dropped_ = false;
     Stream requests_{};
     Stream replies_{};
     CommandReader reader_{};
     std::size_t request_bytes_ = 0;
     std::size_t reply_bytes_ = 0;
     std::optional<std::size_t> cut_at_{};  // the value of reply_bytes_ at which it happens
-    std::optional<std::size_t> drop_at_{};
 };
 
 }  // namespace redlock::support

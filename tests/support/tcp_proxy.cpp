@@ -75,19 +75,8 @@ void TcpProxy::black_hole() {
     with_faults([](Faults& faults) { faults.hole = true; });
 }
 
-void TcpProxy::duplicate_replies(Span later) {
-    with_faults([&](Faults& faults) { faults.duplicate = later; });
-}
-
 void TcpProxy::replace_replies(std::string text) {
     with_faults([&](Faults& faults) { faults.replacement = std::move(text); });
-}
-
-void TcpProxy::drop_after(std::size_t reply_bytes) {
-    with_faults([&](Faults& faults) {
-        faults.drop_after = reply_bytes;
-        for (const auto& connection : connections_) connection->limit(faults);
-    });
 }
 
 void TcpProxy::cut_after(std::size_t reply_bytes) {

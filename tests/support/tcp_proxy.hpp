@@ -74,8 +74,6 @@ public:
     /// Nothing passes in either direction, without an error; new connections are accepted. What was sent
     /// meanwhile passes after heal(), unless its connection has been given up by then.
     void black_hole();
-    /// Each connection, also those to come, becomes a black hole after another so many bytes of reply.
-    void drop_after(std::size_t reply_bytes);
     /// The connections there are become black holes for good; those to come are fine: as behind a firewall
     /// that has forgotten them.
     void forget();
@@ -91,8 +89,6 @@ public:
 
     // ---- Wrong replies.
 
-    /// Each reply comes twice: the second one `later`, in the same segment if that is zero.
-    void duplicate_replies(Span later = {});
     /// Each reply is replaced by `text`.
     void replace_replies(std::string text);
 

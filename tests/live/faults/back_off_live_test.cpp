@@ -5,7 +5,6 @@
 #include "live/scheduling_delay.hpp"
 
 #include <functional>
-#include <thread>
 #include <tuple>
 
 namespace redlock::test {
@@ -98,10 +97,8 @@ TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
                 LastsAtMost(1s + 300ms));  // what a busy machine takes in between
 }
 
-class ANode : public testing::Test {};
-
 // D4, D1. A new connection repeats the handshake: AUTH and SELECT come before any command.
-TEST_F(ANode, RepeatsTheHandshakeOnEachNewConnection) {
+TEST(ANode, RepeatsTheHandshakeOnEachNewConnection) {
     RedisServer server{RedisConfig{}.password("s3cret")};
     TcpProxy link{server.port()};
     const std::vector<Endpoint> endpoints{
@@ -122,27 +119,6 @@ TEST_F(ANode, RepeatsTheHandshakeOnEachNewConnection) {
         link.reset();
         (void)lock.release();
     }
-}
-
-// D4. Connections that a firewall has forgotten cost a budget each at worst, and are replaced by new ones.
-TEST_F(ANode, WhoseIdleConnectionsWereForgottenIsUsedByNewOnes) {
-    FaultWorld world{1, {.node_timeout = 200ms}};
-    {
-        world.link(0).delay(20ms);
-        std::vector<std::jthread> threads;
-        for (int i = 0; i < 4; ++i)
-            threads.emplace_back(
-                [&, i] { (void)world.lock("warm " + std::to_string(i), no_retry()).acquire(); });
-    }
-    world.link(0).heal();
-    world.warm_up();
-    ASSERT_GE(world.link(0).traffic().open, 2U);
-    world.link(0).forget();
-    auto lock = world.lock(no_retry());
-    const auto taken =
-        time_taken([&] { EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); })); });
-    EXPECT_THAT(taken, LastsAtMost(3s));
-    EXPECT_THAT(lock.release(), Succeeds());
 }
 
 }  // namespace

@@ -53,30 +53,6 @@ TEST_F(ReleaseOrder, AReleaseGoesBehindItsSetOnTheSameConnection) {
     EXPECT_TRUE(wait_until([&] { return quiet(silent) && world.clean(); }));
 }
 
-// B1, B5. Also when the lock was extended so often that the connection has as many replies pending as it may.
-TEST_F(ReleaseOrder, NothingQueuedKeepsAReleaseFromItsSet) {
-    silent.black_hole();
-    auto lock = world.lock({.ttl = 60s});
-    acquire_without_an_answer(lock);
-    for (int i = 0; i < 100; ++i) ASSERT_THAT(lock.extend(), Succeeds());
-    (void)lock.release();
-    silent.heal();
-    ASSERT_TRUE(wait_until([&] { return !commands(silent, "EVAL").empty() && quiet(silent); }));
-    EXPECT_TRUE(wait_until([&] { return world.clean(); }));
-}
-
-// B1, D4. The connection broke with the SET carried out and unanswered: the release takes a new one.
-TEST_F(ReleaseOrder, AReleaseTakesANewConnectionWhenThatOfItsSetBroke) {
-    silent.hold();
-    auto lock = world.lock();
-    acquire_without_an_answer(lock);
-    ASSERT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == 3; }));
-    silent.reset();
-    silent.release();
-    EXPECT_EQ(count(lock.release(), Vote::granted), 3U);
-    EXPECT_TRUE(world.clean());
-}
-
 /// A busy machine takes its time for megabytes, on the two healthy nodes as well.
 struct ReleaseOrderOfMuch : ReleaseOrder {
     ReleaseOrderOfMuch() : ReleaseOrder{5s} {}

@@ -50,26 +50,6 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
 
-// D2, A9. Each byte comes well within the budget, all of them do not: "+OK\r\n" takes 600 ms.
-TEST_P(SlowBytes, AServerThatTricklesIsLateAllTheSame) {
-    world.warm_up();
-    for (const std::size_t node : {1U, 2U}) world.link(node).trickle(150ms);
-    const auto result = lock.acquire();
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_THAT(result, Reports(1, Errc::timed_out));
-    EXPECT_THAT(result.nodes()[1].took, LastsAtLeast(400ms));
-    EXPECT_TRUE(result.nodes()[1].sent);
-}
-
-// D2. Nor does a handshake byte by byte stretch the budget of a new connection.
-TEST_P(SlowBytes, AHandshakeThatTricklesIsLateAllTheSame) {
-    for (const std::size_t node : {1U, 2U}) world.link(node).trickle(100ms);
-    const auto result = lock.acquire();
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_THAT(result, Reports(1, Errc::timed_out));
-    EXPECT_FALSE(result.nodes()[1].sent);
-}
-
 // D2. A signal now and then interrupts poll(), and no more: 400 ms are 400 ms.
 TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
     world.warm_up();

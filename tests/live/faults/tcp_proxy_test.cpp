@@ -91,15 +91,6 @@ TEST_F(TheLink, SwallowsWhatIsSentIntoABlackHoleUntilItIsHealed) {
     EXPECT_TRUE(wait_until([&] { return server.command({"GET", "n"}) == "2"; }));
 }
 
-TEST_F(TheLink, BecomesABlackHoleInMidReply) {
-    link.drop_after(10);
-    EXPECT_EQ(client.ask({"PING"}), "PONG");  // 7 bytes
-    client.send({"PING"});
-    ASSERT_TRUE(wait_until([&] { return link.traffic().reply_bytes == 10; }));
-    link.heal();
-    EXPECT_EQ(client.read(), "PONG");
-}
-
 TEST_F(TheLink, CutsOffInMidReply) {
     link.cut_after(10);
     EXPECT_EQ(client.ask({"PING"}), "PONG");
@@ -128,16 +119,6 @@ TEST_F(TheLink, ResetsWhatThereIsAndRefusesWhatComes) {
     EXPECT_TRUE(is_silent(client));
     link.heal();
     EXPECT_EQ(connect().ask({"PING"}), "PONG");
-}
-
-TEST_F(TheLink, RepeatsRepliesAtOnceOrLater) {
-    link.duplicate_replies();
-    EXPECT_EQ(client.ask({"INCR", "n"}), "1");
-    EXPECT_EQ(client.read(), "1");
-    link.duplicate_replies(20ms);
-    EXPECT_EQ(client.ask({"INCR", "n"}), "2");
-    EXPECT_EQ(client.read(), "2");
-    EXPECT_EQ(server.command({"GET", "n"}), "2");
 }
 
 TEST_F(TheLink, ReplacesReplies) {
