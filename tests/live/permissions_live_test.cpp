@@ -1,38 +1,47 @@
 // Rule D14: the least that an ACL must allow is enough, and what is missing is reported by name.
-#include "live_world.hpp"
+#include "guarantees/guarantee_world.hpp"
+
+#include <optional>
 
 namespace redlock::test {
 namespace {
 
 const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval", "evalsha"};
 
-/// A server with a user who may do what is needed, except `missing`.
+/// A server with a user who may do what is needed and `more`, except `missing`.
 struct Server {
-    explicit Server(const std::string& missing = {}) {
-        std::string rules = "worker on >s3cret resetkeys ~orders:* -@all";
+    explicit Server(const std::string& missing = {}, const std::string& more = {},
+                    milliseconds quarantine = {}) {
+        std::string rules = "worker on >s3cret resetkeys ~orders:* -@all" + more;
         for (const auto& command : needed)
             if (command != missing) rules += " +" + command;
         server.emplace(RedisConfig{}.no_default_user().user(rules));
-        nodes.emplace({server->uri("worker", "s3cret")}, NodesOptions{.node_timeout = 2s});
+        if (quarantine > 0ms) whole_since(*server, 1min);
+        nodes.emplace({server->uri("worker", "s3cret")},
+                      NodesOptions{.node_timeout = 2s, .quarantine = quarantine});
     }
-    Lock lock(std::string resource = the_resource) { return Lock{*nodes, std::move(resource)}; }
+    Lock lock(std::string resource = the_resource, LockOptions options = {}) {
+        return Lock{*nodes, std::move(resource), options};
+    }
 
     std::optional<RedisServer> server;
     std::optional<RedisNodes> nodes;
 };
 
-// D14. Set, get, del, pttl, pexpire, eval and evalsha are enough; not even ping is needed.
+// D14. Not even ping is needed; what fencing and a quarantine need besides is in docs/operations.md.
 TEST(Permissions, TheLeastAreEnough) {
-    Server server;
-    for (int i = 0; i < 3; ++i) {  // by EVAL, then by EVALSHA
-        auto lock = server.lock();
-        EXPECT_THAT(lock.acquire(), Succeeds());
-        EXPECT_THAT(lock.extend(1min), Succeeds());
-        EXPECT_THAT(expiry(*server.server), LastsAtLeast(30s));
-        EXPECT_THAT(lock.extend(2min), Succeeds());
-        EXPECT_THAT(lock.release(), Succeeds());
+    Server plain, counting{{}, " ~{orders:*}:fence:* +info +exists +time"},
+        in_quarantine{{}, " ~redlock:since:* +info +exists +time", quarantine};
+    for (auto* const server : {&plain, &counting, &in_quarantine}) {
+        auto lock = server->lock(the_resource, {.fencing = server == &counting});
+        for (int i = 0; i < 3; ++i) {  // by EVAL, then by EVALSHA
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            EXPECT_THAT(lock.extend(20s), Succeeds());
+            EXPECT_THAT(expiry(*server->server), LastsAtLeast(11s));
+            EXPECT_THAT(lock.release(), Succeeds());
+            EXPECT_EQ(holder(*server->server), "(nil)");
+        }
     }
-    EXPECT_EQ(server.server->command({"DBSIZE"}), "0");
 }
 
 constexpr auto by_itself = [](const auto& info) { return info.param; };
@@ -59,11 +68,19 @@ TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
     }
 }
 
+// D14. A quarantine needs INFO, which is reported by name where it is missing.
+TEST(Permissions, ToAskForInfoAreReportedByName) {
+    Server server{{}, " ~redlock:since:* +exists +time", quarantine};
+    const auto result = server.lock().acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(result, Reports(0, Errc::permission_denied));
+    EXPECT_THAT(result.message(), HasSubstr("info"));
+}
+
 // D7. A key that the user has no right to may not be used.
 TEST(Permissions, OfTheKeyAreNeeded) {
     Server server;
-    auto lock = server.lock("customers:42");
-    const auto result = lock.acquire();
+    const auto result = server.lock("customers:42").acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
     EXPECT_THAT(result, Reports(0, Errc::permission_denied));
     EXPECT_EQ(result.attempts(), 1);

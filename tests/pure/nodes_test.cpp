@@ -7,8 +7,9 @@ namespace {
 /// The example at the top of nodes.hpp: a fake for tests of one's own.
 class WillingNodes : public Nodes {
 public:
-    explicit WillingNodes(std::vector<std::string> names, milliseconds node_timeout = 0ms)
-        : Nodes(std::move(names), node_timeout) {}
+    explicit WillingNodes(std::vector<std::string> names, milliseconds node_timeout = 0ms,
+                          milliseconds quarantine = 0ms)
+        : Nodes(std::move(names), node_timeout, quarantine) {}
 
     void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
         for (std::size_t i = 0; i < requests.size(); ++i)
@@ -40,6 +41,16 @@ TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
     EXPECT_EQ(refusal_of(std::vector<std::string>(max_nodes)), "");
     EXPECT_THAT(refusal_of(std::vector<std::string>(max_nodes + 1)),
                 HasSubstr("list of nodes has 16 entries"));
+}
+
+// A10, S30. A ttl that outlasts the quarantine would make it void.
+TEST(NodesOfOnesOwn, RefuseATtlLongerThanTheirQuarantine) {
+    World world;
+    WillingNodes nodes{{"a"}, 0ms, 3s};
+    Lock lock{nodes, the_resource, {.ttl = 3s}, world.clock, world.entropy};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(refusal([&] { (void)lock.extend(3001ms); }), HasSubstr("NodesOptions::quarantine, 3000 ms"));
+    EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {.ttl = 3001ms}}; }), HasSubstr("LockOptions::ttl"));
 }
 
 TEST(NodesOfOnesOwn, AreNamedInTheOrderConfigured) {

@@ -50,6 +50,19 @@ TEST_F(OnRedisModels, TokensGrow) {
     }
 }
 
+// In Redis Cluster the counter is where its resource is: a hash tag of one's own is kept. It outlives the
+// lock by a day, and not for ever.
+TEST_F(OnRedisModels, CountersStandBesideTheirResourceForADay) {
+    for (const auto& [resource, counter] : {std::pair<std::string, std::string>{"a", "{a}:fence:node0"},
+                                            {"{orders}:42", "{orders}:42:fence:node0"}}) {
+        Lock holder{nodes, resource, {.fencing = true}, stage.clock, stage.entropy};
+        ASSERT_THAT(holder.acquire(), Succeeds());
+        EXPECT_NE(nodes.get(0, counter), "(nil)");
+        const auto ttl = text_of(nodes[0].execute({"PTTL", counter}, nodes.now));
+        EXPECT_NEAR(std::stod(ttl), 24.0 * 3'600'000, 100);
+    }
+}
+
 // 8.9e15 is a count that the scripts can count on from; nodes that are sane are not raised to it.
 TEST_F(OnRedisModels, AnAbsurdCountStaysWhereItIs) {
     ASSERT_GT(token_of_a_holder(), 0U);

@@ -203,12 +203,6 @@ void ChildProcess::kill() {
     wait();
 }
 
-void ChildProcess::terminate(std::chrono::nanoseconds patience) {
-    signal(SIGTERM);
-    signal(SIGCONT);  // a frozen process would not handle it
-    if (!wait_until([this] { return !running(); }, patience)) kill();
-}
-
 int ChildProcess::wait() {
     reap(0);
     return *status_;

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -41,9 +40,6 @@ public:
 
     /// SIGKILL, also when frozen; returns when the process is gone.
     void kill();
-
-    /// SIGTERM; SIGKILL if it is not gone after `patience`.
-    void terminate(std::chrono::nanoseconds patience = std::chrono::seconds{10});
 
     /// Waits for its end: the exit status, or 128 + the signal that ended it, as the shell has it.
     int wait();

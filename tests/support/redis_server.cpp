@@ -73,17 +73,6 @@ void RedisServer::restart_empty() {
     restart();
 }
 
-void RedisServer::restart_without_the_last(std::size_t bytes) {
-    if (process_) process_->kill();
-    std::filesystem::path log;
-    for (const auto& file : std::filesystem::recursive_directory_iterator{directory_ / "data"})
-        if (file.path().extension() == ".aof" && file.path().string().find(".incr.") != std::string::npos)
-            log = file.path();
-    if (log.empty()) throw std::logic_error("redis-server " + name() + " has no append-only file");
-    std::filesystem::resize_file(log, std::filesystem::file_size(log) - bytes);
-    restart();
-}
-
 RespConnection RedisServer::connect() const {
     RespConnection connection{socket()};
     const auto answer = connection.ask({"AUTH", fixture, "any"});

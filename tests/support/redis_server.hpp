@@ -46,24 +46,17 @@ public:
 
     pid_t pid() const noexcept { return process_ ? process_->pid() : 0; }
     bool running() { return process_ && process_->running(); }
-    std::string log() const;
 
     /// SIGSTOP: connections are still accepted by the kernel, nothing is answered.
     void freeze() { process().freeze(); }
     void thaw() { process().thaw(); }
     /// SIGKILL, as a crash; returns when the process is gone.
     void kill() { process().kill(); }
-    /// SIGTERM, as an orderly shutdown; returns when the process is gone.
-    void terminate() { process().terminate(); }
     /// Starts it again on the same port (killing it first if it runs), with what it has on disk:
     /// everything with keeps_data(), else nothing.
     void restart();
     /// The same with its disk wiped.
     void restart_empty();
-
-    /// Kills it, and starts it again without the last `bytes` of its log: what a crash of the machine takes
-    /// where the log is not written through. With keeps_data() only.
-    void restart_without_the_last(std::size_t bytes);
 
     /// Runs one command on a connection of its own, as a user with all permissions.
     std::string command(const std::vector<std::string>& words) const { return connect().ask(words); }
@@ -75,6 +68,7 @@ private:
     void write_config() const;
     void start();
     bool answers() const;
+    std::string log() const;
     std::string address(std::string_view credentials) const;
 
     // Constant after construction.

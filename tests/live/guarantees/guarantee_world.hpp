@@ -34,14 +34,7 @@ inline void whole_since(const RedisServer& server, milliseconds age) {
     ASSERT_EQ(server.command({"EVAL", set, "1", marker_of(server), std::to_string(age.count())}), "OK");
 }
 
-/// The node has no vote, for this cause, or was not waited for because the others' votes had decided.
-MATCHER_P2(HasNoVoteOf, node, cause, std::error_code{cause}.message() + " at node " + std::to_string(node)) {
-    const NodeReport& report = arg.nodes()[static_cast<std::size_t>(node)];
-    *result_listener << "which reports " << report.cause.message() << " (" << report.detail << ")";
-    return report.vote == Vote::unknown && (report.cause == cause || report.cause == Errc::not_awaited);
-}
-
-inline constexpr auto quarantine = 3s;
+inline constexpr auto quarantine = 30s;
 
 /// A world with a quarantine that all its servers have behind them.
 class QuarantineWorld : public LiveWorld {
