@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,34 +13,6 @@
 
 namespace redlock::test {
 namespace {
-
-// B7. Released at any moment, also in the middle of a round: no extension comes after the release.
-TEST(Watchdog, ExtendsNothingAfterARelease) {
-    LiveWorld world{3, {.node_timeout = 40ms}};
-    Watchdog watchdog;
-    const CommandMonitor monitor{world[1]};
-    std::minstd_rand random;
-    std::vector<std::string> owners;
-    for (int i = 0; i < 60; ++i) {
-        auto lock = world.lock("resource " + std::to_string(i % 3), watched_by(watchdog, 60ms));
-        if (!lock.acquire()) continue;  // a busy machine
-        owners.emplace_back(lock.owner());
-        std::this_thread::sleep_for(std::chrono::milliseconds{18 + random() % 8});  // about when it is due
-        (void)lock.release();
-        (void)world.lock("released:" + owners.back(), {.ttl = 1s}).acquire();  // a mark in the monitor
-    }
-    std::this_thread::sleep_for(100ms);
-    const auto commands = monitor.commands();
-    for (const auto& owner : owners) {
-        bool released = false;
-        for (const auto& command : commands) {
-            if (!command.contains(owner) && !command.contains("released:" + owner)) continue;
-            EXPECT_FALSE(released && extends(command)) << "extended after its release";
-            released = released || command.contains("released:" + owner);
-        }
-    }
-    EXPECT_GE(extensions(monitor), 1U) << "nothing was ever extended: this shows nothing";
-}
 
 /// Three nodes that grant everything, and block the watchdog in its round until the test ends it.
 class SlowToExtend : public Nodes {
@@ -76,26 +47,6 @@ TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
     EXPECT_THAT(release.get(), Succeeds());
 }
 
-// C8.
-TEST(Watchdog, LetsTheCallbackReleaseAndAcquireAgain) {
-    LiveWorld world{3, short_timeout};
-    Watchdog watchdog;
-    std::optional<Lock> lock;
-    std::promise<Result> outcome;
-    auto options = watched_by(watchdog);
-    options.on_lost = [&](const Result&) {
-        EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
-        outcome.set_value(lock->acquire());
-    };
-    lock.emplace(world.lock(options));
-    ASSERT_THAT(lock->acquire(), Succeeds());
-    for (const std::size_t node : {0U, 1U}) (void)world[node].command({"DEL", the_resource});
-    auto future = outcome.get_future();
-    ASSERT_EQ(future.wait_for(20s), std::future_status::ready);
-    EXPECT_THAT(future.get(), Succeeds());
-    EXPECT_TRUE(lock->valid());
-}
-
 // C8. The holder goes on in its thread while the callback releases what was lost, and nothing later.
 TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
     LiveWorld world{3, short_timeout};
@@ -123,65 +74,6 @@ TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
         EXPECT_THAT(lock->release(), Succeeds());
     }
     EXPECT_THAT(losses.all(), SizeIs(30));
-}
-
-// C8. While one loss is being notified, the other lock is released and acquired anew: its loss is not
-// notified.
-TEST(Watchdog, NotifiesNoLossOfWhatWasReleasedMeanwhile) {
-    LiveWorld world{3, short_timeout};
-    Watchdog watchdog;
-    LossLog losses;
-    std::promise<int> first;
-    std::promise<void> go_on;
-    std::vector<Lock> locks;
-    for (int i = 0; i < 2; ++i) {
-        auto options = watched_by(watchdog, 3s);
-        options.on_lost = [&, i](const Result& loss) {
-            losses.add(loss);
-            first.set_value(i);  // throws the second time: what the callback throws is swallowed
-            go_on.get_future().wait();
-        };
-        locks.push_back(world.lock("resource " + std::to_string(i), options));
-        ASSERT_THAT(locks.back().acquire(), Succeeds());
-    }
-    for (const std::size_t node : {0U, 1U})
-        ASSERT_EQ(world[node].command({"DEL", "resource 0", "resource 1"}), "2");
-    auto notified = first.get_future();
-    ASSERT_EQ(notified.wait_for(20s), std::future_status::ready);
-    auto& other = locks[notified.get() == 0 ? 1 : 0];
-    EXPECT_THAT(other.release(), FailsWith(Errc::lost));
-    ASSERT_THAT(other.acquire(), Succeeds());
-    const CommandMonitor monitor{world[0]};
-    go_on.set_value();
-    EXPECT_TRUE(wait_until([&] { return extensions(monitor) >= 2; }));
-    EXPECT_TRUE(other.valid());
-    EXPECT_FALSE(other.lost().stop_requested());
-    EXPECT_THAT(losses.all(), SizeIs(1));
-}
-
-/// Releases a lock at the end of the watchdog's round, in the watchdog's thread.
-class ReleasingObserver : public Observer {
-public:
-    void round_ended(const Command& command, const Tally&, std::chrono::nanoseconds) noexcept override {
-        if (command.verb == Verb::compare_and_expire) released.set_value(lock->release());
-    }
-    std::optional<Lock> lock{};
-    std::promise<Result> released{};
-};
-
-// C9.
-TEST(Watchdog, LetsAnObserverOfItsRoundRelease) {
-    LiveWorld world{3};
-    ReleasingObserver observer;
-    RedisNodes nodes{world.uris(), {.node_timeout = 400ms, .observer = &observer}};
-    Watchdog watchdog;
-    observer.lock.emplace(nodes, the_resource, watched_by(watchdog));
-    ASSERT_THAT(observer.lock->acquire(), Succeeds());
-    auto released = observer.released.get_future();
-    ASSERT_EQ(released.wait_for(20s), std::future_status::ready);
-    EXPECT_THAT(released.get(), Succeeds());
-    EXPECT_TRUE(world.clean());
-    observer.lock.reset();
 }
 
 // C9. From the callback, while another thread destroys it as well: one of the two does.
