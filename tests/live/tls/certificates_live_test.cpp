@@ -32,28 +32,36 @@ TEST_F(Certificates, AreAskedForByTheUriToo) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-TEST_F(Certificates, ForAnotherNameAreRejected) {
-    TlsServer server{authority.issue({.names = {"elsewhere.example", "10.1.2.3"}}), authority};
-    auto endpoint = server.endpoint(authority);
-    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("IP address mismatch"));
-    endpoint.host = support::loopback_name;
-    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("ostname mismatch"));
-    EXPECT_EQ(holder(*server), "(nil)");
-}
-
-TEST_F(Certificates, WithoutAnyNameAreRejected) {
-    TlsServer server{authority.issue({}), authority};
-    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("mismatch"));
-}
-
-// A name that is the beginning or the end of the right one is not it.
-TEST_F(Certificates, ForPartsOfTheNameAreRejected) {
-    for (const auto* const name :
-         {"redis", "redis.internal.example", "xredis.internal", "*.redis.internal"}) {
-        TlsServer server{authority.issue({.names = {name}}), authority};
+TEST_F(Certificates, ForAnotherNameOrTimeAreRejected) {
+    struct Case {
+        Subject subject;
+        std::string host = "127.0.0.1", server_name{}, reason = "mismatch";
+    };
+    const std::vector<Case> cases{
+        {{}},
+        {{.names = {"elsewhere.example", "10.1.2.3"}}, "127.0.0.1", "", "IP address mismatch"},
+        {{.names = {"elsewhere.example"}}, support::loopback_name, "", "ostname mismatch"},
+        // A name that is the beginning or the end of the right one is not it.
+        {{.names = {"redis"}}, "127.0.0.1", "redis.internal"},
+        {{.names = {"redis.internal.example"}}, "127.0.0.1", "redis.internal"},
+        {{.names = {"xredis.internal"}}, "127.0.0.1", "redis.internal"},
+        {{.names = {"*.redis.internal"}}, "127.0.0.1", "redis.internal"},
+        {{.names = {"127.0.0.1"}, .valid_from = -48h, .valid_until = -24h},
+         "127.0.0.1",
+         "",
+         "certificate has expired"},
+        {{.names = {"127.0.0.1"}, .valid_from = 24h, .valid_until = 48h},
+         "127.0.0.1",
+         "",
+         "certificate is not yet valid"},
+    };
+    for (const auto& [subject, host, server_name, reason] : cases) {
+        TlsServer server{authority.issue(subject), authority};
         auto endpoint = server.endpoint(authority);
-        endpoint.tls.server_name = "redis.internal";
-        EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch")) << name;
+        endpoint.host = host;
+        endpoint.tls.server_name = server_name;
+        EXPECT_THAT(acquire_from(endpoint), IsRejectedFor(reason)) << testing::PrintToString(subject.names);
+        EXPECT_EQ(holder(*server), "(nil)");
     }
 }
 
@@ -66,18 +74,6 @@ TEST_F(Certificates, AreComparedWithTheServerNameWhereOneIsGiven) {
     TlsServer other{good, authority};
     endpoint.port = other.port();
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));  // also where the host itself would do
-}
-
-TEST_F(Certificates, ThatHaveExpiredAreRejected) {
-    TlsServer server{authority.issue({.names = {"127.0.0.1"}, .valid_from = -48h, .valid_until = -24h}),
-                     authority};
-    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("certificate has expired"));
-}
-
-TEST_F(Certificates, ThatAreNotYetValidAreRejected) {
-    TlsServer server{authority.issue({.names = {"127.0.0.1"}, .valid_from = 24h, .valid_until = 48h}),
-                     authority};
-    EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("certificate is not yet valid"));
 }
 
 TEST_F(Certificates, OfAnUnknownAuthorityAreRejected) {

@@ -76,39 +76,11 @@ TEST_P(TlsFaults, ATrickleIsUnderstood) {
     use(nodes);
 }
 
-// D2, A9. A handshake that trickles too slowly is late, though each byte is in time.
-TEST_P(TlsFaults, AHandshakeThatTricklesTooSlowlyIsLate) {
-    auto nodes = this->nodes(300ms);
-    for (auto& link : links) link.trickle(50ms);
-    Lock lock{nodes, the_resource, no_retry()};
-    const auto result = lock.acquire();
-    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
-    EXPECT_THAT(result, Reports(0, Errc::timed_out));
-}
-
 TEST_P(TlsFaults, AResourceOfAMegabyteFits) {
     auto nodes = this->nodes();
     use(nodes, std::string(1U << 20U, 'r'));
     for (auto& link : links) link.delay(2ms);
     use(nodes, std::string(1U << 20U, 's'));
-}
-
-// D1. Late replies are drained over TLS as they are without.
-TEST_P(TlsFaults, ALateGrantDoesNotGrantTheNextAcquire) {
-    auto nodes = this->nodes(300ms);
-    warm_up(nodes);
-    for (auto& link : links) link.hold();
-    Lock first{nodes, the_resource, no_retry()};
-    EXPECT_THAT(first.acquire(), FailsWith(Errc::no_quorum));
-    for (auto& server : servers)  // set and released; the key of another client stays
-        ASSERT_TRUE(wait_until([&] { return occupy(*server) == "OK"; }));
-    for (auto& link : links) link.release();
-    Lock second{nodes, the_resource, no_retry()};
-    EXPECT_TRUE(wait_until([&] {
-        const auto result = second.acquire();
-        EXPECT_EQ(count(result, Vote::granted), 0U);
-        return result.error() == Errc::held_by_other;
-    }));
 }
 
 // D4. Wherever the handshake is cut off, nothing is counted, and the next connection is fine.
@@ -151,18 +123,6 @@ TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
     for (auto* const nodes : {&warm, &cold}) warm_up(*nodes);
 }
 
-// D4. One that was killed and came back gets new connections with new handshakes.
-TEST_P(TlsFaults, ANodeThatWasKilledIsUsedAgainWhenItIsBack) {
-    auto nodes = this->nodes();
-    warm_up(nodes);
-    servers[1]->kill();
-    use(nodes);
-    use(nodes);
-    servers[1]->restart();
-    warm_up(nodes);
-}
-
-// D9. Threads share the nodes; each connection has a session of its own.
 // C6. What a watchdog sends in one go is encrypted like the rest.
 TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
     auto nodes = this->nodes(1s);
@@ -182,6 +142,7 @@ TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
     for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
 }
 
+// D9. Each connection has a session of its own.
 TEST_P(TlsFaults, ThreadsShareTheNodes) {
     auto nodes = this->nodes();
     std::vector<std::jthread> threads;
