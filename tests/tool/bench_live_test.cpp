@@ -54,7 +54,7 @@ TEST(Bench, FailsWhereNothingCanBeAcquired) {
 TEST(Bench, EndsEarlyOnCtrlC) {
     LiveWorld world{3};
     auto it = bench(world, {"--seconds", "10m"});
-    ASSERT_TRUE(wait_until([&] { return sets_on(world[0]) > 10; }));
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
     it.signal(SIGINT);
     EXPECT_EQ(it.status(), 0);
     EXPECT_THAT(it.output(), HasSubstr("one after the other: "));

@@ -42,7 +42,7 @@ TEST_P(Signals, ReachAllThatTheCommandStarted) {
 TEST_P(Signals, EndAWaitForTheLock) {
     world.occupy();
     auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
-    ASSERT_TRUE(wait_until([&] { return sets_on(world[0]) >= 2; }));
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
     tool.signal(GetParam());
     EXPECT_EQ(tool.wait().status, 128 + GetParam());
     EXPECT_FALSE(world.has("begun"));

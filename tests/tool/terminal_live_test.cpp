@@ -23,6 +23,20 @@ protected:
         EXPECT_TRUE(shell.shows("status=" + std::to_string(status) + ".")) << shell.screen();
     }
 
+    /// Ctrl-C when the command has begun.
+    void interrupt() {
+        ASSERT_TRUE(world.comes("begun")) << shell.screen();
+        shell.interrupt();
+    }
+
+    /// Ctrl-Z when the command has begun: the shell takes over.
+    void suspend() {
+        ASSERT_TRUE(world.comes("begun")) << shell.screen();
+        shell.suspend();
+        ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
+        ASSERT_TRUE(shell.is_back()) << shell.screen();
+    }
+
     bool unlocked() {
         return wait_until([&] { return world.keys() == 0; });
     }
@@ -34,34 +48,26 @@ protected:
 // Where it is stopped, bash is to run it: dash starts programs by vfork(), and hangs in there when the new
 // process is stopped before it has become the program. So it does at any terminal, without us.
 TEST_F(Terminal, CtrlCEndsTheCommand) {
-    shell.enter(redlock_run("job -c '" + until_go + "'"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.interrupt();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
-    EXPECT_TRUE(unlocked());
+    for (const auto* const pipeline : {"", " | cat"}) {
+        shell.enter(redlock_run("job -c '" + until_go + "'" + pipeline));
+        interrupt();
+        EXPECT_TRUE(shell.is_back()) << shell.screen();
+        EXPECT_TRUE(unlocked());
+        std::filesystem::remove(world.file("begun"));
+    }
 }
 
 TEST_F(Terminal, CtrlCIsTheCommandsToHandle) {
     shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_go + "'"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.interrupt();
+    interrupt();
     expect_status(5);
-    EXPECT_TRUE(unlocked());
-}
-
-TEST_F(Terminal, CtrlCEndsACommandInAPipelineToo) {
-    shell.enter(redlock_run("job -c '" + until_go + "' | cat"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.interrupt();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
     EXPECT_TRUE(unlocked());
 }
 
 TEST_F(Terminal, CtrlCEndsTheScriptAroundUsToo) {
     shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
-    ASSERT_TRUE(world.comes("begun"));
-    shell.interrupt();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    interrupt();
+    EXPECT_TRUE(shell.is_back()) << shell.screen();
     EXPECT_TRUE(unlocked());
     EXPECT_FALSE(world.has("went-on"));
 }
@@ -76,10 +82,7 @@ TEST_F(Terminal, CtrlCEndsWhatTheCommandHasLeftRunning) {
 
 TEST_F(Terminal, CtrlZStopsAndFgContinues) {
     shell.enter(redlock_run("job -- bash -c '" + until_go + "; exit 6'"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.suspend();
-    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    suspend();
     EXPECT_EQ(world.keys(), 3U);
     shell.enter("touch $DIR/go; fg");
     expect_status(6);
@@ -88,10 +91,7 @@ TEST_F(Terminal, CtrlZStopsAndFgContinues) {
 
 TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
     shell.enter("sh -c '" + redlock_run("job -- bash -c \"" + until_go + "\"; exit 6") + "'");
-    ASSERT_TRUE(world.comes("begun"));
-    shell.suspend();
-    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    suspend();
     shell.enter("touch $DIR/go; fg");
     expect_status(6);
 }
@@ -109,10 +109,7 @@ TEST_F(Terminal, CtrlZDoesNothingWhereThereIsNoShell) {
 // The pager at the end of a pipeline needs the terminal; the command never had it.
 TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
     shell.enter(redlock_run("job -- bash -c '" + until_go + "' | { read x </dev/tty; echo piped-$x; cat; }"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.suspend();
-    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    suspend();
     shell.enter("fg");
     shell.enter("on");
     EXPECT_TRUE(shell.shows("piped-on")) << shell.screen();
@@ -136,10 +133,7 @@ TEST_F(Terminal, ACommandAndItsPipelineMayBothReadFromIt) {
 
 TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
     shell.enter(redlock_run("job -- bash -c '" + until_go + "; echo do''ne' | cat"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.suspend();
-    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    suspend();
     shell.enter("touch $DIR/go; bg");
     EXPECT_TRUE(shell.shows("done")) << shell.screen();
     EXPECT_TRUE(unlocked());
@@ -148,10 +142,7 @@ TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
 // Nobody extends a lock while its holder is stopped: the command ends when it is continued too late.
 TEST_F(Terminal, CtrlZForLongerThanTheTtlLosesTheLock) {
     shell.enter(redlock_run("--ttl 3s job -- bash -c '" + until_go + "; touch $DIR/worked'"));
-    ASSERT_TRUE(world.comes("begun"));
-    shell.suspend();
-    ASSERT_TRUE(shell.shows("Stopped")) << shell.screen();
-    ASSERT_TRUE(shell.is_back()) << shell.screen();
+    suspend();
     ASSERT_TRUE(unlocked());
     world.occupy();
     shell.enter("touch $DIR/go; fg");

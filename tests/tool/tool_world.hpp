@@ -127,14 +127,6 @@ private:
     support::TemporaryDirectory directory_{};
 };
 
-/// How often clients have sent SET.
-inline int sets_on(const RedisServer& node) {
-    const std::string counter = "cmdstat_set:calls=";
-    const auto stats = node.command({"INFO", "commandstats"});
-    const auto at = stats.find(counter);
-    return at == stats.npos ? 0 : std::stoi(stats.substr(at + counter.size()));
-}
-
 /// What a script does that goes on until the file "go" is there.
 const std::string until_go = "touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done";
 
