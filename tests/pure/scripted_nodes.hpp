@@ -5,6 +5,7 @@
 
 #include "event_log.hpp"
 #include "manual_clock.hpp"
+#include "result_matchers.hpp"
 
 #include <redlock/nodes.hpp>
 
@@ -19,8 +20,6 @@
 #include <vector>
 
 namespace redlock::test {
-
-inline constexpr auto the_resource = "orders:42";
 
 /// One node's data.
 class Keyspace {

@@ -9,17 +9,13 @@
 
 #include "event_log.hpp"
 #include "manual_clock.hpp"
+#include "result_matchers.hpp"
 #include "scripted_nodes.hpp"
 #include "seeded_entropy.hpp"
 
 #include <redlock/algorithm.hpp>
-#include <redlock/lock.hpp>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <iostream>
 #include <ostream>
@@ -31,11 +27,6 @@
 
 namespace redlock {
 
-/// What GoogleTest shows of a Result.
-inline void PrintTo(const Result& result, std::ostream* out) {
-    *out << '"' << result.message() << '"';
-}
-
 inline void PrintTo(Errc errc, std::ostream* out) {
     *out << make_error_code(errc).message();
 }
@@ -43,32 +34,6 @@ inline void PrintTo(Errc errc, std::ostream* out) {
 }  // namespace redlock
 
 namespace redlock::test {
-
-// What every test of the pure kind speaks of.
-using namespace std::chrono_literals;
-using std::chrono::milliseconds;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
-
-/// For readers of a failure: EXPECT_EQ shows durations as raw bytes.
-inline std::string text(Clock::duration span) {
-    auto number = std::to_string(span.count() / 1'000'000);
-    if (const auto rest = span.count() % 1'000'000; rest != 0)
-        number += "." + std::to_string(1'000'000 + rest).substr(1);
-    return number + " ms";
-}
-
-MATCHER(Succeeds, "succeeds") {
-    return static_cast<bool>(arg);
-}
-
-MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
-    return arg.error() == error;
-}
 
 /// A duration, shown in ms.
 MATCHER_P(Lasts, span, text(span)) {
@@ -142,11 +107,6 @@ Clock::duration time_taken(World& world, Action action) {
     const auto start = world.clock.now();
     action();
     return world.clock.now() - start;
-}
-
-/// One attempt only.
-inline LockOptions no_retry(milliseconds ttl = 10s) {
-    return {.ttl = ttl, .retry = {.attempts = 1}};
 }
 
 }  // namespace redlock::test

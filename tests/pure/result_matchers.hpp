@@ -1,0 +1,56 @@
+// What tests say of the results of locks, on nodes in memory and on real ones.
+#pragma once
+
+#include <redlock/lock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <ostream>
+#include <string>
+
+namespace redlock {
+
+/// What GoogleTest shows of a Result.
+inline void PrintTo(const Result& result, std::ostream* out) {
+    *out << '"' << result.message() << '"';
+}
+
+}  // namespace redlock
+
+namespace redlock::test {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+inline constexpr auto* the_resource = "orders:42";
+
+/// For readers of a failure: EXPECT_EQ shows durations as raw bytes.
+inline std::string text(Clock::duration span) {
+    auto number = std::to_string(span.count() / 1'000'000);
+    if (const auto rest = span.count() % 1'000'000; rest != 0)
+        number += "." + std::to_string(1'000'000 + rest).substr(1);
+    return number + " ms";
+}
+
+MATCHER(Succeeds, "succeeds") {
+    return static_cast<bool>(arg);
+}
+
+MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
+    return arg.error() == error;
+}
+
+/// One attempt only.
+inline LockOptions no_retry(milliseconds ttl = 10s) {
+    return {.ttl = ttl, .retry = {.attempts = 1}};
+}
+
+}  // namespace redlock::test
