@@ -167,6 +167,14 @@ TEST_F(WithAQuarantine, AReplicaHasNoVote) {
     EXPECT_FALSE(tally[0].sent);
 }
 
+// B1. A release needs no vote.
+TEST_F(WithAQuarantine, KeysAreDeletedAllTheSame) {
+    server().redis->execute({"SET", "r", "A"}, {});
+    EXPECT_EQ(extend("A")[0].cause, Errc::quarantined);
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(0), "");
+}
+
 // ---- Writing
 
 // The handshake and the command behind it, seven bytes at a time.
