@@ -1,52 +1,82 @@
-// Fencing tokens: in one round where the counts agree, else in more. That they grow from one holder to the
-// next is in redis_model_nodes_test.cpp.
+// Fencing tokens: they grow from one holder to the next, in one round where the counts agree, else in more.
 #include "world.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
 
 namespace redlock::test {
 namespace {
 
-constexpr auto absurd = std::uint64_t{1} << 62U;  // by a mistake, or a lie
+constexpr std::uint64_t absurd = 8'900'000'000'000'000;  // by a mistake, or a lie
 
 struct Fencing : testing::Test {
     World world;
+    const std::uint64_t seed = world.seed();
+    const std::uint64_t ahead = seed + 1'000'000;  // a second
     Lock lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .fencing = true});
 
     /// Acquires, releases, and returns the token.
     std::uint64_t token_of_a_holder() {
         EXPECT_THAT(lock.acquire(), Succeeds());
         const auto token = lock.fencing_token();
-        (void)lock.release();
+        EXPECT_THAT(lock.release(), Succeeds());
         return token;
     }
 };
 
+TEST_F(Fencing, GrowsWhileNodesComeAndGo) {
+    std::uint64_t last = 0;
+    for (std::size_t holder = 0; holder < 60; ++holder) {
+        world.heal_all();
+        world.cut(holder % 3);
+        if (holder % 3 == 0) world.cut(4);
+        if (holder % 7 == 0) world.forget(holder % 5);
+        const auto token = token_of_a_holder();
+        EXPECT_GT(token, last);
+        last = token;
+        world.pass(1ms);
+    }
+}
+
+// In Redis Cluster the counter is where its resource is: a hash tag of one's own is kept. It outlives the
+// lock by a day, and not for ever.
+TEST_F(Fencing, CountsBesideTheResourceForADay) {
+    for (const auto& [resource, counter] : {std::pair<std::string, std::string>{"a", "{a}:fence:node0"},
+                                            {"{orders}:42", "{orders}:42:fence:node0"}}) {
+        (void)world.held(resource, {.fencing = true});
+        EXPECT_EQ(world.command(0, {"PTTL", counter}), "86400000");
+    }
+}
+
 // Where all nodes have counted alike, the first round shows it.
 TEST_F(Fencing, TakesOneRoundWhereTheCountsAgree) {
     ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 1U);
+    EXPECT_EQ(lock.fencing_token(), seed);
     EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms"));
 }
 
 // Where they differ, the second raises the others to the largest.
 TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
-    world.count_on(3, 8);
+    world.count_on(3, ahead);
     ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 9U);
-    EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms", "raise #1 to 9"));
-    for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(world.counted_on(node), 9U);
+    EXPECT_EQ(lock.fencing_token(), ahead + 1);
+    EXPECT_THAT(world.events(),
+                ElementsAre("set and count #1 for 10000 ms", "raise #1 to " + std::to_string(ahead + 1)));
+    for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(world.counted_on(node), ahead + 1);
 }
 
 // A majority that has counted so far is enough.
 TEST_F(Fencing, NeedsNoMoreThanAMajorityThatAgrees) {
-    for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, 8);
-    EXPECT_EQ(token_of_a_holder(), 9U);
+    for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, ahead);
+    EXPECT_EQ(token_of_a_holder(), ahead + 1);
     EXPECT_THAT(world.events(), Each(Not(HasSubstr("raise"))));
 }
 
 // Without the majority of the second round there is no token, and no lock: the next holder could get the
 // same.
 TEST_F(Fencing, FailsWithoutAMajorityInTheSecondRound) {
-    world.count_on(3, 8);
+    world.count_on(3, ahead);
     world.slow(4, 10ms);  // the last in turn: what happens meanwhile happens between the rounds
     world.after(5ms, [&] { world.cut(0, 1, 2); });
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
@@ -58,18 +88,18 @@ TEST_F(Fencing, FailsWithoutAMajorityInTheSecondRound) {
 // A node that lost our key between the rounds does not take part, and its count stays: its next holder may
 // have got a token already.
 TEST_F(Fencing, RaisesNoCountWhereTheKeyIsGone) {
-    world.count_on(3, 8);
+    world.count_on(3, ahead);
     world.slow(4, 10ms);
     world.after(5ms, [&] { world.occupy(1min, 0); });
     ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 9U);
-    EXPECT_EQ(world.counted_on(0), 1U);
-    EXPECT_EQ(world.counted_on(1), 9U);
+    EXPECT_EQ(lock.fencing_token(), ahead + 1);
+    EXPECT_EQ(world.counted_on(0), seed);
+    EXPECT_EQ(world.counted_on(1), ahead + 1);
 }
 
 // The validity counts from the first round, and is looked at after the second.
 TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
-    world.count_on(3, 8);
+    world.count_on(3, ahead);
     world.slow(1, 40ms);
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms - 80ms));
@@ -77,7 +107,7 @@ TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
 
 // Nor is a lock left whose validity the rounds have used up, be they one or, for an absurd count, more.
 TEST(FencingOfABriefLock, FailsWhenTheSecondRoundUsesUpTheValidity) {
-    for (const auto count : {std::uint64_t{8}, absurd}) {
+    for (const auto count : {World{}.seed() + 1'000'000, absurd}) {
         World world;
         auto brief = world.lock({.ttl = 100ms, .retry = {.attempts = 1}, .drift_factor = 0, .fencing = true});
         world.count_on(3, count);
@@ -99,34 +129,59 @@ struct AbsurdCount : Fencing {
 TEST_F(AbsurdCount, IsNotBelieved) {
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 1U);
+    EXPECT_EQ(lock.fencing_token(), seed);
     EXPECT_EQ(result.nodes()[3].vote, Vote::unknown);
     EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
-    EXPECT_EQ(result.nodes()[3].detail, "counts 4611686018427387905, far ahead of the other nodes");
+    EXPECT_EQ(result.nodes()[3].detail, "counts 8900000000000001, far ahead of the other nodes");
     EXPECT_EQ(result.nodes()[2].vote, Vote::granted);
-    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 1U);
-    EXPECT_THAT(world.events(),
-                ElementsAre("set and count #1 for 10000 ms", "raise #1 to 4611686018427387905"));
+    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), seed);
+    EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms", "raise #1 to 8900000000000001"));
     (void)lock.release();
     EXPECT_TRUE(world.clean()) << "released like any other";
 }
 
 // The next largest may need a round of its own, without the node that is not believed.
 TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
-    world.count_on(1, 8);
+    world.count_on(1, ahead);
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 9U);
-    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), 9U);
+    EXPECT_EQ(lock.fencing_token(), ahead + 1);
+    for (const std::size_t node : {0U, 1U, 2U, 4U}) EXPECT_EQ(world.counted_on(node), ahead + 1);
     EXPECT_EQ(world.counted_on(3), absurd + 1);
     EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
-    EXPECT_THAT(world.events(), testing::Contains("raise #1 to 9 on 0 1 2 4"));
+    EXPECT_THAT(world.events(),
+                testing::Contains("raise #1 to " + std::to_string(ahead + 1) + " on 0 1 2 4"));
+}
+
+TEST_F(AbsurdCount, StaysWhereItIs) {
+    std::uint64_t last = 0;
+    for (std::size_t holder = 0; holder < 20; ++holder) {
+        world.heal_all();
+        world.cut(std::array{0U, 1U, 2U, 4U}.at(holder % 4));
+        const auto token = token_of_a_holder();
+        EXPECT_GT(token, last);
+        EXPECT_LE(token, world.seed());
+        last = token;
+        world.pass(1ms);
+    }
+    EXPECT_EQ(world.counted_on(3), absurd + 20);
+}
+
+// One node whose own clock is wrong calls no other node absurd, if a majority finds nothing in it.
+TEST_F(Fencing, IsAbsurdOnlyWhereNoMajorityCountsSoFar) {
+    world.set_clock_back(4, 72h);
+    world.count_on(0, ahead);
+    const auto result = lock.acquire();
+    ASSERT_THAT(result, Succeeds());
+    EXPECT_EQ(lock.fencing_token(), ahead + 1);
+    EXPECT_EQ(result.nodes()[0].vote, Vote::granted);
+    EXPECT_EQ(result.nodes()[4].vote, Vote::refused);
 }
 
 TEST_F(AbsurdCount, IsRuledOutForEachNodeThatHasOne) {
-    world.count_on(0, 2 * absurd - 2);
-    EXPECT_EQ(token_of_a_holder(), 1U);
-    EXPECT_EQ(world.counted_on(1), 1U);
+    world.count_on(0, absurd + 50);
+    EXPECT_EQ(token_of_a_holder(), seed);
+    EXPECT_EQ(world.counted_on(1), seed);
 }
 
 // A majority must be left that is believed.
@@ -136,18 +191,18 @@ TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
     EXPECT_EQ(result.nodes()[3].cause, Errc::unexpected_reply);
     EXPECT_EQ(lock.fencing_token(), 0U);
-    EXPECT_EQ(world.counted_on(2), 1U);
+    EXPECT_EQ(world.counted_on(2), seed);
     EXPECT_TRUE(world.clean());
 }
 
 // A majority of counts: it is not enough that a majority can be raised to what two of five have counted.
 TEST_F(AbsurdCount, LeavesNoLockWithoutTheCountsOfAMajority) {
-    world.count_on(0, 8);
+    world.count_on(0, ahead);
     world.lose_replies_of(0);
     world.cut(1);
     world.after(75ms, [&] { world.heal(0); });  // after the round that refuses the absurd count
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
-    EXPECT_EQ(world.counted_on(0), 9U);
+    EXPECT_EQ(world.counted_on(0), ahead + 1);
 }
 
 // A node that refuses the absurd count says its own: also one whose grant was not seen.
@@ -157,7 +212,7 @@ TEST_F(AbsurdCount, IsReplacedByTheCountOfANodeThatWasLate) {
     world.slow(4, 10ms);
     world.after(55ms, [&] { world.heal(1); });
     ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 1U);
+    EXPECT_EQ(lock.fencing_token(), seed + 50'000) << "that of 2 and 4, which were asked after 50 ms";
 }
 
 // A node that has lost our key meanwhile has no part in what comes after.
@@ -187,11 +242,11 @@ TEST_F(Fencing, IsOffByDefault) {
 TEST_F(Fencing, StaysWhileItIsExtendedAndEndsWithTheRelease) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.extend(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), 1U);
-    EXPECT_EQ(world.counted_on(0), 1U);
+    EXPECT_EQ(lock.fencing_token(), seed);
+    EXPECT_EQ(world.counted_on(0), seed);
     (void)lock.release();
     EXPECT_EQ(lock.fencing_token(), 0U);
-    EXPECT_EQ(world.counted_on(0), 1U) << "the count outlives the lock";
+    EXPECT_EQ(world.counted_on(0), seed) << "the count outlives the lock";
 }
 
 }  // namespace

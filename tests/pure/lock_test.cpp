@@ -270,7 +270,7 @@ TEST_F(AHeldLock, StaysTheParentsAfterAFork) {
 TEST_F(AHeldLock, ExcludesAChildAfterAFork) {
     const auto child = [this] {
         const bool excluded = lock.try_acquire().error() == Errc::held_by_other && world.held_by(owner) == 5;
-        world.pass(10s);
+        world.pass(11s);
         std::exit(excluded && lock.try_acquire() && lock.valid() ? EXIT_SUCCESS : EXIT_FAILURE);
     };
     EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <span>
+#include <utility>
 
 namespace {
 
@@ -52,6 +54,19 @@ bool fails_after(long count, Action action, bool and_then_all = false) {
     return failed;
 }
 
+/// It runs out of memory before the servers are asked or when they have answered; theirs is their own.
+class Client : public World {
+public:
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        ::operator delete(::operator new(1));
+        const auto left = std::exchange(until_failure, never);
+        World::ask(requests, limits, tallies);
+        until_failure = left;
+        ::operator delete(::operator new(1));
+    }
+};
+
 const auto no_memory = std::make_error_code(std::errc::not_enough_memory);
 
 struct OutOfMemory : testing::TestWithParam<bool> {
@@ -64,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(WithFencing, OutOfMemory, testing::Bool());
 TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNothing) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
-        World world;
+        Client world;
         detail::RenewalQueue queue{world.clock};
         auto lock = world.lock(options(&queue));
         Result result{Errc::not_held};
@@ -78,12 +93,12 @@ TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNothing) {
         }
         EXPECT_TRUE(lock.valid());
     }
-    EXPECT_GT(count, 10) << "nothing was asked for: this shows nothing";
+    EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
 }
 
 TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
     for (long count = 0;; ++count) {
-        World world;
+        Client world;
         detail::RenewalQueue queue{world.clock};
         auto lock = world.lock(options(&queue));
         EXPECT_THAT(lock.acquire(), Succeeds());
@@ -108,7 +123,7 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
 TEST_P(OutOfMemory, AWatchdogGoesOn) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
-        World world;
+        Client world;
         detail::RenewalQueue queue{world.clock};
         auto lock = world.lock(options(&queue));
         auto other = world.lock("other", options(&queue));
@@ -128,7 +143,7 @@ TEST_P(OutOfMemory, AWatchdogGoesOn) {
 
 // C6. Where there is none for as long as the lock is valid, its loss is told in time.
 TEST_P(OutOfMemory, TheLossIsToldAllTheSame) {
-    World world;
+    Client world;
     detail::RenewalQueue queue{world.clock};
     Clock::time_point told{};
     auto with_notice = options(&queue);

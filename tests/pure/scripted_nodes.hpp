@@ -1,19 +1,22 @@
-// N nodes in memory, each of which behaves as it is told: a very small Redis (resource → owner and expiry)
-// behind a network that can be cut, silent, slow or lying. An acquire goes round one node after the other,
-// the other commands go to all at once, as with RedisNodes.
+// N Redis servers in memory, asked in the very bytes that real ones are sent, behind a network that can be
+// cut, silent, slow or lying. An acquire goes round one node after the other, the other commands go to all at
+// once, as with RedisNodes.
 #pragma once
 
 #include "event_log.hpp"
 #include "manual_clock.hpp"
 #include "result_matchers.hpp"
+#include "support/command_reader.hpp"
+#include "support/redis_model.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/reply.hpp>
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <ranges>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,45 +24,12 @@
 
 namespace redlock::test {
 
-/// One node's data.
-class Keyspace {
-public:
-    /// Who has `resource` now; empty if nobody.
-    std::string owner(const std::string& resource, Clock::time_point now) const {
-        const auto entry = entries_.find(resource);
-        return entry != entries_.end() && now < entry->second.expiry ? entry->second.owner : std::string{};
-    }
-
-    Clock::time_point expiry(const std::string& resource) const { return entries_.at(resource).expiry; }
-    void set(const std::string& resource, std::string owner, Clock::time_point expiry) {
-        entries_[resource] = {std::move(owner), expiry};
-    }
-    void erase(const std::string& resource) { entries_.erase(resource); }
-    void clear() {
-        entries_.clear();
-        counts_.clear();
-    }
-
-    /// How many holders it has counted; nothing where it counts none.
-    std::optional<std::uint64_t> count(const std::string& resource) const {
-        const auto count = counts_.find(resource);
-        return count == counts_.end() ? std::nullopt : std::optional{count->second};
-    }
-    void set_count(const std::string& resource, std::uint64_t count) { counts_[resource] = count; }
-
-private:
-    struct Entry {
-        std::string owner;
-        Clock::time_point expiry;
-    };
-    std::map<std::string, Entry> entries_;
-    std::map<std::string, std::uint64_t> counts_;
-};
-
 class ScriptedNodes : public Nodes {
 public:
     ScriptedNodes(std::size_t size, std::chrono::milliseconds node_timeout, ManualClock& clock, EventLog& log)
-        : Nodes(names(size), node_timeout), clock_(&clock), log_(&log), nodes_(size) {}
+        : Nodes(names(size), node_timeout), clock_(&clock), log_(&log) {
+        for (const auto& run_id : names(size)) nodes_.push_back({.redis = support::RedisModel{run_id}});
+    }
 
     // ---- The words that make a situation. Each takes one node or several: world.cut(0, 3).
 
@@ -93,7 +63,7 @@ public:
     /// Comes back from a crash without its data.
     template <class... Index>
     void forget(Index... index) {
-        (at(index).keys.clear(), ...);
+        (at(index).redis.restart(at(index).redis.run_id() + "'", {}), ...);
     }
     template <class... Index>
     void heal(Index... index) {
@@ -107,31 +77,42 @@ public:
     }
     /// Somebody else holds the resource there.
     template <class... Index>
-    void occupy(Clock::duration ttl, Index... index) {
-        (at(index).keys.set(the_resource, "somebody else", clock_->now() + ttl), ...);
+    void occupy(milliseconds ttl, Index... index) {
+        (command(index, {"SET", the_resource, "somebody else", "PX", std::to_string(ttl.count())}), ...);
     }
-    /// It has counted so many holders.
-    void count_on(std::size_t index, std::uint64_t count, const std::string& resource = the_resource) {
-        at(index).keys.set_count(resource, count);
+    /// It has counted so far.
+    void count_on(std::size_t index, std::uint64_t count) {
+        command(index, {"SET", counter_on(index), std::to_string(count)});
     }
+    /// Its wall clock is so much behind the others'.
+    void set_clock_back(std::size_t index, milliseconds by) { at(index).behind = by; }
     /// Late answers are waited for beyond the deadline of the round: a Nodes that breaks its contract.
     void overrun_deadlines() { honours_deadlines_ = false; }
 
     // ---- What one finds on the nodes.
 
     std::string owner_on(std::size_t index, const std::string& resource = the_resource) const {
-        return at(index).keys.owner(resource, clock_->now());
+        const auto* const value = at(index).redis.find(resource, wall(at(index)));
+        return value ? value->text : "";
     }
     Clock::duration ttl_on(std::size_t index, const std::string& resource = the_resource) const {
-        return at(index).keys.expiry(resource) - clock_->now();
+        const auto* const value = at(index).redis.find(resource, wall(at(index)));
+        return milliseconds{value ? value->expiry : 0} - wall(at(index));
     }
     std::size_t held_by(std::string_view owner, const std::string& resource = the_resource) const {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index) count += owner_on(index, resource) == owner;
         return count;
     }
-    std::uint64_t counted_on(std::size_t index, const std::string& resource = the_resource) const {
-        return at(index).keys.count(resource).value_or(0);
+    std::uint64_t counted_on(std::size_t index) const {
+        const auto* const value = at(index).redis.find(counter_on(index), wall(at(index)));
+        return value ? std::stoull(value->text) : 0;
+    }
+    /// Where the nodes begin to count now.
+    std::uint64_t seed() const { return static_cast<std::uint64_t>(wall({}).count()); }
+    template <class Index>
+    std::string command(Index index, const std::vector<std::string>& words) {
+        return text_of(at(index).redis.execute(words, wall(at(index))));
     }
     /// No node holds a live key for the resource.
     bool clean() const { return held_by({}) == size(); }
@@ -149,7 +130,8 @@ private:
         Mood mood = Mood::up;
         std::error_code cause{};
         Clock::duration delay{};
-        Keyspace keys{};
+        milliseconds behind{};
+        support::RedisModel redis{""};
     };
 
     static std::vector<std::string> names(std::size_t size) {
@@ -222,72 +204,50 @@ private:
             case Mood::silent: break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
-                const auto vote = execute(node, command);
+                const auto answer = execute(node, command);
                 if (node.delay > budget) break;
+                report.vote = answer.vote;
+                report.cause = answer.cause;
+                report.count = answer.count;
+                report.place = answer.place;
+                report.sent = true;
                 report.took = node.delay;
-                return vote.granted ? tally.grant(index, vote.count) : tally.refuse(index, vote.count);
+                return;
         }
         tally.mark_unknown(index, Errc::timed_out);
         report.took = budget;
     }
 
-    /// Granted or refused, with a count.
-    struct Vote {
-        bool granted = false;
-        std::uint64_t count = 0;
-    };
+    std::string counter_on(std::size_t index) const {
+        return detail::counter_of(the_resource, at(index).redis.run_id());
+    }
 
-    Vote execute(Node& node, const Command& command) {
-        switch (command.verb) {
-            case Verb::set_if_absent: return set(node, command);
-            case Verb::compare_and_expire: return expire(node, command);
-            case Verb::compare_and_delete: return erase(node, command);
-            case Verb::set_and_count: return set_and_count(node, command);
-            case Verb::raise_count: return raise_count(node, command);
-            case Verb::enter_queue: break;
-        }
-        return {};
+    /// By the wall clock of the node.
+    support::RedisModel::Time wall(const Node& node) const {
+        return std::chrono::duration_cast<support::RedisModel::Time>(clock_->now().time_since_epoch()) +
+               1'760'000'000s - node.behind;
     }
-    Vote set(Node& node, const Command& set) {
-        if (!all_hold({}, node, set.resources)) return {};
-        for (const auto& resource : set.resources)
-            node.keys.set(resource, std::string{set.owner}, clock_->now() + set.ttl);
-        return {true};
-    }
-    Vote set_and_count(Node& node, const Command& set) {
-        if (!this->set(node, set).granted) return {};
-        std::uint64_t count = 0;
-        for (const auto& resource : set.resources)
-            count = std::max(count, node.keys.count(resource).value_or(seed_ - 1) + 1);
-        for (const auto& resource : set.resources) node.keys.set_count(resource, count);
-        return {true, count};
-    }
-    Vote raise_count(Node& node, const Command& raise) {
-        const auto counts = [&](const auto& resource) { return node.keys.count(resource).has_value(); };
-        if (!all_hold(raise.owner, node, raise.resources)) return {};
-        if (!std::ranges::all_of(raise.resources, counts)) return {};
-        if (raise.fence > believed_) return {false, *node.keys.count(raise.resources.front())};
-        for (const auto& resource : raise.resources)
-            node.keys.set_count(resource, std::max(*node.keys.count(resource), raise.fence));
-        return {true};
-    }
-    Vote expire(Node& node, const Command& expire) {
-        if (!all_hold(expire.owner, node, expire.resources)) return {};
-        for (const auto& resource : expire.resources)
-            node.keys.set(resource, std::string{expire.owner},
-                          std::max(node.keys.expiry(resource), clock_->now() + expire.ttl));
-        return {true};
-    }
-    Vote erase(Node& node, const Command& order) {
-        const bool all = all_hold(order.owner, node, order.resources);
-        for (const auto& resource : order.resources)
-            if (node.keys.owner(resource, clock_->now()) == order.owner) node.keys.erase(resource);
-        return {all};
-    }
-    bool all_hold(std::string_view owner, const Node& node, Resources resources) const {
-        return std::ranges::all_of(resources, [&](const auto& resource) {
-            return node.keys.owner(resource, clock_->now()) == owner;
+
+    detail::NodeVote execute(Node& node, const Command& command) const {
+        const detail::Recipient recipient{.run_id = node.redis.run_id()};
+        std::string bytes;
+        append(bytes, command, recipient, detail::ScriptForm::whole);
+        detail::NodeVote vote{};
+        support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
+        reader.take(bytes, [&](const auto& words) {
+            const bool scripted = script_of(command, recipient) != nullptr;
+            vote = to_vote(command, as_read(node.redis.execute(words, wall(node))), scripted);
         });
+        return vote;
+    }
+
+    static detail::Reply as_read(support::RedisReply reply) {
+        using Kind = detail::Reply::Kind;
+        constexpr std::array kinds{Kind::nil,     Kind::status, Kind::error,
+                                   Kind::integer, Kind::text,   Kind::list};
+        return {.kind = kinds.at(static_cast<std::size_t>(reply.kind)),
+                .integer = reply.integer,
+                .text = std::move(reply.text)};
     }
 
     std::string text(const Request& request) {
@@ -315,8 +275,6 @@ private:
     EventLog* log_;
     std::vector<Node> nodes_;
     bool honours_deadlines_ = true;
-    std::uint64_t seed_ = 1;              // of a count that begins
-    std::uint64_t believed_ = 1'000'000;  // the largest count that a node is raised to
     Clock::time_point last_asked_{};
     int rounds_ = 0;
     int rounds_now_ = 0;
