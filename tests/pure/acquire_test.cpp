@@ -18,14 +18,6 @@ TEST(Acquire, NeverTakesAnErrorForARefusal) {
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
 }
 
-// A7. A grant whose reply is lost is unknown, and its key is removed with the others.
-TEST(Acquire, DoesNotCountAGrantItNeverHeardOf) {
-    World world;
-    world.lose_replies_of(0, 1, 2);
-    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum));
-    EXPECT_TRUE(world.clean());
-}
-
 // A1. Split votes: clients with some nodes each; nobody wins, everybody cleans up. A quorum of nodes
 // answered, so it is the others who stood in the way.
 TEST(Acquire, LosesASplitVote) {

@@ -98,48 +98,6 @@ TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
     EXPECT_GE(told, end - 5ms);
 }
 
-/// Its reader is stalled right after a look, once it was told to.
-class StallingClock final : public Clock {
-public:
-    explicit StallingClock(World& world) : world_(world) {}
-    time_point now() noexcept override {
-        const auto read = world_.clock.now();
-        world_.pass(std::exchange(stall_, duration::zero()));
-        return read;
-    }
-    void sleep_until(time_point until, std::stop_token stop) override {
-        world_.clock.sleep_until(until, std::move(stop));
-    }
-    void stall_at_the_next_look(duration span) { stall_ = span; }
-
-private:
-    World& world_;
-    duration stall_{};
-};
-
-/// Extends, and then stalls whoever asked.
-class StallingWorld : public World {
-public:
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        World::ask(requests, limits, tallies);
-        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
-    }
-    StallingClock stalling{*this};
-};
-
-// C3, C4. A confirmation that was heard in time, but is entered after the validity has ended, is too late:
-// somebody may have seen the end meanwhile.
-TEST(LossReportWithStalls, NeverMakesALockValidAgain) {
-    StallingWorld world;
-    detail::RenewalQueue list{world.stalling};
-    Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
-    EXPECT_THAT(lock.acquire(), Succeeds());
-    world.pass(15s);
-    (void)list.turn();  // until after the end of the old validity, and before that of the new one
-    EXPECT_FALSE(lock.valid());
-}
-
 // Another may hold the resource now: to wait for the end of the validity would be a lie.
 TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
     auto lock = held();
@@ -242,36 +200,36 @@ TEST_F(LossReportCallback, MayThrow) {
     EXPECT_TRUE(lock->lost().stop_requested());
 }
 
-// A lock that is released before its turn to be told has come is not told of.
-TEST_F(LossReport, LetsTheCallbackOfOneLockReleaseAnother) {
+/// Two locks; when one is lost, its callback does something with both.
+struct LossReportOfTwo : Watched {
+    void hold_until_lost(const std::function<void(Lock&)>& action) {
+        auto options = watched();
+        options.on_lost = [this, action](const Result& loss) {
+            losses.push_back(loss);
+            for (auto& lock : locks) action(*lock);
+        };
+        for (auto& lock : locks)
+            lock.emplace(world.held("resource " + std::to_string(&lock - locks.data()), options));
+    }
     std::array<std::optional<Lock>, 2> locks;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
-        for (auto& lock : locks) (void)lock->release();
-    };
-    for (auto& lock : locks)
-        lock.emplace(world.held("resource " + std::to_string(&lock - locks.data()), options));
+};
+
+// A lock that is released before its turn to be told has come is not told of.
+TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
+    hold_until_lost([](Lock& lock) { (void)lock.release(); });
     world.cut_all();
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
 }
 
 // C8. While one loss is being told, another lock that was lost, too, is acquired anew.
-TEST_F(LossReport, TellsNoLossToALaterAcquisition) {
-    std::array<std::optional<Lock>, 2> locks;
-    auto options = watched();
-    options.on_lost = [&](const Result& loss) {
-        losses.push_back(loss);
+TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
+    hold_until_lost([this](Lock& lock) {
         world.heal_all();
-        for (auto& lock : locks) {
-            if (lock->valid() || lock->lost().stop_requested()) continue;
-            (void)lock->release();
-            EXPECT_THAT(lock->acquire(), Succeeds());
-        }
-    };
-    for (auto& lock : locks)
-        lock.emplace(world.held("resource " + std::to_string(&lock - locks.data()), options));
+        if (lock.valid() || lock.lost().stop_requested()) return;
+        (void)lock.release();
+        EXPECT_THAT(lock.acquire(), Succeeds());
+    });
     world.cut_all();
     world.clock.advance(31s);
     pass(1min);

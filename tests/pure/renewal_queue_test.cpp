@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +98,48 @@ TEST_F(RenewalQueue, FollowsALockThatIsMoved) {
     EXPECT_TRUE(third.valid());
     EXPECT_THAT(third.release(), Succeeds());
     EXPECT_TRUE(world.clean());
+}
+
+/// Its reader is stalled right after a look, once it was told to.
+class StallingClock final : public Clock {
+public:
+    explicit StallingClock(World& world) : world_(world) {}
+    time_point now() noexcept override {
+        const auto read = world_.clock.now();
+        world_.pass(std::exchange(stall_, duration::zero()));
+        return read;
+    }
+    void sleep_until(time_point until, std::stop_token stop) override {
+        world_.clock.sleep_until(until, std::move(stop));
+    }
+    void stall_at_the_next_look(duration span) { stall_ = span; }
+
+private:
+    World& world_;
+    duration stall_{};
+};
+
+/// Extends, and then stalls whoever asked.
+class StallingWorld : public World {
+public:
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        World::ask(requests, limits, tallies);
+        if (requests.front().command.verb == Verb::compare_and_expire) stalling.stall_at_the_next_look(20s);
+    }
+    StallingClock stalling{*this};
+};
+
+// C3, C4. A confirmation that was heard in time, but is entered after the validity has ended, is too late:
+// somebody may have seen the end meanwhile.
+TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
+    StallingWorld world;
+    detail::RenewalQueue list{world.stalling};
+    Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    world.pass(15s);
+    (void)list.turn();  // until after the end of the old validity, and before that of the new one
+    EXPECT_FALSE(lock.valid());
 }
 
 // ---- C7: a longest hold
