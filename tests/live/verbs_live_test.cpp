@@ -43,10 +43,9 @@ TEST_P(Verbs, SetLengthenAndDeleteOneKeyOnEachServer) {
 
     const auto commands = monitor.commands();
     ASSERT_THAT(commands, SizeIs(3));
-    EXPECT_THAT(commands[0].words, ElementsAre("SET", the_resource, owner, "NX", "PX", "12345"));
-    EXPECT_THAT(commands[1].words,
-                ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner, "60000"));
-    EXPECT_THAT(commands[2].words, ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner));
+    EXPECT_THAT(commands[0], ElementsAre("SET", the_resource, owner, "NX", "PX", "12345"));
+    EXPECT_THAT(commands[1], ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner, "60000"));
+    EXPECT_THAT(commands[2], ElementsAre(AnyOf("EVAL", "EVALSHA"), _, "1", the_resource, owner));
 }
 
 // S5. The resource is the key, byte for byte.

@@ -70,6 +70,19 @@ TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
     EXPECT_THAT(server().log(), Contains("2 EVAL"));
 }
 
+// B1, D4. The SET was carried out, and its reply is lost.
+TEST_F(NodeTest, AReleaseTakesANewConnectionWhereThatOfItsSetBroke) {
+    (void)extend("nobody");
+    server().latency = 1s;
+    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+    server().latency = 1ms;
+    server().close_connections(network.clock().now());
+    EXPECT_EQ(holder(0), "A");
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(0), "");
+    EXPECT_EQ(server().connections(), 2u);
+}
+
 // Whatever other locks sent meanwhile, and however often this one was extended.
 TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
     acquire_late("A", 10min);

@@ -11,11 +11,7 @@
 
 #include "live/live_world.hpp"
 
-#include <algorithm>
 #include <deque>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace redlock::test {
 
@@ -35,17 +31,5 @@ public:
 
     void warm_up() { ASSERT_TRUE(LiveWorld::warm_up()); }
 };
-
-/// All that the link has read has been passed on.
-inline bool quiet(const TcpProxy& link) {
-    return link.traffic().waiting_bytes == 0;
-}
-
-/// The commands that begin with `word`, as the link has seen them.
-inline std::vector<support::SeenCommand> commands(const TcpProxy& link, std::string_view word) {
-    auto result = link.commands();
-    std::erase_if(result, [&](const auto& command) { return command.words.at(0) != word; });
-    return result;
-}
 
 }  // namespace redlock::test

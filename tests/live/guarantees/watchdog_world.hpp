@@ -58,9 +58,9 @@ inline LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
     return {.ttl = ttl, .retry = {.attempts = 1}, .watchdog = &watchdog};
 }
 
-inline bool extends(const ServedCommand& command) {
-    if (!command.words.front().starts_with("EVAL")) return false;
-    const auto& script = command.words[1];  // of a long one the beginning
+inline bool extends(const CommandMonitor::Words& words) {
+    if (!words.front().starts_with("EVAL")) return false;
+    const auto& script = words[1];  // of a long one the beginning
     return script == detail::compare_and_expire.sha1 || script == detail::expire_all.sha1 ||
            detail::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
 }
