@@ -215,7 +215,7 @@ public:
 
     /// Listens nowhere any more: nobody is to believe that a message would be heard. `refused`: this node
     /// keeps no queue for us, and is not to be a home for a while.
-    virtual void hang_up(bool refused) noexcept = 0;
+    virtual void hang_up(bool refused) = 0;
 
 protected:
     Waiter() = default;

@@ -23,7 +23,7 @@
 //     a message is lost, the home is emptied | waiters ask again after a beat, and keep their age
 //     the home does not answer               | the next node is the home
 //     the holder wakes nobody: it is of      | the first in the queue asks after every pause of
-//     another language, or not fair          | LockOptions::retry
+//     another language, or not fair          | LockOptions::retry, and every beat
 //     a stray key stands on the home         | the first in the queue makes an attempt every beat
 #pragma once
 
@@ -190,7 +190,8 @@ private:
         using namespace std::chrono_literals;
         const bool first = place_->in_front == 0;
         const auto rarer = static_cast<int>(std::min<std::size_t>(place_->in_front, 48));
-        auto next = now + (first ? random_pause(longest_pause_, entropy_) : beat + beat * rarer / 16);
+        auto next =
+            now + (first ? std::min(random_pause(longest_pause_, entropy_), beat) : beat + beat * rarer / 16);
         // Not all of them at once: it is mostly a release that ends the waiting.
         constexpr std::size_t nearly_first = 4;
         if (place_->held_for >= 0ms && place_->in_front < nearly_first)

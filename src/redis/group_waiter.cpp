@@ -52,8 +52,8 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
     return {};
 }
 
-void GroupWaiter::hang_up(bool refused) noexcept {
-    listener_.reset();
+void GroupWaiter::hang_up(bool refused) {
+    if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
     if (refused) nodes_[home_]->refused_to_queue(network_.clock().now());
 }
 

@@ -28,7 +28,7 @@ public:
     std::size_t home() const noexcept override { return home_; }
     std::string new_ticket() override { return listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
-    void hang_up(bool refused) noexcept override;
+    void hang_up(bool refused) override;
 
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);

@@ -244,6 +244,20 @@ void Node::check_in_listener(std::unique_ptr<Listener> listener) {
     const std::lock_guard guard{mutex_};
     if (listener->listens() && listeners_.size() < options_.max_idle)
         listeners_.push_back(std::move(listener));
+    else
+        drop_listener_locked(std::move(listener));
+}
+
+void Node::drop_listener(std::unique_ptr<Listener> listener) {
+    const std::lock_guard guard{mutex_};
+    drop_listener_locked(std::move(listener));
+}
+
+void Node::drop_listener_locked(std::unique_ptr<Listener> listener) {
+    const auto& connection = listener->connection();
+    NodeFailure why;
+    if (connection.broken()) why = {connection.cause(), connection.detail()};
+    note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
 }
 
 void Node::refused_to_queue(Clock::time_point now) {

@@ -76,8 +76,9 @@ public:
 
     /// A connection that listens, or is about to; null if the node is left alone for now.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
-    /// Takes it back, if it still listens.
+    /// Takes it back, if it still listens; ends it.
     void check_in_listener(std::unique_ptr<Listener> listener);
+    void drop_listener(std::unique_ptr<Listener> listener);
     /// It gives none for a minute: our user may not use a queue there.
     void refused_to_queue(Clock::time_point now);
 
@@ -117,6 +118,7 @@ private:
     void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
     void drop_locked(std::unique_ptr<Connection> connection, detail::NodeFailure why = {});
+    void drop_listener_locked(std::unique_ptr<Listener> listener);
     void note_locked(NodeEvent event);
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
 
