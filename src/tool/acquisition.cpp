@@ -24,14 +24,26 @@ Result outlast(Lock& lock, const AcquireArguments& arguments, const std::stop_to
     }
 }
 
-Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+/// The same in one acquisition, for another one would begin at the end of the queue.
+Result outlast_in_queue(Lock& lock, QueueReporter& queue, const std::stop_token& stop) {
+    auto& give_up = queue.without_quorum();
+    const std::stop_callback stopped{stop, [&] { give_up.request_stop(); }};
+    auto result = lock.acquire_for(Clock::duration::max(), give_up.get_token());
+    if (result.error() == Errc::cancelled && !stop.stop_requested())
+        result.conclude(Errc::no_quorum, result.attempts());
+    return result;
+}
+
+Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue,
+                       const std::stop_token& stop) {
     if (arguments.once()) return lock.try_acquire();
-    return arguments.wait ? lock.acquire_for(*arguments.wait, stop) : outlast(lock, arguments, stop);
+    if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
+    return queue ? outlast_in_queue(lock, *queue, stop) : outlast(lock, arguments, stop);
 }
 
 }  // namespace
 
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& events) {
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue, EventPipe& events) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::jthread worker;
@@ -39,7 +51,7 @@ Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& ev
         const ScopedSignalBlock blocked;
         worker = std::jthread{[&](const std::stop_token& stop) {
             try {
-                acquisition.result = acquire_as_told(lock, arguments, stop);
+                acquisition.result = acquire_as_told(lock, arguments, queue, stop);
             } catch (...) {
                 failure = std::current_exception();
             }

@@ -3,6 +3,7 @@
 
 #include "event_pipe.hpp"
 #include "lock_arguments.hpp"
+#include "queue_reporter.hpp"
 
 #include <redlock/lock.hpp>
 #include <redlock/result.hpp>
@@ -17,6 +18,7 @@ struct Acquisition {
 };
 
 /// Acquires in a thread of its own, so that a signal of `events` can end it; waits as the arguments say.
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, EventPipe& events);
+/// `queue`: of a lock that waits in one, and the observer of its nodes; else null.
+Acquisition acquire(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue, EventPipe& events);
 
 }  // namespace redlock::tool

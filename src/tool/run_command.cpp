@@ -7,12 +7,15 @@
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "process_group.hpp"
+#include "queue_reporter.hpp"
 #include "report.hpp"
 #include "span.hpp"
 #include "supervisor.hpp"
 #include "terminal.hpp"
 
 #include <redlock/redlock.hpp>
+
+#include <unistd.h>
 
 #include <csignal>
 #include <iostream>
@@ -36,6 +39,7 @@ struct Request {
     std::string resource{};
     std::string shell_command{};
     std::vector<std::string> words{};
+    bool fair = false;
     bool verbose = false;
 
     void add_to(Arguments& arguments);
@@ -49,6 +53,7 @@ void Request::add_to(Arguments& arguments) {
     arguments.text("-c,--command", shell_command, "A command for /bin/sh -c, in place of COMMAND");
     arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
     acquire.add_to(arguments);
+    arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
     lease.add_to(arguments);
     arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
@@ -104,6 +109,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .retry = {.delay = request.acquire.retry_delay},
             .drift_factor = request.lease.drift_factor,
             .fencing = request.acquire.fencing,
+            .fair = request.fair,
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
             .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};
@@ -198,7 +204,10 @@ int run_and_release(const Request& request, Lock& lock, EventPipe& events, const
 
 int run(const Request& request) {
     (void)request.command();  // before anything is locked
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    QueueReporter queue{request.resource, request.verbose || ::isatty(STDERR_FILENO) != 0, Retry{}.attempts};
+    auto nodes_options = request.nodes.options();
+    if (request.fair) nodes_options.observer = &queue;
+    RedisNodes nodes{request.nodes.endpoints(), nodes_options};
     Loss loss;
     EventPipe events;
     Watchdog watchdog;
@@ -206,7 +215,7 @@ int run(const Request& request) {
     events.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(lock, request.acquire, events);
+    const auto acquired = acquire(lock, request.acquire, request.fair ? &queue : nullptr, events);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);

@@ -1,0 +1,133 @@
+// redlock run --fair: those that wait stand in a queue, say so, and are woken.
+#include "shell_on_a_terminal.hpp"
+#include "tool_world.hpp"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::MatchesRegex;
+
+class Fair : public testing::Test {
+protected:
+    std::vector<std::string> arguments(const std::string& script, std::vector<std::string> options = {}) {
+        options.emplace_back("--fair");
+        return world.job(script, options);
+    }
+    Tool start(const std::string& script, const std::vector<std::string>& options = {}) {
+        return world.start(arguments(script, options));
+    }
+
+    /// The first of the nodes keeps it.
+    bool queue_has(int waiters) {
+        return wait_until([&] {
+            return world[0].command({"ZCARD", "{job}:queue"}) == std::to_string(waiters);
+        });
+    }
+
+    ToolWorld world{3};
+};
+
+TEST_F(Fair, RunsInTheOrderOfComing) {
+    auto holder = start(until_go);
+    ASSERT_TRUE(world.comes("begun"));
+    std::deque<Tool> waiters;
+    for (int i = 1; i <= 3; ++i) {
+        waiters.emplace_back(arguments("echo " + std::to_string(i) + " >>$DIR/log"), world.environment());
+        ASSERT_TRUE(queue_has(i));
+    }
+    world.touch("go");
+    for (auto& waiter : waiters) EXPECT_EQ(waiter.wait().status, 0);
+    EXPECT_EQ(holder.wait().status, 0);
+    EXPECT_EQ(world.in("log"), "1\n2\n3\n");
+}
+
+// acquire() gives up its place after two pauses.
+TEST_F(Fair, KeepsItsPlaceForAsLongAsItWaits) {
+    world.occupy();
+    auto waiter = start("true", {"--retry-delay", "20ms"});
+    ASSERT_TRUE(queue_has(1));
+    const auto asks = [&, before = calls(world[0], "zadd")](std::size_t more) {
+        return wait_until([&] { return calls(world[0], "zadd") >= before + more; });
+    };
+    const auto score = [&] {
+        const auto entry = world[0].command({"ZRANGE", "{job}:queue", "0", "-1", "WITHSCORES"});
+        return entry.find('\n') == entry.npos ? 0 : std::stod(entry.substr(entry.find('\n') + 1));
+    };
+    ASSERT_TRUE(asks(20));
+    const auto time = world[0].command({"TIME"});
+    const auto later = std::stod(time) * 1e6 + std::stod(time.substr(time.find('\n') + 1));
+    ASSERT_TRUE(asks(60));
+    EXPECT_TRUE(wait_until([&] { return score() > 0; }));
+    EXPECT_LT(score(), later);
+    world.steal();
+    EXPECT_EQ(waiter.wait().status, 0);
+}
+
+TEST_F(Fair, SaysWhereItStandsIfVerbose) {
+    auto holder = start(until_go);
+    ASSERT_TRUE(world.comes("begun"));
+    auto first = start("true", {"-v"});
+    ASSERT_TRUE(queue_has(1));
+    auto second = start("true", {"-v"});
+    ASSERT_TRUE(queue_has(2));
+    auto silent = start("true");
+    ASSERT_TRUE(queue_has(3));
+    world.touch("go");
+    EXPECT_THAT(first.wait().err,
+                HasSubstr("redlock: waiting for job: held for at most 30 s more, nobody in front\n"));
+    EXPECT_THAT(second.wait().err, HasSubstr("s more, 1 in front\n"));
+    EXPECT_EQ(silent.wait().err, "");
+    EXPECT_EQ(holder.wait().status, 0);
+}
+
+TEST_F(Fair, ARefusalAfterAWaitSaysWhereItStood) {
+    world.occupy();
+    const auto outcome = world.run(world.job("true", {"--fair", "--wait", "500ms"}));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err,
+                MatchesRegex("redlock: job: held by another on . of 3 nodes, for at most [0-9]+ ms "
+                             "more, 0 in front, [0-9]+ attempts\n"));
+}
+
+TEST_F(Fair, LeavesTheQueueWhenItIsToldToEnd) {
+    auto holder = start(until_go);
+    ASSERT_TRUE(world.comes("begun"));
+    auto waiter = start("touch $DIR/run");
+    ASSERT_TRUE(queue_has(1));
+    waiter.signal(SIGTERM);
+    EXPECT_EQ(waiter.wait().status, 128 + SIGTERM);
+    EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0");
+    EXPECT_EQ(world.keys(), 3U);
+    world.touch("go");
+    EXPECT_EQ(holder.wait().status, 0);
+    EXPECT_FALSE(world.has("run"));
+}
+
+TEST_F(Fair, DoesNotWaitForNodes) {
+    world[1].kill();
+    world[2].kill();
+    const auto outcome = world.run(world.job("true", {"--fair"}));
+    EXPECT_EQ(outcome.status, 69);
+    EXPECT_THAT(outcome.err, HasSubstr("3 attempts"));
+}
+
+TEST_F(Fair, SaysWhereItStandsOnATerminal) {
+    ShellOnATerminal shell{world.environment()};
+    if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
+    auto holder = start(until_go);
+    ASSERT_TRUE(world.comes("begun"));
+    shell.enter(std::string{REDLOCK_TOOL} + " run --node-timeout 2s --fair job echo do''ne");
+    EXPECT_TRUE(shell.shows("waiting for job: held for at most 30 s more, nobody in front"))
+        << shell.screen();
+    world.touch("go");
+    EXPECT_TRUE(shell.shows("done")) << shell.screen();
+    EXPECT_TRUE(shell.is_back()) << shell.screen();
+    EXPECT_EQ(holder.wait().status, 0);
+}
+
+}  // namespace
+}  // namespace redlock::test
