@@ -1,11 +1,11 @@
 // One of many processes that want one resource: waits for it, holds it, lets go, wants it again.
 //
 //     redlock_bench_contender CLIENT RETRY-DELAY-MS HOLD-MS START-NS MILLISECONDS
-//     1760000012345 1760000098765
+//     1760000012345 1760000098765 1
 //
-// A line for each acquisition: when it was wanted, when it was had (or 0); then "commands" and how many it
-// has sent, or -1 where it does not know. START-NS and these are instants of CLOCK_MONOTONIC, which all
-// processes share. REDLOCK_NODES names the nodes.
+// A line for each acquisition: when it was wanted, when the waiting was over, whether it was had; then
+// "commands" and how many it has sent, or -1 where it does not know. START-NS and these are instants of
+// CLOCK_MONOTONIC, which all processes share. REDLOCK_NODES names the nodes.
 #include "raw_client.hpp"
 #include "redis_plus_plus_client.hpp"
 
@@ -124,19 +124,25 @@ std::unique_ptr<Contender> contender(const std::string& client, std::chrono::mil
 
 void contend(Contender& contender, std::chrono::milliseconds hold, Monotonic::time_point start,
              std::chrono::milliseconds span) {
-    std::vector<std::pair<Monotonic::time_point, Monotonic::time_point>> waits;
+    struct Wait {
+        Monotonic::time_point wanted;
+        Monotonic::time_point over;
+        bool had;
+    };
+    std::vector<Wait> waits;
     waits.reserve(100'000);
     std::this_thread::sleep_until(start);
     const auto end = start + span;
     for (auto wanted = Monotonic::now(); wanted < end; wanted = Monotonic::now()) {
         const bool acquired = contender.acquire_until(end);
-        waits.emplace_back(wanted, acquired ? Monotonic::now() : Monotonic::time_point{});
+        waits.push_back({wanted, Monotonic::now(), acquired});
         if (!acquired) break;
         std::this_thread::sleep_for(hold);
         contender.release();
     }
-    for (const auto& [wanted, had] : waits)
-        std::cout << wanted.time_since_epoch() / 1ns << ' ' << had.time_since_epoch() / 1ns << '\n';
+    for (const auto& [wanted, over, had] : waits)
+        std::cout << wanted.time_since_epoch() / 1ns << ' ' << over.time_since_epoch() / 1ns << ' ' << had
+                  << '\n';
     std::cout << "commands " << contender.commands() << '\n';
 }
 

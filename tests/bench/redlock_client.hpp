@@ -16,8 +16,11 @@ namespace redlock::bench {
 class RedlockClient final : public LocalClient {
 public:
     /// Shares `nodes` with others.
-    RedlockClient(std::string name, std::shared_ptr<Nodes> nodes, std::string resource)
-        : LocalClient(std::move(name)), nodes_(std::move(nodes)), lock_(*nodes_, std::move(resource)) {}
+    RedlockClient(std::string name, std::shared_ptr<Nodes> nodes, std::string resource,
+                  const LockOptions& options = {})
+        : LocalClient(std::move(name)),
+          nodes_(std::move(nodes)),
+          lock_(*nodes_, std::move(resource), options) {}
 
     /// Has nodes of its own.
     RedlockClient(const std::vector<std::string>& uris, Round round, std::string resource)

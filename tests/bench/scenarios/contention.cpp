@@ -13,6 +13,7 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,10 @@ using namespace std::chrono_literals;
 using support::Cluster;
 
 constexpr auto span = 4000ms;
+constexpr auto* plain = "redlock all-at-once";
+constexpr auto* fair = "redlock fair";
+constexpr auto* fair_lock_each = "redlock fair, a Lock each";
+constexpr auto* raw = "raw multiplexed";
 
 struct Setting {
     std::size_t processes;
@@ -39,30 +44,30 @@ struct Setting {
     }
 };
 
-/// One acquisition: since when it was waited for, when it was had, in ms; never, if it was not.
+/// One acquisition: since when it was waited for, and until when, in ms; and whether it was had then.
 struct Wait {
     double wanted;
-    double had;
+    double over;
+    bool had;
 };
 
 /// What one process did.
 struct Share {
     std::vector<Wait> waits{};
     double commands = -1;  // unknown
-    double acquisitions() const {
-        return static_cast<double>(std::ranges::count_if(waits, [](const Wait& it) { return it.had > 0; }));
-    }
+    double acquisitions() const { return static_cast<double>(std::ranges::count(waits, true, &Wait::had)); }
 };
 
 /// What they all did in one run.
 struct Outcome {
+    std::vector<Share> shares{};
     double per_second = 0;
     double least = 0;  // acquisitions of the unluckiest process
     double most = 0;
     double fairness = 0;
     double longest_wait = 0;
     double passed = 0;    // acquisitions of others during one wait, at most
-    double commands = 0;  // per acquisition, by what the servers count
+    double commands = 0;  // per acquisition
 };
 
 /// What clients have sent. What a script of theirs calls is counted by the servers as well, and not here.
@@ -87,7 +92,9 @@ Share share_in(const std::filesystem::path& file) {
     std::istringstream numbers{text.str()};
     Share share;
     double wanted = 0;
-    for (double had = 0; numbers >> wanted >> had;) share.waits.push_back({wanted / 1e6, had / 1e6});
+    double over = 0;
+    for (bool had = false; numbers >> wanted >> over >> had;)
+        share.waits.push_back({wanted / 1e6, over / 1e6, had});
     numbers.clear();
     if (std::string word; numbers >> word >> share.commands && word == "commands") return share;
     throw std::runtime_error(text.str());
@@ -112,10 +119,10 @@ std::vector<Share> contend(Cluster& cluster, const std::string& client, const Se
     return shares;
 }
 
-/// How many acquisitions came between, in order of time.
+/// How many acquisitions came between, in order of time. Its own is not one.
 double passed(const Wait& wait, const std::vector<double>& had) {
     const auto begin = std::ranges::upper_bound(had, wait.wanted);
-    const auto end = std::ranges::lower_bound(had, wait.had);
+    const auto end = std::ranges::lower_bound(had, wait.over);
     return static_cast<double>(std::max<std::ptrdiff_t>(end - begin, 0));
 }
 
@@ -124,35 +131,33 @@ Outcome outcome_of(Cluster& cluster, const std::string& client, const Setting& s
         server.command({"FLUSHALL"});
         server.command({"CONFIG", "RESETSTAT"});
     }
-    Outcome outcome;
-    const auto shares = contend(cluster, client, setting);
+    Outcome outcome{.shares = contend(cluster, client, setting)};
     std::vector<double> had;
-    for (const auto& share : shares)
+    double commands = 0;
+    for (const auto& share : outcome.shares) {
+        commands += share.commands;
         for (const auto& wait : share.waits)
-            if (wait.had > 0) had.push_back(wait.had);
+            if (wait.had) had.push_back(wait.over);
+    }
     std::ranges::sort(had);
-    outcome.least = shares.front().acquisitions();
-    for (const auto& share : shares) {
+    outcome.least = outcome.shares.front().acquisitions();
+    for (const auto& share : outcome.shares) {
         outcome.least = std::min(outcome.least, share.acquisitions());
         outcome.most = std::max(outcome.most, share.acquisitions());
-        for (const auto& wait : share.waits) {
-            const auto until = wait.had > 0 ? wait.had : had.back();  // in vain, too
-            outcome.longest_wait = std::max(outcome.longest_wait, until - wait.wanted);
-            outcome.passed = std::max(outcome.passed, passed({wait.wanted, until}, had));
+        for (const auto& wait : share.waits) {  // in vain, too
+            outcome.longest_wait = std::max(outcome.longest_wait, wait.over - wait.wanted);
+            outcome.passed = std::max(outcome.passed, passed(wait, had));
         }
     }
     const auto all = static_cast<double>(had.size());
     outcome.per_second = all / std::chrono::duration<double>(span).count();
     outcome.fairness = outcome.most > 0 ? outcome.least / outcome.most : none;
-    double commands = 0;
-    for (const auto& share : shares) commands += share.commands;
     outcome.commands = (commands > 0 ? commands : commands_sent(cluster)) / all;
     return outcome;
 }
 
 std::vector<std::string> clients(bool peers) {
-    std::vector<std::string> clients{"redlock sequential", "redlock all-at-once", "redlock fair",
-                                     "redlock fair, a Lock each", "raw multiplexed"};
+    std::vector<std::string> clients{"redlock sequential", plain, fair, fair_lock_each, raw};
     if (peers && has_redis_plus_plus()) clients.emplace_back("redis-plus-plus");
     return clients;
 }
@@ -169,31 +174,85 @@ Row row_of(const std::string& client, const std::vector<Outcome>& outcomes) {
              middle(&Outcome::commands)}};
 }
 
+constexpr std::array columns{"acq_per_s", "least", "most", "least/most", "wait_ms", "passed", "commands"};
+
+double cell(const Table& table, std::string_view client, std::string_view column) {
+    const auto& row = *std::ranges::find(table.rows, client, &Row::client);
+    const auto at = std::ranges::find(table.columns, column) - table.columns.begin();
+    return row.cells[static_cast<std::size_t>(at)];
+}
+
+/// Those of one setting, of a client that waits in the queue.
+void add_figures(Report& report, const Setting& setting, const Table& table, const std::string& client) {
+    using Bound = Figure::Bound;
+    const auto add = [&](const char* what, double measured, Bound bound, double target) {
+        report.add(Figure{client + ", " + setting.text() + ": " + what, measured, bound, target});
+    };
+    const bool many = setting.processes > 8;
+    const auto rate = setting.hold > 1ms ? 1.0 : many ? 1.2 : 1.05;
+    add("acquisitions / plain all at once", cell(table, client, "x_plain"), Bound::at_least, rate);
+    if (setting.hold > 1ms) return;
+    add("least / most", cell(table, client, "least/most"), Bound::at_least, many ? 0.85 : 0.95);
+    add("commands an acquisition", cell(table, client, "commands"), Bound::at_most, many ? 13 : 12);
+    if (many) return;
+    add("longest wait / plain", cell(table, client, "wait_ms") / cell(table, plain, "wait_ms"),
+        Bound::at_most, 0.2);
+    add("acquisitions of others during a wait", cell(table, client, "passed"), Bound::at_most,
+        static_cast<double>(setting.processes - 1));
+}
+
+/// The waits of each process, those with the most acquisitions first: for pictures/waits.py.
+Table waits_of(const Setting& setting, const Outcome& plainly, const Outcome& fairly) {
+    Table table{.scenario = "waits",
+                .setting = setting.text() + ", " + std::to_string(span / 1s) + " s",
+                .columns = {}};
+    for (std::size_t i = 0; i < setting.processes; ++i)
+        table.rows.push_back({.client = std::to_string(i + 1), .cells = {}});
+    for (const auto& [name, outcome] : {std::pair{"plain", &plainly}, {"fair", &fairly}}) {
+        for (const auto* const column : {"_had", "_p50_ms", "_p99_ms", "_max_ms"})
+            table.columns.push_back(std::string{name} + column);
+        auto shares = outcome->shares;
+        std::ranges::sort(shares, std::greater{}, &Share::acquisitions);
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+            std::vector<double> waits;
+            for (const auto& wait : shares[i].waits) waits.push_back(wait.over - wait.wanted);
+            auto& cells = table.rows[i].cells;
+            cells.push_back(shares[i].acquisitions());
+            for (const double quantile : {0.5, 0.99, 1.0}) cells.push_back(percentile(waits, quantile));
+        }
+    }
+    return table;
+}
+
+void contention(Cluster& cluster, const Setting& setting, const Effort& effort, Report& report) {
+    Table table{
+        .scenario = "contention", .setting = setting.text(), .columns = {columns.begin(), columns.end()}};
+    const auto all = clients(effort.peers);
+    std::vector<std::vector<Outcome>> outcomes(all.size());
+    for (std::size_t repetition = 0; repetition < effort.repetitions; ++repetition)
+        for (std::size_t i = 0; i < all.size(); ++i)
+            outcomes[i].push_back(outcome_of(cluster, all[i], setting));
+    for (std::size_t i = 0; i < all.size(); ++i) table.rows.push_back(row_of(all[i], outcomes[i]));
+    for (const auto& [column, base] : {std::pair{"x_raw", raw}, {"x_plain", plain}}) {
+        const auto rate = cell(table, base, "acq_per_s");
+        for (auto& row : table.rows) row.cells.push_back(row.cells.front() / rate);
+        table.columns.emplace_back(column);
+    }
+    for (const auto* const client : {fair, fair_lock_each}) add_figures(report, setting, table, client);
+    report.add(std::move(table));
+    const auto last = [&](std::string_view client) -> const Outcome& {
+        return outcomes[static_cast<std::size_t>(std::ranges::find(all, client) - all.begin())].back();
+    };
+    if (setting.processes > 8) report.add(waits_of(setting, last(plain), last(fair)));
+}
+
 }  // namespace
 
 void contention(const Effort& effort, Report& report) {
     Cluster cluster;
     for (const auto& setting :
-         {Setting{8, 1ms, 200ms}, Setting{8, 1ms, 10ms}, Setting{32, 1ms, 10ms}, Setting{8, 10ms, 200ms}}) {
-        Table table{.scenario = "contention",
-                    .setting = setting.text(),
-                    .columns = {"acq_per_s", "least", "most", "least/most", "wait_ms", "passed", "commands",
-                                "x_raw", "x_plain"}};
-        const auto all = clients(effort.peers);
-        std::vector<std::vector<Outcome>> outcomes(all.size());
-        for (std::size_t repetition = 0; repetition < effort.repetitions; ++repetition)
-            for (std::size_t i = 0; i < all.size(); ++i)
-                outcomes[i].push_back(outcome_of(cluster, all[i], setting));
-        for (std::size_t i = 0; i < all.size(); ++i) table.rows.push_back(row_of(all[i], outcomes[i]));
-        const auto rate = [&](std::string_view client) {
-            return std::ranges::find(table.rows, client, &Row::client)->cells.front();
-        };
-        const auto raw = rate("raw multiplexed");
-        const auto plain = rate("redlock all-at-once");
-        for (auto& row : table.rows)
-            row.cells.insert(row.cells.end(), {row.cells.front() / raw, row.cells.front() / plain});
-        report.add(std::move(table));
-    }
+         {Setting{8, 1ms, 10ms}, Setting{8, 1ms, 200ms}, Setting{32, 1ms, 10ms}, Setting{8, 10ms, 200ms}})
+        contention(cluster, setting, effort, report);
 }
 
 }  // namespace redlock::bench

@@ -24,8 +24,8 @@ using Words = std::vector<std::string>;
 using support::ChildProcess;
 
 constexpr std::size_t some_ops = 500;
-constexpr std::array clients{"redlock sequential", "raw sequential", "redlock all-at-once",
-                             "raw multiplexed"};
+constexpr std::array clients{"redlock sequential", "raw sequential", "redlock all-at-once", "raw multiplexed",
+                             "redlock fair"};
 
 /// The program that does `ops` ops, run by `tool`.
 Words program(Words tool, const std::string& client, std::size_t ops) {
@@ -104,10 +104,10 @@ void work(const Effort& /*effort*/, Report& report) {
                 .setting = "counted, not timed",
                 .columns = {"allocations", "by_cpp", "instructions", "system_calls"}};
     Bookkeeper bookkeeper;
-    for (const auto* const client : clients) {
+    for (const std::string client : clients) {
         table.rows.push_back(bookkeeper.row(client));
         if (table.rows.back().client.starts_with("redlock"))
-            report.add(Figure{std::string{client} + ": heap allocations per op", table.rows.back().cells[0],
+            report.add(Figure{client + ": heap allocations per op", table.rows.back().cells[0],
                               Figure::Bound::at_most, 0});
     }
     report.add(std::move(table));
