@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh tests/bench/run.sh [OPTION...] [SCENARIO...]: installs what is missing, builds, measures.
 #
-#     sh tests/bench/run.sh                       everything: a quarter of an hour on a quiet machine
+#     sh tests/bench/run.sh                       everything: half an hour on a quiet machine
 #     sh tests/bench/run.sh --quick loopback work one repetition of two scenarios, to see that it works
 #
 # Scenarios: loopback rtt faults threads contention work watchdog. Options: --quick, --no-peers.

@@ -26,7 +26,7 @@ void faults(const Effort& effort, Report& report);
 /// (d) 1 to 16 threads, each with a resource of its own, all on one RedisNodes.
 void threads(const Effort& effort, Report& report);
 
-/// (e) 8 processes after one resource.
+/// (e) Processes after one resource: with plain retry, in the queue, and with peers.
 void contention(const Effort& effort, Report& report);
 
 /// (f) Heap allocations, instructions and system calls per op.

@@ -18,7 +18,7 @@ HEAD, FOOT = 46, 34
 # In groups: what asks one node after the other, and what asks all at once. The first of each is the floor.
 GROUPS = (
     ("raw sequential", "redlock sequential", "redis-plus-plus"),
-    ("raw multiplexed", "redlock all-at-once", "node-redlock"),
+    ("raw multiplexed", "redlock all-at-once", "redlock fair", "node-redlock"),
 )
 
 
@@ -52,7 +52,11 @@ PANELS = (
     Panel("faults", "one node frozen", "One node frozen, after the first op", *LATENCY, *TO_NO_FAULT),
     Panel("faults", "one node killed", "One node killed, after the first op", *LATENCY, *TO_NO_FAULT),
     Panel(
-        "contention", "8 processes, retry delay 10 ms", "8 processes after one resource", *ACQUISITIONS, *TO_MULTIPLEXED
+        "contention",
+        "8 processes, hold 1 ms, retry delay 10 ms",
+        "8 processes after one resource",
+        *ACQUISITIONS,
+        *TO_MULTIPLEXED,
     ),
     Panel("work per op", "counted, not timed", "Heap allocations per op", *ALLOCATIONS, *TO_NOTHING),
 )

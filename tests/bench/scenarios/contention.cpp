@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <functional>
@@ -32,6 +33,7 @@ constexpr auto* plain = "redlock all-at-once";
 constexpr auto* fair = "redlock fair";
 constexpr auto* fair_lock_each = "redlock fair, a Lock each";
 constexpr auto* raw = "raw multiplexed";
+constexpr auto* node_redlock = "node-redlock";
 
 struct Setting {
     std::size_t processes;
@@ -70,13 +72,15 @@ struct Outcome {
     double commands = 0;  // per acquisition
 };
 
-/// What clients have sent. What a script of theirs calls is counted by the servers as well, and not here.
-double commands_sent(Cluster& cluster) {
-    constexpr std::array sent{"set", "eval", "evalsha", "watch", "multi", "exec", "subscribe"};
+/// What clients have sent. What a script calls is counted by the servers as well: of one that sends nothing
+/// but scripts, these alone are counted here.
+double commands_sent(Cluster& cluster, const std::string& client) {
+    std::vector<std::string> sent{"eval", "evalsha"};
+    if (client != node_redlock) sent.insert(sent.end(), {"set", "watch", "multi", "exec"});
     double commands = 0;
     for (const auto& server : cluster) {
         const auto stats = server.command({"INFO", "commandstats"});
-        for (const std::string command : sent) {
+        for (const auto& command : sent) {
             const auto key = "cmdstat_" + command + ":calls=";
             if (const auto at = stats.find(key); at != std::string::npos)
                 commands += std::stod(stats.substr(at + key.size()));
@@ -102,15 +106,17 @@ Share share_in(const std::filesystem::path& file) {
 
 std::vector<Share> contend(Cluster& cluster, const std::string& client, const Setting& setting) {
     const support::TemporaryDirectory directory;
-    const auto start = std::chrono::steady_clock::now() + 500ms;
+    const auto start = std::chrono::steady_clock::now() + (client == node_redlock ? 5000ms : 500ms);
     std::deque<support::ChildProcess> team;
+    auto words = client == node_redlock ? std::vector<std::string>{"node", REDLOCK_BENCH_NODE_CONTENDER}
+                                        : std::vector<std::string>{REDLOCK_BENCH_CONTENDER, client};
+    for (const auto number :
+         {setting.delay / 1ms, setting.hold / 1ms, start.time_since_epoch() / 1ns, span / 1ms})
+        words.push_back(std::to_string(number));
     for (std::size_t i = 0; i < setting.processes; ++i)
-        team.emplace_back(support::Program{
-            .words = {REDLOCK_BENCH_CONTENDER, client, std::to_string(setting.delay.count()),
-                      std::to_string(setting.hold.count()), std::to_string(start.time_since_epoch() / 1ns),
-                      std::to_string(span / 1ms)},
-            .environment = {"REDLOCK_NODES=" + cluster.uri_list()},
-            .output = directory / std::to_string(i)});
+        team.emplace_back(support::Program{.words = words,
+                                           .environment = {"REDLOCK_NODES=" + cluster.uri_list()},
+                                           .output = directory / std::to_string(i)});
     std::vector<Share> shares;
     for (std::size_t i = 0; i < setting.processes; ++i) {
         (void)team[i].wait();
@@ -152,13 +158,14 @@ Outcome outcome_of(Cluster& cluster, const std::string& client, const Setting& s
     const auto all = static_cast<double>(had.size());
     outcome.per_second = all / std::chrono::duration<double>(span).count();
     outcome.fairness = outcome.most > 0 ? outcome.least / outcome.most : none;
-    outcome.commands = (commands > 0 ? commands : commands_sent(cluster)) / all;
+    outcome.commands = (commands > 0 ? commands : commands_sent(cluster, client)) / all;
     return outcome;
 }
 
 std::vector<std::string> clients(bool peers) {
     std::vector<std::string> clients{"redlock sequential", plain, fair, fair_lock_each, raw};
     if (peers && has_redis_plus_plus()) clients.emplace_back("redis-plus-plus");
+    if (peers && std::getenv("NODE_PATH") != nullptr) clients.emplace_back(node_redlock);  // as run.sh has it
     return clients;
 }
 
