@@ -79,15 +79,16 @@ def picture(results: dict) -> str:
             )
         )
     notes = (
-        "Bar: 99 of 100 waits of the process; pale: its longest; line: half of its waits. "
+        "Bar: what 99 of 100 waits of the process were shorter than; pale: its longest; line: half of its waits were shorter.",
         f"{table['setting']}; five nodes, all at once.",
-        f"{results['machine']}; {results['date']}, commit {results['commit']}",
+        results["machine"],
+        f"{results['date']}, commit {results['commit']}",
     )
     for number, note in enumerate(notes):
         parts.append(svg.text(note, MARGIN, HEAD + HEIGHT + FOOT + 8 + 16 * number, "muted", font_size=11))
     return svg.document(
         2 * (MARGIN + PANEL) + GUTTER,
-        HEAD + HEIGHT + FOOT + 36,
+        HEAD + HEIGHT + FOOT + 68,
         f"How long each of {len(rows)} processes waits for one resource",
         "; ".join(said),
         parts,
