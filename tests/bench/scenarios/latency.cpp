@@ -109,6 +109,7 @@ void round_trip_time(const Effort& effort, Report& report) {
     add_ratio(report, contest, ours_one, raw_one, 1.05, "1 ms RTT");
     add_ratio(report, contest, ours_all, raw_all, 1.03, "1 ms RTT");
     add_ratio(report, contest, ours_scoped, raw_all, 0.6, "1 ms RTT");
+    add_ratio(report, contest, ours_fair, ours_all, 1.02, "1 ms RTT");
     add_peer_figure(report, contest, ours_all, 4.3);
     add_peer_figure(report, contest, ours_one, 1.5);
 }
