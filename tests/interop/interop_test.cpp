@@ -37,11 +37,12 @@ using namespace std::chrono_literals;
 using support::TemporaryDirectory;
 
 /// Makes of clients.
-enum class Make { ours, node_redlock, redis_py };
+enum class Make { ours, ours_fair, node_redlock, redis_py };
 
 std::string name_of(Make make) {
     switch (make) {
         case Make::ours: return "Ours";
+        case Make::ours_fair: return "OursFair";
         case Make::node_redlock: return "NodeRedlock";
         case Make::redis_py: return "RedisPy";
     }
@@ -51,6 +52,7 @@ std::string name_of(Make make) {
 std::vector<std::string> program_of(Make make, const std::vector<std::string>& uris) {
     const std::string here = REDLOCK_INTEROP_DIRECTORY;
     std::vector<std::string> words{REDLOCK_INTEROP_OURS};
+    if (make == Make::ours_fair) words.emplace_back("--fair");
     if (make == Make::node_redlock) words = {"node", here + "/node_redlock.js"};
     if (make == Make::redis_py) words = {std::getenv("REDLOCK_INTEROP_PYTHON"), here + "/redis_py.py"};
     words.insert(words.end(), uris.begin(), uris.end());
@@ -171,15 +173,14 @@ void PrintTo(const Field& field, std::ostream* out) {
     *out << field.nodes << " nodes";
 }
 
-// Two of each make. Every hold is witnessed by a file that must not be there yet.
-TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
-    auto makes = GetParam().makes;
-    makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
-    auto clients = start(GetParam().nodes, makes);
+/// Every hold is witnessed by a file that must not be there yet.
+void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const std::vector<Make>& makes,
+                                                      std::chrono::milliseconds span) {
+    auto clients = start(nodes, makes);
     const TemporaryDirectory directory;
     const auto resource = fresh_resource();
     for (auto& client : clients)
-        client.tell("contend " + directory.path().string() + " " + resource + " 2000");
+        client.tell("contend " + directory.path().string() + " " + resource + " " + std::to_string(span.count()));
     for (auto& client : clients) {
         const auto line = client.answer();
         std::cout << client.name() << ": " << line << '\n';
@@ -190,6 +191,21 @@ TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
         EXPECT_GT(holds, 0) << client.name();
         EXPECT_EQ(overlaps, 0) << client.name();
     }
+}
+
+// Two of each make.
+TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
+    auto makes = GetParam().makes;
+    makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
+    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s);
+}
+
+// Three that wait in the queue beside others that know of none: each of them waits at most as long as its
+// client says, and the others are not kept out.
+TEST_P(AContest, HasOneHolderAtATimeAmongThoseThatWaitInAQueueToo) {
+    auto makes = GetParam().makes;
+    makes.insert(makes.end(), 3, Make::ours_fair);
+    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // This library, as a client of the interop tests (see interop_test.cpp).
 //
-//     redlock_cpp redis://127.0.0.1:6379 ...
+//     redlock_cpp [--fair] redis://127.0.0.1:6379 ...
+//
+// With --fair it waits in the queue while it contends, and also says for how long at most.
 #include <redlock/redlock.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <iostream>
@@ -14,6 +17,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -25,7 +29,8 @@ using std::chrono::milliseconds;
 
 class Client {
 public:
-    explicit Client(const std::vector<std::string>& uris) : nodes_(uris, {.node_timeout = 700ms}) {}
+    Client(const std::vector<std::string>& uris, bool fair)
+        : fair_(fair), nodes_(uris, {.node_timeout = 700ms}) {}
 
     std::string perform(const std::string& line) {
         std::istringstream words{line};
@@ -48,6 +53,12 @@ private:
         return result ? "held" : "taken";
     }
 
+    std::string wait(const std::string& resource, milliseconds ttl) {
+        lock_.emplace(nodes_, resource, redlock::LockOptions{.ttl = ttl, .fair = true});
+        const auto result = lock_->acquire_for(15s);
+        return result ? "held" : result.message();
+    }
+
     std::string extend(milliseconds ttl) {
         const auto result = lock_->extend(ttl);
         if (!result && result.error() != redlock::Errc::lost) return result.message();
@@ -64,14 +75,21 @@ private:
         std::uniform_real_distribution<double> pause{1, 10};
         int holds = 0;
         int overlaps = 0;
+        redlock::Clock::duration longest_wait{};
         for (const auto end = redlock::boot_clock().now() + span; redlock::boot_clock().now() < end;) {
-            if (acquire(resource, 30s) == "held") {
+            const auto begun = redlock::boot_clock().now();
+            const auto held = fair_ ? wait(resource, 30s) : acquire(resource, 30s);
+            longest_wait = std::max(longest_wait, redlock::boot_clock().now() - begun);
+            if (fair_ && held != "held") throw std::runtime_error("waited in vain: " + held);
+            if (held == "held") {
                 (hold(witness) ? holds : overlaps) += 1;
                 if (release() != "released") throw std::runtime_error("a hold has lapsed");
             }
             std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{pause(random_)});
         }
-        return std::to_string(holds) + " holds " + std::to_string(overlaps) + " overlaps";
+        auto answer = std::to_string(holds) + " holds " + std::to_string(overlaps) + " overlaps";
+        if (fair_) answer += ", at most " + std::to_string(longest_wait / 1ms) + " ms of waiting";
+        return answer;
     }
 
     /// False if somebody else is holding at the same time.
@@ -85,6 +103,7 @@ private:
         return true;
     }
 
+    const bool fair_;
     redlock::RedisNodes nodes_;
     std::optional<redlock::Lock> lock_{};
     std::minstd_rand random_{std::random_device{}()};
@@ -94,7 +113,8 @@ private:
 
 int main(int argc, char** argv) {
     try {
-        Client client{{argv + 1, argv + argc}};
+        const bool fair = argc > 1 && std::string_view{argv[1]} == "--fair";
+        Client client{{argv + (fair ? 2 : 1), argv + argc}, fair};
         std::cout << "ready" << std::endl;
         for (std::string line; std::getline(std::cin, line);) std::cout << client.perform(line) << std::endl;
     } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 namespace redlock::torture {
 namespace {
@@ -67,12 +68,19 @@ std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
 }
 
 std::vector<std::string> stray_keys(support::Cluster& nodes) {
+    constexpr std::string_view absent = "-2";
+    constexpr std::string_view for_ever = "-1";
     std::vector<std::string> result;
     for (const auto& node : nodes)
-        for (unsigned resource = 0; resource < resource_count; ++resource)
-            if (node.command({"EXISTS", name_of(resource)}) != "0")
-                result.push_back(name_of(resource) + " on " + node.name() + ", PTTL " +
-                                 node.command({"PTTL", name_of(resource)}));
+        for (unsigned resource = 0; resource < resource_count; ++resource) {
+            const auto add = [&](const std::string& key, const std::string& pttl) {
+                result.push_back(key + " on " + node.name() + ", PTTL " + pttl);
+            };
+            const auto lock = name_of(resource);
+            const auto queue = "{" + lock + "}:queue";  // it may wait for its expiry
+            if (const auto pttl = node.command({"PTTL", lock}); pttl != absent) add(lock, pttl);
+            if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
+        }
     return result;
 }
 

@@ -33,7 +33,7 @@ std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
 std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
                                               const std::vector<Suspension>& suspensions);
 
-/// Keys of the resources that are there though every ttl is over.
+/// Keys of the resources that are there though every ttl is over, and queues of waiters that never expire.
 std::vector<std::string> stray_keys(support::Cluster& nodes);
 
 std::string text(const Overlap& overlap);

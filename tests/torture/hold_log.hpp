@@ -22,8 +22,8 @@ using Instant = std::int64_t;
 Instant now();
 
 /// What a worker does with locks.
-enum class Mode : std::int64_t { plain, fenced, several, watched };
-inline constexpr std::array modes{Mode::plain, Mode::fenced, Mode::several, Mode::watched};
+enum class Mode : std::int64_t { plain, fenced, several, watched, fair };
+inline constexpr std::array modes{Mode::plain, Mode::fenced, Mode::several, Mode::watched, Mode::fair};
 
 struct Hold {
     Instant from = 0;
@@ -78,7 +78,7 @@ private:
 
 class HoldLog {
 public:
-    static constexpr std::size_t workers = 16;
+    static constexpr std::size_t workers = 20;
 
     /// Maps the file; makes it if it is not there.
     explicit HoldLog(const std::filesystem::path& path);

@@ -1,4 +1,4 @@
-// Sixteen processes that lock four resources on five real servers, while a nemesis kills, freezes and empties
+// Twenty processes that lock four resources on five real servers, while a nemesis kills, freezes and empties
 // servers, cuts links and stops and kills processes. What each of them has held is checked afterwards.
 //
 // Exit status: 0 nothing found, 1 a violation, 2 it could not run.

@@ -1,6 +1,6 @@
 // The resources that the workers are after, as bits, and which of them each mode takes.
 //
-// Plain, several and watched locks meet on the first three. The last is always locked with fencing: a holder
+// Plain, several, watched and fair locks meet on the first three. The last is always locked with fencing: a holder
 // without would have no token to compare.
 #pragma once
 
@@ -45,6 +45,7 @@ inline std::string_view name_of(Mode mode) {
         case Mode::fenced: return "fenced";
         case Mode::several: return "several";
         case Mode::watched: return "watched";
+        case Mode::fair: return "fair";
     }
     throw std::invalid_argument("no such mode");
 }

@@ -1,6 +1,6 @@
 // One process that acquires, holds and releases locks again and again, and logs what it holds:
 //
-//     torture_worker LOG INDEX plain|fenced|several|watched QUARANTINE TTL NODE...
+//     torture_worker LOG INDEX plain|fenced|several|watched|fair QUARANTINE TTL NODE...
 //
 // worker_pool.hpp starts it.
 #include <redlock/redlock.hpp>
@@ -53,13 +53,21 @@ public:
 
 private:
     LockOptions options() {
-        LockOptions options{
-            .ttl = arguments_.ttl, .retry = {.delay = 20ms}, .fencing = arguments_.mode == Mode::fenced};
+        LockOptions options{.ttl = arguments_.ttl,
+                            .retry = {.delay = 20ms},
+                            .fencing = arguments_.mode == Mode::fenced,
+                            .fair = is_fair()};
         if (watchdog_) {
             options.watchdog = &*watchdog_;
             options.on_lost = [this](const Result&) { own_log_.notified(now()); };
         }
         return options;
+    }
+
+    /// Also half of those in other modes, for what they add to the commands of waiters and releases.
+    bool is_fair() const {
+        const bool second_half = arguments_.index >= HoldLog::workers / 2;
+        return arguments_.mode == Mode::fair || (arguments_.mode != Mode::plain && second_half);
     }
 
     void acquire_and_hold() {
