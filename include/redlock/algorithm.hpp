@@ -235,7 +235,7 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
                                   Lease& lease) {
     const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
     const bool waits = place || limits.wait_while_held;
-    const auto pauses = (limits.attempts - 1) * Clock::duration{retry.delay};
+    const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
     const auto waits_until =
         place && !limits.wait_while_held ? deadline_after(clock.now(), pauses) : Clock::never();
     Result last{Errc::deadline};
