@@ -1,0 +1,224 @@
+// LockOptions::fair: those that wait are served in the order of their age, are woken by the release, and the
+// uncontended path costs nothing.
+#include "waiting_world.hpp"
+
+#include <redlock/detail/scripts.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+/// What clients have sent to a server, and not what scripts did there.
+class SentCommands {
+public:
+    explicit SentCommands(const RedisServer& server) : server_(server), monitor_(server.connect()) {
+        EXPECT_EQ(monitor_.ask({"MONITOR"}), "OK");
+    }
+
+    /// All since it was made, or was asked last.
+    std::vector<std::string> take() {
+        const auto mark = "mark " + std::to_string(++marks_);
+        (void)server_.command({"ECHO", mark});
+        std::vector<std::string> result;
+        for (auto line = monitor_.read(); line.find(mark) == line.npos; line = monitor_.read())
+            if (line.find(" 127.0.0.1:") != line.npos) result.push_back(line);
+        return result;
+    }
+
+private:
+    const RedisServer& server_;
+    support::RespConnection monitor_;
+    int marks_ = 0;
+};
+
+bool is_call_of(const std::string& line, const detail::Script& script) {
+    const auto& text = script.text;
+    return line.find(script.sha1) != line.npos || line.find(text.substr(0, 120)) != line.npos;
+}
+
+struct InOrder : testing::Test {
+    LiveWorld world{5, timeouts()};
+    Lock holder = world.lock(fair());
+
+    void SetUp() override {
+        ASSERT_TRUE(world.warm_up());
+        ASSERT_THAT(holder.acquire(), Succeeds());
+    }
+};
+
+TEST_F(InOrder, ServesProcesses) {
+    Waiters waiters{world[0], world.uris(), 5, 5ms};
+    EXPECT_THAT(holder.release(), Succeeds());
+    waiters.expect_order();
+    EXPECT_TRUE(wait_until([&] { return world.clean(); })) << "nothing is left, the queue neither";
+}
+
+TEST_F(InOrder, ServesThreads) {
+    std::mutex mutex;
+    std::vector<std::size_t> order;
+    std::deque<std::jthread> threads;
+    for (std::size_t thread = 0; thread < 6; ++thread) {
+        threads.emplace_back([&, thread] {
+            auto lock = world.lock(fair());
+            EXPECT_THAT(lock.acquire_for(50s), Succeeds());
+            const std::lock_guard guard{mutex};
+            order.push_back(thread);
+        });
+        ASSERT_TRUE(queued(world[0], thread + 1));
+    }
+    EXPECT_THAT(holder.release(), Succeeds());
+    threads.clear();
+    EXPECT_THAT(order, ElementsAre(0U, 1U, 2U, 3U, 4U, 5U));
+}
+
+// The one that releases and wants it again stands behind those that wait already.
+TEST_F(InOrder, TheLastHolderGoesBehindTheOthers) {
+    Waiters waiters{world[0], world.uris(), 3, 20ms};
+    EXPECT_THAT(holder.release(), Succeeds());
+    EXPECT_THAT(holder.acquire_for(50s), Succeeds());
+    EXPECT_GE(now(), waiters[2].released_at());
+    waiters.expect_order();
+}
+
+// The same where each acquisition has a Lock of its own, as with std::lock_guard.
+TEST_F(InOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
+    Waiters waiters{world[0], world.uris(), 3, 20ms};
+    EXPECT_THAT(holder.release(), Succeeds());
+    auto another = world.lock(fair());
+    EXPECT_THAT(another.acquire_for(50s), Succeeds());
+    EXPECT_GE(now(), waiters[2].released_at());
+    waiters.expect_order();
+}
+
+/// Of so many hand-overs to one waiter, how many were made without a question in between: the release woke
+/// it.
+std::size_t woken_by_release(LiveWorld& world, Lock& holder, int hand_overs) {
+    std::size_t woken = 0;
+    for (int i = 0; i < hand_overs; ++i) {
+        std::jthread waiter{[&] {
+            auto lock = world.lock(fair());
+            EXPECT_THAT(lock.acquire_for(50s), Succeeds());
+        }};
+        EXPECT_TRUE(queued(world[0], 1));
+        SentCommands sent{world[0]};
+        EXPECT_THAT(holder.release(), Succeeds());
+        waiter.join();
+        const auto commands = sent.take();
+        const auto count = [&](const auto& script) {
+            return std::ranges::count_if(commands, [&](auto& it) { return is_call_of(it, script); });
+        };
+        EXPECT_EQ(count(detail::delete_and_wake), 2);  // the holder's, the waiter's
+        EXPECT_EQ(count(detail::leave_and_set), 1);
+        woken += count(detail::enter_queue) == 0 ? 1U : 0U;
+        EXPECT_THAT(holder.acquire_for(50s), Succeeds());
+    }
+    return woken;
+}
+
+// It asks at times while it waits: rarely just then.
+TEST_F(InOrder, TheReleaseWakesTheNextOne) {
+    EXPECT_GE(woken_by_release(world, holder, 10), 6U);
+}
+
+// How long the hand-over takes: half of them within a tenth of what a waiter sleeps that is not woken.
+TEST_F(InOrder, IsFasterThanAsking) {
+    std::vector<Clock::duration> delays;
+    for (int i = 0; i < 11; ++i) {
+        WaitingProcess waiter{world.uris()};
+        ASSERT_TRUE(queued(world[0], 1));
+        const auto released = now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        delays.push_back(waiter.held_at() - released);
+        (void)waiter.released_at();
+        EXPECT_THAT(holder.acquire_for(50s), Succeeds());
+    }
+    std::ranges::sort(delays);
+    expect_delay("release, median of 11", delays[5], 0ms);
+    EXPECT_THAT(delays.front(), LastsAtMost(beat / 2));
+}
+
+// However long the pauses are between two attempts, the queue does not forget who gives a sign of life.
+TEST_F(InOrder, AWaiterWithLongPausesIsNotForgotten) {
+    auto options = fair();
+    options.retry.delay = 1min;
+    WaitingProcess waiter{world.uris(), 0ms, options};
+    ASSERT_TRUE(queued(world[0], 1));
+    const auto later = now() + 6s;  // a queue that nobody looks at lives for 5 s
+    boot_clock().sleep_until(later, {});
+    EXPECT_EQ(queue_length(world[0]), 1U);
+    const auto released = now();
+    EXPECT_THAT(holder.release(), Succeeds());
+    expect_delay("release after 6 s", waiter.held_at() - released, 0ms);
+}
+
+// ---- Costs
+
+struct Costs : testing::TestWithParam<Round> {
+    LiveWorld world{5, {.node_timeout = 2s, .round = GetParam()}};
+    std::deque<SentCommands> monitors{};
+
+    void monitor() {
+        monitors.clear();
+        for (auto& server : world) monitors.emplace_back(server);
+    }
+    std::size_t sent() {
+        std::size_t sum = 0;
+        for (auto& monitor : monitors) sum += monitor.take().size();
+        return sum;
+    }
+    bool released() {
+        return wait_until([&] { return world.clean(); });
+    }
+    /// Waits in the queue until `holder` releases.
+    void hand_over_from(Lock& holder) {
+        std::jthread waiter{[&] {
+            auto lock = world.lock(fair());
+            EXPECT_THAT(lock.acquire_for(50s), Succeeds());
+        }};
+        EXPECT_TRUE(queued(world[0], 1));
+        EXPECT_THAT(holder.release(), Succeeds());
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Fair, Costs, each_round(), by_round);
+
+TEST_P(Costs, UncontendedAreTheSameTenCommands) {
+    for (const bool is_fair : {false, true}) {
+        for (int i = 0; i < 3; ++i) {  // the first makes connections, the next scripts known
+            monitor();
+            auto lock = world.lock({.fair = is_fair});
+            ASSERT_THAT(lock.acquire(), Succeeds());
+            ASSERT_TRUE(wait_until([&] { return world.keys_of(lock.owner()) == 5; }));
+            ASSERT_THAT(lock.release(), Succeeds());
+            ASSERT_TRUE(released());
+        }
+        for (auto& monitor : monitors) EXPECT_THAT(monitor.take(), SizeIs(2)) << "fair: " << is_fair;
+    }
+}
+
+// Of one that is known to wait: a question more, and a message.
+TEST_P(Costs, ContendedAreElevenCommandsAndAMessage) {
+    std::size_t least = SIZE_MAX;
+    for (int i = 0; i < 10 && least > 11; ++i) {  // it may ask once more meanwhile
+        auto holder = world.lock(fair());
+        ASSERT_THAT(holder.acquire_for(50s), Succeeds());
+        hand_over_from(holder);  // connections, and scripts
+        ASSERT_THAT(holder.acquire_for(50s), Succeeds());
+        world.nodes.contended().set(the_resource, true);
+        const auto messages = calls(world[0], "publish");
+        monitor();
+        hand_over_from(holder);
+        ASSERT_TRUE(released());
+        least = std::min(least, sent() - 5);  // less the release of the holder
+        EXPECT_EQ(calls(world[0], "publish") - messages, 1U);
+    }
+    EXPECT_EQ(least, 11U);
+    EXPECT_EQ(calls(world[0], "subscribe"), 1U) << "one SUBSCRIBE a connection";
+}
+
+}  // namespace
+}  // namespace redlock::test

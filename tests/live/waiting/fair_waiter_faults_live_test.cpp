@@ -1,0 +1,146 @@
+// What it costs the others when a waiter, or the holder, dies, is stopped or is cut off. Each delay is a row of
+// the table in docs/waiting.md.
+#include "waiting_world.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+struct WaiterFaults : testing::Test {
+    LiveWorld world{5, timeouts()};
+    Lock holder = world.lock(fair());
+
+    void SetUp() override {
+        ASSERT_TRUE(world.warm_up());
+        ASSERT_THAT(holder.acquire(), Succeeds());
+    }
+
+    static std::ptrdiff_t listeners(const RedisServer& home) {
+        const auto channels = home.command({"PUBSUB", "CHANNELS", "redlock:wake:*"});
+        return std::ranges::count(channels + '\n', '\n');
+    }
+
+    Clock::time_point release() {
+        const auto released = now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        return released;
+    }
+};
+
+TEST_F(WaiterFaults, NoneIsTheMeasure) {
+    Waiters waiters{world[0], world.uris(), 2};
+    const auto released = release();
+    expect_delay("no fault", waiters[0].held_at() - released, 0ms);
+}
+
+// Nobody hears the message: the next one is woken in the same step.
+TEST_F(WaiterFaults, TheFirstIsKilled) {
+    Waiters waiters{world[0], world.uris(), 3};
+    waiters[0].kill();
+    ASSERT_TRUE(wait_until([&] { return listeners(world[0]) == 2; })) << "the server has seen its end";
+    const auto released = release();
+    expect_delay("first waiter killed", waiters.first_held_at(1) - released, 0ms);
+    waiters.expect_order(1);
+}
+
+// Its kernel takes the message, and it does not come: its reservation has to end, and somebody to ask.
+TEST_F(WaiterFaults, TheFirstIsStopped) {
+    Waiters waiters{world[0], world.uris(), 3};
+    waiters[0].freeze();
+    const auto released = release();
+    expect_delay("first waiter stopped", waiters.first_held_at(1) - released, patience() + 2 * beat);
+    waiters.expect_order(1);
+    waiters[0].thaw();
+    expect_delay("first waiter goes on", waiters[0].held_at() - waiters[2].released_at(), 2 * beat);
+}
+
+TEST_F(WaiterFaults, TheFirstIsCutOff) {
+    std::deque<TcpProxy> links;
+    std::vector<std::string> names;
+    for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
+    WaitingProcess first{names};
+    ASSERT_TRUE(queued(world[0], 1));
+    Waiters waiters{world[0], world.uris(), 2};
+    for (auto& link : links) link.black_hole();
+    const auto released = release();
+    expect_delay("first waiter cut off", waiters.first_held_at() - released, patience() + 2 * beat);
+    waiters.expect_order();
+    const auto healed = now();
+    for (auto& link : links) link.heal();
+    expect_delay("first waiter is back", first.held_at() - healed, 4 * beat + timeouts().node_timeout);
+}
+
+TEST_F(WaiterFaults, HalfOfThemAreKilled) {
+    Waiters waiters{world[0], world.uris(), 8, 1ms};
+    for (std::size_t i = 0; i < 8; i += 2) waiters[i].kill();
+    const auto released = release();
+    auto last = released;
+    for (std::size_t i = 1; i < 8; i += 2) last = std::max(last, waiters[i].held_at());
+    expect_delay("half of 8 waiters killed: the last of the others", last - released, 4ms);
+}
+
+// Its key expires. The waiters ask then, and not a beat later.
+TEST_F(WaiterFaults, TheHolderIsKilled) {
+    EXPECT_THAT(holder.release(), Succeeds());
+    WaitingProcess dying{world.uris(), 1min, fair(2s)};
+    const auto held = dying.held_at();
+    Waiters waiters{world[0], world.uris(), 3};
+    dying.kill();
+    const auto first = waiters.first_held_at();
+    EXPECT_GE(first, held + 1900ms) << "not before it has expired";
+    expect_delay("holder killed, after its ttl", first - held - 2s, beat);
+    waiters.expect_one_at_a_time();
+}
+
+/// So many tickets of waiters that have died, in front of all others.
+void add_dead(const RedisServer& home, std::size_t count) {
+    std::vector<std::string> words{"ZADD", the_queue};
+    for (std::size_t i = 0; i < count; ++i) {
+        words.push_back(std::to_string(i));
+        words.push_back("redlock:wake:" + std::to_string(i) + "|1");
+    }
+    ASSERT_EQ(home.command(words), std::to_string(count));
+}
+
+// A release and a question remove 128 of them in one step.
+TEST_F(WaiterFaults, AThousandHaveDiedInFront) {
+    Waiters waiters{world[0], world.uris(), 3};
+    add_dead(world[0], 1000);
+    const auto released = release();
+    expect_delay("1,000 dead in front", waiters.first_held_at() - released, 4 * beat);
+    waiters.expect_one_at_a_time();
+}
+
+// They are heard, each one: whoever waits looks round after two beats without a holder.
+TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
+    Waiters waiters{world[0], world.uris(), 2};
+    auto silent = world[0].connect();
+    std::vector<std::string> words{"ZADD", the_queue};
+    for (int i = 0; i < 50; ++i) {
+        const auto channel = "redlock:wake:" + std::to_string(i);
+        silent.send({"SUBSCRIBE", channel});
+        (void)silent.read_reply();
+        words.insert(words.end(), {std::to_string(i), channel + "|1"});
+    }
+    ASSERT_EQ(world[0].command(words), "50");
+    const auto released = release();
+    expect_delay("50 cut off in front", waiters.first_held_at() - released, 4 * beat + 4 * beat);
+    waiters.expect_one_at_a_time();
+}
+
+// Entries that nobody of ours has written.
+TEST_F(WaiterFaults, SomebodyHasPutRubbishIntoTheQueue) {
+    Waiters waiters{world[0], world.uris(), 2};
+    ASSERT_EQ(world[0].command({"ZADD", the_queue, "1", "", "2", "|", "3", "no bar", "4", "||"}), "4");
+    const auto released = release();
+    expect_delay("rubbish in front", waiters.first_held_at() - released, 0ms);
+    waiters.expect_order();
+}
+
+}  // namespace
+}  // namespace redlock::test
