@@ -179,9 +179,11 @@ private:
     }
 
     /// Whether to make an attempt though nobody has woken us: what stands on the home may be all that stands
-    /// in the way, or those in front may be unable to come.
+    /// in the way, or those in front may be unable to come. One that was just woken is no longer in the
+    /// queue: an attempt now would take from it what is reserved for it.
     bool look_is_due(Clock::time_point now) const {
-        const bool first = place_->in_front == 0 && now - looked_at_ >= beat;
+        const bool reserved = place_->held == QueuePlace::Held::by_waiter;
+        const bool first = place_->in_front == 0 && !reserved && now - looked_at_ >= beat;
         const bool nobody_comes = now - holder_seen_ >= 2 * beat && now - looked_at_ >= 2 * beat;
         return first || nobody_comes;
     }
