@@ -180,7 +180,8 @@ void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const s
     const TemporaryDirectory directory;
     const auto resource = fresh_resource();
     for (auto& client : clients)
-        client.tell("contend " + directory.path().string() + " " + resource + " " + std::to_string(span.count()));
+        client.tell("contend " + directory.path().string() + " " + resource + " " +
+                    std::to_string(span.count()));
     for (auto& client : clients) {
         const auto line = client.answer();
         std::cout << client.name() << ": " << line << '\n';

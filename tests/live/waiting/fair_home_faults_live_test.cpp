@@ -1,5 +1,5 @@
-// What it costs those that wait when the node that keeps the queue, the home, or another node fails. Each delay
-// is a row of the table in docs/waiting.md.
+// What it costs those that wait when the node that keeps the queue, the home, or another node fails. Each
+// delay is a row of the table in docs/waiting.md.
 #include "waiting_world.hpp"
 
 namespace redlock::test {
@@ -57,8 +57,7 @@ TEST_F(HomeFaults, TheHomeIsKilled) {
     ASSERT_TRUE(queued(world[1], 3));
     expect_delay("home killed: all wait at the next", now() - killed, 0ms);
     const auto released = release();
-    expect_delay("home killed, then a release", waiters.first_held_at() - released,
-                 timeouts().node_timeout);
+    expect_delay("home killed, then a release", waiters.first_held_at() - released, timeouts().node_timeout);
     waiters.expect_one_at_a_time();
 }
 

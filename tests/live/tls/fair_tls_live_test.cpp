@@ -1,0 +1,46 @@
+// LockOptions::fair over TLS: also the connection that a waiter listens at.
+#include "live/tls/tls_world.hpp"
+
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+struct FairTls : TlsWorld {
+    void SetUp() override {
+        std::vector<Endpoint> endpoints;
+        for (int i = 0; i < 3; ++i)
+            endpoints.push_back(servers.emplace_back(good, authority).endpoint(authority));
+        nodes.emplace(std::move(endpoints), patient());
+    }
+    Lock lock() { return Lock{*nodes, the_resource, {.ttl = 1min, .retry = {.delay = 1min}, .fair = true}}; }
+
+    std::deque<TlsServer> servers{};
+    std::optional<RedisNodes> nodes{};
+};
+
+TEST_F(FairTls, TheReleaseWakesAWaiter) {
+    auto holder = lock();
+    auto waiting = lock();
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    for (int i = 0; i < 2; ++i) {  // over a new connection, and over one that is kept
+        std::jthread waiter{[&] { EXPECT_THAT(waiting.acquire_for(50s), Succeeds()); }};
+        ASSERT_TRUE(wait_until([&] { return servers[0]->command({"ZCARD", "{orders:42}:queue"}) == "1"; }));
+        EXPECT_THAT(servers[0]->command({"CLIENT", "LIST", "TYPE", "PUBSUB"}),
+                    HasSubstr("laddr=127.0.0.1:" + std::to_string(servers[0].port())));
+        const auto released = boot_clock().now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        waiter.join();
+        EXPECT_THAT(boot_clock().now() - released, LastsAtMost(8s));
+        EXPECT_THAT(waiting.release(), Succeeds());
+        EXPECT_THAT(holder.acquire_for(50s), Succeeds());
+    }
+    EXPECT_EQ(calls(*servers[0], "subscribe"), 1U);
+    EXPECT_GE(calls(*servers[0], "publish"), 2U);
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,123 @@
+// LockOptions::fair where the user of the nodes may not do all of it: it retries as without, and what it
+// releases is released.
+#include "waiting_world.hpp"
+
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+/// As docs/waiting.md has it.
+const std::vector<std::string> all{
+    "+set",     "+get",     "+del",       "+pttl",     "+pexpire",          "+eval",
+    "+evalsha", "+exists",  "+time",      "+zadd",     "+zpopmin",          "+zrem",
+    "+zrank",   "+publish", "+subscribe", "~orders:*", "~{orders:*}:queue", "&redlock:wake:*"};
+
+const std::vector<std::string> of_the_queue{
+    "+exists", "+time",    "+zadd",      "+zpopmin",          "+zrem",
+    "+zrank",  "+publish", "+subscribe", "~{orders:*}:queue", "&redlock:wake:*"};
+
+RedisConfig without(const std::string& missing) {
+    std::string rules = "worker on >s3cret resetkeys resetchannels -@all";
+    for (const auto& rule : all)
+        if (rule != missing) rules += " " + rule;
+    return RedisConfig{}.no_default_user().user(rules);
+}
+
+struct Servers {
+    /// Three, of which so many lack a permission.
+    Servers(std::size_t restricted, const std::string& missing)
+        : nodes(start(restricted, missing), {.node_timeout = 2s}) {}
+
+    Lock lock(const LockOptions& options) { return Lock{nodes, the_resource, options}; }
+
+    std::deque<RedisServer> servers{};
+    RedisNodes nodes;
+
+private:
+    std::vector<std::string> start(std::size_t restricted, const std::string& missing) {
+        std::vector<std::string> uris;
+        for (std::size_t i = 0; i < 3; ++i)
+            uris.push_back(
+                servers.emplace_back(without(i < restricted ? missing : "")).uri("worker", "s3cret"));
+        return uris;
+    }
+};
+
+LockOptions retrying() {
+    auto options = fair();
+    options.retry.delay = 100ms;
+    return options;
+}
+
+/// One holds it, one waits, and gets it when the other releases; three times, for what is learnt of a server.
+void expect_hand_overs(Servers& world, const std::string& event, Clock::duration bound) {
+    for (int i = 0; i < 3; ++i) {
+        auto holder = world.lock(retrying());
+        auto lock = world.lock(retrying());
+        ASSERT_THAT(holder.acquire_for(50s), Succeeds());
+        Result result{Errc::deadline};
+        Clock::time_point held;
+        std::jthread waiter{[&] {
+            result = lock.acquire_for(50s);
+            held = now();
+        }};
+        boot_clock().sleep_until(now() + 150ms, {});
+        const auto released = now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        waiter.join();
+        ASSERT_THAT(result, Succeeds());
+        expect_delay(event, held - released, bound);
+        EXPECT_THAT(lock.release(), Succeeds());
+        // On every node, also where a reservation has to expire that its waiter could not make use of.
+        for (auto& server : world.servers)
+            EXPECT_TRUE(wait_until([&] { return test::holder(server) == "(nil)"; }));
+    }
+}
+
+TEST(FairPermissions, TheLeastAreEnough) {
+    Servers world{0, ""};
+    auto holder = world.lock(fair());
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    for (int i = 0; i < 3; ++i) {
+        auto lock = world.lock(fair());
+        std::jthread waiter{[&] { EXPECT_THAT(lock.acquire_for(50s), Succeeds()); }};
+        ASSERT_TRUE(queued(world.servers[0], 1));
+        const auto released = now();
+        EXPECT_THAT(holder.release(), Succeeds());
+        waiter.join();
+        expect_delay("least permissions", now() - released, 0ms);
+        EXPECT_THAT(lock.release(), Succeeds());
+        EXPECT_THAT(holder.acquire_for(50s), Succeeds());
+    }
+    std::istringstream log{world.servers[0].command({"ACL", "LOG"})};
+    for (std::string line, last; std::getline(log, line); last = std::exchange(line, {}))
+        EXPECT_TRUE(last != "object" || line == "ping") << line;  // the handshake does without
+}
+
+std::string name_of_rule(const testing::TestParamInfo<std::string>& info) {
+    auto name = info.param;
+    std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+    return name;
+}
+
+class EachRule : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(FairPermissions, EachRule, testing::ValuesIn(of_the_queue), name_of_rule);
+
+TEST_P(EachRule, IsNotNeededToRetry) {
+    Servers world{3, GetParam()};
+    expect_hand_overs(world, "no " + GetParam(), 2 * 100ms + 4 * beat);
+}
+
+// On one node alone: the next one is the home.
+TEST_P(EachRule, IsNotNeededOnTheFirstNode) {
+    Servers world{1, GetParam()};
+    expect_hand_overs(world, "no " + GetParam() + " on the first node", 2 * 100ms + 4 * beat);
+}
+
+}  // namespace
+}  // namespace redlock::test
