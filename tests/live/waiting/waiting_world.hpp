@@ -38,7 +38,7 @@ inline bool with_defaults() {
     return std::getenv("REDLOCK_WAITING_DEFAULTS") != nullptr;
 }
 inline NodesOptions timeouts() {
-    return {.node_timeout = with_defaults() ? NodesOptions{}.node_timeout : 500ms};
+    return {.node_timeout = with_defaults() ? NodesOptions{}.node_timeout : 1500ms};
 }
 inline LockOptions fair(milliseconds ttl = 1min) {
     return {.ttl = ttl, .retry = {.delay = with_defaults() ? Retry{}.delay : 1min}, .fair = true};
@@ -72,6 +72,19 @@ inline void expect_delay(const std::string& event, Clock::duration delay, Clock:
     const auto in_ms = [](Clock::duration span) { return static_cast<double>(span / 10us) / 100; };
     std::cout << "delay | " << event << " | " << in_ms(delay) << " | " << in_ms(bound) << '\n';
     EXPECT_THAT(delay, LastsAtMost(bound + slack)) << event;
+}
+
+/// A delay that has no part in which anybody sleeps: the shortest of five is shorter than half of what a
+/// waiter sleeps that is not woken.
+template <class Measure>
+void expect_no_sleep(const std::string& event, Measure measure) {
+    auto shortest = Clock::duration::max();
+    for (int i = 0; i < 5 && shortest >= beat / 2 && !testing::Test::HasFailure(); ++i) {
+        const Clock::duration delay = measure();
+        expect_delay(event, delay, 0ms);
+        shortest = std::min(shortest, delay);
+    }
+    EXPECT_THAT(shortest, LastsAtMost(beat / 2)) << event;
 }
 
 /// A process with nodes of its own that waits for the resource, holds it for a while and releases it.
