@@ -57,11 +57,11 @@ TEST_F(Limits, AReleaseNearTheDeadlineIsNotTooLate) {
 // What stands there expires shortly before the deadline.
 TEST_F(Limits, AnExpiryNearTheDeadlineIsNotTooLate) {
     ASSERT_THAT(holder.release(), Succeeds());
-    auto dying = world.lock(no_retry(1s));  // of another kind: its end wakes nobody
+    auto dying = world.lock(no_retry(2s));  // of another kind: its end wakes nobody
     int held = 0;
     for (int i = 0; i < 8 && held == 0; ++i) {
         ASSERT_TRUE(wait_until([&] { return dying.try_lock(); }));
-        held += lock.acquire_for(1400ms) ? 1 : 0;
+        held += lock.acquire_for(2500ms) ? 1 : 0;
         lock.unlock();
         ASSERT_TRUE(wait_until([&] { return world.clean(); }));
     }
