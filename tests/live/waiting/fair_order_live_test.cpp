@@ -95,6 +95,22 @@ TEST_F(InOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
     waiters.expect_order();
 }
 
+// It enters the queue before it makes an attempt, which would succeed: the one that was woken does not come.
+TEST_F(InOrder, TheLastHolderMakesNoAttemptBeforeItsTurn) {
+    auto another = world.lock(fair());
+    for (auto* const again : {&holder, &another}) {
+        Waiters waiters{world[0], world.uris(), 1};
+        waiters[0].freeze();
+        EXPECT_THAT(holder.release(), Succeeds());
+        EXPECT_THAT(time_taken([&] { EXPECT_THAT(again->acquire_for(50s), Succeeds()); }),
+                    LastsAtLeast(beat / 2));
+        waiters[0].thaw();
+        EXPECT_THAT(again->release(), Succeeds());
+        (void)waiters[0].released_at();
+        ASSERT_THAT(holder.acquire_for(50s), Succeeds());
+    }
+}
+
 /// Of so many hand-overs to one waiter, how many were made without a question in between: the release woke
 /// it.
 std::size_t woken_by_release(LiveWorld& world, Lock& holder, int hand_overs) {
