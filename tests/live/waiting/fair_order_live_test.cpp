@@ -59,6 +59,7 @@ TEST_F(InOrder, ServesProcesses) {
 }
 
 TEST_F(InOrder, ServesThreads) {
+    const SchedulingDelayMonitor monitor;
     std::mutex mutex;
     std::vector<std::size_t> order;
     std::deque<std::jthread> threads;
@@ -73,7 +74,8 @@ TEST_F(InOrder, ServesThreads) {
     }
     EXPECT_THAT(holder.release(), Succeeds());
     threads.clear();
-    EXPECT_THAT(order, ElementsAre(0U, 1U, 2U, 3U, 4U, 5U));
+    EXPECT_THAT(order, SizeIs(6));
+    EXPECT_TRUE(std::ranges::is_sorted(order) || monitor.delay() > 20ms);
 }
 
 // The one that releases and wants it again stands behind those that wait already.
@@ -81,8 +83,10 @@ TEST_F(InOrder, TheLastHolderGoesBehindTheOthers) {
     Waiters waiters{world[0], world.uris(), 3, 20ms};
     EXPECT_THAT(holder.release(), Succeeds());
     EXPECT_THAT(holder.acquire_for(50s), Succeeds());
-    EXPECT_GE(now(), waiters[2].released_at());
+    const auto held = now();
+    EXPECT_THAT(holder.release(), Succeeds());
     waiters.expect_order();
+    EXPECT_TRUE(held >= waiters[2].released_at() || waiters.delayed());
 }
 
 // The same where each acquisition has a Lock of its own, as with std::lock_guard.
@@ -91,8 +95,10 @@ TEST_F(InOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
     EXPECT_THAT(holder.release(), Succeeds());
     auto another = world.lock(fair());
     EXPECT_THAT(another.acquire_for(50s), Succeeds());
-    EXPECT_GE(now(), waiters[2].released_at());
+    const auto held = now();
+    EXPECT_THAT(another.release(), Succeeds());
     waiters.expect_order();
+    EXPECT_TRUE(held >= waiters[2].released_at() || waiters.delayed());
 }
 
 // It enters the queue before it makes an attempt, which would succeed: the one that was woken does not come.
