@@ -227,33 +227,42 @@ inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::tim
     return wanted > latest;
 }
 
+/// Waits in the queue, if there is one, or pauses while others hold the resource. Answers as pause() does.
+inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, const Retry& retry,
+                          Clock::time_point latest, const std::stop_token& stop) {
+    if (place) {
+        latest = std::min(latest, place->until());
+        const auto wake = place->wait(latest, stop);
+        if (wake != PlaceInQueue::Wake::no_queue) return wake == PlaceInQueue::Wake::over;
+    }
+    return pause(clock, entropy, retry, latest, stop);
+}
+
+/// An attempt of one who has a place in the queue, or none.
+inline Result attempt_from(PlaceInQueue* place, Nodes& nodes, Clock& clock, Entropy& entropy,
+                           const LeaseRequest& request, const RoundLimits& limits, Lease& lease) {
+    if (!place) return attempt(nodes, clock, entropy, request, limits, lease);
+    const auto start = clock.now();
+    auto result = attempt(nodes, clock, entropy, request, limits, lease, place->terms());
+    place->attempted(result, clock.now() - start);
+    return result;
+}
+
 /// Attempts until one succeeds, none can, or a limit is reached. Each has an owner of its own (rule A5). With
-/// `place` it waits there while others hold the resource, for as long as the pauses between so many attempts
-/// would last.
+/// `place` it waits there while others hold the resource. `last_attempt`: the first is the last.
 inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                                   const Retry& retry, const AcquireLimits& limits, PlaceInQueue* place,
-                                  Lease& lease) {
+                                  bool last_attempt, Lease& lease) {
     const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
     const bool waits = place || limits.wait_while_held;
-    const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
-    const auto waits_until =
-        place && !limits.wait_while_held ? deadline_after(clock.now(), pauses) : Clock::never();
     Result last{Errc::deadline};
     int counted = 0;
-    bool last_attempt = false;
-    if (place && nodes.contended().contains(request.resources.front())) {
-        const auto latest = latest_attempt(clock.now(), limits.deadline, nodes.node_timeout());
-        last_attempt = place->wait(std::min(latest, waits_until), limits.stop) == PlaceInQueue::Wake::over;
-    }
     for (int attempts = 1;; ++attempts) {
         const auto start = clock.now();
         if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= limits.deadline) return last;
 
-        auto result =
-            attempt(nodes, clock, entropy, request, round_limits, lease, place ? place->terms() : nullptr);
-        const auto ended = clock.now();
-        if (place) place->attempted(result, ended - start);
+        auto result = attempt_from(place, nodes, clock, entropy, request, round_limits, lease);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         const bool cut_short = result.error() == Errc::deadline;
         if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
@@ -262,29 +271,32 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
         counted += waits && held ? 0 : 1;
         if (last || counted >= limits.attempts || last_attempt || !(cut_short || worth_retrying(last)))
             return last;
-        if (ended >= limits.deadline) return last;
-        auto latest = latest_attempt(ended, limits.deadline, ended - start);
-        if (place && held) {
-            latest = std::min(latest, waits_until);
-            const auto wake = place->wait(latest, limits.stop);
-            last_attempt = wake == PlaceInQueue::Wake::over;
-            if (wake != PlaceInQueue::Wake::no_queue) continue;
-        }
-        last_attempt = pause(clock, entropy, retry, latest, limits.stop);
+        const auto now = clock.now();
+        if (now >= limits.deadline) return last;
+        const auto latest = latest_attempt(now, limits.deadline, now - start);
+        last_attempt = held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)
+                            : pause(clock, entropy, retry, latest, limits.stop);
     }
 }
 
-/// The same, with a place in the queue where the request is fair. Several resources have none: who waits for
-/// one of them would keep the others from those that could have them.
+/// The same, with a place in the queue where the request is fair. So many attempts wait there for as long as
+/// the pauses between them would last. Several resources have no queue: who waits for one of them would keep
+/// the others from those that could have them.
 inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                       const Retry& retry, const AcquireLimits& limits, Lease& lease) {
-    std::optional<PlaceInQueue> place;
     const bool waits = limits.attempts > 1 || limits.wait_while_held;
-    if (request.fair && waits && request.resources.size() == 1)
-        place.emplace(nodes, clock, entropy, request.resources, retry.delay);
+    if (!request.fair || !waits || request.resources.size() > 1)
+        return acquire_in_attempts(nodes, clock, entropy, request, retry, limits, nullptr, false, lease);
+    const auto now = clock.now();
+    const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
+    const auto until = limits.wait_while_held ? Clock::never() : deadline_after(now, pauses);
+    PlaceInQueue place{nodes, clock, entropy, request.resources, retry.delay, until};
+    const bool last_attempt =
+        nodes.contended().contains(request.resources.front()) &&
+        place.wait(latest_attempt(now, limits.deadline, {}), limits.stop) == PlaceInQueue::Wake::over;
     auto result =
-        acquire_in_attempts(nodes, clock, entropy, request, retry, limits, place ? &*place : nullptr, lease);
-    if (place && place->place()) result.set_place(*place->place());
+        acquire_in_attempts(nodes, clock, entropy, request, retry, limits, &place, last_attempt, lease);
+    if (place.last()) result.set_place(*place.last());
     return result;
 }
 

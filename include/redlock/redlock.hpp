@@ -24,6 +24,7 @@
 //     redis_nodes.hpp  the network: N hiredis connections
 //     options.hpp      ttl, retries, drift
 //     fencing.hpp      tokens for resources that check them
+//     waiting.hpp      a queue for those that wait
 //     watchdog.hpp     extends what is held, and reports a loss
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why

@@ -67,14 +67,15 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// The place of one acquire() in the queue for one resource.
 class PlaceInQueue {
 public:
-    /// No I/O. Everything must outlive it.
+    /// No I/O. Everything must outlive it. It waits until then at the latest.
     PlaceInQueue(Nodes& nodes, Clock& clock, Entropy& entropy, Resources resource,
-                 std::chrono::milliseconds longest_pause)
+                 std::chrono::milliseconds longest_pause, Clock::time_point until)
         : nodes_(nodes),
           clock_(clock),
           entropy_(entropy),
           resource_(resource),
           longest_pause_(longest_pause),
+          until_(until),
           begun_(clock.now()),
           looked_at_(begun_),
           holder_seen_(begun_) {
@@ -99,6 +100,7 @@ public:
 
     /// Waits in the queue, not longer than until then.
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
+        until = std::min(until, until_);
         for (;;) {
             if (stop.stop_requested() || clock_.now() >= until) return Wake::over;
             if (!listen({.deadline = until, .stop = stop})) return Wake::no_queue;
@@ -144,7 +146,9 @@ public:
     }
 
     /// As it was told last; nothing if it never waited.
-    const std::optional<QueuePlace>& place() const noexcept { return place_; }
+    const std::optional<QueuePlace>& last() const noexcept { return place_; }
+
+    Clock::time_point until() const noexcept { return until_; }
 
 private:
     bool listen(const RoundLimits& limits) {
@@ -239,6 +243,7 @@ private:
     Entropy& entropy_;
     const Resources resource_;
     const std::chrono::milliseconds longest_pause_;
+    const Clock::time_point until_;
     const Clock::time_point begun_;
     Clock::time_point looked_at_;    // when an attempt was made last
     Clock::time_point holder_seen_;  // when the home was last held by a holder

@@ -134,7 +134,9 @@ TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
         RedisServer server;
         {
             RedisNodes nodes{{server.uri()}, {.node_timeout = 300ms, .round = round}};
-            ASSERT_THAT((Lock{nodes, "warm-up", no_retry()}.acquire()), Succeeds());
+            Lock warm_up{nodes, "warm-up", no_retry()};
+            ASSERT_THAT(warm_up.acquire(), Succeeds());
+            ASSERT_THAT(warm_up.release(), Succeeds());
             server.freeze();
             EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), FailsWith(Errc::no_quorum));
         }

@@ -26,6 +26,7 @@ struct Recipient {
 
 /// How long a queue is kept that nobody looks at.
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
+inline constexpr std::string_view queue_suffix = ":queue";
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
@@ -69,25 +70,27 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
     return nullptr;
 }
 
-/// The name of a key that belongs to `resource`. In braces is what Redis Cluster hashes: it stays with its
-/// resource.
-inline std::string beside(std::string_view resource, std::string_view suffix) {
+/// Appends the name of a key that belongs to `resource`. In braces is what Redis Cluster hashes: it stays
+/// with its resource.
+inline void append_beside(std::string& name, std::string_view resource, std::string_view suffix) {
     const auto open = resource.find('{');
     const auto close = resource.find('}', open == resource.npos ? open : open + 1);
     const bool tagged = close != resource.npos && close > open + 1;
-    std::string name{tagged ? "" : "{"};
-    name.append(resource).append(tagged ? "" : "}").append(suffix);
-    return name;
+    name.append(tagged ? "" : "{").append(resource).append(tagged ? "" : "}").append(suffix);
 }
 
 /// The key that counts the holders of `resource` on that run of a server.
 inline std::string counter_of(std::string_view resource, std::string_view run_id) {
-    return beside(resource, ":fence:").append(run_id);
+    std::string name;
+    append_beside(name, resource, ":fence:");
+    return name.append(run_id);
 }
 
 /// The key of the queue of those that wait for `resource`.
 inline std::string queue_of(std::string_view resource) {
-    return beside(resource, ":queue");
+    std::string name;
+    append_beside(name, resource, queue_suffix);
+    return name;
 }
 
 /// The key that says since when that run of a server has had its data, in microseconds of its wall clock.
@@ -178,12 +181,29 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     append(out, words);
 }
 
-/// Of enter_queue: the queue lives on for as long as any waiter gives a sign of life.
+/// The name of the queue for one resource, without memory of its own each time: until the next call.
+inline std::string_view queue_name(std::string_view resource) {
+    thread_local std::string name;
+    name.clear();
+    append_beside(name, resource, queue_suffix);
+    return name;
+}
+
+/// The release of one resource that wakes the next waiter.
+inline void append_delete_and_wake(std::string& out, const Command& command, std::string_view verb,
+                                   std::string_view body) {
+    const std::string_view resource = command.resources.front();
+    const auto& queue = *command.queue;
+    append(out, {verb, body, "2", resource, queue_name(resource), command.owner, queue.ticket,
+                 Digits{queue.patience.count()}.view(), queue.repeated ? "0" : "1"});
+}
+
+/// The queue lives on for as long as any waiter gives a sign of life.
 inline void append_enter_queue(std::string& out, const Command& command, std::string_view verb,
                                std::string_view body) {
     const std::string_view resource = command.resources.front();
     const auto& queue = *command.queue;
-    append(out, {verb, body, "2", resource, queue_of(resource), queue.ticket,
+    append(out, {verb, body, "2", resource, queue_name(resource), queue.ticket,
                  Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
                  Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
 }
@@ -200,6 +220,8 @@ inline void append(std::string& out, const Command& command, const Recipient& re
         append(out, {verb, body, "1", resource, command.owner, ttl.view()});
     else if (script == &compare_and_delete)
         append(out, {verb, body, "1", resource, command.owner});
+    else if (script == &delete_and_wake && command.resources.size() == 1)
+        append_delete_and_wake(out, command, verb, body);
     else if (script == &enter_queue)
         append_enter_queue(out, command, verb, body);
     else
