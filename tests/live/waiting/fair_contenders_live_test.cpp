@@ -78,6 +78,25 @@ TEST_F(Contenders, AReservationIsNoVote) {
     EXPECT_EQ(world.keys_of(plain.owner()), 4U);
 }
 
+// Nor does the next in the queue take what is reserved for one that was just woken.
+TEST_F(Contenders, AReservationIsLeftToItsWaiter) {
+    const SchedulingDelayMonitor monitor;
+    for (int i = 0; i < 4; ++i) {
+        set_on_all();
+        WaitingProcess waiter{world.uris()};
+        ASSERT_TRUE(queued(world[0], 1));
+        boot_clock().sleep_until(now() + 2 * beat, {});
+        ASSERT_EQ(world[0].command({"SET", the_resource, "redlock:wake:0|1", "PX", "20000"}), "OK");
+        const auto reserved = now();
+        for (std::size_t node = 1; node < 5; ++node) (void)world[node].command({"DEL", the_resource});
+        // Two beats after it has seen a holder last, which was a beat ago at most.
+        const auto waited = waiter.held_at() - reserved;
+        EXPECT_TRUE(waited >= beat * 9 / 10 || monitor.delay() > 20ms) << text(waited);
+        (void)waiter.released_at();
+        (void)world[0].command({"DEL", the_resource});
+    }
+}
+
 // Fair and plain locks of several threads, each of which gets its share, one at a time.
 TEST_F(Contenders, FairAndPlainLocksExcludeEachOther) {
     std::atomic<int> holders{0}, overlaps{0};
