@@ -354,7 +354,9 @@ bool RedisModel::remove_member(std::string_view key, std::string_view member) {
 }
 
 RedisReply RedisModel::publish(Words words) {
-    return RedisReply::of_integer(publish_ ? static_cast<long long>(publish_(words[1], words[2])) : 0);
+    const auto heard = publish_ ? publish_(words[1], words[2]) : std::size_t{0};
+    if (!heard) return RedisReply::of_error("NOPERM No permissions to access a channel");
+    return RedisReply::of_integer(static_cast<long long>(*heard));
 }
 
 // ---- Scripts

@@ -1,0 +1,316 @@
+// The scripts that know the queue of waiters, every branch of them, run by Lua on a Redis in memory.
+#include "scripts_of_waiters_fixture.hpp"
+
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// ---- The release
+
+TEST_F(Waiters, AreLeftAloneByAReleaseWithoutAQueue) {
+    hold("a", me);
+    EXPECT_EQ(release(me), "1");
+    EXPECT_EQ(release(me), "0");
+    EXPECT_TRUE(redis.keys().empty());
+}
+
+TEST_F(Waiters, AreWokenByTheReleaseFirstComeFirstServed) {
+    hold("a", me);
+    queue("x|1", 2us);
+    queue("y|1", 3us);
+    EXPECT_EQ(release(me), "3");
+    EXPECT_THAT(heard, ElementsAre("y|1"));
+    EXPECT_THAT(queued(), ElementsAre("x|1"));
+    EXPECT_EQ(value("a"), "y|1");
+    EXPECT_EQ(ttl("a"), 100ms) << "a reservation lasts that long, and no longer";
+    now += 101ms;
+    EXPECT_EQ(value("a"), "(nil)");
+}
+
+TEST_F(Waiters, ThatNobodyHearsForAreSkipped) {
+    hold("a", me);
+    for (const auto* const dead : {"d|1", "d|2", "no-ticket"}) ask({"ZADD", "queue:a", "1", dead});
+    queue("x|1");
+    EXPECT_EQ(release(me), "3");
+    EXPECT_THAT(heard, ElementsAre("x|1"));
+    EXPECT_THAT(queued(), IsEmpty());
+    EXPECT_EQ(value("a"), "x|1");
+}
+
+TEST_F(Waiters, ThatHaveAllDiedCostTheKeyNothing) {
+    hold("a", me);
+    for (const auto* const dead : {"d|1", "no-ticket"}) ask({"ZADD", "queue:a", "1", dead});
+    EXPECT_EQ(release(me), "1");
+    EXPECT_TRUE(redis.keys().empty());
+}
+
+// A server does nothing else meanwhile.
+TEST_F(Waiters, ThatHaveDiedAreRemovedBy128AtOnce) {
+    hold("a", me);
+    for (int i = 0; i < 200; ++i) ask({"ZADD", "queue:a", "1", "d|" + std::to_string(i)});
+    queue("x|1");
+    EXPECT_EQ(release(me), "1");
+    EXPECT_EQ(value("a"), "(nil)");
+    EXPECT_EQ(queued().size(), 201U - 128U);
+    living.insert("y");
+    EXPECT_THAT(enter("y|1"), HasSubstr("0 reservation")) << "whoever asks goes on with it";
+    EXPECT_EQ(value("a"), "x|1");
+    EXPECT_THAT(queued(), ElementsAre("y|1"));
+}
+
+// Who may not publish is to retry as without a queue; the others keep their places.
+TEST_F(Waiters, AreKeptWhereNothingCanBePublished) {
+    may_publish = false;
+    hold("a", me);
+    queue("x|1", 2us);
+    queue("y|1", 1us);
+    EXPECT_EQ(release(me), "1") << "the key goes all the same";
+    EXPECT_EQ(value("a"), "(nil)");
+    EXPECT_THAT(queued(), ElementsAre("x|1", "y|1"));
+    may_publish = true;
+    EXPECT_EQ(release(me), "2");
+    EXPECT_THAT(heard, ElementsAre("x|1"));
+}
+
+TEST_F(Waiters, AreWokenThoughTheKeyIsAlreadyGone) {
+    queue("x|1");
+    EXPECT_EQ(release(me), "2");
+    EXPECT_EQ(value("a"), "x|1");
+}
+
+// What stands there stays; the one that is woken may get a majority elsewhere.
+TEST_F(Waiters, AreWokenThoughAStrayKeyStandsThere) {
+    hold("a", "you", 5s);
+    queue("x|1");
+    EXPECT_EQ(release(me), "2");
+    EXPECT_THAT(heard, ElementsAre("x|1"));
+    EXPECT_EQ(value("a"), "you");
+    EXPECT_EQ(ttl("a"), 5s);
+}
+
+TEST_F(Waiters, AreNotWokenWhereOneWasAlready) {
+    hold("a", "y|7", 50ms);
+    queue("x|1");
+    EXPECT_EQ(release(me), "0");
+    EXPECT_THAT(heard, IsEmpty());
+    EXPECT_EQ(value("a"), "y|7");
+    EXPECT_EQ(ttl("a"), 50ms);
+}
+
+TEST_F(Waiters, AreNotWokenTwiceByOneRelease) {
+    queue("x|1");
+    EXPECT_EQ(release(me, "", "0"), "0");
+    EXPECT_THAT(heard, IsEmpty());
+    hold("a", me);
+    EXPECT_EQ(release(me, "", "0"), "3") << "the first time did not arrive";
+}
+
+TEST_F(Waiters, OfSeveralResourcesAreWokenEach) {
+    living = {"x", "y"};
+    for (const auto* const key : {"a", "b", "c"}) hold(key, me);
+    ask({"ZADD", "queue:a", "1", "x|1"});
+    ask({"ZADD", "queue:c", "1", "y|1"});
+    EXPECT_EQ(release(me, "", "1", {"a", "b", "c"}), "3");
+    EXPECT_THAT(heard, ElementsAre("x|1", "y|1"));
+    EXPECT_EQ(value("a"), "x|1");
+    EXPECT_EQ(value("b"), "(nil)");
+    EXPECT_EQ(value("c"), "y|1");
+}
+
+TEST_F(Waiters, OfSeveralResourcesAreWokenThoughOneIsForeign) {
+    living = {"x", "y"};
+    hold("a", me);
+    hold("b", "you");
+    ask({"ZADD", "queue:a", "1", "x|1"});
+    ask({"ZADD", "queue:b", "1", "y|1"});
+    EXPECT_EQ(release(me, "", "1", {"a", "b"}), "2");
+    EXPECT_EQ(value("a"), "x|1");
+    EXPECT_EQ(value("b"), "you");
+    EXPECT_THAT(heard, ElementsAre("x|1", "y|1"));
+}
+
+// Whatever stands under the queue's name.
+TEST_F(Waiters, OfNoQueueAtAllHarmNoRelease) {
+    for (const Words& odd : {Words{"SET", "queue:a", "x"}, Words{"RPUSH", "queue:a", "x"}}) {
+        redis.keys().clear();
+        ask(odd);
+        hold("a", me);
+        EXPECT_EQ(release(me, "x|1"), "1");
+        EXPECT_EQ(value("a"), "(nil)");
+        EXPECT_EQ(redis.keys().size(), 1U);
+    }
+}
+
+// ---- Leaving without an attempt
+
+TEST_F(Waiters, ThatWithdrawLeaveTheQueue) {
+    hold("a", "you");
+    queue("x|1");
+    queue("y|1", 1us);
+    EXPECT_EQ(withdraw("y|1"), "0");
+    EXPECT_THAT(queued(), ElementsAre("x|1"));
+    EXPECT_THAT(heard, IsEmpty());
+    EXPECT_EQ(value("a"), "you");
+}
+
+TEST_F(Waiters, ThatWithdrawHandOnWhatWasReservedForThem) {
+    hold("a", "y|1", 100ms);
+    queue("x|1");
+    EXPECT_EQ(withdraw("y|1"), "3");
+    EXPECT_EQ(value("a"), "x|1");
+    EXPECT_EQ(ttl("a"), 100ms);
+}
+
+TEST_F(Waiters, ThatWithdrawLeaveTheReservationOfAnother) {
+    hold("a", "z|1", 70ms);
+    queue("y|1");
+    queue("x|1");
+    EXPECT_EQ(withdraw("y|1"), "0");
+    EXPECT_EQ(value("a"), "z|1");
+    EXPECT_EQ(ttl("a"), 70ms);
+    EXPECT_THAT(heard, IsEmpty());
+}
+
+// ---- Entering
+
+TEST_F(Waiters, LearnWhatStandsInTheWay) {
+    hold("a", "you", 1234ms);
+    EXPECT_EQ(enter("x|1"), "WAITING 1234 0 holder");
+    EXPECT_EQ(enter("y|1"), "WAITING 1234 1 holder");
+    EXPECT_EQ(enter("x|1"), "WAITING 1234 0 holder") << "and enter once";
+    hold("a", "z|1", 100ms);
+    EXPECT_EQ(enter("y|1"), "WAITING 100 1 reservation");
+    redis.keys().erase("a");
+    EXPECT_EQ(enter("y|1", 0us, "0"), "WAITING -2 1 nothing") << "it may not take";
+    ask({"SET", "a", "you"});
+    EXPECT_EQ(enter("y|1"), "WAITING -1 1 holder") << "for ever";
+    EXPECT_THAT(heard, IsEmpty());
+}
+
+TEST_F(Waiters, ThatAskTakeWhatIsFreeInTheirTurn) {
+    EXPECT_EQ(enter("x|1"), "RESERVED");
+    EXPECT_EQ(value("a"), "x|1");
+    EXPECT_EQ(ttl("a"), 100ms);
+    EXPECT_THAT(heard, IsEmpty()) << "it need not be told";
+    EXPECT_THAT(queued(), IsEmpty());
+    EXPECT_EQ(enter("x|1"), "RESERVED") << "once more";
+    EXPECT_EQ(enter("y|1"), "WAITING 100 0 reservation") << "who has it is not in front any more";
+}
+
+TEST_F(Waiters, ThatAskHandWhatIsFreeToThoseInFront) {
+    queue("x|1", 1ms);
+    EXPECT_EQ(enter("y|1"), "WAITING 100 0 reservation");
+    EXPECT_THAT(heard, ElementsAre("x|1"));
+    EXPECT_EQ(value("a"), "x|1");
+}
+
+TEST_F(Waiters, KeepTheirAgeWhereverTheyEnter) {
+    hold("a", "you");
+    EXPECT_THAT(enter("x|1", 5s), HasSubstr(" 0 "));
+    EXPECT_THAT(enter("y|1", 7s), HasSubstr(" 0 ")) << "older";
+    EXPECT_THAT(enter("z|1", 6s), HasSubstr(" 1 "));
+    now += 4s;
+    EXPECT_THAT(enter("w|1", 10500ms), HasSubstr(" 1 ")) << "older than z, which has waited 10 s by now";
+    EXPECT_THAT(queued(), ElementsAre("y|1", "w|1", "z|1", "x|1"));
+}
+
+TEST_F(Waiters, DoNotGrowOlderByAsking) {
+    hold("a", "you");
+    (void)enter("x|1", 5s);
+    (void)enter("y|1", 4s);
+    (void)enter("y|1", 9s);
+    EXPECT_THAT(queued(), ElementsAre("x|1", "y|1"));
+}
+
+TEST_F(Waiters, KeepTheirQueueForAsLongAsOneOfThemAsks) {
+    hold("a", "you", 1h);
+    (void)enter("x|1");
+    EXPECT_EQ(ttl("queue:a"), 5s);
+    now += 4s;
+    (void)enter("y|1");
+    EXPECT_EQ(ttl("queue:a"), 5s);
+    now += 5001ms;
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+TEST_F(Waiters, AreToldWhyThereIsNoQueue) {
+    hold("a", "you");
+    ask({"RPUSH", "queue:a", "x"});
+    EXPECT_THAT(enter("x|1"), StartsWith("(error) WRONGTYPE"));
+    EXPECT_EQ(value("a"), "you");
+    redis.keys().clear();
+    may_publish = false;
+    queue("y|1", 1s);
+    EXPECT_THAT(enter("x|1"), StartsWith("(error) NOPERM"));
+    EXPECT_EQ(value("a"), "(nil)") << "nothing is reserved for one that was not told";
+    EXPECT_THAT(queued(), ElementsAre("y|1", "x|1"));
+}
+
+// ---- The attempt of one that has waited
+
+TEST_F(Waiters, LeaveTheQueueWithTheirAttempt) {
+    queue("x|1", 1us);
+    queue("y|1");
+    EXPECT_EQ(leave_and_set("x|1"), "1");
+    EXPECT_EQ(value("a"), me);
+    EXPECT_EQ(ttl("a"), 10s);
+    EXPECT_THAT(queued(), ElementsAre("y|1"));
+}
+
+// The whole ttl: what is left of the reservation must not stay.
+TEST_F(Waiters, ReplaceTheirReservationForAWholeTtl) {
+    hold("a", "x|1", 100ms);
+    EXPECT_EQ(leave_and_set("x|1"), "1");
+    EXPECT_EQ(value("a"), me);
+    EXPECT_EQ(ttl("a"), 10s);
+}
+
+TEST_F(Waiters, AreRefusedByAHolderAndByTheReservationOfAnother) {
+    for (const std::string other : {"you", "y|1"}) {
+        hold("a", other, 70ms);
+        queue("x|1");
+        EXPECT_EQ(leave_and_set("x|1"), "0");
+        EXPECT_EQ(value("a"), other);
+        EXPECT_EQ(ttl("a"), 70ms);
+        EXPECT_THAT(queued(), IsEmpty());
+    }
+}
+
+TEST_F(Waiters, MakeAnAttemptWhateverTheirQueueIs) {
+    ask({"RPUSH", "queue:a", "x"});
+    EXPECT_EQ(leave_and_set("x|1"), "1");
+    EXPECT_EQ(value("a"), me);
+}
+
+// A node that may have lost the key of a holder has no vote: a reservation that it has does not change that.
+TEST_F(Waiters, GetNoVoteInAQuarantine) {
+    quarantine = 60s;
+    hold("a", "x|1", 100ms);
+    EXPECT_EQ(leave_and_set("x|1"), "QUARANTINED for another 60000 ms");
+    EXPECT_EQ(value("a"), "(nil)");
+    EXPECT_EQ(leave_and_count("x|1"), "QUARANTINED for another 60000 ms");
+    now += 60s;
+    EXPECT_EQ(leave_and_set("x|1"), "1");
+}
+
+TEST_F(Waiters, AreCounted) {
+    hold("count:a", "41");
+    hold("a", "x|1", 100ms);
+    queue("x|1");
+    EXPECT_EQ(leave_and_count("x|1"), "42");
+    EXPECT_EQ(value("a"), me);
+    EXPECT_EQ(ttl("a"), 10s);
+    EXPECT_EQ(value("count:a"), "42");
+    EXPECT_EQ(ttl("count:a"), keep);
+    EXPECT_THAT(queued(), IsEmpty());
+    EXPECT_EQ(leave_and_count("x|1"), "0") << "held";
+    EXPECT_EQ(value("count:a"), "42");
+}
+
+}  // namespace
+}  // namespace redlock::test
