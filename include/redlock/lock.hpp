@@ -115,7 +115,8 @@ public:
 
     /// Tries up to retry.attempts times, with a random pause in between (S20, S22). Blocks at most attempts ×
     /// (round + release + retry.delay), where a round is at most N × node_timeout and a release one
-    /// node_timeout. Errors: held_by_other, no_quorum, validity_exhausted; already_held; cancelled; no
+    /// node_timeout; with LockOptions::fair (attempts − 1) × retry.delay in the queue, and one round and
+    /// release, more. Errors: held_by_other, no_quorum, validity_exhausted; already_held; cancelled; no
     /// entropy, no memory (system's code). After a failure nothing of it is left on any node that can be
     /// reached (rule A2).
     Result acquire() { return acquire(std::stop_token{}); }

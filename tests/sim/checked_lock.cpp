@@ -46,11 +46,15 @@ auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
     return result;
 }
 
-/// With fencing, the counts may take a round of their own.
+/// With fencing, the counts may take a round of their own. One that has waited in the queue may be refused
+/// when the time there is just over, and then tries as often as any other.
 nanoseconds CheckedLock::longest_attempts(int attempts) const {
     const nanoseconds budget = client_.nodes().node_timeout();
     const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
-    return attempts * (rounds * budget + budget + options_.retry.delay);
+    const auto attempt = rounds * budget + budget;
+    const bool queues = options_.fair && attempts > 1 && lock_.resources().size() == 1;
+    const auto queued = (attempts - 1) * nanoseconds{options_.retry.delay} + attempt;
+    return attempts * (attempt + options_.retry.delay) + (queues ? queued : 0ns);
 }
 
 /// The round of a watchdog may have to end first.
