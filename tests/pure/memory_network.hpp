@@ -19,6 +19,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <functional>
+#include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,11 +34,31 @@ using namespace std::chrono_literals;
 class MemoryClock final : public Clock {
 public:
     time_point now() noexcept override { return now_; }
-    void sleep_until(time_point until, std::stop_token) override { pass_to(until); }
-    void pass_to(time_point instant) { now_ = std::max(now_, instant); }
+    void sleep_until(time_point until, std::stop_token stop) override {
+        while (!stop.stop_requested() && let_next_event_happen(until)) {
+        }
+        if (!stop.stop_requested()) pass_to(until);
+    }
+    void pass_to(time_point instant) {
+        while (let_next_event_happen(instant)) {
+        }
+        now_ = std::max(now_, instant);
+    }
+
+    /// `event` happens when `span` has passed from now on, in whatever wait that falls. It may wait itself.
+    void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
+    /// False if there is none until then.
+    bool let_next_event_happen(time_point until) {
+        if (events_.empty() || events_.begin()->first > until) return false;
+        const auto event = events_.extract(events_.begin());
+        now_ = std::max(now_, event.key());
+        event.mapped()();
+        return true;
+    }
 
 private:
     time_point now_{1h};
+    std::multimap<time_point, std::function<void()>> events_{};
 };
 
 /// A server, and what it does to those that connect.
@@ -47,6 +70,8 @@ public:
     bool replica = false;                ///< its role, as it says itself
     std::size_t takes_at_once = 65'536;  ///< bytes, each millisecond
     std::string instead{};               ///< the bytes that answer the next command in place of its reply
+    std::function<std::string(const support::CommandReader::Words&)>
+        refuses_command{};  ///< the bytes that answer a command which is not carried out; empty if it is
     Clock::duration latency = 1ms;
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -56,6 +81,7 @@ public:
         bool closed = false;  // by the server
         support::CommandReader reader{4096};
         std::deque<support::CommandReader::Words> commands{};
+        std::string channel{};  // that it listens to
         std::string replies{};
         Clock::time_point readable = Clock::never();
     };
@@ -82,7 +108,28 @@ public:
 
     /// Each command carried out, behind the number of its connection.
     const std::vector<std::string>& log() const { return log_; }
-    void forget_log() { log_.clear(); }
+    void forget_log() {
+        log_.clear();
+        executed_.clear();
+    }
+    struct Executed {
+        support::CommandReader::Words words;
+        Clock::time_point when;
+        std::size_t number;  ///< of all servers of a network
+    };
+    const std::vector<Executed>& executed() const { return executed_; }
+    std::size_t* counter = nullptr;  ///< for that number
+
+    /// Sends it to those that listen there; how many these are.
+    std::size_t publish(std::string_view channel, std::string_view message, Clock::time_point now) {
+        std::size_t heard = 0;
+        for (const auto& wire : wires_) {
+            if (wire->channel != channel || wire->closed || wire.use_count() == 1) continue;
+            answer(*wire, array_of({"message", channel, message}), now);
+            ++heard;
+        }
+        return heard;
+    }
     std::size_t connections() const { return wires_.size(); }
     std::size_t open_connections() const {
         return static_cast<std::size_t>(
@@ -94,13 +141,39 @@ private:
         for (; !wire.commands.empty() && !wire.closed; wire.commands.pop_front()) {
             const auto& words = wire.commands.front();
             log_.push_back(std::to_string(wire.number) + " " + words.front());
-            const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
-            auto reply = redis->execute(words, wall);
-            if (const auto at = reply.text.find("role:master"); replica && at != reply.text.npos)
-                reply.text.replace(at, 11, "role:slave");
-            wire.replies += instead.empty() ? support::to_resp(reply) : std::exchange(instead, {});
-            wire.readable = std::min(wire.readable, now + latency);
+            executed_.push_back({words, now, counter ? (*counter)++ : 0});
+            if (auto refusal = refuses_command ? refuses_command(words) : ""; !refusal.empty()) {
+                answer(wire, std::move(refusal), now);
+                continue;
+            }
+            auto reply = words.front() == "SUBSCRIBE" ? subscribe(wire, words.at(1)) : execute(words, now);
+            answer(wire, instead.empty() ? std::move(reply) : std::exchange(instead, {}), now);
         }
+    }
+
+    std::string execute(const support::CommandReader::Words& words, Clock::time_point now) {
+        redis->on_publish([&](auto channel, auto message) { return publish(channel, message, now); });
+        const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
+        auto reply = redis->execute(words, wall);
+        if (const auto at = reply.text.find("role:master"); replica && at != reply.text.npos)
+            reply.text.replace(at, 11, "role:slave");
+        return support::to_resp(reply);
+    }
+
+    static std::string subscribe(Wire& wire, const std::string& channel) {
+        wire.channel = channel;
+        return array_of({"subscribe", channel, "1"});
+    }
+
+    static std::string array_of(std::initializer_list<std::string_view> texts) {
+        std::vector<support::RedisReply> elements;
+        for (const auto text : texts) elements.push_back(support::RedisReply::of_bulk(std::string{text}));
+        return support::to_resp(support::RedisReply::of_array(std::move(elements)));
+    }
+
+    void answer(Wire& wire, std::string reply, Clock::time_point now) const {
+        wire.replies += reply;
+        wire.readable = std::min(wire.readable, now + latency);
     }
 
     void close(Wire& wire, Clock::time_point now) {
@@ -110,6 +183,7 @@ private:
 
     std::vector<std::shared_ptr<Wire>> wires_;
     std::vector<std::string> log_;
+    std::vector<Executed> executed_;
 };
 
 class MemorySocket final : public Socket {
@@ -162,9 +236,13 @@ private:
 class MemoryNetwork final : public Network {
 public:
     explicit MemoryNetwork(std::size_t servers) : servers_(servers) {
-        for (std::size_t i = 0; i < servers; ++i)
+        for (std::size_t i = 0; i < servers; ++i) {
             servers_[i].redis = std::make_shared<support::RedisModel>("run-" + std::to_string(i));
+            servers_[i].counter = &commands_;
+        }
     }
+    MemoryNetwork(const MemoryNetwork&) = delete;
+    MemoryNetwork& operator=(const MemoryNetwork&) = delete;
 
     MemoryServer& server(std::size_t index) { return servers_[index]; }
     void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
@@ -184,7 +262,8 @@ public:
     }
 
     MemoryClock& clock() noexcept override { return clock_; }
-    Entropy& entropy() noexcept override { return entropy_; }
+    Entropy& entropy() noexcept override { return *drawn_from_; }
+    void draw_from(Entropy& entropy) { drawn_from_ = &entropy; }
 
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int&) override {
@@ -193,9 +272,15 @@ public:
     }
 
     void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
-              const std::stop_token& = {}) override {
-        for (const auto& entry : entries) until = std::min(until, ready_at(entry));
-        clock_.pass_to(until);
+              const std::stop_token& stop = {}) override {
+        const auto end = [&] {
+            auto earliest = until;
+            for (const auto& entry : entries) earliest = std::min(earliest, ready_at(entry));
+            return earliest;
+        };
+        while (!stop.stop_requested() && clock_.let_next_event_happen(end())) {
+        }
+        if (!stop.stop_requested()) clock_.pass_to(end());
         for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();
     }
 
@@ -208,6 +293,8 @@ private:
     std::vector<MemoryServer> servers_;
     MemoryClock clock_{};
     ConstantEntropy entropy_{0xFF};
+    Entropy* drawn_from_ = &entropy_;
+    std::size_t commands_ = 0;
 };
 
 }  // namespace redlock::test

@@ -1,0 +1,290 @@
+// How waiting in the queue ends, what is known of it afterwards, and what it comes to where it is not
+// allowed.
+#include "waiting_world.hpp"
+
+#include <redlock/detail/reply.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+// ---- Its end
+
+TEST_F(Waiting, LeavesTheQueueWhenItIsStopped) {
+    others_hold();
+    std::stop_source stop;
+    after(50ms, [&] {
+        EXPECT_THAT(queued(0), SizeIs(1));
+        stop.request_stop();
+    });
+    auto mine = lock(alice, {.delay = 10s});
+    const auto took =
+        time_of([&] { EXPECT_EQ(mine.acquire_for(9s, stop.get_token()).error(), Errc::cancelled); });
+    EXPECT_LE(took, 60ms);
+    EXPECT_THAT(queued(0), IsEmpty());
+    EXPECT_EQ(verbs(0).back(), "wake") << "the next one has it, had it been reserved";
+}
+
+TEST_F(Waiting, EndsWithAnAttemptThatLeavesTheQueue) {
+    others_hold();
+    const auto took = time_of([&] {
+        const auto result = lock(alice).acquire_for(300ms);
+        EXPECT_EQ(result.error(), Errc::held_by_other);
+        ASSERT_TRUE(result.place());
+        EXPECT_EQ(result.place()->held, QueuePlace::Held::by_holder);
+        EXPECT_EQ(result.place()->in_front, 0U);
+    });
+    EXPECT_LE(took, 300ms);
+    EXPECT_THAT(queued(0), IsEmpty());
+    EXPECT_THAT(verbs(0), Not(Contains("wake")));
+}
+
+TEST_F(Waiting, TellsHowLongAtMost) {
+    for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
+    ask(0, {"ZADD", "{r}:queue", "1", "z|1"});
+    const auto result = lock(alice).acquire_for(100ms);
+    ASSERT_TRUE(result.place());
+    EXPECT_EQ(result.place()->in_front, 1U);
+    EXPECT_GE(result.place()->held_for, 4900ms);
+    EXPECT_LE(result.place()->held_for, 5000ms);
+    EXPECT_THAT(result.message(), HasSubstr("for at most "));
+    EXPECT_THAT(result.message(), HasSubstr("1 in front"));
+}
+
+TEST_F(Waiting, LastsAsLongAsThePausesOfItsAttempts) {
+    others_hold();
+    const auto took = time_of([&] {
+        EXPECT_EQ(lock(alice, {.attempts = 4, .delay = 100ms}).acquire().error(), Errc::held_by_other);
+    });
+    EXPECT_GE(took, 300ms);
+    EXPECT_LE(took, 310ms);
+}
+
+TEST_F(Waiting, LastsForEverForAMutex) {
+    bob_holds_for(9s, {.ttl = 20s});
+    auto mine = lock(alice, {.attempts = 2});
+    mine.lock();
+    EXPECT_TRUE(mine.valid());
+}
+
+// ---- What others are known to wait for
+
+TEST_F(Waiting, IsKnownFromARefusal) {
+    bob_holds_for(100ms);
+    EXPECT_FALSE(alice.contended().contains("r"));
+    auto mine = lock(alice);
+    ASSERT_TRUE(mine.acquire_for(1s));
+    EXPECT_TRUE(alice.contended().contains("r"));
+    (void)mine.release();
+    EXPECT_FALSE(alice.contended().contains("r")) << "its release has woken nobody";
+}
+
+TEST_F(Waiting, IsKnownFromAReleaseThatWokeAnother) {
+    bob_holds_for(100ms);
+    auto mine = lock(alice);
+    ASSERT_TRUE(mine.acquire_for(1s));
+    EXPECT_TRUE(bob.contended().contains("r"));
+    forget_log();
+    after(10ms, [&] { (void)mine.release(); });
+    EXPECT_TRUE(bobs->acquire_for(1s));
+    EXPECT_EQ(verbs(0).front(), "SUBSCRIBE") << "who has just let go queues behind those that wait";
+    EXPECT_THAT(all(1, "SET"), SizeIs(1));
+}
+
+// It may be the home.
+TEST_F(Waiting, IsNotForgottenWhereANodeDoesNotAnswer) {
+    auto mine = lock(alice);
+    ASSERT_TRUE(mine.acquire());
+    alice.contended().set("r", true);
+    network.server(0).paused = true;
+    (void)mine.release();
+    EXPECT_TRUE(alice.contended().contains("r"));
+}
+
+TEST_F(Waiting, IsFoundWithAnEmptyQueueWhereNobodyElseWaits) {
+    alice.contended().set("r", true);
+    auto mine = lock(alice);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(verbs(0), ElementsAre("SUBSCRIBE", "enter", "leave and set"));
+}
+
+// ---- What it is told
+
+TEST(WaitingReply, IsAPlaceOrNoAnswerAtAll) {
+    using Kind = detail::Reply::Kind;
+    const std::vector<std::string> resource{"r"};
+    const Command command{.verb = Verb::enter_queue, .resources = resource};
+    const auto vote = [&](Kind kind, std::string text) {
+        return detail::to_vote(command, {.kind = kind, .text = std::move(text)}, true);
+    };
+    EXPECT_EQ(vote(Kind::status, "RESERVED").vote, Vote::granted);
+    const auto told = vote(Kind::status, "WAITING 1200 3 holder");
+    EXPECT_EQ(told.vote, Vote::refused);
+    EXPECT_EQ(told.place.held, QueuePlace::Held::by_holder);
+    EXPECT_EQ(told.place.held_for, 1200ms);
+    EXPECT_EQ(told.place.in_front, 3U);
+    EXPECT_EQ(vote(Kind::status, "WAITING 1 0 reservation").place.held, QueuePlace::Held::by_waiter);
+    EXPECT_EQ(vote(Kind::status, "WAITING -2 0 nothing").place.held, QueuePlace::Held::by_nobody);
+    EXPECT_EQ(vote(Kind::status, "WAITING -2 0 nothing").place.held_for, -2ms);
+    for (const auto* const words :
+         {"", "OK", "RESERVED ", "WAITING", "WAITING ", "WAITING 1", "WAITING 1 ", "WAITING 1 2",
+          "WAITING 1 2 ", "WAITING 1 2 nobody", "WAITING 1 2 holder ", "WAITING x 2 holder",
+          "WAITING 1 -2 holder", "WAITING 1  2 holder"})
+        EXPECT_EQ(vote(Kind::status, words).cause, Errc::unexpected_reply) << words;
+    EXPECT_EQ(vote(Kind::text, "RESERVED").cause, Errc::unexpected_reply);
+    EXPECT_EQ(vote(Kind::integer, "").cause, Errc::unexpected_reply);
+    EXPECT_EQ(vote(Kind::error, "NOPERM no").cause, Errc::permission_denied);
+}
+
+// ---- The release
+
+// The waiter that the home wakes is to find the others free.
+TEST_F(Waiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
+    bob_holds_for(0ms);
+    network.pass(1ms);
+    const auto at = [&](std::size_t node) { return all(node, "wake").front().number; };
+    EXPECT_GT(at(0), at(1));
+    EXPECT_GT(at(0), at(2));
+}
+
+TEST_F(Waiting, IsEndedForOneByARepeatedRelease) {
+    bob_holds_for(1h);
+    auto& server = network.server(0);
+    for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
+    EXPECT_EQ(bobs->release().error(), Errc::no_quorum);
+    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1"));
+    (void)bobs->release();
+    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+    EXPECT_EQ(server.redis->keys().size(), 0U);
+}
+
+// ---- Users that may not
+
+TEST_F(Waiting, IsPlainRetryWhereNobodyMayListen) {
+    for (std::size_t node = 0; node < 3; ++node) forbid(node, {"SUBSCRIBE"});
+    bob_holds_for(300ms);
+    auto mine = lock(alice);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    for (std::size_t node = 0; node < 3; ++node)
+        EXPECT_THAT(all(node, "SUBSCRIBE"), SizeIs(1)) << "not again";
+    EXPECT_THAT(verbs(0), Not(Contains("enter")));
+}
+
+TEST_F(Waiting, IsPlainRetryWhereNobodyMayEnter) {
+    for (std::size_t node = 0; node < 3; ++node) forbid(node, {"enter"});
+    bob_holds_for(300ms);
+    auto mine = lock(alice);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    for (std::size_t node = 0; node < 3; ++node) EXPECT_THAT(all(node, "enter"), SizeIs(1));
+    network.pass(1min);
+    (void)mine.release();
+    bob_holds_for(50ms);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(all(0, "enter"), SizeIs(1)) << "a minute later it may be allowed";
+}
+
+TEST_F(Waiting, GoesOnAtTheNodeThatAllowsIt) {
+    forbid(0, {"enter"});
+    bob_holds_for(100ms);
+    auto mine = lock(alice, {.delay = 10s});
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(verbs(1), Contains("leave and set"));
+}
+
+TEST_F(Waiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
+    bob_holds_for(100ms);
+    network.server(0).refuses_command = [](const Words& words) {
+        return std::string{verb_of(words) == "enter" ? "+WAITING soon\r\n" : ""};
+    };
+    auto mine = lock(alice, {.delay = 10s});
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(all(1, "enter"), SizeIs(1));
+}
+
+// A missing permission costs the waiters their message, never the release.
+TEST_F(Waiting, HarmsNoReleaseThatMayWakeNobody) {
+    for (std::size_t node = 0; node < 3; ++node) forbid(node, {"wake"});
+    bob_holds_for(1h);
+    EXPECT_TRUE(bobs->release());
+    EXPECT_THAT(verbs(0), ElementsAre("wake", "delete"));
+    EXPECT_EQ(holder(0), "(nil)");
+    ASSERT_TRUE(bobs->acquire());
+    forget_log();
+    EXPECT_TRUE(bobs->release());
+    EXPECT_THAT(verbs(0), ElementsAre("delete")) << "the connection knows";
+}
+
+TEST_F(Waiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
+    forbid(0, {"leave and set"});
+    bob_holds_for(100ms);
+    auto mine = lock(alice);
+    const auto result = mine.acquire_for(1s);
+    EXPECT_TRUE(result);
+    EXPECT_THAT(verbs(0), Contains("leave and set"));
+    EXPECT_EQ(verbs(0).back(), "SET");
+}
+
+// B5. The refusal comes when the round of the release is over.
+TEST_F(Waiting, HarmsNoReleaseWhoseRefusalIsLate) {
+    bob_holds_for(1h);
+    forbid(0, {"wake"});
+    network.server(0).paused = true;
+    EXPECT_TRUE(bobs->release());
+    network.resume(0);
+    EXPECT_NE(holder(0), "(nil)");
+    for (int i = 0; i < 3; ++i) {
+        Lock another{bob, "another", {}, network.clock(), entropy};
+        (void)another.acquire();
+        network.pass(20ms);
+    }
+    EXPECT_EQ(holder(0), "(nil)");
+}
+
+// ---- With the rest
+
+struct WaitingInAQuarantine : Waiting {
+    WaitingInAQuarantine() : Waiting(3, {.node_timeout = 50ms, .quarantine = 20s}) {
+        for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", marker(node), "1"});
+    }
+    static std::string marker(std::size_t node) { return detail::marker_of("run-" + std::to_string(node)); }
+};
+
+// It may have lost the key of a holder: that it has a reservation makes no vote of it.
+TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
+    bob_holds_for(100ms);
+    after(50ms, [&] { ask(0, {"DEL", marker(0)}); });
+    auto mine = lock(alice);
+    const auto result = mine.acquire_for(1s);
+    EXPECT_TRUE(result);
+    EXPECT_EQ(result.nodes()[0].cause, Errc::quarantined);
+}
+
+struct WaitingForACount : Waiting {
+    WaitingForACount() : Waiting(1) {}
+};
+
+TEST_F(WaitingForACount, GetsALargerToken) {
+    bob_holds_for(100ms, {.fencing = true});
+    const auto token = bobs->fencing_token();
+    auto mine = lock(alice, {}, {.fencing = true});
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(verbs(0), Contains("leave and count"));
+    EXPECT_EQ(mine.fencing_token(), token + 1);
+}
+
+}  // namespace
+}  // namespace redlock::test
