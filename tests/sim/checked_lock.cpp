@@ -26,15 +26,20 @@ CheckedLock::~CheckedLock() {
 
 Result CheckedLock::acquire(std::stop_token stop) {
     return acquire_by([&] { return lock_.acquire(std::move(stop)); },
-                      longest_attempts(options_.retry.attempts));
+                      longest_attempts(options_.retry.attempts), queues(options_.retry.attempts));
 }
 
 Result CheckedLock::try_acquire() {
-    return acquire_by([&] { return lock_.try_acquire(); }, longest_attempts(1));
+    return acquire_by([&] { return lock_.try_acquire(); }, longest_attempts(1), queues(1));
 }
 
 Result CheckedLock::acquire_for(nanoseconds span) {
-    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.nodes().node_timeout());
+    return acquire_by([&] { return lock_.acquire_for(span); }, span + client_.nodes().node_timeout(),
+                      queues(2));
+}
+
+bool CheckedLock::queues(int attempts) const noexcept {
+    return options_.fair && attempts > 1 && lock_.resources().size() == 1;
 }
 
 /// What the verb is documented to block at most.
@@ -52,9 +57,8 @@ nanoseconds CheckedLock::longest_attempts(int attempts) const {
     const nanoseconds budget = client_.nodes().node_timeout();
     const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
     const auto attempt = rounds * budget + budget;
-    const bool queues = options_.fair && attempts > 1 && lock_.resources().size() == 1;
     const auto queued = (attempts - 1) * nanoseconds{options_.retry.delay} + attempt;
-    return attempts * (attempt + options_.retry.delay) + (queues ? queued : 0ns);
+    return attempts * (attempt + options_.retry.delay) + (queues(attempts) ? queued : 0ns);
 }
 
 /// The round of a watchdog may have to end first.
@@ -63,12 +67,16 @@ nanoseconds CheckedLock::longest_release() const {
 }
 
 template <class Verb>
-Result CheckedLock::acquire_by(Verb verb, nanoseconds longest) {
+Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
     const std::string before{lock_.owner()};
     (void)client_.network().take_owners();
     acquiring_ = true;
     if (!before.empty()) longest += longest_release();  // of what has lapsed
+    if (queues) checker_.waits(*this);
     auto result = in_time(longest, verb);
+    checker_.waits_no_longer(*this, static_cast<bool>(result));
+    if (!result || std::ranges::count(result.nodes(), Errc::deadline, &NodeReport::cause) > 0)
+        checker_.answer_not_awaited();
     acquiring_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "acquires " + lock_.resource() + ": " + result.message(); });
@@ -156,11 +164,14 @@ void CheckedLock::expect_lost_for_good(const Result& result, Clock::time_point v
 }
 
 Result CheckedLock::release() {
+    const auto holds = checker_.holds();
     Result result{Errc::not_held};
     let_go([&] {
         result = lock_.release();
         return result.message();
     });
+    const bool alive = client_.process().alive();
+    if (alive && result && options_.fair) checker_.released(*this, holds);
     return result;
 }
 

@@ -53,9 +53,10 @@ private:
     LockOptions observed(LockOptions options);
     bool watched() const noexcept { return options_.watchdog != nullptr; }
     template <class Verb>
-    Result acquire_by(Verb verb, nanoseconds longest);
+    Result acquire_by(Verb verb, nanoseconds longest, bool queues);
     template <class Verb>
     auto in_time(nanoseconds longest, Verb verb);
+    bool queues(int attempts) const noexcept;
     nanoseconds longest_attempts(int attempts) const;
     nanoseconds longest_release() const;
     void acquired(const Result& result);

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 15> names{
+    constexpr std::array<std::string_view, 17> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -24,6 +25,8 @@ std::string_view name_of(Rule rule) noexcept {
         "a hold without a limit",
         "a command that overtakes its SET",
         "a wait that was too long",
+        "a waiter that was not woken",
+        "a waiter that was passed by",
     };
     return names[static_cast<std::size_t>(rule)];
 }
@@ -71,6 +74,44 @@ void Checker::compare(const Hold& earlier, const Hold& later) {
     });
     if (overlap)
         violated(Rule::tokens_grow, std::to_string(earlier.token) + ", then " + std::to_string(later.token));
+}
+
+// ---- The queue
+
+void Checker::waits(const CheckedLock& lock) {
+    if (queue_bounds_.woken_in > 0ns) waiting_.push_back({&lock, timeline_.now()});
+}
+
+void Checker::waits_no_longer(const CheckedLock& lock, bool served) {
+    const auto its = std::ranges::find(waiting_, &lock, &Waiting::lock);
+    if (its == waiting_.end()) return;
+    const auto since = its->since;
+    waiting_.erase(its);
+    if (!served) return;
+    for (auto& it : waiting_)
+        if (it.since + queue_bounds_.entered_in < since && it.lock->overlaps(lock) &&
+            ++it.passed_by > queue_bounds_.by_passes)
+            violated(Rule::served_in_order, it.lock->name());
+}
+
+/// Whoever was in the queue then, and is still waiting when the bound is over, should have been woken, unless
+/// another has got the lock meanwhile. One that does not await the answer of the home may leave a
+/// reservation.
+void Checker::released(const CheckedLock& lock, std::size_t holds) {
+    if (queue_bounds_.woken_in == 0ns) return;
+    const auto now = timeline_.now();
+    timeline_.after(queue_bounds_.woken_in, [this, now, resources = lock.resources(), holds] {
+        const bool held = std::any_of(holds_.begin() + static_cast<std::ptrdiff_t>(holds), holds_.end(),
+                                      [&](const Hold& it) { return it.resources == resources; });
+        const bool disturbed = not_awaited_ + queue_bounds_.patience > now;
+        if (!held && !disturbed && waits_since_before(now - queue_bounds_.entered_in, resources))
+            violated(Rule::woken_in_time, resources.front());
+    });
+}
+
+bool Checker::waits_since_before(Instant when, const std::vector<std::string>& resources) const {
+    return std::ranges::any_of(
+        waiting_, [&](const Waiting& it) { return it.since < when && it.lock->resources() == resources; });
 }
 
 // ---- Keys

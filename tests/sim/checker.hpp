@@ -35,6 +35,8 @@ enum class Rule : std::uint8_t {
     hold_is_limited,      ///< nothing is extended by itself after max_hold (C7)
     order_is_kept,        ///< nothing of an owner overtakes its own pending SET (B5)
     ends_in_time,         ///< no round and no verb takes longer than its budgets (A3, A9)
+    woken_in_time,        ///< where nothing fails, a release leads to the next hold at once, not after a beat
+    served_in_order,      ///< where nothing fails, those that came later pass a waiter once each at most
 };
 std::string_view name_of(Rule rule) noexcept;
 
@@ -72,6 +74,22 @@ public:
     }
     void violated(Rule rule, const std::string& text);
 
+    // ---- Where all locks queue and nothing fails.
+    struct QueueBounds {
+        nanoseconds entered_in{};  ///< since acquire() was called
+        nanoseconds woken_in{};    ///< since a release was confirmed
+        nanoseconds patience{};    ///< how long a reservation lasts
+        std::size_t by_passes = 0;
+    };
+    void expect_queues(const QueueBounds& bounds) { queue_bounds_ = bounds; }
+    void waits(const CheckedLock& lock);
+    /// `served`: it holds the lock.
+    void waits_no_longer(const CheckedLock& lock, bool served);
+    /// A waiter did not await an answer: its time was over.
+    void answer_not_awaited() noexcept { not_awaited_ = timeline_.now(); }
+    /// There were so many holds when its release began.
+    void released(const CheckedLock& lock, std::size_t holds);
+
     // ---- What it does by itself.
     /// After every step.
     void check();
@@ -87,12 +105,23 @@ public:
 private:
     void compare(const Hold& earlier, const Hold& later);
 
+    /// One that is in acquire().
+    struct Waiting {
+        const CheckedLock* lock;
+        Instant since;
+        std::size_t passed_by = 0;
+    };
+    bool waits_since_before(Instant when, const std::vector<std::string>& resources) const;
+
     Timeline& timeline_;
     Log& log_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
     std::vector<CheckedLock*> locks_{};
     std::vector<Hold> holds_{};
     std::size_t extensions_ = 0;
+    QueueBounds queue_bounds_{};
+    std::vector<Waiting> waiting_{};
+    Instant not_awaited_ = -1h;  // was an answer of a home, at last
     std::vector<Violation> violations_{};
 };
 

@@ -43,7 +43,8 @@ struct Plan {
     milliseconds longest_ttl{1000};
     double drift_factor = 0.01;
     bool fencing = false;
-    double fair = 0;  ///< how many of their locks wait in a queue
+    double fair = 0;        ///< how many of their locks wait in a queue
+    bool queueing = false;  ///< all of them do, and nothing fails: the claims about the queue hold
     int attempts = 3;
     milliseconds retry_delay{50};
     double works = 1;          ///< how long they hold, as a share of the ttl, at most

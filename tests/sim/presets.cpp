@@ -222,6 +222,38 @@ void watched_with_a_limit(Plan& plan) {
     plan.limited = 1;
 }
 
+/// Locks that queue, and are handed on again and again.
+void queueing(Plan& plan) {
+    contended(plan);
+    plan.calm = true;
+    plan.queueing = true;
+    plan.fair = 1;
+    plan.world.node_timeout = 50ms;
+    plan.world.conditions = {.mean = 100us};
+    plan.world.rate_error = 0;
+    plan.least_ttl = 300ms;
+    plan.longest_ttl = 300ms;
+    plan.clients = 6;
+    plan.turns = 20;
+    plan.attempts = 50;
+    plan.retry_delay = 20ms;
+    plan.works = 0.3;
+    plan.extends = 0;
+}
+
+/// The same among clients and nodes that fail, with fencing or without.
+void queueing_among_faults(Plan& plan) {
+    const bool fencing = plan.fencing;
+    queueing(plan);
+    plan.calm = false;
+    plan.queueing = false;
+    plan.fencing = fencing;
+    plan.faults = {Fault::cut, Fault::pause, Fault::freeze, Fault::crash_client, Fault::forget_scripts};
+    plan.fault_interval = 200ms;
+    plan.longest_fault = 500ms;
+    plan.works = 1;
+}
+
 /// Outside of what the protocol assumes: each must violate a claim.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -269,6 +301,8 @@ std::span<const Preset> presets() {
         {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
         {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
         {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
+        {"queueing", "locks that wait in a queue, where nothing fails", queueing},
+        {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

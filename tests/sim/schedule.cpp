@@ -20,6 +20,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
             });
     }
     if (plan.calm) world.is_calm();
+    if (plan.queueing) world.is_queueing(plan.retry_delay);
 }
 
 }  // namespace

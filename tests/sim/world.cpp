@@ -1,5 +1,7 @@
 #include "world.hpp"
 
+#include <redlock/waiting.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -73,6 +75,19 @@ bool World::busy() const noexcept {
 void World::is_calm() {
     const auto span = 10 * network_.conditions().longest() + 1ms;
     for (const auto& client : clients_) client->set_settling_time(span);
+}
+
+/// One enters the queue after a round that was refused, its release, and over a connection of its own. From a
+/// release to the next hold it takes a message, and a round; one that has collided twice with others that try
+/// for the last time pauses before it takes what is free. Who came later passes a waiter once: after its
+/// release it knows that others wait.
+void World::is_queueing(nanoseconds retry_delay) {
+    const auto trip = 2 * network_.conditions().longest();
+    const auto round = trip * (options_.round == Round::sequential ? static_cast<int>(size()) : 1);
+    checker_.expect_queues({.entered_in = 2 * round + 10 * trip + 1ms,
+                            .woken_in = 4 * round + 10 * trip + 2 * retry_delay,
+                            .patience = algorithm::patience(options_.node_timeout),
+                            .by_passes = clients_.size() - 1});
 }
 
 void World::settle(nanoseconds longest_ttl) {

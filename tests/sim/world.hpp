@@ -80,6 +80,8 @@ public:
     bool busy() const noexcept;
     /// From now on the checker relies on every message arriving: no node and no connection fails.
     void is_calm();
+    /// The same where all locks of one resource wait in a queue.
+    void is_queueing(nanoseconds retry_delay);
     /// When all is over and `longest_ttl` has passed, no key may be left.
     void settle(nanoseconds longest_ttl);
 
