@@ -48,6 +48,25 @@ public:
     }
     void pass(RedisModel::Time span) { set_clock(now_ + span); }
 
+    /// Both have one that listens to `channel`.
+    void subscribe(const std::string& channel) {
+        listener_.ask({"SUBSCRIBE", channel});
+        model_.on_publish([this, channel](auto theirs, auto message) -> std::size_t {
+            if (theirs != channel) return 0;
+            heard_.emplace_back(message);
+            return 1;
+        });
+    }
+
+    /// The one has heard what the other has.
+    testing::AssertionResult agree_about_messages() {
+        for (const auto& message : heard_)
+            if (const auto real = listener_.read_reply().elements.at(2).text; real != message)
+                return testing::AssertionFailure() << "heard " << real << ", the model " << message;
+        heard_.clear();
+        return testing::AssertionSuccess();
+    }
+
     /// False, with what happened at last: the replies differ.
     testing::AssertionResult agree(const Words& words) {
         const auto real = connection_.ask_for_reply(words);
@@ -95,7 +114,9 @@ private:
     support::RedisServer server_{
         support::RedisConfig{}.clock_set_by(directory_ / "clock").line("enable-debug-command local")};
     support::RespConnection connection_{server_.connect()};
+    support::RespConnection listener_{server_.connect()};
     RedisModel model_{"run"};
+    Words heard_{};  // by the one that listens to the model
     std::deque<std::string> log_{};
 };
 
@@ -129,8 +150,21 @@ public:
         }
     }
 
+    Words of_queues() {
+        switch (below(6)) {
+            case 0: return {"ZADD", queue(), score(), ticket()};
+            case 1: return {"ZADD", queue(), score(), ticket(), score(), ticket()};
+            case 2: return truncated({"ZADD", queue(), "NX", score(), ticket(), score(), ticket()});
+            case 3: return chance(50) ? Words{"ZPOPMIN", queue()} : Words{"ZRANK", queue(), ticket()};
+            case 4: return {"ZREM", queue(), ticket(), ticket()};
+            default: return {"PUBLISH", one_of<std::string>({"alive", "dead", ""}), ticket()};
+        }
+    }
+
     Words script(RedisModel::Time now) {
         const auto* const script = detail::scripts.at(below(detail::scripts.size()));
+        if (script->text.find("zrem") != script->text.npos || script == &detail::enter_queue)
+            return for_waiters(script, now);
         const auto resources = 1 + below(3);
         Words keys;
         Words arguments{owner()};
@@ -149,6 +183,29 @@ public:
             if (quarantine != "0") keys.push_back("marker");
             arguments.push_back(quarantine);
         }
+        return call(script, keys, arguments, now);
+    }
+
+    Words for_waiters(const detail::Script* script, RedisModel::Time now) {
+        Words keys{"resource1", "queue1"};
+        Words arguments{ticket(), patience(), one_of<std::string>({"0", "1", "5000000", "-7"}),
+                        one_of<std::string>({"5000", "50", "x"}), one_of<std::string>({"0", "1"})};
+        if (script == &detail::delete_and_wake) {
+            if (chance(50)) keys = {"resource1", "resource2", "queue1", "queue2"};
+            arguments = {chance(30) ? ticket() : owner(), chance(50) ? "" : ticket(), patience(),
+                         one_of<std::string>({"0", "1"})};
+        } else if (script != &detail::enter_queue) {
+            arguments = {owner(), ticket(), span(), "1", one_of<std::string>({"0", "0", "2000"})};
+            if (script == &detail::leave_and_count) {
+                keys.emplace_back("counter1");
+                arguments.insert(arguments.end() - 1, "86400000");
+            }
+            if (arguments.back() != "0") keys.emplace_back("marker");
+        }
+        return call(script, keys, arguments, now);
+    }
+
+    Words call(const detail::Script* script, Words keys, Words arguments, RedisModel::Time now) {
         if (chance(3)) keys.at(below(keys.size())) = key();
         if (chance(2)) arguments.at(below(arguments.size())) = value(now);
         if (chance(2)) keys.pop_back();
@@ -161,7 +218,7 @@ public:
 
     std::string key() {
         return one_of<std::string>(
-            {"resource1", "resource2", "resource3", "counter1", "counter2", "counter3", "marker"});
+            {"resource1", "resource2", "resource3", "counter1", "counter2", "counter3", "marker", "queue1"});
     }
 
 private:
@@ -178,6 +235,17 @@ private:
         return *(choice.begin() + below(choice.size()));
     }
 
+    std::string queue() { return chance(90) ? one_of<std::string>({"queue1", "queue2"}) : key(); }
+    std::string ticket() {
+        return one_of<std::string>(
+            {"dead|1", "dead|2", "dead|3", "alive|1", "alive|2", "alive|3", "none", "|", ""});
+    }
+    /// Such as all servers write alike.
+    std::string score() {
+        return one_of<std::string>({"1", "1", "2", "-3", "2.5", "0.25", "1760000000123456", "1.0", "1e3",
+                                    "inf", "-inf", "nan", "x", "", " 1", "0x10"});
+    }
+    std::string patience() { return one_of<std::string>({"100", "100", "5", "0", "x"}); }
     std::string owner() { return one_of<std::string>({"me", "me", "me", "you"}); }
     std::string span() {
         return one_of<std::string>({"1", "2", "5", "50", "1000", "60000", "2592000000", "0", "-5", "x", "",
@@ -214,19 +282,25 @@ INSTANTIATE_TEST_SUITE_P(Seed, RedisModelLikeRedis, testing::ValuesIn(seeds()),
 
 TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
     Both both;
+    both.subscribe("alive");
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
     for (const auto* const script : detail::scripts)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));
     RandomCommands random{GetParam()};
     for (int i = 0; i < 1'000; ++i) {
         if (random.chance(30)) both.pass(random.step());
-        const auto words = random.chance(60) ? random.script(both.now()) : random.plain(both.now());
+        const auto words = random.chance(60)   ? random.script(both.now())
+                           : random.chance(60) ? random.plain(both.now())
+                                               : random.of_queues();
         ASSERT_TRUE(both.agree(words)) << "REDLOCK_SEED=" << GetParam() << ", command " << i;
         const auto keys = words.size() > 3 && words[0].starts_with("EVAL")
                               ? Words{words.begin() + 3, words.end()}
                               : Words{random.key()};
         ASSERT_TRUE(both.agree_about(keys)) << "REDLOCK_SEED=" << GetParam() << ", after command " << i;
+        ASSERT_TRUE(both.agree_about_messages()) << "REDLOCK_SEED=" << GetParam() << ", after command " << i;
     }
+    for (const auto* const queue : {"queue1", "queue2"})
+        for (int i = 0; i < 12; ++i) ASSERT_TRUE(both.agree({"ZPOPMIN", queue})) << "what is left in it";
 }
 
 // What scripts may return, what they may not do.
@@ -293,6 +367,13 @@ TEST(RedisModelLikeRedis, RunsLua) {
                                    "return redis.call('set','a','b').ok",
                                    "return string.format('%.0f',1760000000000000)",
                                    "return tonumber('0x10')",
+                                   "return redis.call('zadd','set','2.5','m')",
+                                   "return redis.call('zadd','set','x','m')",
+                                   "return redis.pcall('zpopmin','list').err",
+                                   "return type(redis.call('zrank','set','none'))",
+                                   "return redis.call('zpopmin','set')[2]",
+                                   "return #redis.call('zpopmin','none')",
+                                   "return redis.call('publish','nobody','m')",
                                    "return tonumber('')"})
         EXPECT_TRUE(both.agree({"EVAL", text, "1", "key", "argument", "another"})) << text;
 }
@@ -324,6 +405,14 @@ TEST(RedisModelLikeRedis, RefusesWhatIsNoCommand) {
                                                 {"auth", "nobody", "x"},
                                                 {"auth", "a", "b", "c"},
                                                 {"pexpire", "a", "1", "x"},
+                                                {"zadd", "a", "1"},
+                                                {"zadd", "a", "nx", "1"},
+                                                {"zadd", "a", "nx", "x", "m"},
+                                                {"zadd", "a", "1", "m", "2"},
+                                                {"zpopmin"},
+                                                {"zrank", "a"},
+                                                {"zrem", "a"},
+                                                {"publish", "a"},
                                                 {"script"},
                                                 {"script", "load"},
                                                 {"script", "nothing"},
