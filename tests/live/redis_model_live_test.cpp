@@ -2,6 +2,8 @@
 // where the test puts it, so that every reply is the same to the microsecond.
 //
 // REDLOCK_SEED=17 runs that seed in place of the usual ones.
+#include "random_commands.hpp"
+
 #include "support/redis_model.hpp"
 #include "support/redis_server.hpp"
 #include "support/temporary_directory.hpp"
@@ -17,7 +19,6 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,7 @@
 namespace redlock::test {
 namespace {
 
-using namespace std::chrono_literals;
-using support::RedisModel;
 using support::RedisReply;
-using Words = std::vector<std::string>;
 
 /// A real server and the model, at the same time.
 class Both {
@@ -118,157 +116,6 @@ private:
     RedisModel model_{"run"};
     Words heard_{};  // by the one that listens to the model
     std::deque<std::string> log_{};
-};
-
-/// Valid and invalid commands on a few keys and values, which therefore depend on one another.
-class RandomCommands {
-public:
-    explicit RandomCommands(std::uint64_t seed) : engine_(seed) {}
-
-    bool chance(int percent) { return below(100) < static_cast<std::size_t>(percent); }
-
-    RedisModel::Time step() {
-        return one_of<RedisModel::Time>(
-            {0us, 0us, 1us, 400us, 1ms, 1ms, 2ms, 5ms, 50ms, 1s, 1min, 25h, -1ms, -1s});
-    }
-
-    Words plain(RedisModel::Time now) {
-        switch (below(12)) {
-            case 0: return {"GET", key()};
-            case 1: return {"EXISTS", key(), key()};
-            case 2: return {"DEL", key()};
-            case 3: return {"PTTL", key()};
-            case 4: return {"PEXPIRE", key(), span()};
-            case 5: return chance(80) ? Words{"RPUSH", key(), "a"} : Words{"FLUSHALL"};
-            case 6: return {"SET", key(), value(now)};
-            case 7: return {"set", key(), value(now), "px", span()};
-            case 8: return {"Set", key(), value(now), "PX", span(), "nx"};
-            case 9:
-                return one_of<Words>({{"TIME"}, {"PING"}, {"PING", "x"}, {"SELECT", "0"}, {"SELECT", "16"}});
-            case 10: return truncated({"SET", key(), value(now), "PX", span(), "NX"});
-            default: return {"SET", key(), value(now), "NX", "PX", span()};
-        }
-    }
-
-    Words of_queues() {
-        switch (below(6)) {
-            case 0: return {"ZADD", queue(), score(), ticket()};
-            case 1: return {"ZADD", queue(), score(), ticket(), score(), ticket()};
-            case 2: return truncated({"ZADD", queue(), "NX", score(), ticket(), score(), ticket()});
-            case 3: return chance(50) ? Words{"ZPOPMIN", queue()} : Words{"ZRANK", queue(), ticket()};
-            case 4: return {"ZREM", queue(), ticket(), ticket()};
-            default: return {"PUBLISH", one_of<std::string>({"alive", "dead", ""}), ticket()};
-        }
-    }
-
-    Words script(RedisModel::Time now) {
-        const auto* const script = detail::scripts.at(below(detail::scripts.size()));
-        if (script->text.find("zrem") != script->text.npos || script == &detail::enter_queue)
-            return for_waiters(script, now);
-        const auto resources = 1 + below(3);
-        Words keys;
-        Words arguments{owner()};
-        for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
-        if (script == &detail::compare_and_expire) arguments.push_back(span());
-        if (takes_quarantine(script)) {
-            arguments.push_back(script == &detail::raise_count ? count(now)
-                                                               : one_of<std::string>({"1000", "5", span()}));
-            arguments.push_back(std::to_string(resources));
-            if (counts(script)) {
-                for (std::size_t i = 1; i <= resources; ++i) keys.push_back("counter" + std::to_string(i));
-                arguments.push_back(one_of<std::string>({"86400000", "10"}));
-            }
-            const auto quarantine =
-                one_of<std::string>({"0", "0", "1", "2000", "50000", "10000000", "9000000000000"});
-            if (quarantine != "0") keys.push_back("marker");
-            arguments.push_back(quarantine);
-        }
-        return call(script, keys, arguments, now);
-    }
-
-    Words for_waiters(const detail::Script* script, RedisModel::Time now) {
-        Words keys{"resource1", "queue1"};
-        Words arguments{ticket(), patience(), one_of<std::string>({"0", "1", "5000000", "-7"}),
-                        one_of<std::string>({"5000", "50", "x"}), one_of<std::string>({"0", "1"})};
-        if (script == &detail::delete_and_wake) {
-            if (chance(50)) keys = {"resource1", "resource2", "queue1", "queue2"};
-            arguments = {chance(30) ? ticket() : owner(), chance(50) ? "" : ticket(), patience(),
-                         one_of<std::string>({"0", "1"})};
-        } else if (script != &detail::enter_queue) {
-            arguments = {owner(), ticket(), span(), "1", one_of<std::string>({"0", "0", "2000"})};
-            if (script == &detail::leave_and_count) {
-                keys.emplace_back("counter1");
-                arguments.insert(arguments.end() - 1, "86400000");
-            }
-            if (arguments.back() != "0") keys.emplace_back("marker");
-        }
-        return call(script, keys, arguments, now);
-    }
-
-    Words call(const detail::Script* script, Words keys, Words arguments, RedisModel::Time now) {
-        if (chance(3)) keys.at(below(keys.size())) = key();
-        if (chance(2)) arguments.at(below(arguments.size())) = value(now);
-        if (chance(2)) keys.pop_back();
-        Words words{chance(50) ? "EVAL" : "EVALSHA", std::string{script->text}, std::to_string(keys.size())};
-        if (words[0] == "EVALSHA") words[1] = script->sha1;
-        words.insert(words.end(), keys.begin(), keys.end());
-        words.insert(words.end(), arguments.begin(), arguments.end());
-        return chance(2) ? truncated(words) : words;
-    }
-
-    std::string key() {
-        return one_of<std::string>(
-            {"resource1", "resource2", "resource3", "counter1", "counter2", "counter3", "marker", "queue1"});
-    }
-
-private:
-    static bool takes_quarantine(const detail::Script* script) {
-        return script->text.find("ARGV[#ARGV]") != script->text.npos;
-    }
-    static bool counts(const detail::Script* script) {
-        return script == &detail::set_and_count || script == &detail::raise_count;
-    }
-
-    std::size_t below(std::size_t end) { return engine_() % end; }
-    template <class T>
-    T one_of(std::initializer_list<T> choice) {
-        return *(choice.begin() + below(choice.size()));
-    }
-
-    std::string queue() { return chance(90) ? one_of<std::string>({"queue1", "queue2"}) : key(); }
-    std::string ticket() {
-        return one_of<std::string>(
-            {"dead|1", "dead|2", "dead|3", "alive|1", "alive|2", "alive|3", "none", "|", ""});
-    }
-    /// Such as all servers write alike.
-    std::string score() {
-        return one_of<std::string>({"1", "1", "2", "-3", "2.5", "0.25", "1760000000123456", "1.0", "1e3",
-                                    "inf", "-inf", "nan", "x", "", " 1", "0x10"});
-    }
-    std::string patience() { return one_of<std::string>({"100", "100", "5", "0", "x"}); }
-    std::string owner() { return one_of<std::string>({"me", "me", "me", "you"}); }
-    std::string span() {
-        return one_of<std::string>({"1", "2", "5", "50", "1000", "60000", "2592000000", "0", "-5", "x", "",
-                                    "1.5", "01", "+1", "9223372036854775807", "9223372036854775808"});
-    }
-    std::string count(RedisModel::Time now) {
-        return one_of<std::string>({std::to_string(now.count()), std::to_string(now.count() + 7), "5",
-                                    std::to_string((now + 23h).count()), std::to_string((now + 25h).count()),
-                                    std::to_string((now + 24h).count()),
-                                    std::to_string((now + 24h).count() + 1)});
-    }
-    std::string value(RedisModel::Time now) {
-        return chance(50) ? count(now)
-                          : one_of<std::string>({"me", "you", "-1", "0", "1e3", " 7 ", "0x10", "nan", "inf",
-                                                 "8999999999999999", "9000000000000000",
-                                                 "9223372036854775807", std::string{"\0\r\n", 3}});
-    }
-    Words truncated(Words words) {
-        words.resize(1 + below(words.size()));
-        return words;
-    }
-
-    std::mt19937_64 engine_;
 };
 
 std::vector<std::uint64_t> seeds() {
