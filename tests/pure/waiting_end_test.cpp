@@ -22,9 +22,11 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
+using EndOfWaiting = Waiting;
+
 // ---- Its end
 
-TEST_F(Waiting, LeavesTheQueueWhenItIsStopped) {
+TEST_F(EndOfWaiting, LeavesTheQueueWhenItIsStopped) {
     others_hold();
     std::stop_source stop;
     after(50ms, [&] {
@@ -39,7 +41,7 @@ TEST_F(Waiting, LeavesTheQueueWhenItIsStopped) {
     EXPECT_EQ(verbs(0).back(), "wake") << "the next one has it, had it been reserved";
 }
 
-TEST_F(Waiting, EndsWithAnAttemptThatLeavesTheQueue) {
+TEST_F(EndOfWaiting, EndsWithAnAttemptThatLeavesTheQueue) {
     others_hold();
     const auto took = time_of([&] {
         const auto result = lock(alice).acquire_for(300ms);
@@ -53,7 +55,7 @@ TEST_F(Waiting, EndsWithAnAttemptThatLeavesTheQueue) {
     EXPECT_THAT(verbs(0), Not(Contains("wake")));
 }
 
-TEST_F(Waiting, TellsHowLongAtMost) {
+TEST_F(EndOfWaiting, TellsHowLongAtMost) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
     ask(0, {"ZADD", "{r}:queue", "1", "z|1"});
     const auto result = lock(alice).acquire_for(100ms);
@@ -65,7 +67,7 @@ TEST_F(Waiting, TellsHowLongAtMost) {
     EXPECT_THAT(result.message(), HasSubstr("1 in front"));
 }
 
-TEST_F(Waiting, LastsAsLongAsThePausesOfItsAttempts) {
+TEST_F(EndOfWaiting, LastsAsLongAsThePausesOfItsAttempts) {
     others_hold();
     const auto took = time_of([&] {
         EXPECT_EQ(lock(alice, {.attempts = 4, .delay = 100ms}).acquire().error(), Errc::held_by_other);
@@ -74,7 +76,7 @@ TEST_F(Waiting, LastsAsLongAsThePausesOfItsAttempts) {
     EXPECT_LE(took, 310ms);
 }
 
-TEST_F(Waiting, LastsForEverForAMutex) {
+TEST_F(EndOfWaiting, LastsForEverForAMutex) {
     bob_holds_for(9s, {.ttl = 20s});
     auto mine = lock(alice, {.attempts = 2});
     mine.lock();
@@ -83,7 +85,7 @@ TEST_F(Waiting, LastsForEverForAMutex) {
 
 // ---- What others are known to wait for
 
-TEST_F(Waiting, IsKnownFromARefusal) {
+TEST_F(EndOfWaiting, IsKnownFromARefusal) {
     bob_holds_for(100ms);
     EXPECT_FALSE(alice.contended().contains("r"));
     auto mine = lock(alice);
@@ -93,7 +95,7 @@ TEST_F(Waiting, IsKnownFromARefusal) {
     EXPECT_FALSE(alice.contended().contains("r")) << "its release has woken nobody";
 }
 
-TEST_F(Waiting, IsKnownFromAReleaseThatWokeAnother) {
+TEST_F(EndOfWaiting, IsKnownFromAReleaseThatWokeAnother) {
     bob_holds_for(100ms);
     auto mine = lock(alice);
     ASSERT_TRUE(mine.acquire_for(1s));
@@ -106,7 +108,7 @@ TEST_F(Waiting, IsKnownFromAReleaseThatWokeAnother) {
 }
 
 // It may be the home.
-TEST_F(Waiting, IsNotForgottenWhereANodeDoesNotAnswer) {
+TEST_F(EndOfWaiting, IsNotForgottenWhereANodeDoesNotAnswer) {
     auto mine = lock(alice);
     ASSERT_TRUE(mine.acquire());
     alice.contended().set("r", true);
@@ -115,7 +117,7 @@ TEST_F(Waiting, IsNotForgottenWhereANodeDoesNotAnswer) {
     EXPECT_TRUE(alice.contended().contains("r"));
 }
 
-TEST_F(Waiting, IsFoundWithAnEmptyQueueWhereNobodyElseWaits) {
+TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueWhereNobodyElseWaits) {
     alice.contended().set("r", true);
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
@@ -153,7 +155,7 @@ TEST(WaitingReply, IsAPlaceOrNoAnswerAtAll) {
 // ---- The release
 
 // The waiter that the home wakes is to find the others free.
-TEST_F(Waiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
+TEST_F(EndOfWaiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
     bob_holds_for(0ms);
     network.pass(1ms);
     const auto at = [&](std::size_t node) { return all(node, "wake").front().number; };
@@ -161,7 +163,7 @@ TEST_F(Waiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
     EXPECT_GT(at(0), at(2));
 }
 
-TEST_F(Waiting, IsEndedForOneByARepeatedRelease) {
+TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
     bob_holds_for(1h);
     auto& server = network.server(0);
     for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
@@ -174,7 +176,7 @@ TEST_F(Waiting, IsEndedForOneByARepeatedRelease) {
 
 // ---- Users that may not
 
-TEST_F(Waiting, IsPlainRetryWhereNobodyMayListen) {
+TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayListen) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"SUBSCRIBE"});
     bob_holds_for(300ms);
     auto mine = lock(alice);
@@ -184,7 +186,7 @@ TEST_F(Waiting, IsPlainRetryWhereNobodyMayListen) {
     EXPECT_THAT(verbs(0), Not(Contains("enter")));
 }
 
-TEST_F(Waiting, IsPlainRetryWhereNobodyMayEnter) {
+TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayEnter) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"enter"});
     bob_holds_for(300ms);
     auto mine = lock(alice);
@@ -197,7 +199,7 @@ TEST_F(Waiting, IsPlainRetryWhereNobodyMayEnter) {
     EXPECT_THAT(all(0, "enter"), SizeIs(1)) << "a minute later it may be allowed";
 }
 
-TEST_F(Waiting, GoesOnAtTheNodeThatAllowsIt) {
+TEST_F(EndOfWaiting, GoesOnAtTheNodeThatAllowsIt) {
     forbid(0, {"enter"});
     bob_holds_for(100ms);
     auto mine = lock(alice, {.delay = 10s});
@@ -205,7 +207,7 @@ TEST_F(Waiting, GoesOnAtTheNodeThatAllowsIt) {
     EXPECT_THAT(verbs(1), Contains("leave and set"));
 }
 
-TEST_F(Waiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
+TEST_F(EndOfWaiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
     bob_holds_for(100ms);
     network.server(0).refuses_command = [](const Words& words) {
         return std::string{verb_of(words) == "enter" ? "+WAITING soon\r\n" : ""};
@@ -216,7 +218,7 @@ TEST_F(Waiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
 }
 
 // A missing permission costs the waiters their message, never the release.
-TEST_F(Waiting, HarmsNoReleaseThatMayWakeNobody) {
+TEST_F(EndOfWaiting, HarmsNoReleaseThatMayWakeNobody) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"wake"});
     bob_holds_for(1h);
     EXPECT_TRUE(bobs->release());
@@ -228,7 +230,7 @@ TEST_F(Waiting, HarmsNoReleaseThatMayWakeNobody) {
     EXPECT_THAT(verbs(0), ElementsAre("delete")) << "the connection knows";
 }
 
-TEST_F(Waiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
+TEST_F(EndOfWaiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
     forbid(0, {"leave and set"});
     bob_holds_for(100ms);
     auto mine = lock(alice);
@@ -239,7 +241,7 @@ TEST_F(Waiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
 }
 
 // B5. The refusal comes when the round of the release is over.
-TEST_F(Waiting, HarmsNoReleaseWhoseRefusalIsLate) {
+TEST_F(EndOfWaiting, HarmsNoReleaseWhoseRefusalIsLate) {
     bob_holds_for(1h);
     forbid(0, {"wake"});
     network.server(0).paused = true;
