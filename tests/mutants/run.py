@@ -74,7 +74,7 @@ class Build:
         entries = json.loads((directory / "compile_commands.json").read_text())
         self.compile_commands = {entry["file"]: entry for entry in entries}
 
-    def compile(self, source, copy, target, text=None):
+    def compile(self, source, copy, target, text=None, optimised="-O0"):
         """`source`, or `text` in its place, with the headers and sources of `copy`."""
         entry = self.compile_commands[str(ROOT / source)]
         words = shlex.split(entry["command"])
@@ -85,7 +85,7 @@ class Build:
         for room in ("include", "src"):
             words = [word.replace(f"{ROOT}/{room}", f"{copy}/{room}") for word in words]
         words[words.index("-o") + 1] = str(target)
-        words = [word for word in words if not word.startswith("-W")] + ["-O1", "-w"]
+        words = [word for word in words if not word.startswith("-W")] + [optimised, "-w"]
         done = run(words, cwd=entry["directory"])
         if done.returncode:
             raise Red("does not compile:\n" + done.stdout)
@@ -153,7 +153,8 @@ def pure_tests_of(pattern):
 
 def find_in_sim(mutant, build, folder):
     world, claims = re.fullmatch(r"sim (\S+): (.*)", mutant.found_by).groups()
-    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()))
+    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()),
+                  "-O1")
     build.link_sim([folder / "engine.o"], folder / "sim")
     done = run([str(folder / "sim"), "--world", world, "--seeds", str(MOST_SEEDS), "--threads", "1"])
     found = re.search(r"^seed (\d+): (.*?) at ", done.stdout, re.MULTILINE)
