@@ -217,6 +217,12 @@ void watched_with_stalls(Plan& plan) {
     plan.hazards = {.longest_pause = 1s, .stall = 0.02};
 }
 
+/// The same, with holders that extend by hand as well.
+void watched_by_hand_with_stalls(Plan& plan) {
+    watched_with_stalls(plan);
+    plan.extends = 1;
+}
+
 void watched_with_a_limit(Plan& plan) {
     watched(plan);
     plan.limited = 1;
@@ -300,6 +306,7 @@ std::span<const Preset> presets() {
         {"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
         {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
         {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
+        {"watched-by-hand", "watched-stalls, with extensions by hand", watched_by_hand_with_stalls},
         {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
