@@ -102,11 +102,11 @@ public:
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = std::min(until, until_);
         for (;;) {
-            if (stop.stop_requested() || clock_.now() >= until) return Wake::over;
+            if (stop.stop_requested() || clock_.now() >= until) return leave_with_attempt(Wake::over);
             if (!listen({.deadline = until, .stop = stop})) return Wake::no_queue;
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
-            if (answer.vote == Vote::granted) return claim();
+            if (answer.vote == Vote::granted) return woken();
             if (answer.vote == Vote::unknown) {
                 if (!stop.stop_requested() && clock_.now() < until)
                     leave_home(answer.cause && !is_transient(answer.cause));
@@ -116,7 +116,7 @@ public:
             if (place_->held == QueuePlace::Held::by_holder) holder_seen_ = now;
             if (look_is_due(now)) return Wake::attempt;
             const auto [connected, ticket] = waiter_->sleep(std::min(until, next_question(now)), stop);
-            if (ticket == terms_.ticket) return claim();
+            if (ticket == terms_.ticket) return woken();
             if (!connected)
                 leave_home(false);
             else if (!ticket.empty())
@@ -124,15 +124,16 @@ public:
         }
     }
 
-    /// For the commands of an attempt; null before it has waited.
-    const QueueTerms* terms() const noexcept { return ticket_.empty() ? nullptr : &terms_; }
+    /// For the commands of an attempt that leaves the queue. Null for one that only looks around: its place
+    /// is kept, and given up when it has got what it waited for.
+    const QueueTerms* terms() const noexcept { return leaves_ && !ticket_.empty() ? &terms_ : nullptr; }
 
-    /// An attempt has left the queue, which took so long. Where the home cannot know that, nobody is to
-    /// believe that we would hear a message.
+    /// What has come of an attempt, which took so long. Where it was to leave the queue, and the home cannot
+    /// know that, nobody is to believe that we would hear a message.
     void attempted(const Result& result, Clock::duration took) {
         if (result.nodes().empty()) return;
-        const bool woken = std::exchange(claims_, false);
-        if (!ticket_.empty()) {
+        const bool woken = std::exchange(woken_, false);
+        if (std::exchange(leaves_, false) && !ticket_.empty()) {
             entered_ = false;
             const auto& home = result.nodes()[waiter_->home()];
             const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
@@ -177,9 +178,14 @@ private:
         return nodes_.ask(request, limits)[waiter_->home()];
     }
 
-    Wake claim() {
-        claims_ = true;
-        return Wake::attempt;
+    Wake woken() {
+        woken_ = true;
+        return leave_with_attempt(Wake::attempt);
+    }
+
+    Wake leave_with_attempt(Wake wake) {
+        leaves_ = true;
+        return wake;
     }
 
     /// Whether to make an attempt though nobody has woken us: what stands on the home may be all that stands
@@ -252,7 +258,8 @@ private:
     std::string ticket_{};  // empty while it listens nowhere
     QueueTerms terms_{};    // with this ticket
     bool entered_ = false;  // it may be in the queue
-    bool claims_ = false;   // the attempt is made because it was woken
+    bool leaves_ = false;   // the queue, with the attempt that comes next
+    bool woken_ = false;    // for that attempt
     int failures_ = 0;      // of such attempts
     Clock::time_point may_take_from_{};
     std::optional<QueuePlace> place_{};

@@ -170,6 +170,27 @@ TEST_F(Waiting, LooksAroundEachBeatWhereItIsFirst) {
     EXPECT_LE(took, algorithm::beat + 30ms);
 }
 
+// Out of the queue, it would miss a release.
+TEST_F(Waiting, KeepsItsPlaceWhileItLooksAround) {
+    others_hold();
+    auto mine = lock(alice, {.delay = 20ms});
+    EXPECT_FALSE(mine.acquire_for(2 * algorithm::beat));
+    EXPECT_THAT(all(0, "SET"), SizeIs(2)) << "the first attempt, and one that looks around";
+    EXPECT_THAT(all(0, "leave and set"), SizeIs(1)) << "the last attempt";
+    EXPECT_THAT(queued(0), IsEmpty());
+}
+
+TEST_F(Waiting, GivesUpItsPlaceWhereItLooksAroundWithSuccess) {
+    others_hold();
+    after(10ms, [&] {
+        for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
+    });
+    auto mine = lock(alice, {.delay = 20ms});
+    EXPECT_TRUE(mine.acquire_for(9s));
+    EXPECT_THAT(all(0, "leave and set"), IsEmpty());
+    EXPECT_THAT(queued(0), IsEmpty());
+}
+
 // Those in front may be unable to come.
 TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
     others_hold();
