@@ -238,13 +238,13 @@ inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, c
     return pause(clock, entropy, retry, latest, stop);
 }
 
-/// An attempt of one who has a place in the queue, or none.
+/// Attempt `number`, of one who has a place in the queue, or none.
 inline Result attempt_from(PlaceInQueue* place, Nodes& nodes, Clock& clock, Entropy& entropy,
-                           const LeaseRequest& request, const RoundLimits& limits, Lease& lease) {
-    if (!place) return attempt(nodes, clock, entropy, request, limits, lease);
-    const auto start = clock.now();
-    auto result = attempt(nodes, clock, entropy, request, limits, lease, place->terms());
-    place->attempted(result, clock.now() - start);
+                           const LeaseRequest& request, const RoundLimits& limits, int number, Lease& lease) {
+    const auto start = place ? clock.now() : Clock::time_point{};
+    auto result = attempt(nodes, clock, entropy, request, limits, lease, place ? place->terms() : nullptr);
+    if (place) place->attempted(result, clock.now() - start);
+    if (!result.nodes().empty()) result.conclude(result.error(), number);
     return result;
 }
 
@@ -262,8 +262,7 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
         if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= limits.deadline) return last;
 
-        auto result = attempt_from(place, nodes, clock, entropy, request, round_limits, lease);
-        if (!result.nodes().empty()) result.conclude(result.error(), attempts);
+        auto result = attempt_from(place, nodes, clock, entropy, request, round_limits, attempts, lease);
         const bool cut_short = result.error() == Errc::deadline;
         if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
 

@@ -102,25 +102,19 @@ public:
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = std::min(until, until_);
         for (;;) {
-            if (stop.stop_requested() || clock_.now() >= until) return leave_with_attempt(Wake::over);
+            if (!now_is_before(until, stop)) return leave_with_attempt(Wake::over);
             if (!listen({.deadline = until, .stop = stop})) return Wake::no_queue;
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
             if (answer.vote == Vote::granted) return woken();
             if (answer.vote == Vote::unknown) {
-                if (!stop.stop_requested() && clock_.now() < until)
-                    leave_home(answer.cause && !is_transient(answer.cause));
+                if (now_is_before(until, stop)) leave_home(answer.cause && !is_transient(answer.cause));
                 continue;
             }
             place_ = answer.place;
             if (place_->held == QueuePlace::Held::by_holder) holder_seen_ = now;
             if (look_is_due(now)) return Wake::attempt;
-            const auto [connected, ticket] = waiter_->sleep(std::min(until, next_question(now)), stop);
-            if (ticket == terms_.ticket) return woken();
-            if (!connected)
-                leave_home(false);
-            else if (!ticket.empty())
-                withdraw(ticket);  // of an earlier acquire(), whose place somebody would wait for
+            if (sleep(std::min(until, next_question(now)), stop)) return woken();
         }
     }
 
@@ -176,6 +170,21 @@ private:
         request.to.set(waiter_->home());
         entered_ = true;
         return nodes_.ask(request, limits)[waiter_->home()];
+    }
+
+    bool now_is_before(Clock::time_point until, const std::stop_token& stop) {
+        return !stop.stop_requested() && clock_.now() < until;
+    }
+
+    /// Whether our message came. One of an earlier acquire() means that somebody would wait for its place.
+    bool sleep(Clock::time_point until, const std::stop_token& stop) {
+        const auto [connected, ticket] = waiter_->sleep(until, stop);
+        if (ticket == terms_.ticket) return true;
+        if (!connected)
+            leave_home(false);
+        else if (!ticket.empty())
+            withdraw(ticket);
+        return false;
     }
 
     Wake woken() {

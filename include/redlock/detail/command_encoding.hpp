@@ -190,19 +190,17 @@ inline std::string_view queue_name(std::string_view resource) {
 }
 
 /// The release of one resource that wakes the next waiter.
-inline void append_delete_and_wake(std::string& out, const Command& command, std::string_view verb,
-                                   std::string_view body) {
+inline void append_delete_and_wake(std::string& out, const Command& command, const QueueTerms& queue,
+                                   std::string_view verb, std::string_view body) {
     const std::string_view resource = command.resources.front();
-    const auto& queue = *command.queue;
     append(out, {verb, body, "2", resource, queue_name(resource), command.owner, queue.ticket,
                  Digits{queue.patience.count()}.view(), queue.repeated ? "0" : "1"});
 }
 
 /// The queue lives on for as long as any waiter gives a sign of life.
-inline void append_enter_queue(std::string& out, const Command& command, std::string_view verb,
-                               std::string_view body) {
+inline void append_enter_queue(std::string& out, const Command& command, const QueueTerms& queue,
+                               std::string_view verb, std::string_view body) {
     const std::string_view resource = command.resources.front();
-    const auto& queue = *command.queue;
     append(out, {verb, body, "2", resource, queue_name(resource), queue.ticket,
                  Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
                  Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
@@ -220,10 +218,10 @@ inline void append(std::string& out, const Command& command, const Recipient& re
         append(out, {verb, body, "1", resource, command.owner, ttl.view()});
     else if (script == &compare_and_delete)
         append(out, {verb, body, "1", resource, command.owner});
-    else if (script == &delete_and_wake && command.resources.size() == 1)
-        append_delete_and_wake(out, command, verb, body);
-    else if (script == &enter_queue)
-        append_enter_queue(out, command, verb, body);
+    else if (command.queue && script == &delete_and_wake && command.resources.size() == 1)
+        append_delete_and_wake(out, command, *command.queue, verb, body);
+    else if (command.queue && script == &enter_queue)
+        append_enter_queue(out, command, *command.queue, verb, body);
     else
         append_script(out, command, recipient, verb, body);
 }

@@ -60,32 +60,42 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     return place;
 }
 
+/// What a number means that a script has returned.
+inline NodeVote number_to_vote(const Command& command, long long number) noexcept {
+    const auto magnitude =
+        number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+    const bool counted = command.verb == Verb::set_and_count && number > 0;
+    if (counted) return {Vote::granted, {}, magnitude};
+    const bool absurd = command.verb == Verb::raise_count && number < 0;
+    if (absurd) return {Vote::refused, {}, magnitude};
+    const bool may_wake = command.verb == Verb::compare_and_delete && command.queue;
+    if (may_wake && (number == 2 || number == 3)) return {number == 3 ? Vote::granted : Vote::refused, {}, 1};
+    if (number == 1) return {Vote::granted};
+    if (number == 0) return {Vote::refused};
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
+inline NodeVote status_to_vote(const Command& command, const Reply& status, bool scripted) noexcept {
+    if (!scripted)
+        return status.text == "OK" ? NodeVote{Vote::granted}
+                                   : NodeVote{Vote::unknown, Errc::unexpected_reply};
+    if (status.first_word() == "QUARANTINED") return {Vote::unknown, Errc::quarantined};
+    if (command.verb != Verb::enter_queue) return {Vote::unknown, Errc::unexpected_reply};
+    if (status.text == "RESERVED") return {Vote::granted};
+    if (const auto place = to_place(status)) return {.vote = Vote::refused, .place = *place};
+    return {Vote::unknown, Errc::unexpected_reply};
+}
+
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
-/// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised;
-/// all else is unknown (rule A7).
+/// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised,
+/// and words where a waiter asks; all else is unknown (rule A7).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
-    if (command.verb == Verb::enter_queue) {
-        if (reply.kind == Kind::status && reply.text == "RESERVED") return {Vote::granted};
-        if (const auto place = to_place(reply)) return {.vote = Vote::refused, .place = *place};
-    } else if (!scripted) {
-        if (reply.kind == Kind::status && reply.text == "OK") return {Vote::granted};
-        if (reply.kind == Kind::nil) return {Vote::refused};
-    } else if (reply.kind == Kind::integer) {
-        const bool counted = command.verb == Verb::set_and_count && reply.integer > 0;
-        if (counted) return {Vote::granted, {}, static_cast<std::uint64_t>(reply.integer)};
-        const bool absurd = command.verb == Verb::raise_count && reply.integer < 0;
-        if (absurd) return {Vote::refused, {}, 0 - static_cast<std::uint64_t>(reply.integer)};
-        const bool woken = command.verb == Verb::compare_and_delete && command.queue;
-        if (woken && (reply.integer == 2 || reply.integer == 3))
-            return {reply.integer == 3 ? Vote::granted : Vote::refused, {}, 1};
-        if (reply.integer == 1) return {Vote::granted};
-        if (reply.integer == 0) return {Vote::refused};
-    } else if (reply.kind == Kind::status && reply.first_word() == "QUARANTINED") {
-        return {Vote::unknown, Errc::quarantined};
-    }
-    return {Vote::unknown, Errc::unexpected_reply};
+    if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
+    if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
+    const bool number = reply.kind == Kind::integer && scripted && command.verb != Verb::enter_queue;
+    return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
 }
 
 /// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.
