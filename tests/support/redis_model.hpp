@@ -56,8 +56,8 @@ public:
     RedisReply execute(Words words, Time now);
     RedisReply execute(const std::vector<std::string>& words, Time now);
 
-    /// Called with the channel and the message of each PUBLISH; the answer: how many have heard it, or nothing
-    /// where the user may not publish there.
+    /// Called with the channel and the message of each PUBLISH; the answer: how many have heard it, or
+    /// nothing where the user may not publish there.
     using Publish = std::function<std::optional<std::size_t>(std::string_view, std::string_view)>;
     void on_publish(Publish publish) { publish_ = std::move(publish); }
 
