@@ -229,7 +229,7 @@ private:
     void check_vote(std::size_t which) {
         const auto& command = commands_[which];
         const auto& answer = client_.answers()[which];
-        const auto [vote, cause, count] = detail::to_vote(command, answer, client_.scripted());
+        const auto [vote, cause, count, place] = detail::to_vote(command, answer, client_.scripted());
         if (expected_.ambiguous())
             require(vote != Vote::granted || could_grant(command), "granted in so many words");
         else
