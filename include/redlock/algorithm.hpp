@@ -26,7 +26,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -231,9 +230,9 @@ inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::tim
 inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, const Retry& retry,
                           Clock::time_point latest, const std::stop_token& stop) {
     if (place) {
-        latest = std::min(latest, place->until());
         const auto wake = place->wait(latest, stop);
         if (wake != PlaceInQueue::Wake::no_queue) return wake == PlaceInQueue::Wake::over;
+        latest = std::min(latest, place->until());
     }
     return pause(clock, entropy, retry, latest, stop);
 }

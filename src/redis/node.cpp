@@ -236,6 +236,7 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
         listener->advance();
         (void)listener->connection().take_message();  // for one that has gone
         if (listener->listens()) return listener;
+        drop_listener_locked(std::move(listener));
     }
     return std::make_unique<Listener>(connect_locked(now), network_.entropy());
 }

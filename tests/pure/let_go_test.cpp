@@ -1,5 +1,5 @@
 // A release that nobody waits for: written to all nodes, and what acquires the resource next goes behind it.
-#include "round_driver_world.hpp"
+#include "waiting_world.hpp"
 
 #include <redlock/algorithm.hpp>
 #include <redlock/lock.hpp>
@@ -15,39 +15,18 @@ namespace redlock::test {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
-/// Real nodes over servers in memory, for a real Lock.
-class MemoryNodes final : public Nodes {
-public:
-    explicit MemoryNodes(std::size_t size, NodesOptions options = {.round = Round::all_at_once})
-        : Nodes(std::vector<std::string>(size, "node"), 50ms, options.quarantine),
-          network(size),
-          group_(std::in_place, network.configs(options.quarantine), options, network) {}
-
-    void ask(std::span<const Request> requests, const RoundLimits& limits,
-             std::span<Tally> tallies) override {
-        group_->ask(requests, limits, tallies);
-    }
-    Clock* required_clock() const noexcept override { return &network.clock(); }
-    void close() { group_.reset(); }
-
+struct LetGo : testing::Test {
+    Lock lock(std::string resource = "r") { return {*nodes, std::move(resource), {}, clock, entropy}; }
     std::string holder(std::size_t node) {
         const auto* const value = network.server(node).redis->find("r", 0s);
         return value ? value->text : std::string{};
     }
 
-    mutable MemoryNetwork network;
-
-private:
-    std::optional<NodeGroup> group_;
-};
-
-struct LetGo : testing::Test {
-    Lock lock(std::string resource = "r") { return {nodes, std::move(resource), {}, clock, entropy}; }
-
-    MemoryNodes nodes{3};
-    Clock& clock = nodes.network.clock();
+    MemoryNetwork network{3};
+    std::optional<MemoryNodes> nodes{std::in_place, network, 3,
+                                     NodesOptions{.node_timeout = 50ms, .round = Round::all_at_once}};
+    Clock& clock = network.clock();
     ConstantEntropy entropy{0x11};
 };
 
@@ -60,51 +39,51 @@ TEST_F(LetGo, WaitsForNoAnswer) {
         EXPECT_EQ(it->owner().empty(), unlocks);
         it.reset();
         EXPECT_EQ(clock.now(), before);
-        for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(nodes.holder(node), "");
+        for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(holder(node), "");
     }
 }
 
 TEST_F(LetGo, WaitsForNoNodeThatIsFrozen) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
-    nodes.network.server(1).paused = true;
+    network.server(1).paused = true;
     const auto before = clock.now();
     it.unlock();
     EXPECT_EQ(clock.now(), before);
-    EXPECT_NE(nodes.holder(1), "");
-    nodes.network.resume(1);
-    EXPECT_EQ(nodes.holder(1), "");
+    EXPECT_NE(holder(1), "");
+    network.resume(1);
+    EXPECT_EQ(holder(1), "");
 }
 
 // Over another connection it could overtake the release, and would be refused because of a key of our own.
 TEST_F(LetGo, IsFollowedByTheNextSetOfTheResource) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
-    auto& server = nodes.network.server(0);
+    auto& server = network.server(0);
     server.paused = true;
     server.forget_log();
     it.unlock();
     (void)it.try_acquire();
-    nodes.network.resume(0);
+    network.resume(0);
     EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 SET"));
 }
 
 TEST_F(LetGo, IsFollowedByTheNextSetOfOneOfTheResources) {
-    Lock both{nodes, {"r", "s"}, {}, clock, entropy};
+    Lock both{*nodes, {"r", "s"}, {}, clock, entropy};
     ASSERT_TRUE(both.acquire());
-    auto& server = nodes.network.server(0);
+    auto& server = network.server(0);
     server.paused = true;
     server.forget_log();
     both.unlock();
     (void)lock("s").try_acquire();
-    nodes.network.resume(0);
+    network.resume(0);
     EXPECT_EQ(server.connections(), 1U);
 }
 
 TEST_F(LetGo, KeepsNoOtherResourceWaiting) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
-    auto& server = nodes.network.server(0);
+    auto& server = network.server(0);
     it.unlock();
     auto other = lock("other");
     ASSERT_TRUE(other.try_acquire());
@@ -117,35 +96,36 @@ TEST_F(LetGo, IsSentWhole) {
     ASSERT_TRUE(it.acquire());
     (void)it.release();
     ASSERT_TRUE(it.acquire());
-    nodes.network.server(0).redis->restart("run-0", nodes.network.server(0).redis->keys());
+    network.server(0).redis->restart("run-0", network.server(0).redis->keys());
     it.unlock();
-    EXPECT_EQ(nodes.holder(0), "");
+    EXPECT_EQ(holder(0), "");
 }
 
 TEST_F(LetGo, IsDeliveredWhereTheSocketTakesItInParts) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
-    nodes.network.server(0).takes_at_once = 10;
+    network.server(0).takes_at_once = 10;
     it.unlock();
-    EXPECT_NE(nodes.holder(0), "");
-    nodes.close();
-    EXPECT_EQ(nodes.holder(0), "");
+    EXPECT_NE(holder(0), "");
+    nodes.reset();
+    EXPECT_EQ(holder(0), "");
 }
 
 TEST_F(LetGo, HasANodesBudgetForItsDeliveryAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
-    nodes.network.server(0).takes_at_once = 1;
+    network.server(0).takes_at_once = 1;
     it.unlock();
     const auto before = clock.now();
-    nodes.close();
+    nodes.reset();
     EXPECT_LE(clock.now() - before, 51ms);
 }
 
 // The answers that were not awaited come before those about the run of the server.
 TEST(LetGoInAQuarantine, MixesUpNoReplies) {
-    MemoryNodes nodes{1, {.quarantine = 20s}};
-    auto& clock = nodes.network.clock();
+    MemoryNetwork network{1};
+    MemoryNodes nodes{network, 1, {.node_timeout = 50ms, .quarantine = 20s}};
+    auto& clock = network.clock();
     ConstantEntropy entropy{0x11};
     const std::vector<std::string> resources{"r"};
     Lease lease;
@@ -153,16 +133,16 @@ TEST(LetGoInAQuarantine, MixesUpNoReplies) {
     lease.may_hold_key.set();
     algorithm::let_go(nodes, resources, lease);
     Lock lock{nodes, "r", {}, clock, entropy};
-    nodes.network.pass(20s);
+    network.pass(20s);
     algorithm::let_go(nodes, resources, lease);
     (void)lock.try_acquire();  // begins the quarantine
-    nodes.network.pass(21s);
+    network.pass(21s);
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// As for release(): all is told to the last node first, and a fair lock has to hear whether others wait.
+// It has to hear whether others wait.
 TEST_F(LetGo, OfAFairLockWaits) {
-    Lock fair{nodes, "r", {.fair = true}, clock, entropy};
+    Lock fair{*nodes, "r", {.fair = true}, clock, entropy};
     ASSERT_TRUE(fair.acquire());
     const auto before = clock.now();
     fair.unlock();
