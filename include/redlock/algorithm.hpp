@@ -127,6 +127,14 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                      limits);
 }
 
+/// Step 5 of an attempt. One that is fair, and ends for its caller's sake, wakes the next waiter: it may have
+/// been the one to be woken.
+inline void undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
+    const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
+    const QueueTerms queue{.patience = patience(nodes.node_timeout())};
+    (void)delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
+}
+
 /// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
 /// second round where the first does not show it. Then the next holder, who needs a grant of one of these
 /// nodes, gets a larger one. Where other nodes refuse to count that far, the nodes that did are not believed,
@@ -189,7 +197,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         if (!error) lease = candidate;
 
         // Step 5: otherwise the key is deleted wherever it may have been set.
-        if (error && candidate.may_hold_key.any()) (void)delete_keys(nodes, request.resources, candidate);
+        if (error && candidate.may_hold_key.any()) undo(nodes, request, candidate, error);
         return result_of(error, std::move(round));
     } catch (...) {  // no memory, or a Nodes of the user's own that breaks its contract: step 5
         (void)delete_keys(nodes, request.resources, candidate);

@@ -82,7 +82,7 @@ public:
         terms_.patience = patience(nodes.node_timeout());
         homes_.set();
     }
-    /// Leaves the queue. Blocks one node_timeout at most, and not at all if it was never in it.
+    /// Leaves the queue. That is written, and not waited for.
     ~PlaceInQueue() {
         try {
             leave();
@@ -250,7 +250,7 @@ private:
                 .verb = Verb::compare_and_delete, .resources = resource_, .owner = ticket, .queue = &terms}};
         request.to.reset();
         request.to.set(waiter_->home());
-        (void)nodes_.ask(request);
+        (void)nodes_.ask(request, {.awaits_answers = false});
     }
 
     Nodes& nodes_;

@@ -83,7 +83,7 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const bool release = command.verb == Verb::compare_and_delete;
-    if (const auto it = with_set_of_locked(command.owner); it != draining_.end()) {
+    if (const auto it = with_claim_of_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
@@ -130,6 +130,13 @@ std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point 
 auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(
         draining_, [&](const Draining& it) { return it.connection->pending().has_set_of(owner); });
+}
+
+/// Of what the command goes behind: its SET, or what has entered the queue that an acquisition leaves.
+auto Node::with_claim_of_locked(const Command& command) -> std::vector<Draining>::iterator {
+    const auto it = with_set_of_locked(command.owner);
+    const bool leaves_queue = command.queue && acquires(command.verb);
+    return leaves_queue && it == draining_.end() ? with_set_of_locked(command.queue->ticket) : it;
 }
 
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {

@@ -64,8 +64,8 @@ public:
     std::vector<std::size_t> overtaking(std::span<const Request> requests);
 
     /// A connection for one command: the one on which its SET is pending, if there is, or to acquire, a
-    /// release of the resource. A node that is not trusted gives one only if its next probe is due, or
-    /// `needed`, or to a release.
+    /// release of the resource, or a question of its ticket. A node that is not trusted gives one only if its
+    /// next probe is due, or `needed`, or to a release.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// The same for commands of several owners, none of which may have a SET pending here.
@@ -106,6 +106,7 @@ private:
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
+    std::vector<Draining>::iterator with_claim_of_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
     std::vector<Draining>::iterator without_set_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);

@@ -97,7 +97,7 @@ TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
 // ---- The SET that is neither answered nor released (B5).
 
 TEST(PendingReplies, RememberTheSetThatIsPending) {
-    for (const auto verb : {Verb::set_if_absent, Verb::set_and_count}) {
+    for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
         PendingReplies pending;
         EXPECT_FALSE(pending.has_set());
         EXPECT_FALSE(pending.has_set_of("")) << "nobody's";

@@ -55,6 +55,28 @@ TEST_F(EndOfWaiting, EndsWithAnAttemptThatLeavesTheQueue) {
     EXPECT_THAT(verbs(0), Not(Contains("wake")));
 }
 
+TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
+    bob_holds_for(20ms);
+    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
+    EXPECT_EQ(lock(alice).acquire_for(60ms).error(), Errc::deadline);
+    EXPECT_EQ(verbs(0).back(), "wake");
+}
+
+// The question would put it back, did the attempt overtake it.
+TEST_F(EndOfWaiting, LeavesNothingInTheQueueOfAHomeThatHangs) {
+    others_hold();
+    auto& home = network.server(0);
+    home.refuses_command = [&](const Words& words) {
+        home.paused = home.paused || words.front() == "SUBSCRIBE";
+        return std::string{};
+    };
+    EXPECT_FALSE(lock(alice).acquire_for(30ms));
+    network.resume(0);
+    EXPECT_THAT(all(0, "enter"), SizeIs(1));
+    EXPECT_THAT(queued(0), IsEmpty());
+}
+
 TEST_F(EndOfWaiting, TellsHowLongAtMost) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
     ask(0, {"ZADD", "{r}:queue", "1", "z|1"});

@@ -47,7 +47,10 @@ template <class Verb>
 auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
     const Stopwatch stopwatch{client_.process()};
     auto result = verb();
-    checker_.expect(stopwatch.within(longest), Rule::ends_in_time, client_.name() + " in a verb");
+    if (!stopwatch.within(longest))
+        checker_.violated(Rule::ends_in_time, client_.name() + " in a verb for " +
+                                                  std::to_string(stopwatch.elapsed() / 1ms) +
+                                                  " ms, and not for " + std::to_string(longest / 1ms));
     return result;
 }
 
@@ -75,8 +78,6 @@ Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
     if (queues) checker_.waits(*this);
     auto result = in_time(longest, verb);
     checker_.waits_no_longer(*this, static_cast<bool>(result));
-    if (!result || std::ranges::count(result.nodes(), Errc::deadline, &NodeReport::cause) > 0)
-        checker_.answer_not_awaited();
     acquiring_ = false;
     if (!client_.process().alive()) return result;
     client_.note([&] { return "acquires " + lock_.resource() + ": " + result.message(); });

@@ -95,16 +95,14 @@ void Checker::waits_no_longer(const CheckedLock& lock, bool served) {
 }
 
 /// Whoever was in the queue then, and is still waiting when the bound is over, should have been woken, unless
-/// another has got the lock meanwhile. One that does not await the answer of the home may leave a
-/// reservation.
+/// another has got the lock meanwhile.
 void Checker::released(const CheckedLock& lock, std::size_t holds) {
     if (queue_bounds_.woken_in == 0ns) return;
     const auto now = timeline_.now();
     timeline_.after(queue_bounds_.woken_in, [this, now, resources = lock.resources(), holds] {
         const bool held = std::any_of(holds_.begin() + static_cast<std::ptrdiff_t>(holds), holds_.end(),
                                       [&](const Hold& it) { return it.resources == resources; });
-        const bool disturbed = not_awaited_ + queue_bounds_.patience > now;
-        if (!held && !disturbed && waits_since_before(now - queue_bounds_.entered_in, resources))
+        if (!held && waits_since_before(now - queue_bounds_.entered_in, resources))
             violated(Rule::woken_in_time, resources.front());
     });
 }

@@ -78,15 +78,12 @@ public:
     struct QueueBounds {
         nanoseconds entered_in{};  ///< since acquire() was called
         nanoseconds woken_in{};    ///< since a release was confirmed
-        nanoseconds patience{};    ///< how long a reservation lasts
         std::size_t by_passes = 0;
     };
     void expect_queues(const QueueBounds& bounds) { queue_bounds_ = bounds; }
     void waits(const CheckedLock& lock);
     /// `served`: it holds the lock.
     void waits_no_longer(const CheckedLock& lock, bool served);
-    /// A waiter did not await an answer: its time was over.
-    void answer_not_awaited() noexcept { not_awaited_ = timeline_.now(); }
     /// There were so many holds when its release began.
     void released(const CheckedLock& lock, std::size_t holds);
 
@@ -121,7 +118,6 @@ private:
     std::size_t extensions_ = 0;
     QueueBounds queue_bounds_{};
     std::vector<Waiting> waiting_{};
-    Instant not_awaited_ = -1h;  // was an answer of a home, at last
     std::vector<Violation> violations_{};
 };
 

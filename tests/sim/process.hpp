@@ -179,10 +179,11 @@ public:
         : process_(process), since_(process.timeline().now()), began_(process.now()) {}
 
     Clock::time_point began() const noexcept { return began_; }
+    nanoseconds elapsed() const noexcept { return process_.now() - began_; }
     /// Whether it is at most `span` so far. It cannot be said, and is true, where the process was paused.
     bool within(nanoseconds span) const noexcept {
         const bool comparable = process_.alive() && !process_.was_paused_since(since_);
-        return !comparable || process_.tells_wall_time() || process_.now() - began_ <= span + 1ms;
+        return !comparable || process_.tells_wall_time() || elapsed() <= span + 1ms;
     }
 
 private:

@@ -86,7 +86,6 @@ void World::is_queueing(nanoseconds retry_delay) {
     const auto round = trip * (options_.round == Round::sequential ? static_cast<int>(size()) : 1);
     checker_.expect_queues({.entered_in = 2 * round + 10 * trip + 1ms,
                             .woken_in = 4 * round + 10 * trip + 2 * retry_delay,
-                            .patience = algorithm::patience(options_.node_timeout),
                             .by_passes = clients_.size() - 1});
 }
 

@@ -4,7 +4,8 @@
 // A server answers in the order of the commands. Only the replies to what was sent last are answers; those
 // that come before them are late and belong to rounds that have ended. A SET whose reply is pending is
 // remembered by its owner: its release has to go behind it on this same connection (rule B5), or it would
-// overtake it. So it is with a release that nobody waits for, and the next SET of its resource.
+// overtake it. So it is with a release that nobody waits for, and the next SET of its resource; and with a
+// ticket: what enters the queue counts as a SET, what leaves it as the release.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -34,7 +35,7 @@ public:
     void await(std::size_t commands) noexcept { awaited_ = commands; }
 
     void sent(const Command& command) {
-        if (acquires(command.verb)) set_owner_ = command.owner;
+        if (acquires(command.verb) || command.verb == Verb::enter_queue) set_owner_ = command.owner;
         if (command.verb == Verb::compare_and_delete && has_set_of(command.owner)) set_owner_.clear();
         max_ttl_ = std::max(none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl);
         ++count_;
