@@ -20,7 +20,8 @@
  * its keys, and what it has on its way. For a SET of it would leave a key that may be gone at once, and its release
  * would delete none but such keys. With REMEMBER, and where a release may hit others' keys, nothing is forgotten.
  *
- * With WAITING there are reservations as well: waiting.pml. */
+ * With WAITING there are reservations as well: waiting.pml. With SHARING some clients are readers, which
+ * hold it beside one another: sharing.pml. */
 
 #ifndef CLIENTS
 #define CLIENTS 2
@@ -57,7 +58,7 @@ byte waits[3];    /* of a node: the leases its quarantine waits for */
 byte had[3];      /* of a node: the leases whose key it has had: what an old snapshot can bring back */
 byte losses;      /* so far */
 byte begun;       /* clients */
-byte last_holder; /* who acquired last */
+byte followed;    /* of those that hold: clients after which another acquired that may not be beside them */
 
 /* Of a client, sets of nodes: commands on their way, and those carried out whose reply is not yet counted. */
 byte sets[CLIENTS], granted[CLIENTS];
@@ -67,18 +68,22 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 
 #define valid(a) (holds[a] && (is_running(a) || (extended[a] && is_running(EXTENSION(a)))))
 #if CLIENTS == 2
-#define holders (valid(0) + valid(1))
+#define sum_of_all(what) (what(0) + what(1))
 #else
-#define holders (valid(0) + valid(1) + valid(2))
+#define sum_of_all(what) (what(0) + what(1) + what(2))
 #endif
+#define held_bit(a) (holds[a] * bit(a))
+#define EVERYBODY (bit(CLIENTS) - 1)
+#define FOLLOW(a)                                                                                                      \
+    followed = (followed | (sum_of_all(held_bit) & may_not_be_beside(a))) & ~bit(a);                                   \
+    assert(exclusive)
 #define is_young(n) (waits[n] != 0)
-#define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
 #if defined(REMEMBER) || defined(ONE_OWNER) || defined(RELEASE_DOES_NOT_COMPARE) || defined(HAND_OVER_DOES_NOT_COMPARE)
 #define is_forgotten(a) false
 #else
 #define is_forgotten(a) (!is_running(a) && !is_running(EXTENSION(a)))
 #endif
-#define is_ours(n, a) (key[n] != NOBODY && bears_owner(key[n]) && owner(key[n]) == owner(a))
+#define is_ours(n, a) (key[n] != NOBODY && is_lease(key[n]) && bears_owner(key[n]) && owner(key[n]) == owner(a))
 
 /* The reply counts unless the client has decided. */
 #define COUNT_GRANT(a, n)                                                                                              \
@@ -86,6 +91,24 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
     :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(n)                                                     \
     :: else                                                                                                            \
     fi
+
+#ifdef SHARING
+#include "sharing.pml"
+#else
+#define exclusive (sum_of_all(valid) <= 1)
+#define may_not_be_beside(a) EVERYBODY
+#define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
+#define is_reader(a) false
+#define is_lease(key) true
+#define deletes_marker(n) false
+#define CHOOSE_READERS
+#define ON_JOIN(a, n)
+#define ON_LEAVE(a, n)
+#define ON_STAY(a, n)
+#define FORGET_ENTRY(n, a) skip
+#define LOSES_ENTRIES(n) skip
+#define BRINGS_BACK_ENTRY(n, lease) key[n] = lease
+#endif
 
 #ifdef WAITING
 /* Whose reservation can make a difference: one that a command on its way could find. Not so with REMEMBER. */
@@ -122,7 +145,6 @@ proctype Client(byte a) {
         printf("client %d ACQUIRES: granted by the nodes %d%d%d\n", a, AS_BITS(granted[a]));
         WITNESS_HOLD(a);
         holds[a] = true;
-        last_holder = a;
         granted[a] = 0;
 #ifdef RELEASE_BEFORE_THE_END
         releases[a] = ALL;
@@ -131,7 +153,7 @@ proctype Client(byte a) {
         extended[a] = true; /* as if by a lease that begins now, which the keys know nothing of */
         running = running | bit(EXTENSION(a));
 #endif
-        assert(holders <= 1)
+        FOLLOW(a)
     }
 #ifdef EXTEND
         if
@@ -154,8 +176,8 @@ proctype Client(byte a) {
 #endif
                 extended[a] = true;
                 confirmed[a] = 0;
-                assert(last_holder == a);
-                assert(holders <= 1)
+                assert(!(followed & bit(a)));
+                assert(exclusive)
             }
             :: true
             fi
@@ -167,6 +189,7 @@ proctype Client(byte a) {
     d_step {
         printf("client %d lets go\n", a);
         holds[a] = false;
+        followed = followed & ~bit(a);
         let_go[a] = true;
         granted[a] = 0;
         confirmed[a] = 0;
@@ -181,7 +204,7 @@ proctype Client(byte a) {
     had[n] = (had[n] | bit(a)) & running
 #define ON_SET(a, n)                                                                                                   \
     :: d_step {                                                                                                        \
-        (sets[a] & bit(n)) && may_set(n, a) ->                                                                         \
+        !is_reader(a) && (sets[a] & bit(n)) && may_set(n, a) ->                                                                         \
         printf("    node %d grants client %d\n", n, a);                                                                \
         sets[a] = sets[a] & ~bit(n);                                                                                   \
         SET_KEY(a, n);                                                                                                 \
@@ -191,11 +214,11 @@ proctype Client(byte a) {
 #ifdef RELEASE_DOES_NOT_COMPARE
 #define may_release(n, a) (key[n] != NOBODY)
 #else
-#define may_release(n, a) is_ours(n, a)
+#define may_release(n, a) (is_ours(n, a) || deletes_marker(n))
 #endif
 #define ON_RELEASE(a, n)                                                                                               \
     :: d_step {                                                                                                        \
-        (releases[a] & bit(n)) && may_release(n, a) ->                                                                 \
+        !is_reader(a) && (releases[a] & bit(n)) && may_release(n, a) ->                                                                 \
         printf("    node %d deletes its key, for client %d\n", n, a);                                                  \
         releases[a] = releases[a] & ~bit(n);                                                                           \
         key[n] = NOBODY                                                                                                \
@@ -209,7 +232,7 @@ proctype Client(byte a) {
 #endif
 #define ON_EXTEND(a, n)                                                                                                \
     :: d_step {                                                                                                        \
-        (extends[a] & bit(n)) && may_extend(n, a) ->                                                                   \
+        !is_reader(a) && (extends[a] & bit(n)) && may_extend(n, a) ->                                                                   \
         printf("    node %d extends the key of client %d\n", n, a);                                                    \
         extends[a] = extends[a] & ~bit(n);                                                                             \
         key[n] = EXTENSION(a);                                                                                         \
@@ -228,6 +251,7 @@ proctype Client(byte a) {
         losses < LOSSES ->                                                                                             \
         printf("node %d LOSES ITS DATA\n", n);                                                                         \
         losses++;                                                                                                      \
+        LOSES_ENTRIES(n);                                                                                              \
         key[n] = NOBODY;                                                                                               \
         BECOMES_YOUNG(n)                                                                                               \
     }
@@ -236,7 +260,7 @@ proctype Client(byte a) {
         losses < LOSSES && (had[n] & running & bit(lease)) ->                                                          \
         printf("node %d RESTARTS with a snapshot: the key of lease %d\n", n, lease);                                   \
         losses++;                                                                                                      \
-        key[n] = lease;                                                                                                \
+        BRINGS_BACK_ENTRY(n, lease);                                                                                   \
         BECOMES_YOUNG(n)                                                                                               \
     }
 
@@ -247,6 +271,7 @@ proctype Client(byte a) {
     :: is_young(n) && !(waits[n] & running) ->                                                                         \
         printf("    the quarantine of node %d is over\n", n);                                                          \
         waits[n] = 0;                                                                                                  \
+        LOSES_ENTRIES(n);                                                                                              \
         OLD_KEY_EXPIRES(n)                                                                                             \
     :: else -> waits[n] = waits[n] & running                                                                           \
     fi
@@ -257,7 +282,7 @@ proctype Client(byte a) {
 #endif
 #define FORGET_KEY(n, a)                                                                                               \
     if                                                                                                                 \
-    :: key[n] != NOBODY && key[n] % CLIENTS == a -> key[n] = NOBODY                                                    \
+    :: key[n] != NOBODY && is_lease(key[n]) && key[n] % CLIENTS == a -> key[n] = NOBODY                                                    \
     :: else                                                                                                            \
     fi
 #define FORGET(a)                                                                                                      \
@@ -270,7 +295,10 @@ proctype Client(byte a) {
         confirmed[a] = 0;                                                                                              \
         FORGET_KEY(0, a);                                                                                              \
         FORGET_KEY(1, a);                                                                                              \
-        FORGET_KEY(2, a)                                                                                               \
+        FORGET_KEY(2, a);                                                                                              \
+        FORGET_ENTRY(0, a);                                                                                            \
+        FORGET_ENTRY(1, a);                                                                                            \
+        FORGET_ENTRY(2, a)                                                                                               \
     :: else                                                                                                            \
     fi
 #ifdef EXTEND_SHORTENS
@@ -309,13 +337,13 @@ proctype Client(byte a) {
 #endif
 #define may_succeed(a) (a >= begun || (!let_go[a] && !is_forgotten(a) && (!holds[a] || may_extend_yet(a))))
 #define matters(a) (may_succeed(a) || valid(a))
-#define was_followed(a) (may_extend_yet(a) && last_holder != a)
+#define was_followed(a) (may_extend_yet(a) && (followed & bit(a)))
 #if defined(REMEMBER)
 #define is_open true
 #elif CLIENTS == 2
-#define is_open (matters(0) + matters(1) > 1 || was_followed(0) || was_followed(1))
+#define is_open (sum_of_all(matters) > 1 || was_followed(0) || was_followed(1))
 #else
-#define is_open (matters(0) + matters(1) + matters(2) > 1 || was_followed(0) || was_followed(1) || was_followed(2))
+#define is_open (sum_of_all(matters) > 1 || was_followed(0) || was_followed(1) || was_followed(2))
 #endif
 
 proctype World() provided(is_open) {
@@ -324,8 +352,11 @@ end:
     FOR_ALL_CLIENTS(ON_SET)
     FOR_ALL_CLIENTS(ON_RELEASE)
     FOR_ALL_CLIENTS(WAIT_RESERVES)
+    FOR_ALL_CLIENTS(ON_JOIN)
+    FOR_ALL_CLIENTS(ON_LEAVE)
 #ifdef EXTEND
     FOR_ALL_CLIENTS(ON_EXTEND)
+    FOR_ALL_CLIENTS(ON_STAY)
 #endif
 #if LOSSES > 0
     LOSES_ALL(0) LOSES_ALL(1) LOSES_ALL(2)
@@ -336,6 +367,7 @@ end:
 }
 
 init {
+    CHOOSE_READERS
     d_step {
         key[0] = NOBODY;
         key[1] = NOBODY;
