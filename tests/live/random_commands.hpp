@@ -32,7 +32,7 @@ public:
     }
 
     Words plain(RedisModel::Time now) {
-        switch (below(12)) {
+        switch (below(13)) {
             case 0: return {"GET", key()};
             case 1: return {"EXISTS", key(), key()};
             case 2: return {"DEL", key()};
@@ -45,17 +45,21 @@ public:
             case 9:
                 return one_of<Words>({{"TIME"}, {"PING"}, {"PING", "x"}, {"SELECT", "0"}, {"SELECT", "16"}});
             case 10: return truncated({"SET", key(), value(now), "PX", span(), "NX"});
+            case 11: return {"PEXPIREAT", key(), instant(now)};
             default: return {"SET", key(), value(now), "NX", "PX", span()};
         }
     }
 
     Words of_queues() {
-        switch (below(6)) {
+        switch (below(9)) {
             case 0: return {"ZADD", queue(), score(), ticket()};
             case 1: return {"ZADD", queue(), score(), ticket(), score(), ticket()};
             case 2: return truncated({"ZADD", queue(), "NX", score(), ticket(), score(), ticket()});
             case 3: return chance(50) ? Words{"ZPOPMIN", queue()} : Words{"ZRANK", queue(), ticket()};
             case 4: return {"ZREM", queue(), ticket(), ticket()};
+            case 5: return {"ZSCORE", queue(), ticket()};
+            case 6: return {"ZREMRANGEBYSCORE", queue(), bound(), bound()};
+            case 7: return truncated({"ZRANGE", queue(), place(), place(), "WITHSCORES"});
             default: return {"PUBLISH", one_of<std::string>({"alive", "dead", ""}), ticket()};
         }
     }
@@ -143,6 +147,13 @@ private:
     std::string score() {
         return one_of<std::string>({"1", "1", "2", "-3", "2.5", "0.25", "1760000000123456", "1.0", "1e3",
                                     "inf", "-inf", "nan", "x", "", " 1", "0x10"});
+    }
+    std::string bound() { return (chance(50) ? "(" : "") + score(); }
+    std::string place() { return one_of<std::string>({"0", "1", "2", "7", "-1", "-2", "-7", "x"}); }
+    std::string instant(RedisModel::Time now) {
+        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+        return one_of<std::string>(
+            {std::to_string(ms + 1000), std::to_string(ms), std::to_string(ms + 1), "0", "-5", "x", ""});
     }
     std::string patience() { return one_of<std::string>({"100", "100", "5", "0", "x"}); }
     std::string owner() { return one_of<std::string>({"me", "me", "me", "you"}); }

@@ -1,93 +1,16 @@
 #include "support/redis_model.hpp"
 
 #include "support/lua_scripts.hpp"
+#include "support/redis_words.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <utility>
 
 namespace redlock::support {
 namespace {
-
-char lower(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-/// Whether `word` is `name`, which is in lower case.
-bool is(std::string_view word, std::string_view name) noexcept {
-    return std::ranges::equal(word, name, {}, lower);
-}
-
-std::string lower(std::string_view word) {
-    std::string result{word};
-    std::ranges::transform(result, result.begin(), [](char c) { return lower(c); });
-    return result;
-}
-
-/// As Redis reads integers: no sign but a minus, no leading zero.
-std::optional<std::int64_t> integer_in(std::string_view word) noexcept {
-    std::int64_t number = 0;
-    const auto* const end = word.data() + word.size();
-    if (word.empty() || std::from_chars(word.data(), end, number) != std::from_chars_result{end, {}})
-        return {};
-    const auto digits = word.substr(word.starts_with('-') ? 1 : 0);
-    if (digits.starts_with('0') && word != "0") return {};
-    return number;
-}
-
-/// As Redis reads scores.
-std::optional<double> number_in(std::string_view word) {
-    const std::string copy{word};
-    char* end = nullptr;
-    const double number = std::strtod(copy.c_str(), &end);
-    const bool whole = !copy.empty() && end == copy.c_str() + copy.size();
-    if (!whole || std::isspace(static_cast<unsigned char>(copy.front())) || std::isnan(number)) return {};
-    return number;
-}
-
-/// As Redis writes them.
-std::string text(double number) {
-    if (std::abs(number) < 4.5e15 && number == std::trunc(number))
-        return std::to_string(static_cast<std::int64_t>(number));
-    std::array<char, 64> words{};
-    std::snprintf(words.data(), words.size(), "%.17g", number);
-    return words.data();
-}
-
-RedisReply error(std::string_view text) {
-    return RedisReply::of_error("ERR " + std::string{text});
-}
-
-RedisReply ok() {
-    return RedisReply::of_status("OK");
-}
-
-RedisReply syntax_error() {
-    return error("syntax error");
-}
-
-RedisReply not_an_integer() {
-    return error("value is not an integer or out of range");
-}
-
-RedisReply wrong_type() {
-    return RedisReply::of_error("WRONGTYPE Operation against a key holding the wrong kind of value");
-}
-
-RedisReply wrong_arity(std::string_view command) {
-    return error("wrong number of arguments for '" + std::string{command} + "' command");
-}
-
-RedisReply invalid_expiry(std::string_view command) {
-    return error("invalid expire time in '" + std::string{command} + "' command");
-}
 
 RedisReply no_such_script() {
     return RedisReply::of_error("NOSCRIPT No matching script. Please use EVAL.");
@@ -133,6 +56,7 @@ const RedisModel::Command* RedisModel::command_of(std::string_view name) {
         Command{"time", &RedisModel::time, 1},
         Command{"del", &RedisModel::del, -2},
         Command{"pexpire", &RedisModel::pexpire, -3},
+        Command{"pexpireat", &RedisModel::pexpireat, -3},
         Command{"eval", &RedisModel::eval, -3, false},
         Command{"auth", &RedisModel::auth, -2, false},
         Command{"flushall", &RedisModel::flushall, -1},
@@ -144,8 +68,11 @@ const RedisModel::Command* RedisModel::command_of(std::string_view name) {
         Command{"select", &RedisModel::select, 2},
         Command{"zadd", &RedisModel::zadd, -4},
         Command{"zpopmin", &RedisModel::zpopmin, 2},
+        Command{"zrange", &RedisModel::zrange, -4},
         Command{"zrank", &RedisModel::zrank, 3},
         Command{"zrem", &RedisModel::zrem, -3},
+        Command{"zremrangebyscore", &RedisModel::zremrangebyscore, 4},
+        Command{"zscore", &RedisModel::zscore, 3},
     };
     const auto* const command =
         std::ranges::find_if(commands, [&](const Command& it) { return is(name, it.name); });
@@ -265,12 +192,22 @@ RedisReply RedisModel::pexpire(Words words) {
     if (words.size() > 3) return error("Unsupported option " + std::string{words[3]});
     if (!ttl) return not_an_integer();
     if (*ttl > std::numeric_limits<std::int64_t>::max() - now_ms()) return invalid_expiry("pexpire");
-    auto* const value = live(words[1]);
+    return expire_at(words[1], now_ms() + *ttl);
+}
+
+RedisReply RedisModel::pexpireat(Words words) {
+    const auto instant = integer_in(words[2]);
+    if (words.size() > 3) return error("Unsupported option " + std::string{words[3]});
+    return instant ? expire_at(words[1], *instant) : not_an_integer();
+}
+
+RedisReply RedisModel::expire_at(std::string_view key, std::int64_t instant) {
+    auto* const value = live(key);
     if (!value) return RedisReply::of_integer(0);
-    if (*ttl > 0)
-        value->expiry = now_ms() + *ttl;
+    if (instant > now_ms())
+        value->expiry = instant;
     else
-        keys_.erase(keys_.find(words[1]));
+        keys_.erase(keys_.find(key));
     return RedisReply::of_integer(1);
 }
 
@@ -284,73 +221,6 @@ RedisReply RedisModel::flushall(Words words) {
 RedisReply RedisModel::time(Words) {
     return RedisReply::of_array({RedisReply::of_bulk(std::to_string(now_.count() / 1'000'000)),
                                  RedisReply::of_bulk(std::to_string(now_.count() % 1'000'000))});
-}
-
-// ---- Sorted sets
-
-std::vector<std::pair<double, std::string_view>> RedisModel::Value::in_order() const {
-    std::vector<std::pair<double, std::string_view>> result;
-    for (const auto& [member, score] : scores) result.emplace_back(score, member);
-    std::ranges::sort(result);
-    return result;
-}
-
-RedisReply RedisModel::zadd(Words words) {
-    const bool absent_only = is(words[2], "nx");
-    const auto pairs = words.subspan(absent_only ? 3 : 2);
-    if (pairs.empty() || pairs.size() % 2 != 0) return syntax_error();
-    for (std::size_t i = 0; i < pairs.size(); i += 2)
-        if (!number_in(pairs[i])) return error("value is not a valid float");
-    auto* value = live(words[1]);
-    if (value && value->scores.empty()) return wrong_type();
-    if (!value) value = &(keys_[std::string{words[1]}] = {});
-    const auto before = value->scores.size();
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const auto [entry, added] = value->scores.try_emplace(std::string{pairs[i + 1]}, 0);
-        if (added || !absent_only) entry->second = *number_in(pairs[i]);
-    }
-    return RedisReply::of_integer(static_cast<long long>(value->scores.size() - before));
-}
-
-RedisReply RedisModel::zpopmin(Words words) {
-    auto* const value = live(words[1]);
-    if (!value) return RedisReply::of_array({});
-    if (value->scores.empty()) return wrong_type();
-    const auto [score, first] = value->in_order().front();
-    auto reply =
-        RedisReply::of_array({RedisReply::of_bulk(std::string{first}), RedisReply::of_bulk(text(score))});
-    remove_member(words[1], first);
-    return reply;
-}
-
-RedisReply RedisModel::zrank(Words words) {
-    const auto* const value = live(words[1]);
-    if (!value) return {};
-    if (value->scores.empty()) return wrong_type();
-    const auto members = value->in_order();
-    const auto entry = std::ranges::find(members, words[2], &std::pair<double, std::string_view>::second);
-    return entry == members.end() ? RedisReply{} : RedisReply::of_integer(entry - members.begin());
-}
-
-RedisReply RedisModel::zrem(Words words) {
-    const auto* const value = live(words[1]);
-    if (!value) return RedisReply::of_integer(0);
-    if (value->scores.empty()) return wrong_type();
-    long long removed = 0;
-    for (const auto member : words.subspan(2)) removed += remove_member(words[1], member) ? 1 : 0;
-    return RedisReply::of_integer(removed);
-}
-
-/// A sorted set without members is none.
-bool RedisModel::remove_member(std::string_view key, std::string_view member) {
-    const auto set = keys_.find(key);
-    if (set == keys_.end()) return false;
-    auto& scores = set->second.scores;
-    const auto entry = scores.find(member);
-    if (entry == scores.end()) return false;
-    scores.erase(entry);
-    if (scores.empty()) keys_.erase(set);
-    return true;
 }
 
 RedisReply RedisModel::publish(Words words) {

@@ -7,9 +7,9 @@
 //     const auto snapshot = redis.keys();
 //     redis.restart("run-2", snapshot);
 //
-// Beside GET, SET, DEL, EXISTS, PEXPIRE, PTTL, RPUSH (for values of another type), ZADD, ZPOPMIN, ZREM,
-// ZRANK, FLUSHALL, EVAL, EVALSHA, SCRIPT LOAD, TIME and PUBLISH it answers what clients ask at first: PING,
-// AUTH, SELECT, INFO. It has one database, which every SELECT selects, and no users: a connection has no
+// Beside GET, SET, DEL, EXISTS, PEXPIRE, PEXPIREAT, PTTL, RPUSH (for values of another type), ZADD, ZPOPMIN,
+// ZRANGE, ZRANK, ZREM, ZREMRANGEBYSCORE, ZSCORE, FLUSHALL, EVAL, EVALSHA, SCRIPT LOAD, TIME and PUBLISH it
+// answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database, which every SELECT selects, and no users: a connection has no
 // state. So subscriptions belong to those that have connections; they hear of messages through on_publish().
 #pragma once
 
@@ -80,6 +80,7 @@ private:
     template <class Find>
     RedisReply run_script(Words words, Find find_script);
     Value* live(std::string_view key);
+    RedisReply expire_at(std::string_view key, std::int64_t instant);
     bool remove_member(std::string_view key, std::string_view member);
     std::int64_t now_ms() const noexcept;
 
@@ -92,6 +93,7 @@ private:
     RedisReply get(Words words);
     RedisReply info(Words words);
     RedisReply pexpire(Words words);
+    RedisReply pexpireat(Words words);
     RedisReply ping(Words words);
     RedisReply pttl(Words words);
     RedisReply publish(Words words);
@@ -102,8 +104,11 @@ private:
     RedisReply time(Words words);
     RedisReply zadd(Words words);
     RedisReply zpopmin(Words words);
+    RedisReply zrange(Words words);
     RedisReply zrank(Words words);
     RedisReply zrem(Words words);
+    RedisReply zremrangebyscore(Words words);
+    RedisReply zscore(Words words);
 
     std::string run_id_;
     Publish publish_{};
