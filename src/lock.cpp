@@ -19,6 +19,8 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
     : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
     auto names = detail::checked_resources(std::move(resources).take());
     check(options_, nodes.node_timeout(), nodes.quarantine());
+    if (options_.shared && names.size() > 1)
+        detail::refuse("LockOptions::shared", "set", "come with one resource");
     if (auto* const required = nodes.required_clock(); required && required != &clock)
         detail::refuse("clock", "another than that of the nodes",
                        "be the same: deadlines are instants of it");

@@ -41,6 +41,8 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                        "be at least 1");
     if (options.retry.delay < 1ms || options.retry.delay > 24h)
         detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+    if (options.shared && options.fair)
+        detail::refuse("LockOptions::shared", "set", "come without LockOptions::fair");
     if (options.max_hold <= 0ns)
         detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
                        "be positive");

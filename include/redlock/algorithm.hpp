@@ -39,6 +39,7 @@ struct LeaseRequest {
     double drift_factor;
     bool fencing = false;
     bool fair = false;
+    bool shared = false;
 };
 
 /// When an acquire gives up.
@@ -102,7 +103,8 @@ inline Request acquire_request(const LeaseRequest& request, const Lease& candida
                         .resources = request.resources,
                         .owner = candidate.owner.view(),
                         .ttl = request.ttl,
-                        .queue = queue}};
+                        .queue = queue,
+                        .shared = candidate.shared}};
 }
 
 /// To the nodes that can have our key.
@@ -110,7 +112,8 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
     return {.command = {.verb = Verb::compare_and_expire,
                         .resources = request.resources,
                         .owner = lease.owner.view(),
-                        .ttl = request.ttl},
+                        .ttl = request.ttl,
+                        .shared = lease.shared},
             .to = lease.may_hold_key};
 }
 
@@ -122,7 +125,8 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
     return nodes.ask({.command = {.verb = Verb::compare_and_delete,
                                   .resources = resources,
                                   .owner = lease.owner.view(),
-                                  .queue = queue},
+                                  .queue = queue,
+                                  .shared = lease.shared},
                       .to = lease.may_hold_key},
                      limits);
 }
@@ -150,7 +154,8 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseReque
             nodes.ask({.command = {.verb = Verb::raise_count,
                                    .resources = request.resources,
                                    .owner = candidate.owner.view(),
-                                   .fence = candidate.fencing_token},
+                                   .fence = candidate.fencing_token,
+                                   .shared = candidate.shared},
                        .to = believed},
                       {.deadline = std::min(limits.deadline, candidate.valid_until), .stop = limits.stop});
         round.ended = clock.now();
@@ -179,6 +184,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     Lease candidate;
     if (auto error = candidate.owner.draw(entropy)) return Result{error};
     candidate.may_hold_key.set();
+    candidate.shared = request.shared;
     try {
         // Step 1: the time, before the first byte is sent.
         const auto start = clock.now();

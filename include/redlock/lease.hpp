@@ -15,6 +15,7 @@ struct Lease {
     Clock::time_point valid_until{};  ///< start + ttl − drift of the round that was won last (S15, S16)
     std::uint64_t fencing_token = 0;  ///< larger than that of every earlier holder; 0 without fencing
     NodeSet may_hold_key{};           ///< nodes that a byte of its SET may have reached (rule B1)
+    bool shared = false;              ///< it is that of a reader, beside others
     bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
 
     bool empty() const noexcept { return owner.empty(); }

@@ -20,6 +20,8 @@
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
+// With LockOptions::shared it is held beside others that are shared, and never beside one that is not.
+//
 // With LockOptions::watchdog it is extended for as long as it is held, and lost() says when that failed.
 //
 // A Lock belongs to one thread at a time, its watchdog and a release() in LockOptions::on_lost excepted;

@@ -87,6 +87,7 @@ struct Command {
     std::chrono::milliseconds ttl{};    ///< of the verbs that set or expire
     std::uint64_t fence = 0;            ///< of raise_count
     const QueueTerms* queue = nullptr;  ///< null: it has nothing to do with waiters
+    bool shared = false;                ///< its owner is a reader, beside others (LockOptions::shared)
 };
 
 /// Whether `verb` claims what is free.

@@ -41,6 +41,15 @@ struct LockOptions {
     /// anybody nor wait for their turn. See waiting.hpp.
     bool fair = false;
 
+    /// Whether the lock is held beside others that are shared, too: readers. It excludes, and is excluded by,
+    /// every ordinary lock of the resource, also those of clients that know of no readers, in any language.
+    /// Each reader has its own ttl, and is extended and released by itself. Readers that follow one another
+    /// without a gap keep an ordinary lock waiting for ever. To become exclusive is to release and acquire.
+    /// A fencing token orders it with exclusive holders, not with other readers: what is shown to should
+    /// remember the largest of a write and the largest of any access, and refuse a write below the latter
+    /// and a read below the former. One resource only, and not with `fair`.
+    bool shared = false;
+
     /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null
     /// (rule C6). Must outlive the lock.
     detail::Renewer* watchdog = nullptr;

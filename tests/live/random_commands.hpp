@@ -66,6 +66,7 @@ public:
 
     Words script(RedisModel::Time now) {
         const auto* const script = detail::scripts.at(below(detail::scripts.size()));
+        if (script->text.starts_with("local readers")) return for_readers(script, now);
         if (script->text.find("zrem") != script->text.npos || script == &detail::enter_queue)
             return for_waiters(script, now);
         const auto resources = 1 + below(3);
@@ -108,6 +109,21 @@ public:
         return call(script, keys, arguments, now);
     }
 
+    Words for_readers(const detail::Script* script, RedisModel::Time now) {
+        Words keys{"resource1", "readers1"};
+        Words arguments{owner()};
+        if (script == &detail::leave) return call(script, keys, arguments, now);
+        arguments.push_back(script == &detail::raise_as_reader ? count(now) : span());
+        arguments.emplace_back("1");
+        if (script == &detail::share_and_count || script == &detail::raise_as_reader) {
+            keys.emplace_back("counter1");
+            arguments.emplace_back("86400000");
+        }
+        arguments.push_back(one_of<std::string>({"0", "0", "2000"}));
+        if (arguments.back() != "0") keys.emplace_back("marker");
+        return call(script, keys, arguments, now);
+    }
+
     Words call(const detail::Script* script, Words keys, Words arguments, RedisModel::Time now) {
         if (chance(3)) keys.at(below(keys.size())) = key();
         if (chance(2)) arguments.at(below(arguments.size())) = value(now);
@@ -120,8 +136,8 @@ public:
     }
 
     std::string key() {
-        return one_of<std::string>(
-            {"resource1", "resource2", "resource3", "counter1", "counter2", "counter3", "marker", "queue1"});
+        return one_of<std::string>({"resource1", "resource2", "resource3", "counter1", "counter2", "counter3",
+                                    "marker", "queue1", "readers1"});
     }
 
 private:
@@ -138,7 +154,7 @@ private:
         return *(choice.begin() + below(choice.size()));
     }
 
-    std::string queue() { return chance(90) ? one_of<std::string>({"queue1", "queue2"}) : key(); }
+    std::string queue() { return chance(90) ? one_of<std::string>({"queue1", "queue2", "readers1"}) : key(); }
     std::string ticket() {
         return one_of<std::string>(
             {"dead|1", "dead|2", "dead|3", "alive|1", "alive|2", "alive|3", "none", "|", ""});
@@ -169,8 +185,8 @@ private:
     }
     std::string value(RedisModel::Time now) {
         return chance(50) ? count(now)
-                          : one_of<std::string>({"me", "you", "-1", "0", "1e3", " 7 ", "0x10", "nan", "inf",
-                                                 "8999999999999999", "9000000000000000",
+                          : one_of<std::string>({"me", "you", "redlock:shared", "-1", "0", "1e3", " 7 ",
+                                                 "0x10", "nan", "inf", "8999999999999999", "9000000000000000",
                                                  "9223372036854775807", std::string{"\0\r\n", 3}});
     }
     Words truncated(Words words) {

@@ -93,6 +93,16 @@ check extend-shortens unsafe exclusion -DEXTEND -DEXTEND_SHORTENS
 check extend-makes-keys unsafe exclusion -DEXTEND -DEXTEND_MAKES_KEYS -DLOSSES=1 -DQUARANTINE
 check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 
+# The same with readers, which hold it beside one another.
+check sharing safe exclusion -DSHARING -DCLIENTS=3
+check sharing-quarantine safe exclusion -DSHARING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
+check sharing-extend-quarantine safe exclusion -DSHARING -DEXTEND -DLOSSES=1 -DQUARANTINE
+check one-expiry unsafe exclusion -DSHARING -DCLIENTS=3 -DONE_EXPIRY
+check exclusive-ignores-readers unsafe exclusion -DSHARING -DEXCLUSIVE_IGNORES_READERS
+check release-deletes-the-marker unsafe exclusion -DSHARING -DCLIENTS=3 -DRELEASE_DELETES_THE_MARKER
+check leave-does-not-compare unsafe exclusion -DSHARING -DCLIENTS=3 -DLEAVE_DOES_NOT_COMPARE
+check stay-makes-the-marker unsafe exclusion -DSHARING -DEXTEND -DLOSSES=1 -DQUARANTINE -DSTAY_MAKES_THE_MARKER
+
 # The same among clients that wait, whatever becomes of their queue.
 check waiting safe exclusion -DWAITING -DCLIENTS=3
 check waiting-remember safe exclusion -DWAITING -DREMEMBER

@@ -103,6 +103,7 @@ void CheckedLock::acquired(const Result& result) {
     longest_ttl_ = options_.ttl;
     extended_by_hand_ = extended_by_watchdog_ = false;
     hold_ = checker_.acquired({.resources = resources(),
+                               .shared = options_.shared,
                                .token = lock_.fencing_token(),
                                .completed = seen_until(asked.ended),
                                .until = seen_until(latest)});
@@ -289,6 +290,7 @@ void CheckedLock::notified(const Result& loss) {
 }
 
 bool CheckedLock::overlaps(const CheckedLock& other) const {
+    if (options_.shared && other.options_.shared) return false;
     return std::ranges::any_of(lock_.resources(), [&](const auto& resource) {
         return std::ranges::binary_search(other.lock_.resources(), resource);
     });

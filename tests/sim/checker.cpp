@@ -67,7 +67,9 @@ std::size_t Checker::acquired(Hold hold) {
     return holds_.size() - 1;
 }
 
+/// Between readers the order of their tokens has no meaning.
 void Checker::compare(const Hold& earlier, const Hold& later) {
+    if (earlier.shared && later.shared) return;
     if (earlier.token == 0 || earlier.until > later.completed || earlier.token < later.token) return;
     const bool overlap = std::ranges::any_of(earlier.resources, [&](const auto& resource) {
         return std::ranges::binary_search(later.resources, resource);
@@ -119,7 +121,7 @@ void Checker::expect_gone_in(nanoseconds span, std::string owner, std::vector<st
     timeline_.after(span, [this, owner = std::move(owner), resources = std::move(resources), unreached] {
         for (std::size_t node = 0; node < nodes_.size(); ++node)
             for (const auto& resource : resources)
-                if (!unreached[node] && nodes_[node]->owner(resource) == owner)
+                if (!unreached[node] && nodes_[node]->knows(owner, resource))
                     violated(Rule::nothing_is_left,
                              "of " + log_.nickname(owner) + " on " + nodes_[node]->name());
     });

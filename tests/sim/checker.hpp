@@ -58,6 +58,7 @@ public:
     /// One acquisition with a token, and the part of true time in which it may have been counted on.
     struct Hold {
         std::vector<std::string> resources;
+        bool shared;
         std::uint64_t token;
         Instant completed;
         Instant until;

@@ -37,7 +37,7 @@ inline std::string_view owner_of(const Words& words) {
 /// Whether it lengthens the life of a key.
 inline bool extends(const Words& words) {
     const auto* const script = script_of(words);
-    return script == &detail::compare_and_expire || script == &detail::expire_all;
+    return script == &detail::compare_and_expire || script == &detail::expire_all || script == &detail::stay;
 }
 
 /// Whether it makes a key.
@@ -45,14 +45,15 @@ inline bool sets(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return !owner_of(words).empty();
     return script == &detail::set_all || script == &detail::set_and_count ||
-           script == &detail::leave_and_set || script == &detail::leave_and_count;
+           script == &detail::leave_and_set || script == &detail::leave_and_count ||
+           script == &detail::share || script == &detail::share_and_count;
 }
 
 /// Whether it deletes a key.
 inline bool releases(const Words& words) {
     const auto* const script = script_of(words);
     return script == &detail::compare_and_delete || script == &detail::delete_all ||
-           script == &detail::delete_and_wake;
+           script == &detail::delete_and_wake || script == &detail::leave;
 }
 
 /// "set", "extend to 300 ms" …
@@ -61,10 +62,14 @@ inline std::string text(const Words& words) {
     if (!script) return words[0];
     if (script == &detail::delete_and_wake) return "delete and wake";
     if (script == &detail::enter_queue) return "enter the queue";
+    if (script == &detail::leave) return "leave the readers";
+    if (script == &detail::share || script == &detail::share_and_count) return "join the readers";
     if (releases(words)) return "delete";
     if (sets(words)) return "set";
     const std::string amount{argument(words, 2)};
-    return script == &detail::raise_count ? "raise to " + amount : "extend to " + amount + " ms";
+    return script == &detail::raise_count || script == &detail::raise_as_reader
+               ? "raise to " + amount
+               : "extend to " + amount + " ms";
 }
 
 }  // namespace redlock::sim

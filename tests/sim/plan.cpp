@@ -98,6 +98,7 @@ Plan any_plan(Rng& rng) {
     choose_conditions(plan, rng);
     choose_hazards(plan, rng);
     choose_faults(plan, rng);
+    if (rng.chance(0.3)) plan.shared = rng.between(0.2, 0.9);
     return plan;
 }
 
@@ -106,7 +107,9 @@ std::string text(const Plan& plan) {
     std::snprintf(
         line, sizeof line,
         "%zu nodes, %d clients of %d threads, %d resources, ttl %lld to %lld ms, budget %lld ms, %s, "
-        "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %.0f%% fair, %zu kinds of "
+        "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %.0f%% fair, %.0f%% "
+        "shared, %zu "
+        "kinds of "
         "faults",
         plan.world.nodes, plan.clients, plan.threads, plan.resources,
         static_cast<long long>(plan.least_ttl.count()), static_cast<long long>(plan.longest_ttl.count()),
@@ -114,7 +117,7 @@ std::string text(const Plan& plan) {
         plan.world.round == Round::sequential ? "one after the other" : "all at once", plan.drift_factor,
         plan.world.rate_error, static_cast<long long>(plan.world.quarantine.count()),
         plan.fencing ? "fencing, " : "", plan.calm ? "calm, " : "", 100 * plan.watched, 100 * plan.fair,
-        plan.faults.size());
+        100 * plan.shared, plan.faults.size());
     return line;
 }
 

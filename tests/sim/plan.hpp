@@ -43,6 +43,7 @@ struct Plan {
     milliseconds longest_ttl{1000};
     double drift_factor = 0.01;
     bool fencing = false;
+    double shared = 0;      ///< how many of their locks are readers
     double fair = 0;        ///< how many of their locks wait in a queue
     bool queueing = false;  ///< all of them do, and nothing fails: the claims about the queue hold
     int attempts = 3;

@@ -23,6 +23,7 @@ void contended(Plan& plan) {
     plan.extends = 0.3;
     plan.fencing = false;
     plan.watched = 0;
+    plan.shared = 0;
     plan.fair = 0;
     plan.world.quarantine = 0ms;
 }
@@ -260,6 +261,22 @@ void queueing_among_faults(Plan& plan) {
     plan.works = 1;
 }
 
+/// Readers and others, of short and of long ttls.
+void sharing(Plan& plan) {
+    extending(plan);
+    plan.shared = 0.7;
+    plan.longest_ttl = 4 * plan.least_ttl;
+    plan.clients = 5;
+    plan.extends = 0.5;
+}
+
+void sharing_and_forgetful(Plan& plan) {
+    forgetful(plan);
+    plan.shared = 0.5;
+    plan.clients = 5;
+    plan.extends = 0.9;
+}
+
 /// Outside of what the protocol assumes: each must violate a claim.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -308,6 +325,8 @@ std::span<const Preset> presets() {
         {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},
         {"watched-by-hand", "watched-stalls, with extensions by hand", watched_by_hand_with_stalls},
         {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
+        {"sharing", "readers beside others", sharing},
+        {"sharing-forgetful", "forgetful, with readers", sharing_and_forgetful},
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
 

@@ -100,9 +100,10 @@ std::size_t SimNode::publish(std::string_view channel, std::string_view message)
 
 // ---- Keys
 
-std::string_view SimNode::owner(const std::string& resource) const {
+bool SimNode::knows(std::string_view owner, const std::string& resource) const {
     const auto* const value = model_.find(resource, wall());
-    return value ? std::string_view{value->text} : std::string_view{};
+    const auto* const readers = model_.find(detail::readers_of(resource), wall());
+    return (value && value->text == owner) || (readers && readers->scores.contains(owner));
 }
 
 /// Counters and markers live on for days, queues for seconds.

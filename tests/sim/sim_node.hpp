@@ -69,8 +69,8 @@ public:
     std::string execute(const Words& words);
 
     // ---- For the checker.
-    /// The owner of `resource`; empty if there is none.
-    std::string_view owner(const std::string& resource) const;
+    /// Whether `owner` has `resource`, alone or as a reader.
+    bool knows(std::string_view owner, const std::string& resource) const;
     /// Whether any of its keys will never expire, or only later than `span` from now.
     bool holds_longer_than(nanoseconds span) const;
 

@@ -13,7 +13,7 @@ void Workload::run() {
 }
 
 void Workload::take_a_turn() {
-    CheckedLock lock{client_, some_resources(), some_options()};
+    CheckedLock lock{some_lock()};
     const int rounds = rng_.between(1, 2);  // the same lock, acquired again
     for (int round = 0; round < rounds; ++round) {
         if (!acquire(lock)) continue;
@@ -63,7 +63,7 @@ void Workload::hold(CheckedLock& lock) {
 }
 
 void Workload::hold_with_another(CheckedLock& lock) {
-    CheckedLock other{client_, some_resources(), some_options()};
+    CheckedLock other{some_lock()};
     if (acquire(other)) hold(other);
     hold(lock);
     if (rng_.chance(0.5)) release(other);
@@ -98,12 +98,21 @@ std::vector<std::string> Workload::some_resources() {
     return result;
 }
 
+CheckedLock Workload::some_lock() {
+    auto resources = some_resources();
+    auto options = some_options();
+    if (options.shared) resources.resize(1);
+    return {client_, std::move(resources), std::move(options)};
+}
+
 LockOptions Workload::some_options() {
     LockOptions options{.ttl = rng_.chance(0.5) ? plan_.longest_ttl : plan_.least_ttl,
                         .retry = {.attempts = plan_.attempts, .delay = plan_.retry_delay},
                         .drift_factor = plan_.drift_factor,
                         .fencing = plan_.fencing,
                         .fair = rng_.chance(plan_.fair)};
+    if (plan_.shared > 0) options.shared = rng_.chance(plan_.shared);
+    if (options.shared) options.fair = false;
     if (rng_.chance(plan_.watched)) options.watchdog = client_.watchdog();
     if (options.watchdog && rng_.chance(plan_.limited))
         options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});

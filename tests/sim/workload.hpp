@@ -25,6 +25,7 @@ private:
     void release(CheckedLock& lock);
     void inject_before_verb();
     std::vector<std::string> some_resources();
+    CheckedLock some_lock();
     LockOptions some_options();
 
     Client& client_;

@@ -27,6 +27,7 @@ struct Recipient {
 /// How long a queue is kept that nobody looks at.
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
 inline constexpr std::string_view queue_suffix = ":queue";
+inline constexpr std::string_view readers_suffix = ":readers";
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
@@ -52,12 +53,26 @@ inline bool uses_queue(const Command& command, const Recipient& recipient) noexc
     return command.verb == Verb::compare_and_delete || !command.queue->ticket.empty();
 }
 
+/// The script that carries out the command of a reader.
+inline const Script* script_of_reader(Verb verb) noexcept {
+    switch (verb) {
+        case Verb::set_if_absent: return &share;
+        case Verb::compare_and_expire: return &stay;
+        case Verb::compare_and_delete: return &leave;
+        case Verb::set_and_count: return &share_and_count;
+        case Verb::raise_count: return &raise_as_reader;
+        case Verb::enter_queue: break;  // readers do not queue
+    }
+    return nullptr;
+}
+
 /// The script that carries out `command`; none for a plain SET.
 inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
     const bool one = command.resources.size() == 1;
     const bool simple = one && recipient.quarantine == 0ms;
     const bool queue = uses_queue(command, recipient);
+    if (command.shared) return script_of_reader(command.verb);
     switch (command.verb) {
         case Verb::set_if_absent: return queue ? &leave_and_set : simple ? nullptr : &set_all;
         case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
@@ -90,6 +105,13 @@ inline std::string counter_of(std::string_view resource, std::string_view run_id
 inline std::string queue_of(std::string_view resource) {
     std::string name;
     append_beside(name, resource, queue_suffix);
+    return name;
+}
+
+/// The key of the set of those that hold `resource` beside one another.
+inline std::string readers_of(std::string_view resource) {
+    std::string name;
+    append_beside(name, resource, readers_suffix);
     return name;
 }
 
@@ -146,7 +168,7 @@ inline std::chrono::milliseconds counters_expiry(const Recipient& recipient) noe
     return 24h + 2 * recipient.quarantine;
 }
 
-/// The general form, for several resources, a count, a quarantine, a queue: keys, then arguments, as
+/// The general form, for several resources, a count, a quarantine, a queue, readers: keys, then arguments, as
 /// scripts.hpp says.
 inline void append_script(std::string& out, const Command& command, const Recipient& recipient,
                           std::string_view verb, std::string_view body) {
@@ -157,6 +179,7 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     std::vector<std::string> own;
     if (queue)
         for (const auto& resource : resources) own.push_back(queue_of(resource));
+    if (command.shared) own.push_back(readers_of(resources.front()));
     if (counts(command))
         for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
     if (votes && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));

@@ -42,7 +42,8 @@ public:
         : nodes_(&nodes),
           clock_(&clock),
           resources_(std::move(resources)),
-          request_{resources_, options.ttl, options.drift_factor, options.fencing, options.fair},
+          request_{resources_,      options.ttl,  options.drift_factor,
+                   options.fencing, options.fair, options.shared},
           max_hold_(options.max_hold),
           on_lost_(options.on_lost) {}
     LeaseState(const LeaseState&) = delete;

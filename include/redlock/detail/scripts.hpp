@@ -78,6 +78,20 @@ inline constexpr Script set_all{REDLOCK_UNLESS_YOUNG
                                 "return 1",
                                 "ab8985fdada16e94ceb5cd77177e2fd541345087"};
 
+/// Counts n holders up, of KEYS from the n-th on: the count of all of them is `fence`.
+#define REDLOCK_COUNT                                                                                      \
+    "local t=redis.call('time') "                                                                          \
+    "local fence,seed=0,t[1]*1000000+t[2] "                                                                \
+    "for i=n+1,2*n do "                                                                                    \
+    "local held=redis.pcall('get',KEYS[i]) "                                                               \
+    "local count=held and tonumber(type(held)=='string' and held or '') "                                  \
+    "if held and not (count and count>=0 and count<9e15) then return {err='WRONGTYPE '..KEYS[i]..' holds " \
+    "no "                                                                                                  \
+    "count'} end "                                                                                         \
+    "fence=math.max(fence,count and count+1 or seed) "                                                     \
+    "end "                                                                                                 \
+    "for i=n+1,2*n do redis.call('set',KEYS[i],string.format('%.0f',fence),'px',ARGV[4]) end "
+
 /// The same with a count of the holders of each resource, named after the run of the server: a server that
 /// was restarted begins another, seeded with its wall clock. All are set to the largest, which is the answer.
 /// KEYS: the resources, their counters, the marker. ARGV: owner, ttl, number of resources, the counters'
@@ -85,20 +99,23 @@ inline constexpr Script set_all{REDLOCK_UNLESS_YOUNG
 inline constexpr Script set_and_count{
     REDLOCK_UNLESS_YOUNG
     "local n=tonumber(ARGV[3]) "
-    "for i=1,n do if redis.call('exists',KEYS[i])==1 then return 0 end end "
-    "local t=redis.call('time') "
-    "local fence,seed=0,t[1]*1000000+t[2] "
-    "for i=n+1,2*n do "
-    "local held=redis.pcall('get',KEYS[i]) "
-    "local count=held and tonumber(type(held)=='string' and held or '') "
-    "if held and not (count and count>=0 and count<9e15) then return {err='WRONGTYPE '..KEYS[i]..' holds no "
-    "count'} end "
-    "fence=math.max(fence,count and count+1 or seed) "
-    "end "
-    "for i=n+1,2*n do redis.call('set',KEYS[i],string.format('%.0f',fence),'px',ARGV[4]) end "
+    "for i=1,n do if redis.call('exists',KEYS[i])==1 then return 0 end end " REDLOCK_COUNT
     "for i=1,n do redis.call('set',KEYS[i],ARGV[1],'px',ARGV[2]) end "
     "return fence",
     "b13fb1ac66458d624bd690137f6b89399a4be1c1"};
+
+#define REDLOCK_RAISE                                                                 \
+    "local count=0 "                                                                  \
+    "for i=n+1,2*n do "                                                               \
+    "local held=redis.call('get',KEYS[i]) "                                           \
+    "if not held then return 0 end "                                                  \
+    "count=math.max(count,tonumber(held)) "                                           \
+    "end "                                                                            \
+    "local t=redis.call('time') "                                                     \
+    "if tonumber(ARGV[2])>t[1]*1000000+t[2]+ARGV[4]*1000 then return -count end "     \
+    "for i=n+1,2*n do if tonumber(redis.call('get',KEYS[i]))<tonumber(ARGV[2]) then " \
+    "redis.call('set',KEYS[i],ARGV[2],'px',ARGV[4]) end end "                         \
+    "return 1"
 
 /// Raises the counters, but makes none: a missing one is to be seeded by the next grant. Nor does it raise
 /// them so far that a seed could be smaller once they have expired: the answer is then minus the count.
@@ -107,18 +124,7 @@ inline constexpr Script set_and_count{
 inline constexpr Script raise_count{
     REDLOCK_UNLESS_YOUNG
     "local n=tonumber(ARGV[3]) "
-    "for i=1,n do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end "
-    "local count=0 "
-    "for i=n+1,2*n do "
-    "local held=redis.call('get',KEYS[i]) "
-    "if not held then return 0 end "
-    "count=math.max(count,tonumber(held)) "
-    "end "
-    "local t=redis.call('time') "
-    "if tonumber(ARGV[2])>t[1]*1000000+t[2]+ARGV[4]*1000 then return -count end "
-    "for i=n+1,2*n do if tonumber(redis.call('get',KEYS[i]))<tonumber(ARGV[2]) then "
-    "redis.call('set',KEYS[i],ARGV[2],'px',ARGV[4]) end end "
-    "return 1",
+    "for i=1,n do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end " REDLOCK_RAISE,
     "3ae934eb8ffd53e23ae9c0081857d442b62aafb6"};
 
 // ---- The queue of waiters (LockOptions::fair): a sorted set of tickets by age. A ticket is the channel that
@@ -226,12 +232,106 @@ inline constexpr Script leave_and_count{
     {behind_leave_queue<set_and_count>.data(), behind_leave_queue<set_and_count>.size()},
     "619489863fa80132b879a702ef16ea7e457770ef"};
 
+// ---- Readers (LockOptions::shared): a sorted set of their owners by when each ends, in milliseconds of the
+// server's clock. While there are any, the resource itself holds `shared_marker`, which keeps every ordinary
+// lock out, also those of other clients that know of no readers. Both keys expire with the last reader.
+
+#define REDLOCK_SHARED_MARKER "redlock:shared"
+inline constexpr std::string_view shared_marker = REDLOCK_SHARED_MARKER;
+
+/// What each begins with. Those that have ended go first. What comes after finds KEYS as those of an ordinary
+/// lock.
+#define REDLOCK_READERS                                        \
+    "local readers,t=table.remove(KEYS,2),redis.call('time') " \
+    "local now=t[1]*1000+math.floor(t[2]/1000) "
+#define REDLOCK_PRUNE_READERS "redis.call('zremrangebyscore',readers,'-inf',string.format('(%.0f',now)) "
+
+/// And ends with. The resource's expiry is that of the last reader, also where it was another: but only
+/// while it is the readers', and not an ordinary lock's.
+#define REDLOCK_FOLLOW_LAST_READER                                     \
+    "local marked=redis.pcall('get',KEYS[1])=='" REDLOCK_SHARED_MARKER \
+    "' "                                                               \
+    "local last=redis.call('zrange',readers,-1,-1,'withscores')[2] "   \
+    "if last then redis.call('pexpireat',readers,last) end "           \
+    "if marked and last then redis.call('pexpireat',KEYS[1],last) "    \
+    "elseif marked then redis.call('del',KEYS[1]) end "
+
+#define REDLOCK_UNLESS_HELD_BY_WRITER        \
+    "local held=redis.pcall('get',KEYS[1]) " \
+    "if held and held~='" REDLOCK_SHARED_MARKER "' then return 0 end "
+#define REDLOCK_UNLESS_READING                         \
+    "local ends=redis.call('zscore',readers,ARGV[1]) " \
+    "if not ends or redis.pcall('get',KEYS[1])~='" REDLOCK_SHARED_MARKER "' then return 0 end "
+
+#define REDLOCK_ENTER_READERS                                               \
+    "redis.call('zadd',readers,string.format('%.0f',now+ARGV[2]),ARGV[1]) " \
+    "redis.call('set',KEYS[1],'" REDLOCK_SHARED_MARKER "','px',ARGV[2]) " REDLOCK_FOLLOW_LAST_READER
+
+/// Beside other readers. An ordinary lock excludes it.
+/// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
+inline constexpr Script share{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS
+                                  REDLOCK_UNLESS_HELD_BY_WRITER REDLOCK_ENTER_READERS "return 1",
+                              "e8de14bf3c09425269cbc2a7f5ca7a944b9c10e0"};
+
+/// The same with a count of the holders, readers and others.
+/// KEYS: the resource, its readers, its counter, the marker of a quarantine. ARGV: owner, ttl, 1, the
+/// counter's expiry, quarantine.
+inline constexpr Script share_and_count{
+    REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_HELD_BY_WRITER
+    "local n=1 " REDLOCK_COUNT REDLOCK_ENTER_READERS "return fence",
+    "ea954c333bd14dedc9b12628796b9796569f4e92"};
+
+/// Lengthens the time of one reader, and makes nothing anew: a marker that has gone has let others in.
+/// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
+inline constexpr Script stay{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING
+                             "if tonumber(ends)<now+ARGV[2] then "
+                             "redis.call('zadd',readers,string.format('%.0f',now+ARGV[2]),ARGV[1]) "
+                             "end " REDLOCK_FOLLOW_LAST_READER "return 1",
+                             "19a1c50e06990d6559045e60c0f704596c9663e1"};
+
+/// One reader leaves.
+/// KEYS: the resource, its readers. ARGV: owner.
+inline constexpr Script leave{REDLOCK_READERS REDLOCK_PRUNE_READERS
+                              "local left=redis.call('zrem',readers,ARGV[1]) " REDLOCK_FOLLOW_LAST_READER
+                              "return left",
+                              "d74c390744d02c922a63d8b9e939015b03eac63a"};
+
+/// raise_count for a reader.
+/// KEYS: the resource, its readers, its counter, the marker of a quarantine. ARGV: owner, fence, 1, the
+/// counter's expiry, quarantine.
+inline constexpr Script raise_as_reader{
+    REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING
+    "local n=1 " REDLOCK_RAISE,
+    "d2087c2f145092960a2e09c0a5ff72be5d8be003"};
+
+#undef REDLOCK_ENTER_READERS
+#undef REDLOCK_UNLESS_READING
+#undef REDLOCK_UNLESS_HELD_BY_WRITER
+#undef REDLOCK_FOLLOW_LAST_READER
+#undef REDLOCK_PRUNE_READERS
+#undef REDLOCK_READERS
+#undef REDLOCK_SHARED_MARKER
+#undef REDLOCK_RAISE
+#undef REDLOCK_COUNT
 #undef REDLOCK_UNLESS_YOUNG
 
 /// All of them, so that each has a number.
-inline constexpr std::array scripts{
-    &compare_and_delete, &compare_and_expire, &delete_all,  &expire_all,    &set_all,        &set_and_count,
-    &raise_count,        &delete_and_wake,    &enter_queue, &leave_and_set, &leave_and_count};
+inline constexpr std::array scripts{&compare_and_delete,
+                                    &compare_and_expire,
+                                    &delete_all,
+                                    &expire_all,
+                                    &set_all,
+                                    &set_and_count,
+                                    &raise_count,
+                                    &delete_and_wake,
+                                    &enter_queue,
+                                    &leave_and_set,
+                                    &leave_and_count,
+                                    &share,
+                                    &share_and_count,
+                                    &stay,
+                                    &leave,
+                                    &raise_as_reader};
 
 constexpr std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;

@@ -1,0 +1,216 @@
+// The scripts of readers, every branch of them, run by Lua on a Redis in memory.
+#include "scripts_fixture.hpp"
+
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Readers of the resource a.
+struct Readers : Scripts {
+    std::string share(const std::string& owner, milliseconds ttl = 10s) {
+        return run(detail::share, keys({"a", "readers"}), arguments(owner, ttl.count()));
+    }
+    std::string share_and_count(const std::string& owner, milliseconds ttl = 10s) {
+        return run(detail::share_and_count, keys({"a", "readers", "count:a"}),
+                   counted(arguments(owner, ttl.count())));
+    }
+    std::string stay(const std::string& owner, milliseconds ttl = 10s) {
+        return run(detail::stay, keys({"a", "readers"}), arguments(owner, ttl.count()));
+    }
+    std::string raise(const std::string& owner, std::int64_t fence) {
+        return run(detail::raise_as_reader, keys({"a", "readers", "count:a"}),
+                   counted(arguments(owner, fence)));
+    }
+    std::string leave(const std::string& owner) { return run(detail::leave, {"a", "readers"}, {owner}); }
+
+    Words keys(const Words& names) const { return with_marker(names); }
+    Words arguments(const std::string& owner, std::int64_t amount) const {
+        return {owner, std::to_string(amount), "1", std::to_string(quarantine.count())};
+    }
+    Words counted(Words words) const {
+        words.insert(words.end() - 1, std::to_string(keep.count()));
+        return words;
+    }
+    void pass(milliseconds span) { now += span; }
+    std::string readers() { return ask({"ZRANGE", "readers", "0", "-1"}); }
+    const std::string marker{detail::shared_marker};
+};
+
+// ---- Beside one another
+
+TEST_F(Readers, HoldItBesideOneAnother) {
+    EXPECT_EQ(share("A", 10s), "1");
+    EXPECT_EQ(share("B", 5s), "1");
+    EXPECT_EQ(value("a"), marker);
+    EXPECT_EQ(ttl("a"), 10s) << "that of the last to end, not of the last to come";
+    EXPECT_EQ(ttl("readers"), 10s);
+}
+
+TEST_F(Readers, AreExcludedByAnOrdinaryLock) {
+    hold("a", "you", 5s);
+    EXPECT_EQ(share("A"), "0");
+    EXPECT_EQ(share_and_count("A"), "0");
+    EXPECT_EQ(value("a"), "you");
+    EXPECT_EQ(ttl("a"), 5s);
+    EXPECT_EQ(redis.keys().size(), 1U);
+}
+
+TEST_F(Readers, TakeAnyOtherTypeForHeld) {
+    ask({"RPUSH", "a", "x"});
+    EXPECT_EQ(share("A"), "0");
+    EXPECT_EQ(redis.keys().size(), 1U);
+}
+
+TEST_F(Readers, ExcludeAnOrdinaryLock) {
+    share("A");
+    EXPECT_EQ(set_all({"a"}), "0");
+    EXPECT_EQ(ask({"SET", "a", "you", "NX", "PX", "1000"}), "(nil)");
+    EXPECT_EQ(run(detail::compare_and_delete, {"a"}, {me}), "0");
+    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "20000"}), "0");
+    EXPECT_EQ(ttl("a"), 10s);
+}
+
+TEST_F(Readers, OfAKeyThatIsNoneAreNone) {
+    ask({"RPUSH", "readers", "x"});
+    EXPECT_THAT(share("A"), HasSubstr("WRONGTYPE"));
+    EXPECT_EQ(value("a"), "(nil)") << "it would stand there for nobody";
+}
+
+// ---- Their ends
+
+TEST_F(Readers, EndEachByItself) {
+    share("A", 5s);
+    share("B", 10s);
+    pass(5'001ms);
+    EXPECT_EQ(value("a"), marker);
+    EXPECT_EQ(stay("A"), "0") << "its time is over";
+    EXPECT_EQ(stay("B", 2s), "1");
+    EXPECT_EQ(ttl("a"), 4'999ms) << "never shortened";
+    pass(5s);
+    EXPECT_EQ(value("a"), "(nil)");
+    EXPECT_EQ(ttl("readers"), -2ms);
+}
+
+TEST_F(Readers, LastToTheEndOfTheirLastMillisecond) {
+    share("A", 5s);
+    pass(5s);
+    EXPECT_EQ(stay("A", 1s), "1");
+    pass(1'001ms);
+    EXPECT_EQ(stay("A", 1s), "0");
+}
+
+// Those that have died do not stay in the set.
+TEST_F(Readers, AreForgottenAfterTheirEnd) {
+    for (int i = 0; i < 500; ++i) share("dead" + std::to_string(i), 1s);
+    share("A", 10s);
+    pass(1'001ms);
+    share("B", 10s);
+    EXPECT_EQ(readers(), "A\nB");
+}
+
+TEST_F(Readers, LengthenTheirOwnTimeAlone) {
+    share("A", 5s);
+    share("B", 5s);
+    EXPECT_EQ(stay("A", 20s), "1");
+    EXPECT_EQ(ttl("a"), 20s);
+    pass(5'001ms);
+    EXPECT_EQ(stay("B"), "0");
+    EXPECT_EQ(readers(), "A");
+}
+
+TEST_F(Readers, LengthenNothingThatHasGone) {
+    EXPECT_EQ(stay("A"), "0");
+    EXPECT_TRUE(redis.keys().empty());
+    share("A");
+    ask({"DEL", "a"});
+    EXPECT_EQ(stay("A"), "0");
+    EXPECT_EQ(value("a"), "(nil)") << "others may have had it since";
+    hold("a", "you", 5s);
+    EXPECT_EQ(stay("A", 20s), "0");
+    EXPECT_EQ(ttl("a"), 5s);
+}
+
+// ---- Leaving
+
+TEST_F(Readers, LeaveOneByOne) {
+    share("A", 10s);
+    share("B", 5s);
+    EXPECT_EQ(leave("A"), "1");
+    EXPECT_EQ(value("a"), marker);
+    EXPECT_EQ(ttl("a"), 5s) << "that of those that are left";
+    EXPECT_EQ(leave("A"), "0");
+    EXPECT_EQ(leave("B"), "1");
+    EXPECT_TRUE(redis.keys().empty());
+}
+
+TEST_F(Readers, LeaveAnOrdinaryLockAlone) {
+    hold("a", "you", 5s);
+    EXPECT_EQ(leave("A"), "0");
+    EXPECT_EQ(value("a"), "you");
+    ask({"DEL", "a"});
+    share("A", 20s);
+    share("B", 20s);
+    hold("a", "you", 5s);  // somebody broke theirs
+    EXPECT_EQ(leave("A"), "1");
+    EXPECT_EQ(ttl("a"), 5s);
+    EXPECT_EQ(leave("B"), "1");
+    EXPECT_EQ(value("a"), "you");
+}
+
+// ---- Counts
+
+TEST_F(Readers, AreCountedWithTheOthers) {
+    ask({"SET", "count:a", "7"});
+    EXPECT_EQ(share_and_count("A"), "8");
+    EXPECT_EQ(share_and_count("B"), "9");
+    EXPECT_EQ(value("a"), marker);
+    leave("A");
+    leave("B");
+    EXPECT_EQ(set_and_count({"a"}), "10");
+    EXPECT_EQ(share_and_count("A"), "0");
+}
+
+TEST_F(Readers, RaiseTheCountForAsLongAsTheyRead) {
+    ask({"SET", "count:a", "7"});
+    share("A");
+    EXPECT_EQ(raise("A", 9), "1");
+    EXPECT_EQ(value("count:a"), "9");
+    EXPECT_EQ(raise("B", 11), "0");
+    EXPECT_EQ(raise("A", 8), "1");
+    EXPECT_EQ(value("count:a"), "9");
+    const auto absurd = now.count() + 2 * std::chrono::microseconds{keep}.count();
+    EXPECT_EQ(raise("A", absurd), "-9");
+    ask({"DEL", "count:a"});
+    EXPECT_EQ(raise("A", 11), "0");
+    leave("A");
+    EXPECT_EQ(raise("A", 11), "0");
+}
+
+TEST_F(Readers, AreNotCountedWithACountThatIsNone) {
+    ask({"SET", "count:a", "x"});
+    EXPECT_THAT(share_and_count("A"), HasSubstr("WRONGTYPE"));
+    EXPECT_EQ(value("a"), "(nil)");
+}
+
+// ---- Quarantine
+
+TEST_F(Readers, HaveNoVoteOfAYoungNode) {
+    quarantine = 10s;
+    share("A");
+    EXPECT_THAT(share("A"), StartsWith("QUARANTINED"));
+    EXPECT_THAT(share_and_count("A"), StartsWith("QUARANTINED"));
+    EXPECT_THAT(stay("A"), StartsWith("QUARANTINED"));
+    EXPECT_THAT(raise("A", 1), StartsWith("QUARANTINED"));
+    EXPECT_EQ(value("a"), "(nil)");
+    pass(10s);
+    EXPECT_EQ(share("A"), "1");
+    EXPECT_EQ(stay("A"), "1");
+    EXPECT_EQ(share_and_count("B"), std::to_string(now.count()));
+    EXPECT_EQ(raise("B", now.count() + 1), "1");
+}
+
+}  // namespace
+}  // namespace redlock::test
