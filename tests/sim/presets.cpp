@@ -271,10 +271,8 @@ void sharing(Plan& plan) {
 }
 
 void sharing_and_forgetful(Plan& plan) {
-    forgetful(plan);
+    forgetful_and_slow(plan);
     plan.shared = 0.5;
-    plan.clients = 5;
-    plan.extends = 0.9;
 }
 
 /// Outside of what the protocol assumes: each must violate a claim.
@@ -326,7 +324,7 @@ std::span<const Preset> presets() {
         {"watched-by-hand", "watched-stalls, with extensions by hand", watched_by_hand_with_stalls},
         {"watched-limit", "a watchdog with a longest hold", watched_with_a_limit},
         {"sharing", "readers beside others", sharing},
-        {"sharing-forgetful", "forgetful, with readers", sharing_and_forgetful},
+        {"sharing-forgetful", "forgetful-slow, with readers", sharing_and_forgetful},
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
 
