@@ -9,8 +9,9 @@
 //
 // Beside GET, SET, DEL, EXISTS, PEXPIRE, PEXPIREAT, PTTL, RPUSH (for values of another type), ZADD, ZPOPMIN,
 // ZRANGE, ZRANK, ZREM, ZREMRANGEBYSCORE, ZSCORE, FLUSHALL, EVAL, EVALSHA, SCRIPT LOAD, TIME and PUBLISH it
-// answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database, which every SELECT selects, and no users: a connection has no
-// state. So subscriptions belong to those that have connections; they hear of messages through on_publish().
+// answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database, which every SELECT
+// selects, and no users: a connection has no state. So subscriptions belong to those that have connections;
+// they hear of messages through on_publish().
 #pragma once
 
 #include "support/redis_reply.hpp"

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,10 +18,14 @@ struct Bound {
     bool excluded;
 };
 
+/// Redis takes blanks before it, and nothing at all for 0.
 std::optional<Bound> bound_in(std::string_view word) {
     const bool excluded = word.starts_with('(');
-    const auto score = number_in(word.substr(excluded ? 1 : 0));
-    return score ? std::optional{Bound{*score, excluded}} : std::nullopt;
+    const std::string copy{word.substr(excluded ? 1 : 0)};
+    char* end = nullptr;
+    const double score = std::strtod(copy.c_str(), &end);
+    if (end != copy.c_str() + copy.size() || std::isnan(score)) return {};
+    return Bound{score, excluded};
 }
 
 }  // namespace
