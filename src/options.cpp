@@ -43,6 +43,12 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
         detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
     if (options.shared && options.fair)
         detail::refuse("LockOptions::shared", "set", "come without LockOptions::fair");
+    if (options.at_least < 0ms || options.at_least > options.ttl)
+        detail::refuse("LockOptions::at_least", detail::text(options.at_least),
+                       "be from 0 to LockOptions::ttl, " + detail::text(options.ttl));
+    if (options.shared && options.at_least > 0ms)
+        detail::refuse("LockOptions::at_least", detail::text(options.at_least),
+                       "be 0 with LockOptions::shared");
     if (options.max_hold <= 0ns)
         detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
                        "be positive");

@@ -119,12 +119,14 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 
 /// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
 /// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6). With `queue`
-/// it wakes the next waiter.
+/// it wakes the next waiter; with a `rest` the resource is kept from everybody for so long instead.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
-                         const QueueTerms* queue = nullptr, const RoundLimits& limits = {}) {
+                         const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
+                         std::chrono::milliseconds rest = {}) {
     return nodes.ask({.command = {.verb = Verb::compare_and_delete,
                                   .resources = resources,
                                   .owner = lease.owner.view(),
+                                  .rest = rest,
                                   .queue = queue,
                                   .shared = lease.shared},
                       .to = lease.may_hold_key},
@@ -352,16 +354,25 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
+/// How long the resource is still to be kept from everybody when it is released now.
+inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point now) {
+    return std::chrono::ceil<std::chrono::milliseconds>(
+        std::max(lease.keep_until - now, Clock::duration::zero()));
+}
+
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
 /// without the key counts as well: it may have deleted it the first time, unheard. The lease is kept only
 /// while a majority has given no answer, so that the release can be repeated (rule B4). If it is fair, it
-/// wakes the next waiter.
+/// wakes the next waiter, unless the resource is to be kept for longer: then nobody can have it yet.
 inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
     const bool again = lease.released;
-    const bool in_time = clock.now() < lease.valid_until;
+    const auto now = clock.now();
+    const bool in_time = now < lease.valid_until;
+    const auto rest = rest_of(lease, now);
+    fair = fair && rest == rest.zero();
     lease.released = true;
     const QueueTerms queue{.patience = patience(nodes.node_timeout()), .repeated = again};
-    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr);
+    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr, {}, rest);
     if (fair) note_contention(nodes, resources, tally);
     const auto gone = tally.granted() + (again ? tally.refused() : 0);
     std::error_code error;
@@ -376,8 +387,9 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
 
 /// The same where nobody hears the answers: it is written, and not waited for. What acquires the same
 /// resources next goes behind it.
-inline void let_go(Nodes& nodes, Resources resources, Lease& lease) {
-    (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false});
+inline void let_go(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
+    (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
+                      rest_of(lease, clock.now()));
     lease = {};
 }
 

@@ -16,6 +16,7 @@ struct Lease {
     std::uint64_t fencing_token = 0;  ///< larger than that of every earlier holder; 0 without fencing
     NodeSet may_hold_key{};           ///< nodes that a byte of its SET may have reached (rule B1)
     bool shared = false;              ///< it is that of a reader, beside others
+    Clock::time_point keep_until{};   ///< released before, the resource is kept from everybody until then
     bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
 
     bool empty() const noexcept { return owner.empty(); }

@@ -158,6 +158,7 @@ public:
     /// Success: a majority confirmed. `lost`: the lock had ended before; keys of others are left alone (rule
     /// B3). `no_quorum`: too few nodes answered; call it again, or let the keys expire after the ttl. In
     /// every case valid() is false from now on, and nothing is extended or told any more (rules B7, C9).
+    /// Before LockOptions::at_least is over the resource is not free then, but kept from everybody.
     Result release() noexcept;
 
     // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.

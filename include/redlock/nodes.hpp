@@ -86,6 +86,8 @@ struct Command {
     std::string_view owner{};
     std::chrono::milliseconds ttl{};    ///< of the verbs that set or expire
     std::uint64_t fence = 0;            ///< of raise_count
+    std::chrono::milliseconds rest{};   ///< of compare_and_delete: the resource is kept from everybody for so
+                                        ///< long, where it was the owner's
     const QueueTerms* queue = nullptr;  ///< null: it has nothing to do with waiters
     bool shared = false;                ///< its owner is a reader, beside others (LockOptions::shared)
 };

@@ -50,6 +50,13 @@ struct LockOptions {
     /// and a read below the former. One resource only, and not with `fair`.
     bool shared = false;
 
+    /// How long the resource is kept from everybody, from the acquisition on, however soon it is released: so
+    /// that hosts whose clocks differ, and which all try at "the same" time, do a job once. A release before
+    /// that leaves `redlock:rest` under the key for the rest of the time, by the nodes' clocks; a holder that
+    /// dies leaves its key for the ttl, so at most the ttl. Whoever waits waits for the end of it. Zero: not
+    /// at all. Not with `shared`.
+    std::chrono::milliseconds at_least{0};
+
     /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null
     /// (rule C6). Must outlive the lock.
     detail::Renewer* watchdog = nullptr;

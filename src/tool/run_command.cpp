@@ -17,6 +17,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <map>
@@ -35,6 +37,7 @@ struct Request {
     LeaseArguments lease{};
     AcquireArguments acquire{};
     Supervisor::Policy policy{};
+    std::chrono::milliseconds at_least{0};
     std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
     std::string resource{};
     std::string shell_command{};
@@ -44,6 +47,8 @@ struct Request {
 
     void add_to(Arguments& arguments);
     std::vector<std::string> command() const;
+    /// A holder that dies is to keep the lock for the least time, too.
+    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, at_least); }
 };
 
 void Request::add_to(Arguments& arguments) {
@@ -55,6 +60,7 @@ void Request::add_to(Arguments& arguments) {
     acquire.add_to(arguments);
     arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
     lease.add_to(arguments);
+    arguments.span("--at-least", at_least, "Keep the lock that long, however soon the command ends (0)");
     arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
@@ -105,11 +111,12 @@ private:
 };
 
 LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
-    return {.ttl = request.lease.ttl,
+    return {.ttl = request.ttl(),
             .retry = {.delay = request.acquire.retry_delay},
             .drift_factor = request.lease.drift_factor,
             .fencing = request.acquire.fencing,
             .fair = request.fair,
+            .at_least = request.at_least,
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
             .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};
@@ -118,7 +125,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
 std::vector<std::string> environment_of(const Request& request, const Lock& lock) {
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
-                                    "REDLOCK_TTL_MS=" + std::to_string(request.lease.ttl.count())};
+                                    "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
     if (request.acquire.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
     return result;

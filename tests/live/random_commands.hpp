@@ -73,7 +73,7 @@ public:
         Words keys;
         Words arguments{owner()};
         for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
-        if (script == &detail::compare_and_expire) arguments.push_back(span());
+        if (script == &detail::compare_and_expire || script == &detail::rest_all) arguments.push_back(span());
         if (takes_quarantine(script)) {
             arguments.push_back(script == &detail::raise_count ? count(now)
                                                                : one_of<std::string>({"1000", "5", span()}));

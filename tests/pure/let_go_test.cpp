@@ -131,10 +131,10 @@ TEST(LetGoInAQuarantine, MixesUpNoReplies) {
     Lease lease;
     ASSERT_FALSE(lease.owner.draw(entropy));
     lease.may_hold_key.set();
-    algorithm::let_go(nodes, resources, lease);
+    algorithm::let_go(nodes, clock, resources, lease);
     Lock lock{nodes, "r", {}, clock, entropy};
     network.pass(20s);
-    algorithm::let_go(nodes, resources, lease);
+    algorithm::let_go(nodes, clock, resources, lease);
     (void)lock.try_acquire();  // begins the quarantine
     network.pass(21s);
     EXPECT_TRUE(lock.try_acquire());

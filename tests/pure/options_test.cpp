@@ -49,6 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"NoDelay", {.retry = {.delay = 0ms}}, "retry.delay"},
                     BadOption{"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
                     BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
+                    BadOption{"AtLeastNegative", {.at_least = -1ms}, "at_least"},
+                    BadOption{"AtLeastAboveTheTtl", {.at_least = 10'001ms}, "at_least"},
                     BadOption{"DriftNegative", {.drift_factor = -0.01}, "drift_factor"},
                     BadOption{"DriftOne", {.drift_factor = 1}, "drift_factor"},
                     BadOption{"DriftNaN", {.drift_factor = nan}, "drift_factor"},
@@ -84,6 +86,7 @@ TEST(Options, AcceptTheirLimits) {
         {.retry = {.attempts = std::numeric_limits<int>::max(), .delay = 24h}},
         {.drift_factor = 0},
         {.drift_factor = 0.99},
+        {.at_least = 10s},
     };
     for (const auto& options : table) {
         World world{5, 1ms};

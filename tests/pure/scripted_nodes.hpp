@@ -263,7 +263,10 @@ private:
         switch (command.verb) {
             case Verb::set_if_absent: return "set " + owner + " for " + ttl;
             case Verb::compare_and_expire: return "expire " + owner + " in " + ttl;
-            case Verb::compare_and_delete: return "delete " + owner;
+            case Verb::compare_and_delete:
+                return command.rest > 0ms
+                           ? "keep " + owner + " for " + test::text(Clock::duration{command.rest})
+                           : "delete " + owner;
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
             case Verb::enter_queue: return "enter queue";

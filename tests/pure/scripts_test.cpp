@@ -78,6 +78,23 @@ TEST_F(DeleteAll, ReportsWhatIsMissing) {
     EXPECT_EQ(delete_all({"a", "b"}), "0");
 }
 
+using RestAll = Scripts;
+
+TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
+    for (const auto* const key : {"a", "c"}) hold(key, me, 60s);
+    hold("b", "you", 5s);
+    EXPECT_EQ(run(detail::rest_all, {"a", "c"}, {me, "7000"}), "1");
+    hold("a", me, 5s);
+    EXPECT_EQ(run(detail::rest_all, {"a", "b", "d"}, {me, "7000"}), "0");
+    for (const auto* const key : {"a", "c"}) {
+        EXPECT_EQ(value(key), "redlock:rest");
+        EXPECT_EQ(ttl(key), 7s);
+    }
+    EXPECT_EQ(value("b"), "you");
+    EXPECT_EQ(ttl("b"), 5s);
+    EXPECT_EQ(value("d"), "(nil)");
+}
+
 using SetAll = Scripts;
 
 TEST_F(SetAll, SetsAllForATime) {

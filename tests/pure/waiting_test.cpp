@@ -107,6 +107,17 @@ TEST_F(Waiting, IsNotForSeveralResources) {
     EXPECT_THAT(verbs(0), ElementsAre("set all", "wake")) << "their release wakes those that do";
 }
 
+// Nothing is handed on before its time, and then it is had at once.
+TEST_F(Waiting, OutlastsTheRestThatIsToBeKept) {
+    bob_holds_for(100ms, {.at_least = 400ms});
+    auto mine = lock(alice, {.delay = 10s});
+    const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1s)); });
+    EXPECT_GE(took, 395ms);
+    EXPECT_LE(took, 410ms);
+    EXPECT_THAT(verbs(0), Contains("rest"));
+    EXPECT_THAT(verbs(0), Not(Contains("wake")));
+}
+
 // ---- How often it asks
 
 TEST_F(Waiting, AsksAfterEachPauseOfTheRetryWhereItIsFirst) {

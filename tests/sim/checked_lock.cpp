@@ -106,7 +106,8 @@ void CheckedLock::acquired(const Result& result) {
                                .shared = options_.shared,
                                .token = lock_.fencing_token(),
                                .completed = seen_until(asked.ended),
-                               .until = seen_until(latest)});
+                               .until = seen_until(latest),
+                               .kept_until = seen_until(latest - options_.ttl + options_.at_least)});
     checker_.check();
 }
 
@@ -204,7 +205,8 @@ void CheckedLock::ended(std::string owner) {
         client_.network().released(owner);
     }
     if (const auto span = client_.settling_time(); span > 0ns)
-        checker_.expect_gone_in(span, owner, resources(), client_.network().unreached(owner));
+        checker_.expect_gone_in(span + options_.at_least, owner, resources(),
+                                client_.network().unreached(owner));
 }
 
 // ---- For the checker

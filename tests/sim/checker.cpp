@@ -9,7 +9,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 17> names{
+    constexpr std::array<std::string_view, 18> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -27,6 +27,7 @@ std::string_view name_of(Rule rule) noexcept {
         "a wait that was too long",
         "a waiter that was not woken",
         "a waiter that was passed by",
+        "a resource that was not kept",
     };
     return names[static_cast<std::size_t>(rule)];
 }
@@ -63,18 +64,30 @@ std::size_t Checker::acquired(Hold hold) {
             compare(other, hold);
             compare(hold, other);  // an acquisition may be confirmed after its own end
         }
+    for (const auto& other : holds_) {
+        compare_rest(other, hold);
+        compare_rest(hold, other);
+    }
     holds_.push_back(std::move(hold));
     return holds_.size() - 1;
+}
+
+bool Checker::overlap(const Hold& one, const Hold& other) {
+    return std::ranges::any_of(one.resources, [&](const auto& resource) {
+        return std::ranges::binary_search(other.resources, resource);
+    });
+}
+
+void Checker::compare_rest(const Hold& earlier, const Hold& later) {
+    const bool within = earlier.completed < later.completed && later.completed < earlier.kept_until;
+    if (within && overlap(earlier, later)) violated(Rule::kept_at_least, earlier.resources.front());
 }
 
 /// Between readers the order of their tokens has no meaning.
 void Checker::compare(const Hold& earlier, const Hold& later) {
     if (earlier.shared && later.shared) return;
     if (earlier.token == 0 || earlier.until > later.completed || earlier.token < later.token) return;
-    const bool overlap = std::ranges::any_of(earlier.resources, [&](const auto& resource) {
-        return std::ranges::binary_search(later.resources, resource);
-    });
-    if (overlap)
+    if (overlap(earlier, later))
         violated(Rule::tokens_grow, std::to_string(earlier.token) + ", then " + std::to_string(later.token));
 }
 

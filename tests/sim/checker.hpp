@@ -37,6 +37,7 @@ enum class Rule : std::uint8_t {
     ends_in_time,         ///< no round and no verb takes longer than its budgets (A3, A9)
     woken_in_time,        ///< where nothing fails, a release leads to the next hold at once, not after a beat
     served_in_order,      ///< where nothing fails, those that came later pass a waiter once each at most
+    kept_at_least,        ///< no lock is acquired of a resource that is still to be kept from everybody
 };
 std::string_view name_of(Rule rule) noexcept;
 
@@ -62,6 +63,7 @@ public:
         std::uint64_t token;
         Instant completed;
         Instant until;
+        Instant kept_until{};
     };
     /// Returns its number, for later changes of its end.
     std::size_t acquired(Hold hold);
@@ -101,7 +103,9 @@ public:
     std::size_t extensions() const noexcept { return extensions_; }
 
 private:
+    static bool overlap(const Hold& one, const Hold& other);
     void compare(const Hold& earlier, const Hold& later);
+    void compare_rest(const Hold& earlier, const Hold& later);
 
     /// One that is in acquire().
     struct Waiting {

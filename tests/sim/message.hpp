@@ -53,7 +53,7 @@ inline bool sets(const Words& words) {
 inline bool releases(const Words& words) {
     const auto* const script = script_of(words);
     return script == &detail::compare_and_delete || script == &detail::delete_all ||
-           script == &detail::delete_and_wake || script == &detail::leave;
+           script == &detail::delete_and_wake || script == &detail::rest_all || script == &detail::leave;
 }
 
 /// "set", "extend to 300 ms" …
@@ -64,6 +64,7 @@ inline std::string text(const Words& words) {
     if (script == &detail::enter_queue) return "enter the queue";
     if (script == &detail::leave) return "leave the readers";
     if (script == &detail::share || script == &detail::share_and_count) return "join the readers";
+    if (script == &detail::rest_all) return "rest for " + std::string{argument(words, 2)} + " ms";
     if (releases(words)) return "delete";
     if (sets(words)) return "set";
     const std::string amount{argument(words, 2)};

@@ -25,6 +25,7 @@ void contended(Plan& plan) {
     plan.watched = 0;
     plan.shared = 0;
     plan.fair = 0;
+    plan.kept = 0;
     plan.world.quarantine = 0ms;
 }
 
@@ -178,6 +179,17 @@ void calm_and_extending(Plan& plan) {
     plan.works = 0.3;
 }
 
+/// The same, of resources that are kept for a least time, far shorter than the ttl.
+void resting(Plan& plan) {
+    calm_and_extending(plan);
+    plan.least_ttl = plan.longest_ttl = 5s;
+    plan.turns = 3;
+    plan.attempts = 50;
+    plan.retry_delay = 100ms;
+    plan.works = 0.02;
+    plan.kept = 1;
+}
+
 /// Locks that a watchdog extends, for several ttls.
 void watched(Plan& plan) {
     contended(plan);
@@ -318,6 +330,7 @@ std::span<const Preset> presets() {
         {"calm", "no connection and no node fails", calm},
         {"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
         {"calm-extending", "calm, with extensions", calm_and_extending},
+        {"resting", "calm-extending, of resources that are kept for a least time", resting},
         {"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
         {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
         {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},

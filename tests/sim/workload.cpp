@@ -101,7 +101,11 @@ std::vector<std::string> Workload::some_resources() {
 CheckedLock Workload::some_lock() {
     auto resources = some_resources();
     auto options = some_options();
-    if (options.shared) resources.resize(1);
+    if (options.shared) {
+        resources.resize(1);
+        options.fair = false;
+        options.at_least = 0ms;
+    }
     return {client_, std::move(resources), std::move(options)};
 }
 
@@ -112,10 +116,10 @@ LockOptions Workload::some_options() {
                         .fencing = plan_.fencing,
                         .fair = rng_.chance(plan_.fair)};
     if (plan_.shared > 0) options.shared = rng_.chance(plan_.shared);
-    if (options.shared) options.fair = false;
     if (rng_.chance(plan_.watched)) options.watchdog = client_.watchdog();
     if (options.watchdog && rng_.chance(plan_.limited))
         options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});
+    if (rng_.chance(plan_.kept)) options.at_least = options.ttl * rng_.between(1, 1000) / 1000;
     return options;
 }
 

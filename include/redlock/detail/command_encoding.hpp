@@ -77,6 +77,7 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
         case Verb::set_if_absent: return queue ? &leave_and_set : simple ? nullptr : &set_all;
         case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
         case Verb::compare_and_delete:
+            if (command.rest > 0ms) return &rest_all;
             return queue ? &delete_and_wake : one ? &compare_and_delete : &delete_all;
         case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
         case Verb::raise_count: return &raise_count;
@@ -196,6 +197,8 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     words.insert(words.end(), own.begin(), own.end());
     words.push_back(command.owner);
     if (queue) words.push_back(queue->ticket);
+    const Digits rest{command.rest.count()};
+    if (command.rest > 0ms) words.push_back(rest.view());
     if (votes) words.insert(words.end(), {number.view(), size.view()});
     if (counts(command)) words.push_back(keep.view());
     if (votes) words.push_back(quarantine.view());

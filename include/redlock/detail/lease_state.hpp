@@ -45,6 +45,7 @@ public:
           request_{resources_,      options.ttl,  options.drift_factor,
                    options.fencing, options.fair, options.shared},
           max_hold_(options.max_hold),
+          at_least_(options.at_least),
           on_lost_(options.on_lost) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
@@ -95,7 +96,9 @@ public:
         found_lost_ = told_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
-        hold_until_ = deadline_after(clock_->now(), max_hold_);
+        const auto now = clock_->now();
+        hold_until_ = deadline_after(now, max_hold_);
+        lease_.keep_until = now + at_least_;
         return ++number_;
     }
 
@@ -214,6 +217,7 @@ private:
     const std::vector<std::string> resources_;
     const algorithm::LeaseRequest request_;
     const std::chrono::nanoseconds max_hold_;
+    const std::chrono::milliseconds at_least_;
     const std::function<void(const Result&)> on_lost_;
     const std::int64_t process_ = this_process();
 

@@ -37,7 +37,7 @@ public:
     void sent(const Command& command) {
         if (acquires(command.verb) || command.verb == Verb::enter_queue) set_owner_ = command.owner;
         if (command.verb == Verb::compare_and_delete && has_set_of(command.owner)) set_owner_.clear();
-        max_ttl_ = std::max(none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl);
+        max_ttl_ = std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.rest});
         ++count_;
         if (command.verb == Verb::compare_and_delete) {
             released_ |= bits_of(command.resources);

@@ -315,6 +315,16 @@ inline constexpr Script raise_as_reader{
 #undef REDLOCK_COUNT
 #undef REDLOCK_UNLESS_YOUNG
 
+/// A release before LockOptions::at_least is over: nobody's value, for the rest of the time. To shorten the
+/// life of our own would not do: an extension that arrives late would bring the whole ttl back.
+/// KEYS: the resources. ARGV: owner, the rest. The answer: 1 if all were ours.
+inline constexpr Script rest_all{
+    "local kept=0 "
+    "for i=1,#KEYS do if redis.call('get',KEYS[i])==ARGV[1] then "
+    "redis.call('set',KEYS[i],'redlock:rest','px',ARGV[2]) kept=kept+1 end end "
+    "if kept==#KEYS then return 1 else return 0 end",
+    "cf7fa3efe9edd329c3990a36e8d11f661321bfcb"};
+
 /// All of them, so that each has a number.
 inline constexpr std::array scripts{&compare_and_delete,
                                     &compare_and_expire,
@@ -331,7 +341,8 @@ inline constexpr std::array scripts{&compare_and_delete,
                                     &share_and_count,
                                     &stay,
                                     &leave,
-                                    &raise_as_reader};
+                                    &raise_as_reader,
+                                    &rest_all};
 
 constexpr std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;

@@ -1,0 +1,107 @@
+// LockOptions::at_least: a release that comes before its end keeps the resource from everybody until then.
+#include "world.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace redlock::test {
+namespace {
+
+struct AtLeast : testing::Test {
+    /// That the resource is kept on every node for so long, by nobody.
+    void expect_rest(Clock::duration span) {
+        EXPECT_EQ(world.held_by("redlock:rest"), 5U);
+        for (std::size_t node = 0; node < 5; ++node) EXPECT_THAT(world.ttl_on(node), Lasts(span));
+    }
+
+    World world;
+    LockOptions options{.ttl = 60s, .retry = {.attempts = 1}, .at_least = 40s};
+    std::optional<Lock> lock{world.held(options)};
+};
+
+// Whatever ends it. Counted from the acquisition.
+TEST_F(AtLeast, KeepsTheResourceFromEverybodyForTheRest) {
+    const std::pair<const char*, std::function<void()>> ways[] = {
+        {"release", [&] { EXPECT_THAT(lock->release(), Succeeds()); }},
+        {"unlock", [&] { lock->unlock(); }},
+        {"destructor", [&] { lock.reset(); }},
+        {"move", [&] { *lock = world.lock("another", options); }},
+    };
+    for (const auto& [way, let_go] : ways) {
+        SCOPED_TRACE(way);
+        world.pass(15s);
+        let_go();
+        expect_rest(25s);
+        auto next = world.lock(no_retry());
+        EXPECT_THAT(next.acquire(), FailsWith(Errc::held_by_other));
+        world.pass(25s + 1ms);
+        EXPECT_TRUE(world.clean());
+        EXPECT_THAT(next.acquire(), Succeeds());
+        (void)next.release();
+        lock.emplace(world.held(options));
+    }
+}
+
+TEST_F(AtLeast, IsOverForALateRelease) {
+    world.pass(40s);
+    world.forget_events();
+    EXPECT_THAT(lock->release(), Succeeds());
+    EXPECT_THAT(world.events(), ElementsAre("delete #1"));
+    EXPECT_TRUE(world.clean());
+}
+
+// The extension waits for nobody: it may still be on its way when the key is given up.
+TEST_F(AtLeast, IsNotUndoneByALateExtension) {
+    const std::string owner{lock->owner()};
+    world.pass(15s);
+    EXPECT_THAT(lock->release(), Succeeds());
+    const auto late = world.ask({.command = {Verb::compare_and_expire, lock->resources(), owner, 60s}});
+    EXPECT_EQ(late.refused(), 5U);
+    expect_rest(25s);
+}
+
+TEST_F(AtLeast, IsNotLongerForAnExtension) {
+    world.pass(15s);
+    EXPECT_THAT(lock->extend(), Succeeds());
+    EXPECT_THAT(lock->release(), Succeeds());
+    expect_rest(25s);
+}
+
+TEST_F(AtLeast, LeavesKeysOfOthersAlone) {
+    world.forget(0, 1);
+    world.occupy(5s, 0);
+    EXPECT_THAT(lock->release(), Succeeds()) << "three of five had it";
+    EXPECT_EQ(world.owner_on(0), "somebody else");
+    EXPECT_EQ(world.owner_on(1), "");
+    EXPECT_EQ(world.held_by("redlock:rest"), 3U);
+}
+
+// B4.
+TEST_F(AtLeast, IsKeptByARepeatedRelease) {
+    world.cut(0, 1, 2);
+    EXPECT_THAT(lock->release(), FailsWith(Errc::no_quorum));
+    world.heal(0, 1, 2);
+    world.pass(10s);
+    EXPECT_THAT(lock->release(), Succeeds());
+    expect_rest(30s);
+}
+
+TEST_F(AtLeast, IsForEachOfSeveralResources) {
+    Lock both{world, {"a", "b"}, options, world.clock, world.entropy};
+    ASSERT_THAT(both.acquire(), Succeeds());
+    EXPECT_THAT(both.release(), Succeeds());
+    for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:rest", resource), 5U);
+}
+
+// Nothing is kept that was never had.
+TEST_F(AtLeast, IsNotForAnAttemptThatFails) {
+    (void)lock->release();
+    world.pass(41s);
+    world.occupy(60s, 0, 1, 2);
+    world.forget_events();
+    EXPECT_THAT(lock->acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(world.events(), ElementsAre("set #2 for 60000 ms", "delete #2"));
+}
+
+}  // namespace
+}  // namespace redlock::test
