@@ -49,7 +49,7 @@ public:
     std::size_t nodes_with_key() {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index)
-            if (!node(index).owner(resource).empty()) ++count;
+            if (node(index).has(resource)) ++count;
         return count;
     }
 

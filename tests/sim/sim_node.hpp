@@ -69,6 +69,7 @@ public:
     std::string execute(const Words& words);
 
     // ---- For the checker.
+    bool has(const std::string& resource) const { return model_.find(resource, wall()) != nullptr; }
     /// Whether `owner` has `resource`, alone or as a reader.
     bool knows(std::string_view owner, const std::string& resource) const;
     /// Whether any of its keys will never expire, or only later than `span` from now.
