@@ -32,8 +32,9 @@ public:
     void round_ended(const redlock::Command& command, const redlock::Tally& tally,
                      std::chrono::nanoseconds took) noexcept override {
         // In the order of redlock::Verb.
-        constexpr std::array verbs{"acquire",         "extend",           "release", "acquire with a count",
-                                   "raise the count", "wait in the queue"};
+        constexpr std::array verbs{
+            "acquire",           "extend",          "release", "acquire with a count", "raise the count",
+            "wait in the queue", "note the holder", "query"};
         const auto verb = labels({{"command", verbs.at(static_cast<std::size_t>(command.verb))}});
         add("redlock_round_seconds_sum" + verb, std::chrono::duration<double>{took}.count());
         add("redlock_round_seconds_count" + verb, 1);

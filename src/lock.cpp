@@ -128,6 +128,7 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     const auto acquisition = state_->begin(lease, std::move(lost));
     try {
         if (options_.watchdog) options_.watchdog->add({state_, acquisition});
+        state_->note_holder(lease, options_.ttl);
         return result;
     } catch (const std::system_error& error) {  // no thread to be had
         release_quietly();
@@ -159,6 +160,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
         auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
         auto result =
             state_->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
+        if (result) state_->note_holder(before, ttl);
         if (result.error() == Errc::lost && options_.watchdog) options_.watchdog->add({state_, acquisition});
         return result;
     } catch (const std::bad_alloc&) {
@@ -200,12 +202,14 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
         state->end_release(acquisition, lease);
         return Result{Errc::not_held};
     }
+    const auto before = lease;
     const bool awaited = answers == Answers::awaited || options_.fair;
     Result result{Errc::not_held};
     if (awaited)
         result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
     else
         algorithm::let_go(*nodes_, *clock_, state->resources(), lease);
+    state->note_holder(before, {});
     state->end_release(acquisition, lease);
     return result;
 }

@@ -49,6 +49,10 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
     if (options.shared && options.at_least > 0ms)
         detail::refuse("LockOptions::at_least", detail::text(options.at_least),
                        "be 0 with LockOptions::shared");
+    constexpr std::size_t longest_note = 1000;
+    if (options.holder.size() > longest_note)
+        detail::refuse("LockOptions::holder", std::to_string(options.holder.size()) + " bytes long",
+                       "have at most " + std::to_string(longest_note));
     if (options.max_hold <= 0ns)
         detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
                        "be positive");

@@ -314,6 +314,23 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     return result;
 }
 
+/// Beside the page: what the holder says of itself, for as long as it holds. It is written, and not waited
+/// for, and what becomes of it matters to no lock. Without `ttl`: it no longer holds.
+inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view note,
+                        std::chrono::milliseconds ttl, Clock::time_point deadline = Clock::never()) noexcept {
+    try {
+        if (!note.empty())
+            (void)nodes.ask({.command = {.verb = Verb::note_holder,
+                                         .resources = resources,
+                                         .owner = lease.owner.view(),
+                                         .ttl = ttl,
+                                         .note = note},
+                             .to = lease.may_hold_key},
+                            {.deadline = deadline, .awaits_answers = false});
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or nodes that know nothing of it
+    }
+}
+
 /// Whether no majority can have our key any more: it is gone from the nodes that refuse, and the nodes that
 /// never were sent the SET cannot have it.
 inline bool is_lost(const Tally& tally, const Lease& lease) {

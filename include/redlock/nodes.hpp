@@ -66,6 +66,9 @@ enum class Verb : std::uint8_t {
                     ///< counted; refused with the node's own count where `fence` is far ahead of its clock
     enter_queue,    ///< enter the queue of waiters of one node, or stay in it: granted where the resource is
                     ///< reserved for the waiter now; refused with what it can know of its place
+    note_holder,    ///< write `note` beside each resource that holds `owner`, for as long as that, and remove
+                    ///< what `owner` has written beside the others: granted in any case
+    query,          ///< what stands there: granted, with the answer as the report's detail; see query.hpp
 };
 
 /// What a command has to do with the queue of waiters (LockOptions::fair), of which one node is the home.
@@ -88,6 +91,7 @@ struct Command {
     std::uint64_t fence = 0;            ///< of raise_count
     std::chrono::milliseconds rest{};   ///< of compare_and_delete: the resource is kept from everybody for so
                                         ///< long, where it was the owner's
+    std::string_view note{};            ///< of note_holder
     const QueueTerms* queue = nullptr;  ///< null: it has nothing to do with waiters
     bool shared = false;                ///< its owner is a reader, beside others (LockOptions::shared)
 };
@@ -134,7 +138,8 @@ struct NodeReport {
     QueuePlace place{};                       ///< that came with a refused enter_queue
     std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
-    std::string detail{};                     ///< the server's or the system's own words; mostly empty
+    std::string detail{};                     ///< the server's or the system's own words, mostly empty; the
+                                              ///< answer to a query
 };
 
 /// One report a node, in the order configured.

@@ -26,6 +26,7 @@
 //     fencing.hpp      tokens for resources that check them
 //     waiting.hpp      a queue for those that wait
 //     watchdog.hpp     extends what is held, and reports a loss
+//     query.hpp        who holds a lock, node by node
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
@@ -38,6 +39,7 @@
 #include <redlock/nodes.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/options.hpp>
+#include <redlock/query.hpp>
 #include <redlock/recursive_lock.hpp>
 #include <redlock/redis_nodes.hpp>
 #include <redlock/resources.hpp>

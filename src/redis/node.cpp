@@ -87,7 +87,8 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
-    if (acquires(command.verb) && health_.trusted())
+    const bool follows_release = acquires(command.verb) || command.verb == Verb::note_holder;
+    if (follows_release && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
     return check_out_any_locked(release, now, needed);

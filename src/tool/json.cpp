@@ -45,19 +45,23 @@ ordered_json json_of(const Result& result) {
 
 // ---- status
 
-ordered_json json_of(const KeyFacts& key) {
-    ordered_json json{{"name", key.name}, {"state", name_of(key.state)}};
-    json["took_ms"] = milliseconds_of(key.took);
-    if (key.state == KeyFacts::State::held) {
-        json["owner"] = key.owner;
-        json["ours"] = is_ours(key.owner);
-        json["expires_in_ms"] = key.expires_in->count();
+ordered_json json_of(const NodeStatus& node) {
+    using State = NodeStatus::State;
+    ordered_json json{{"name", node.name}, {"state", name_of(node.state)}};
+    json["took_ms"] = milliseconds_of(node.took);
+    if (node.state == State::held) {
+        json["owner"] = node.owner;
+        json["ours"] = is_ours(node.owner);
+        json["expires_in_ms"] = node.expires_in.count();
     }
-    if (key.state == KeyFacts::State::no_lock) json["type"] = key.type;
-    if (key.holders_counted) json["fencing_count"] = *key.holders_counted;
-    if (key.state != KeyFacts::State::unknown) return json;
-    json["cause"] = key.cause.message();
-    json["detail"] = key.detail;
+    if (!node.holder.empty()) json["holder"] = node.holder;
+    if (node.waiters > 0) json["waiting"] = node.waiters;
+    if (node.readers > 0) json["readers"] = node.readers;
+    if (node.state == State::no_lock) json["type"] = node.type;
+    if (node.fencing_count > 0) json["fencing_count"] = node.fencing_count;
+    if (node.state != State::unknown) return json;
+    json["cause"] = node.cause.message();
+    json["detail"] = node.detail;
     return json;
 }
 
@@ -124,8 +128,7 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
     print(out, json);
 }
 
-void print_json(std::ostream& out, const std::string& resource, const std::vector<KeyFacts>& keys,
-                const LockStatus& status) {
+void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
     ordered_json json{{"resource", resource},
                       {"state", name_of(status.kind)},
                       {"summary", summary_of(status)},
@@ -134,10 +137,12 @@ void print_json(std::ostream& out, const std::string& resource, const std::vecto
         json["owner"] = status.owner;
         json["ours"] = is_ours(status.owner);
         json["held_on"] = status.held_on;
-        json["expires_in_ms"] = status.expires_in->count();
+        json["expires_in_ms"] = status.expires_in.count();
+        if (!status.holder.empty()) json["holder"] = status.holder;
+        if (status.readers > 0) json["readers"] = status.readers;
     }
     json["nodes"] = ordered_json::array();
-    for (const auto& key : keys) json["nodes"].push_back(json_of(key));
+    for (const auto& node : status.nodes) json["nodes"].push_back(json_of(node));
     print(out, json);
 }
 

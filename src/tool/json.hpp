@@ -12,7 +12,6 @@
 #include <ostream>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace redlock::tool {
 
@@ -21,9 +20,8 @@ namespace redlock::tool {
 void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result);
 
 /// status: {"resource", "state", "summary", "answered", "owner", "ours", "held_on", "expires_in_ms",
-/// "nodes": [{"name", "state", "took_ms", ...}]}
-void print_json(std::ostream& out, const std::string& resource, const std::vector<KeyFacts>& keys,
-                const LockStatus& status);
+/// "holder", "nodes": [{"name", "state", "took_ms", "waiting", "readers", "holder", ...}]}
+void print_json(std::ostream& out, const std::string& resource, const LockStatus& status);
 
 /// doctor: {"verdict", "votes", "quorum", "may_fail", "advice", "findings": [...], "nodes": [{"name",
 /// "verdict", ..., "findings": [{"severity", "subject", "what", "why", "remedy"}]}]}; null is what is

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -110,6 +111,15 @@ private:
     std::optional<std::string> why_{};  // guarded by mutex_
 };
 
+/// For others who wonder.
+std::string holder_of(const Request& request) {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
+    constexpr std::size_t longest = 500;
+    return std::string{"host="} + host.data() + " pid=" + std::to_string(::getpid()) +
+           " program=" + request.command().front().substr(0, longest);
+}
+
 LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
     return {.ttl = request.ttl(),
             .retry = {.delay = request.acquire.retry_delay},
@@ -117,6 +127,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .fencing = request.acquire.fencing,
             .fair = request.fair,
             .at_least = request.at_least,
+            .holder = holder_of(request),
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
             .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};

@@ -9,9 +9,14 @@ std::ostream& operator<<(std::ostream& out, const Table& table) {
     for (const auto& row : table.rows_)
         for (std::size_t column = 0; column < row.size(); ++column)
             widths[column] = std::max(widths[column], row[column].size());
+    const auto is_empty = [&](std::size_t column) {
+        return std::all_of(table.rows_.begin() + 1, table.rows_.end(),
+                           [&](const auto& row) { return row[column].empty(); });
+    };
     for (const auto& row : table.rows_) {
         std::string line;
         for (std::size_t column = 0; column < row.size(); ++column) {
+            if (is_empty(column)) continue;
             line += row[column];
             line.append(widths[column] - row[column].size() + 2, ' ');
         }

@@ -14,7 +14,7 @@ public:
     /// As many cells as there are headings.
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-    /// Two blanks between the columns, none at the end of a line.
+    /// Two blanks between the columns, none at the end of a line. A column without cells is left out.
     friend std::ostream& operator<<(std::ostream& out, const Table& table);
 
 private:

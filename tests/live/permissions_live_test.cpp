@@ -44,6 +44,19 @@ TEST(Permissions, TheLeastAreEnough) {
     }
 }
 
+// What may not be read beside the lock is left out, and what may not be written there is not missed.
+TEST(Permissions, OfWhatStandsBesideALockAreNotNeeded) {
+    Server least{{}, " +type"};
+    auto lock = least.lock(the_resource, {.holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    for (int i = 0; i < 2; ++i) {
+        const auto status = query(*least.nodes, the_resource);
+        EXPECT_EQ(status.owner, lock.owner()) << status.nodes[0].detail;
+        EXPECT_EQ(status.holder, "");
+    }
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
 constexpr auto by_itself = [](const auto& info) { return info.param; };
 class EachPermission : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Permissions, EachPermission, testing::ValuesIn(needed), by_itself);

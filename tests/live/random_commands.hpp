@@ -34,7 +34,7 @@ public:
     Words plain(RedisModel::Time now) {
         switch (below(13)) {
             case 0: return {"GET", key()};
-            case 1: return {"EXISTS", key(), key()};
+            case 1: return chance(50) ? Words{"EXISTS", key(), key()} : Words{"TYPE", key()};
             case 2: return {"DEL", key()};
             case 3: return {"PTTL", key()};
             case 4: return {"PEXPIRE", key(), span()};
@@ -56,9 +56,9 @@ public:
             case 1: return {"ZADD", queue(), score(), ticket(), score(), ticket()};
             case 2: return truncated({"ZADD", queue(), "NX", score(), ticket(), score(), ticket()});
             case 3: return chance(50) ? Words{"ZPOPMIN", queue()} : Words{"ZRANK", queue(), ticket()};
-            case 4: return {"ZREM", queue(), ticket(), ticket()};
+            case 4: return chance(80) ? Words{"ZREM", queue(), ticket(), ticket()} : Words{"ZCARD", queue()};
             case 5: return {"ZSCORE", queue(), ticket()};
-            case 6: return {"ZREMRANGEBYSCORE", queue(), bound(), bound()};
+            case 6: return {chance(50) ? "ZREMRANGEBYSCORE" : "ZCOUNT", queue(), bound(), bound()};
             case 7: return truncated({"ZRANGE", queue(), place(), place(), "WITHSCORES"});
             default: return {"PUBLISH", one_of<std::string>({"alive", "dead", ""}), ticket()};
         }
@@ -74,6 +74,12 @@ public:
         Words arguments{owner()};
         for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
         if (script == &detail::compare_and_expire || script == &detail::rest_all) arguments.push_back(span());
+        if (script == &detail::note_holder) {
+            for (std::size_t i = 1; i <= resources; ++i) keys.push_back("note" + std::to_string(i));
+            arguments.emplace_back("a note");
+        } else if (script == &detail::query) {
+            keys = {"resource1", "queue1", "counter1", "queue2"};
+        }
         if (takes_quarantine(script)) {
             arguments.push_back(script == &detail::raise_count ? count(now)
                                                                : one_of<std::string>({"1000", "5", span()}));

@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
                     BadOption{"AtLeastNegative", {.at_least = -1ms}, "at_least"},
                     BadOption{"AtLeastAboveTheTtl", {.at_least = 10'001ms}, "at_least"},
+                    BadOption{"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
                     BadOption{"DriftNegative", {.drift_factor = -0.01}, "drift_factor"},
                     BadOption{"DriftOne", {.drift_factor = 1}, "drift_factor"},
                     BadOption{"DriftNaN", {.drift_factor = nan}, "drift_factor"},

@@ -122,6 +122,21 @@ TEST(PendingReplies, RememberNoOtherCommandAsASet) {
     }
 }
 
+// A release goes behind a note that is written, and the next SET behind one that is removed.
+TEST(PendingReplies, RememberANote) {
+    PendingReplies pending;
+    auto note = set_of("A");
+    note.verb = Verb::note_holder;
+    ask(pending, note);
+    EXPECT_TRUE(pending.has_set_of("A"));
+    EXPECT_FALSE(pending.may_release(resource));
+    (void)pending.received();
+    note.ttl = 0ms;
+    ask(pending, note);
+    EXPECT_FALSE(pending.has_set());
+    EXPECT_TRUE(pending.may_release(resource));
+}
+
 TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));

@@ -35,6 +35,7 @@ public:
         std::chrono::milliseconds deadline = never;
         std::size_t requests = 1;
         std::chrono::milliseconds node_timeout = 50ms;
+        bool awaits_answers = true;
     };
 
     /// What a node does. It answers each request as `votes` says (g, r, u; e for an error reply that counts
@@ -88,7 +89,8 @@ public:
     void play() {
         const RoundLimits limits{
             .deadline = settings_.deadline == never ? Clock::never() : at(settings_.deadline),
-            .stop = stop_.get_token()};
+            .stop = stop_.get_token(),
+            .awaits_answers = settings_.awaits_answers};
         detail::QuorumRound round{requests_,       limits,          settings_.node_timeout,
                                   settings_.order, settings_.nodes, tallies_};
         round_ = &round;

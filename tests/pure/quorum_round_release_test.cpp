@@ -25,6 +25,27 @@ TEST(QuorumRound, AReleaseAwaitsEveryTrustedNode) {
     }
 }
 
+// Whatever the others have answered, and within one budget.
+TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
+    PlayedRound round{{.nodes = 5, .verb = Verb::query}};
+    round.node(0).voting("e");
+    round.node(2).answers_after(40ms);
+    round.node(3).silent();
+    round.node(4).connects = PlayedRound::never;
+    round.play();
+    EXPECT_EQ(round.report(2), "granted sent 40 ms");
+    EXPECT_EQ(round.ended(), 50ms);
+}
+
+TEST(QuorumRound, ANoteAwaitsNothing) {
+    PlayedRound round{{.verb = Verb::note_holder, .awaits_answers = false}};
+    round.node(1).connects_after(5ms);
+    round.play();
+    EXPECT_EQ(round.ended(), 0ms);
+    EXPECT_TRUE(round.raw_report(0).sent);
+    EXPECT_FALSE(round.raw_report(1).sent);
+}
+
 TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsBudgetToConnect) {
     PlayedRound round{{.verb = release}};
     round.node(2).connects_after(45ms);

@@ -204,7 +204,7 @@ private:
             case Mood::silent: break;
             case Mood::mute: execute(node, command); break;
             case Mood::up:
-                const auto answer = execute(node, command);
+                const auto answer = execute(node, command, &report.detail);
                 if (node.delay > budget) break;
                 report.vote = answer.vote;
                 report.cause = answer.cause;
@@ -228,7 +228,8 @@ private:
                1'760'000'000s - node.behind;
     }
 
-    detail::NodeVote execute(Node& node, const Command& command) const {
+    /// `text`: of a query.
+    detail::NodeVote execute(Node& node, const Command& command, std::string* text = nullptr) const {
         const detail::Recipient recipient{.run_id = node.redis.run_id()};
         std::string bytes;
         append(bytes, command, recipient, detail::ScriptForm::whole);
@@ -236,7 +237,9 @@ private:
         support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
         reader.take(bytes, [&](const auto& words) {
             const bool scripted = script_of(command, recipient) != nullptr;
-            vote = to_vote(command, as_read(node.redis.execute(words, wall(node))), scripted);
+            const auto reply = as_read(node.redis.execute(words, wall(node)));
+            vote = to_vote(command, reply, scripted);
+            if (text && command.verb == Verb::query) *text = reply.text;
         });
         return vote;
     }
@@ -270,6 +273,8 @@ private:
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
             case Verb::enter_queue: return "enter queue";
+            case Verb::note_holder: return "note " + owner;
+            case Verb::query: return "query";
         }
         return {};
     }

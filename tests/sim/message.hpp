@@ -64,6 +64,8 @@ inline std::string text(const Words& words) {
     if (script == &detail::enter_queue) return "enter the queue";
     if (script == &detail::leave) return "leave the readers";
     if (script == &detail::share || script == &detail::share_and_count) return "join the readers";
+    if (script == &detail::note_holder) return "note";
+    if (script == &detail::query || script == &detail::which_exist) return "query";
     if (script == &detail::rest_all) return "rest for " + std::string{argument(words, 2)} + " ms";
     if (releases(words)) return "delete";
     if (sets(words)) return "set";

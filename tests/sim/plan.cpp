@@ -99,6 +99,7 @@ Plan any_plan(Rng& rng) {
     choose_hazards(plan, rng);
     choose_faults(plan, rng);
     if (rng.chance(0.3)) plan.shared = rng.between(0.2, 0.9);
+    if (rng.chance(0.3)) plan.noted = rng.between(0.2, 1.0);
     if (rng.chance(0.3)) plan.kept = rng.between(0.2, 1.0);
     return plan;
 }

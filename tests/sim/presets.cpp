@@ -25,6 +25,7 @@ void contended(Plan& plan) {
     plan.watched = 0;
     plan.shared = 0;
     plan.fair = 0;
+    plan.noted = 0;
     plan.kept = 0;
     plan.world.quarantine = 0ms;
 }

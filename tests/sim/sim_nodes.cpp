@@ -21,6 +21,11 @@ std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& option
     return configs;
 }
 
+/// Whether its round begins a validity.
+bool gives_validity(Verb verb) {
+    return acquires(verb) || verb == Verb::compare_and_expire;
+}
+
 }  // namespace
 
 SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::unique_ptr<SimNode>>& nodes,
@@ -40,9 +45,7 @@ SimNodes::SimNodes(Process& process, Network& network, const std::vector<std::un
 void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     process_.check_alive();
     for (const auto& [command, to] : requests) {
-        const bool continues = command.verb == Verb::raise_count || command.verb == Verb::compare_and_delete;
-        auto& asked = asked_[std::string{command.owner}];
-        if (!continues) asked.began = process_.now();
+        if (gives_validity(command.verb)) asked_[std::string{command.owner}].began = process_.now();
         if (command.verb == Verb::compare_and_delete) unreached_.try_emplace(std::string{command.owner});
         if (acquires(command.verb)) owners_.emplace_back(process_.current(), command.owner);
     }
@@ -53,7 +56,7 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (requests[i].command.verb == Verb::compare_and_delete)
             note_unreached(requests[i], tallies[i]);
-        else
+        else if (gives_validity(requests[i].command.verb) || requests[i].command.verb == Verb::raise_count)
             asked_[std::string{requests[i].command.owner}].ended = process_.now();
 }
 

@@ -119,6 +119,7 @@ LockOptions Workload::some_options() {
     if (rng_.chance(plan_.watched)) options.watchdog = client_.watchdog();
     if (options.watchdog && rng_.chance(plan_.limited))
         options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});
+    if (rng_.chance(plan_.noted)) options.holder = client_.name();
     if (rng_.chance(plan_.kept)) options.at_least = options.ttl * rng_.between(1, 1000) / 1000;
     return options;
 }

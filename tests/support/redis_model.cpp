@@ -66,7 +66,10 @@ const RedisModel::Command* RedisModel::command_of(std::string_view name) {
         Command{"publish", &RedisModel::publish, 3},
         Command{"script", &RedisModel::script, -2, false},
         Command{"select", &RedisModel::select, 2},
+        Command{"type", &RedisModel::type, 2},
         Command{"zadd", &RedisModel::zadd, -4},
+        Command{"zcard", &RedisModel::zcard, 2},
+        Command{"zcount", &RedisModel::zcount, 4},
         Command{"zpopmin", &RedisModel::zpopmin, 2},
         Command{"zrange", &RedisModel::zrange, -4},
         Command{"zrank", &RedisModel::zrank, 3},
@@ -179,6 +182,12 @@ RedisReply RedisModel::del(Words words) {
 RedisReply RedisModel::exists(Words words) {
     return RedisReply::of_integer(
         std::ranges::count_if(words.subspan(1), [&](auto key) { return live(key); }));
+}
+
+RedisReply RedisModel::type(Words words) {
+    const auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_status("none");
+    return RedisReply::of_status(value->is_string() ? "string" : value->elements > 0 ? "list" : "zset");
 }
 
 RedisReply RedisModel::pttl(Words words) {

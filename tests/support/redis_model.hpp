@@ -7,11 +7,11 @@
 //     const auto snapshot = redis.keys();
 //     redis.restart("run-2", snapshot);
 //
-// Beside GET, SET, DEL, EXISTS, PEXPIRE, PEXPIREAT, PTTL, RPUSH (for values of another type), ZADD, ZPOPMIN,
-// ZRANGE, ZRANK, ZREM, ZREMRANGEBYSCORE, ZSCORE, FLUSHALL, EVAL, EVALSHA, SCRIPT LOAD, TIME and PUBLISH it
-// answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database, which every SELECT
-// selects, and no users: a connection has no state. So subscriptions belong to those that have connections;
-// they hear of messages through on_publish().
+// Beside GET, SET, DEL, EXISTS, TYPE, PEXPIRE, PEXPIREAT, PTTL, RPUSH (for values of another type), ZADD,
+// ZCARD, ZCOUNT, ZPOPMIN, ZRANGE, ZRANK, ZREM, ZREMRANGEBYSCORE, ZSCORE, FLUSHALL, EVAL, EVALSHA, SCRIPT
+// LOAD, TIME and PUBLISH it answers what clients ask at first: PING, AUTH, SELECT, INFO. It has one database,
+// which every SELECT selects, and no users: a connection has no state. So subscriptions belong to those that
+// have connections; they hear of messages through on_publish().
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -103,7 +103,10 @@ private:
     RedisReply select(Words words);
     RedisReply set(Words words);
     RedisReply time(Words words);
+    RedisReply type(Words words);
     RedisReply zadd(Words words);
+    RedisReply zcard(Words words);
+    RedisReply zcount(Words words);
     RedisReply zpopmin(Words words);
     RedisReply zrange(Words words);
     RedisReply zrank(Words words);

@@ -28,6 +28,27 @@ std::optional<Bound> bound_in(std::string_view word) {
     return Bound{score, excluded};
 }
 
+struct Range {
+    Bound least;
+    Bound most;
+
+    bool has(double score) const noexcept {
+        return (least.excluded ? score > least.score : score >= least.score) &&
+               (most.excluded ? score < most.score : score <= most.score);
+    }
+};
+
+std::optional<Range> range_in(std::string_view least, std::string_view most) {
+    const auto from = bound_in(least);
+    const auto to = bound_in(most);
+    if (!from || !to) return {};
+    return Range{*from, *to};
+}
+
+RedisReply no_range() {
+    return error("min or max is not a float");
+}
+
 }  // namespace
 
 std::vector<std::pair<double, std::string_view>> RedisModel::Value::in_order() const {
@@ -52,6 +73,22 @@ RedisReply RedisModel::zadd(Words words) {
         if (added || !absent_only) entry->second = *number_in(pairs[i]);
     }
     return RedisReply::of_integer(static_cast<long long>(value->scores.size() - before));
+}
+
+RedisReply RedisModel::zcard(Words words) {
+    const auto* const value = live(words[1]);
+    if (value && value->scores.empty()) return wrong_type();
+    return RedisReply::of_integer(value ? static_cast<long long>(value->scores.size()) : 0);
+}
+
+RedisReply RedisModel::zcount(Words words) {
+    const auto range = range_in(words[2], words[3]);
+    if (!range) return no_range();
+    const auto* const value = live(words[1]);
+    if (!value) return RedisReply::of_integer(0);
+    if (value->scores.empty()) return wrong_type();
+    return RedisReply::of_integer(
+        std::ranges::count_if(value->scores, [&](const auto& it) { return range->has(it.second); }));
 }
 
 RedisReply RedisModel::zpopmin(Words words) {
@@ -127,17 +164,14 @@ RedisReply RedisModel::zrange(Words words) {
 }
 
 RedisReply RedisModel::zremrangebyscore(Words words) {
-    const auto least = bound_in(words[2]);
-    const auto most = bound_in(words[3]);
-    if (!least || !most) return error("min or max is not a float");
+    const auto range = range_in(words[2], words[3]);
+    if (!range) return no_range();
     const auto* const value = live(words[1]);
     if (!value) return RedisReply::of_integer(0);
     if (value->scores.empty()) return wrong_type();
     std::vector<std::string> doomed;
     for (const auto& [member, score] : value->scores)
-        if ((least->excluded ? score > least->score : score >= least->score) &&
-            (most->excluded ? score < most->score : score <= most->score))
-            doomed.push_back(member);
+        if (range->has(score)) doomed.push_back(member);
     for (const auto& member : doomed) remove_member(words[1], member);
     return RedisReply::of_integer(static_cast<long long>(doomed.size()));
 }

@@ -21,6 +21,17 @@ TEST_F(Run, HoldsTheLockWhileTheCommandRunsAndNoLonger) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
+TEST_F(Run, SaysWhoHoldsTheLock) {
+    auto tool = world.start(world.job(until_go));
+    ASSERT_TRUE(world.comes("begun"));
+    const auto note = " pid=" + std::to_string(tool.pid()) + " program=sh";
+    EXPECT_TRUE(wait_until([&] {
+        return world[0].command({"GET", "{job}:holder"}).ends_with(note);
+    })) << "it is not waited for";
+    world.touch("go");
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
 TEST_F(Run, TellsTheCommandWhatItRunsUnder) {
     const auto outcome = world.run(
         world.job(R"(echo "$REDLOCK_RESOURCE $REDLOCK_OWNER $REDLOCK_TTL_MS [$REDLOCK_FENCING_TOKEN]")",

@@ -28,6 +28,8 @@ struct Recipient {
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
 inline constexpr std::string_view queue_suffix = ":queue";
 inline constexpr std::string_view readers_suffix = ":readers";
+/// Of the key beside a resource with what its holder says of itself.
+inline constexpr std::string_view note_suffix = ":holder";
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
@@ -40,16 +42,22 @@ inline bool counts(const Command& command) noexcept {
     return command.verb == Verb::set_and_count || command.verb == Verb::raise_count;
 }
 
+/// Whether the answer is a vote: a node that may not have one gives none.
+inline bool is_vote(const Command& command) noexcept {
+    return acquires(command.verb) || command.verb == Verb::compare_and_expire || counts(command);
+}
+
 /// Whether `command` has to know the run of the server: to count, and to have a vote at all in a quarantine.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
-    const bool votes = command.verb != Verb::compare_and_delete && command.verb != Verb::enter_queue;
-    return counts(command) || (recipient.quarantine > 0ms && votes);
+    return counts(command) || (recipient.quarantine > 0ms && is_vote(command));
 }
 
-/// Whether `command` has a form for waiters at `recipient`.
+/// Whether `command` has a form for waiters at `recipient`, or asks for them.
 inline bool uses_queue(const Command& command, const Recipient& recipient) noexcept {
-    if (!command.queue || !recipient.allows_queue) return false;
+    if (!recipient.allows_queue) return false;
+    if (command.verb == Verb::query) return command.resources.size() == 1;
+    if (!command.queue) return false;
     return command.verb == Verb::compare_and_delete || !command.queue->ticket.empty();
 }
 
@@ -62,6 +70,8 @@ inline const Script* script_of_reader(Verb verb) noexcept {
         case Verb::set_and_count: return &share_and_count;
         case Verb::raise_count: return &raise_as_reader;
         case Verb::enter_queue: break;  // readers do not queue
+        case Verb::note_holder: return &note_holder;
+        case Verb::query: return &query;
     }
     return nullptr;
 }
@@ -82,6 +92,8 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
         case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
         case Verb::raise_count: return &raise_count;
         case Verb::enter_queue: return &enter_queue;
+        case Verb::note_holder: return &note_holder;
+        case Verb::query: return one ? &query : &which_exist;
     }
     return nullptr;
 }
@@ -95,25 +107,25 @@ inline void append_beside(std::string& name, std::string_view resource, std::str
     name.append(tagged ? "" : "{").append(resource).append(tagged ? "" : "}").append(suffix);
 }
 
+inline std::string key_beside(std::string_view resource, std::string_view suffix) {
+    std::string name;
+    append_beside(name, resource, suffix);
+    return name;
+}
+
 /// The key that counts the holders of `resource` on that run of a server.
 inline std::string counter_of(std::string_view resource, std::string_view run_id) {
-    std::string name;
-    append_beside(name, resource, ":fence:");
-    return name.append(run_id);
+    return key_beside(resource, ":fence:").append(run_id);
 }
 
 /// The key of the queue of those that wait for `resource`.
 inline std::string queue_of(std::string_view resource) {
-    std::string name;
-    append_beside(name, resource, queue_suffix);
-    return name;
+    return key_beside(resource, queue_suffix);
 }
 
 /// The key of the set of those that hold `resource` beside one another.
 inline std::string readers_of(std::string_view resource) {
-    std::string name;
-    append_beside(name, resource, readers_suffix);
-    return name;
+    return key_beside(resource, readers_suffix);
 }
 
 /// The key that says since when that run of a server has had its data, in microseconds of its wall clock.
@@ -175,7 +187,7 @@ inline void append_script(std::string& out, const Command& command, const Recipi
                           std::string_view verb, std::string_view body) {
     using namespace std::chrono_literals;
     const auto resources = command.resources;
-    const bool votes = command.verb != Verb::compare_and_delete && command.verb != Verb::enter_queue;
+    const bool votes = is_vote(command);
     const auto* const queue = uses_queue(command, recipient) ? command.queue : nullptr;
     std::vector<std::string> own;
     if (queue)
@@ -232,6 +244,27 @@ inline void append_enter_queue(std::string& out, const Command& command, const Q
                  Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
 }
 
+/// What stands beside several resources, or is to be read.
+inline void append_note_or_query(std::string& out, const Command& command, const Recipient& recipient,
+                                 std::string_view verb, std::string_view body) {
+    std::vector<std::string> beside;
+    const auto& resource = command.resources.front();
+    if (command.verb == Verb::note_holder)
+        for (const auto& it : command.resources) beside.push_back(key_beside(it, note_suffix));
+    else if (uses_queue(command, recipient))
+        beside = {queue_of(resource), key_beside(resource, note_suffix), readers_of(resource)};
+    const Digits keys{static_cast<long long>(command.resources.size() + beside.size())};
+    std::vector<std::string_view> words{verb, body, keys.view()};
+    words.insert(words.end(), command.resources.begin(), command.resources.end());
+    words.insert(words.end(), beside.begin(), beside.end());
+    const auto counter = counter_of(resource, {});
+    if (command.verb == Verb::note_holder)
+        words.insert(words.end(), {command.owner, command.note});
+    else
+        words.push_back(counter);
+    append(out, words);
+}
+
 /// Appends `command` to `out`.
 inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm form) {
     const auto* const script = script_of(command, recipient);
@@ -248,6 +281,8 @@ inline void append(std::string& out, const Command& command, const Recipient& re
         append_delete_and_wake(out, command, *command.queue, verb, body);
     else if (command.queue && script == &enter_queue)
         append_enter_queue(out, command, *command.queue, verb, body);
+    else if (command.verb == Verb::note_holder || command.verb == Verb::query)
+        append_note_or_query(out, command, recipient, verb, body);
     else
         append_script(out, command, recipient, verb, body);
 }

@@ -46,6 +46,7 @@ public:
                    options.fencing, options.fair, options.shared},
           max_hold_(options.max_hold),
           at_least_(options.at_least),
+          holder_(options.holder),
           on_lost_(options.on_lost) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
@@ -57,6 +58,12 @@ public:
     Nodes& nodes() const noexcept { return *nodes_; }
     const std::vector<std::string>& resources() const noexcept { return resources_; }
     const algorithm::LeaseRequest& request() const noexcept { return request_; }
+
+    /// What the holder says of itself, see algorithm::note_holder().
+    void note_holder(const Lease& lease, std::chrono::milliseconds ttl,
+                     Clock::time_point deadline = Clock::never()) const noexcept {
+        algorithm::note_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
+    }
 
     // ---- For the Lock.
 
@@ -218,6 +225,7 @@ private:
     const algorithm::LeaseRequest request_;
     const std::chrono::nanoseconds max_hold_;
     const std::chrono::milliseconds at_least_;
+    const std::string holder_;
     const std::function<void(const Result&)> on_lost_;
     const std::int64_t process_ = this_process();
 

@@ -4,8 +4,8 @@
 // A server answers in the order of the commands. Only the replies to what was sent last are answers; those
 // that come before them are late and belong to rounds that have ended. A SET whose reply is pending is
 // remembered by its owner: its release has to go behind it on this same connection (rule B5), or it would
-// overtake it. So it is with a release that nobody waits for, and the next SET of its resource; and with a
-// ticket: what enters the queue counts as a SET, what leaves it as the release.
+// overtake it. So it is with a release that nobody waits for, and the next SET of its resource; with a
+// ticket: what enters the queue counts as a SET, what leaves it as the release; and with a holder's note.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -35,11 +35,14 @@ public:
     void await(std::size_t commands) noexcept { awaited_ = commands; }
 
     void sent(const Command& command) {
-        if (acquires(command.verb) || command.verb == Verb::enter_queue) set_owner_ = command.owner;
+        const bool note = command.verb == Verb::note_holder;
+        const bool writes_note = note && command.ttl > command.ttl.zero();
+        if (acquires(command.verb) || command.verb == Verb::enter_queue || writes_note)
+            set_owner_ = command.owner;
         if (command.verb == Verb::compare_and_delete && has_set_of(command.owner)) set_owner_.clear();
         max_ttl_ = std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.rest});
         ++count_;
-        if (command.verb == Verb::compare_and_delete) {
+        if (command.verb == Verb::compare_and_delete || (note && !writes_note)) {
             released_ |= bits_of(command.resources);
             until_released_ = count_;
         }

@@ -27,8 +27,9 @@
 // An acquire asks one node after the other (the page's step 2), or all at once; every other round asks all at
 // once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
 // left alone are asked after all where the vote has come to hang on them. A round ends when its votes are
-// decided; a release waits for every trusted node, unless nobody is going to hear its answers. It is written
-// to the last node first: a waiter that the first node wakes is to find the others free.
+// decided; a query waits for every trusted node, and so does a release, unless nobody is going to hear its
+// answers. That is written to the last node first: a waiter that the first node wakes is to find the others
+// free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -78,7 +79,7 @@ public:
           node_timeout_(node_timeout),
           tallies_(tallies),
           size_(nodes),
-          needed_(verb() == Verb::enter_queue ? 1 : quorum(nodes)),
+          needed_(votes_needed()),
           release_(verb() == Verb::compare_and_delete) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -260,6 +261,12 @@ private:
         std::size_t pending = 0;  // nodes that may yet grant it
     };
 
+    /// A queue is one node's; to a query each answer counts, and to a note none.
+    std::size_t votes_needed() const noexcept {
+        if (verb() == Verb::query || verb() == Verb::note_holder) return 0;
+        return verb() == Verb::enter_queue ? 1 : quorum(size_);
+    }
+
     // ---- Asking
 
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
@@ -307,7 +314,8 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        awaited_ = is_release() && limits_.awaits_answers ? Awaited::trusted_nodes : Awaited::while_undecided;
+        const bool all = (is_release() && limits_.awaits_answers) || verb() == Verb::query;
+        awaited_ = all ? Awaited::trusted_nodes : Awaited::while_undecided;
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
@@ -323,10 +331,10 @@ private:
     }
 
     /// A trusted node is sent its command even where its connection takes longer than the votes, if not much
-    /// longer: a lock on exactly a quorum survives no further node.
+    /// longer: a lock on exactly a quorum survives no further node. A note is worth no wait.
     bool awaits(const Node& it) {
         if (!it.open()) return false;
-        const bool unsent = it.stage == Stage::connecting;
+        const bool unsent = it.stage == Stage::connecting && verb() != Verb::note_holder;
         return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
     }
 
@@ -443,7 +451,7 @@ private:
     const Clock::duration node_timeout_;
     const std::span<Tally> tallies_;
     const std::size_t size_;
-    const std::size_t needed_;  // votes: a quorum, but for the queue, which is one node's
+    const std::size_t needed_;  // votes
     const bool release_;
 
     Phase phase_ = Phase::all_trusted;

@@ -227,6 +227,10 @@ private:
                 number, {std::move(tallies[i]), algorithm::valid_until(start, lease->request()), ended},
                 limits);
         }
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto& lease = *batch.acquisitions[i].lease;
+            lease.note_holder(leases[i], lease.request().ttl, batch.deadline);
+        }
     }
 
     /// A release that waits for the end of the round may go on.

@@ -88,12 +88,13 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
 
 /// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
 /// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised,
-/// and words where a waiter asks; all else is unknown (rule A7).
+/// words where a waiter asks, and a text for a query; all else is unknown (rule A7).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
     if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
     if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
+    if (reply.kind == Kind::text && command.verb == Verb::query) return {Vote::granted};
     const bool number = reply.kind == Kind::integer && scripted && command.verb != Verb::enter_queue;
     return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
 }

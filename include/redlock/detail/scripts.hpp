@@ -325,6 +325,58 @@ inline constexpr Script rest_all{
     "if kept==#KEYS then return 1 else return 0 end",
     "cf7fa3efe9edd329c3990a36e8d11f661321bfcb"};
 
+/// What the holder says of itself, as long as the resource is its own, and no longer.
+/// KEYS: the resources, what stands beside them. ARGV: owner, note.
+inline constexpr Script note_holder{
+    "local n=#KEYS/2 "
+    "for i=1,n do "
+    "local note=KEYS[n+i] "
+    "if redis.call('get',KEYS[i])==ARGV[1] then "
+    "local left=redis.call('pttl',KEYS[i]) "
+    "if left>0 then redis.call('set',note,ARGV[1]..' '..ARGV[2],'px',left) end "
+    "else "
+    "local held=redis.pcall('get',note) "
+    "if type(held)=='string' and string.sub(held,1,#ARGV[1])==ARGV[1] then redis.call('del',note) end "
+    "end "
+    "end "
+    "return 1",
+    "1830abfe4daa7eab25d2496fb5a2d9bd6cc3db98"};
+
+/// What stands under the resource and beside it. What our user may not read there is left out.
+/// KEYS: the resource, its queue, the holder's note, its readers; the resource alone where the others may not
+/// be asked for. ARGV: what the name of the counter begins with. The answer: a line with the type, the rest
+/// of the time to live, how many wait, read, and were counted as holders (0: none), and the length of the
+/// first of what follows: the owner, and the note.
+inline constexpr Script query{
+    "local function text(key,longest) "
+    "local value=redis.pcall('get',key) "
+    "return type(value)=='string' and string.sub(value,1,longest) or '' "
+    "end "
+    "local function number(value) return type(value)=='number' and value or 0 end "
+    "local kind=redis.call('type',KEYS[1]).ok "
+    "local owner=text(KEYS[1],512) "
+    "local waiters,note,readers=0,'',0 "
+    "if KEYS[2] then "
+    "waiters=number(redis.pcall('zcard',KEYS[2])) "
+    "note=text(KEYS[3],2048) "
+    "local t=redis.pcall('time') "
+    "local now=t[1] and string.format('%.0f',t[1]*1000+math.floor(t[2]/1000)) or '-inf' "
+    "readers=number(redis.pcall('zcount',KEYS[4],now,'+inf')) "
+    "end "
+    "local info=redis.pcall('info','server') "
+    "local run=type(info)=='string' and string.match(info,'run_id:(%C+)') "
+    "local count=run and tonumber(text(ARGV[1]..run,20)) or 0 "
+    "return string.format('%s %.0f %.0f %.0f %.0f %.0f\\n',kind,redis.call('pttl',KEYS[1]),waiters,readers,"
+    "count,#owner)..owner..note",
+    "ebcf26b5f3f2f1e5f977b23a1c72f9ac1894c6dd"};
+
+/// Whether anything stands there. KEYS: the resources. The answer: a digit for each.
+inline constexpr Script which_exist{
+    "local found='' "
+    "for i=1,#KEYS do found=found..redis.call('exists',KEYS[i]) end "
+    "return found",
+    "a984b9db5c1706c9e887b11c240059ea2c00391e"};
+
 /// All of them, so that each has a number.
 inline constexpr std::array scripts{&compare_and_delete,
                                     &compare_and_expire,
@@ -342,7 +394,10 @@ inline constexpr std::array scripts{&compare_and_delete,
                                     &stay,
                                     &leave,
                                     &raise_as_reader,
-                                    &rest_all};
+                                    &rest_all,
+                                    &note_holder,
+                                    &query,
+                                    &which_exist};
 
 constexpr std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;

@@ -1,0 +1,194 @@
+// What query() makes of the nodes' answers, and what LockOptions::holder leaves there.
+#include "support/node_states.hpp"
+#include "world.hpp"
+
+#include <redlock/query.hpp>
+
+namespace redlock::test {
+namespace {
+
+using detail::conclude;
+using support::nodes_of;
+using Kind = LockStatus::Kind;
+using State = NodeStatus::State;
+
+// ---- What they come to
+
+struct Row {
+    const char* keys;
+    Kind kind;
+};
+
+TEST(Query, IsWhatAMajoritySays) {
+    const std::vector<Row> table{
+        {"aaaaa", Kind::held},      {"aaabb", Kind::held},      {"aaa??", Kind::held},
+        {"aaa..", Kind::held},      {".....", Kind::free},      {"...aa", Kind::free},
+        {"...??", Kind::free},      {"aabb.", Kind::split},     {"aa..b", Kind::split},
+        {"aa!!!", Kind::split},     {"aa..?", Kind::uncertain}, {"aab??", Kind::uncertain},
+        {"..ab?", Kind::uncertain}, {"a..??", Kind::uncertain}, {"aa???", Kind::no_quorum},
+        {"?????", Kind::no_quorum}, {"aa", Kind::held},         {"a.", Kind::split},
+        {"a?", Kind::no_quorum},    {"a", Kind::held},          {"a.a.", Kind::split},
+        {"!!!!!", Kind::split},
+    };
+    for (const auto& [keys, kind] : table) EXPECT_EQ(conclude(nodes_of(keys)).kind, kind) << keys;
+}
+
+// The nodes expire after 10, 11, 12, 13 and 14 s: the majority of five is gone with the third last.
+TEST(Query, EndsWhenFewerThanAMajorityAreLeft) {
+    EXPECT_EQ(conclude(nodes_of("aaaaa")).expires_in, 12s);
+    EXPECT_EQ(conclude(nodes_of("aaa..")).expires_in, 10s);
+    EXPECT_EQ(conclude(nodes_of("..aaa")).expires_in, 12s);
+    EXPECT_EQ(conclude(nodes_of("a")).expires_in, 10s);
+    EXPECT_EQ(conclude(nodes_of("aabb.")).expires_in, -1ms);
+}
+
+// ---- What they are asked
+
+struct Holder : testing::Test {
+    std::string note_on(std::size_t node) { return world.command(node, {"GET", "{orders:42}:holder"}); }
+
+    World world;
+    Lock lock = world.held({.ttl = 10s, .fencing = true, .holder = "host=web1 pid=7"});
+    const std::string owner{lock.owner()};
+};
+
+TEST_F(Holder, IsShownWithTheLock) {
+    const auto status = query(world, the_resource);
+    EXPECT_EQ(status.kind, Kind::held);
+    EXPECT_EQ(status.owner, lock.owner());
+    EXPECT_EQ(status.held_on, 5U);
+    EXPECT_EQ(status.expires_in, 10s);
+    EXPECT_EQ(status.holder, "host=web1 pid=7");
+    for (const auto& node : status.nodes) {
+        EXPECT_EQ(node.state, State::held);
+        EXPECT_EQ(node.holder, "host=web1 pid=7");
+        EXPECT_EQ(node.fencing_count, lock.fencing_token());
+        EXPECT_EQ(node.waiters, 0U);
+    }
+    EXPECT_EQ(query(world, "another").kind, Kind::free);
+}
+
+TEST_F(Holder, LastsAsLongAsTheLock) {
+    world.pass(4s);
+    EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(6s));
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(10s));
+}
+
+TEST_F(Holder, GoesWithTheRelease) {
+    for (const bool unlocks : {true, false}) {
+        unlocks ? lock.unlock() : (void)lock.release();
+        for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(note_on(node), "(nil)");
+        ASSERT_THAT(lock.acquire(), Succeeds());
+    }
+}
+
+// A note that comes late, after the release: by then the resource may be another's.
+TEST_F(Holder, IsNotWrittenForAnother) {
+    const auto late = [&](milliseconds ttl) {
+        return world.ask({.command = {.verb = Verb::note_holder,
+                                      .resources = lock.resources(),
+                                      .owner = owner,
+                                      .ttl = ttl,
+                                      .note = "late"}});
+    };
+    (void)lock.release();
+    EXPECT_EQ(late(10s).granted(), 5U);
+    EXPECT_EQ(note_on(0), "(nil)");
+    auto next = world.held({.ttl = 20s, .holder = "the next"});
+    EXPECT_EQ(late(10s).granted(), 5U);
+    EXPECT_EQ(late({}).granted(), 5U);
+    EXPECT_EQ(query(world, the_resource).holder, "the next");
+    (void)next.release();
+}
+
+// What an earlier holder has left says nothing of the next one.
+TEST_F(Holder, IsThatOfTheOwnerAlone) {
+    world.occupy(5s, 0, 1, 2, 3, 4);
+    const auto status = query(world, the_resource);
+    EXPECT_EQ(status.owner, "somebody else");
+    EXPECT_EQ(status.holder, "");
+}
+
+TEST_F(Holder, IsNoPartOfAnyVote) {
+    (void)lock.release();
+    for (std::size_t node = 0; node < 5; ++node) world.command(node, {"RPUSH", "{orders:42}:holder", "x"});
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.extend(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+TEST_F(Holder, StandsBesideEachOfSeveralResources) {
+    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
+    ASSERT_THAT(both.acquire(), Succeeds());
+    for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
+}
+
+// It costs nothing that is not asked for, and an acquisition no more rounds that are waited for.
+TEST(Holders, CostNothingUnlessAskedFor) {
+    World world;
+    auto lock = world.held();
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+}
+
+TEST(Query, CountsTheReaders) {
+    World world;
+    auto one = world.held({.ttl = 5s, .shared = true});
+    auto other = world.held({.ttl = 60s, .shared = true});
+    const auto status = query(world, the_resource);
+    EXPECT_EQ(status.kind, Kind::held);
+    EXPECT_EQ(status.owner, "redlock:shared");
+    EXPECT_EQ(status.readers, 2U);
+    world.pass(6s);
+    EXPECT_EQ(query(world, the_resource).readers, 1U) << "though nobody has removed the other";
+}
+
+TEST(Query, TellsWhatIsNoLock) {
+    World world;
+    world.command(0, {"RPUSH", the_resource, "x"});
+    world.command(1, {"SET", the_resource, "x"});
+    const auto status = query(world, the_resource);
+    EXPECT_EQ(status.no_locks, 2U);
+    EXPECT_EQ(status.nodes[0].type, "list");
+    EXPECT_EQ(status.nodes[1].type, "string without an expiry");
+    EXPECT_EQ(status.nodes[2].state, State::free);
+}
+
+TEST(Query, ReadsAnyBytes) {
+    using namespace std::string_literals;
+    World world{1};
+    const auto value = "a b\n1 2\0\xff"s;
+    world.command(0, {"SET", the_resource, value, "PX", "5000"});
+    EXPECT_EQ(query(world, the_resource).owner, value);
+    world.command(0, {"SET", the_resource, std::string(100'000, 'x'), "PX", "5000"});
+    EXPECT_EQ(query(world, the_resource).owner, std::string(512, 'x'));
+}
+
+TEST(Query, TellsWhyANodeDoesNotAnswer) {
+    World world;
+    world.cut(0);
+    world.silence(1, 2);
+    const auto took = time_taken(world, [&] {
+        const auto status = query(world, the_resource);
+        EXPECT_EQ(status.kind, Kind::no_quorum);
+        EXPECT_EQ(status.answered, 2U);
+        EXPECT_EQ(status.nodes[0].cause, Errc::connection_failed);
+        EXPECT_EQ(status.nodes[1].cause, Errc::timed_out);
+    });
+    EXPECT_THAT(took, Lasts(50ms));
+    EXPECT_THAT(refusal([&] { (void)query(world, ""); }), HasSubstr("empty"));
+}
+
+// What nodes answer that are no Redis: a grant without words.
+TEST(Query, BelievesNoAnswerThatIsNone) {
+    for (const std::string answer :
+         {"", "string", "string 1 2 3", "string 10 0 0 0 9\nshort", "string x 0 0 0 0\n"}) {
+        NodeReport report{.name = "a", .vote = Vote::granted, .cause = {}};
+        report.detail = answer;
+        EXPECT_EQ(detail::to_status(report).cause, Errc::unexpected_reply) << answer;
+    }
+}
+
+}  // namespace
+}  // namespace redlock::test
