@@ -253,23 +253,23 @@ inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, c
     return pause(clock, entropy, retry, latest, stop);
 }
 
-/// Attempt `number`, of one who has a place in the queue, or none.
+/// One attempt, of one who has a place in the queue, or none.
 inline Result attempt_from(PlaceInQueue* place, Nodes& nodes, Clock& clock, Entropy& entropy,
-                           const LeaseRequest& request, const RoundLimits& limits, int number, Lease& lease) {
+                           const LeaseRequest& request, const RoundLimits& limits, Lease& lease) {
     const auto start = place ? clock.now() : Clock::time_point{};
     auto result = attempt(nodes, clock, entropy, request, limits, lease, place ? place->terms() : nullptr);
     if (place) place->attempted(result, clock.now() - start);
-    if (!result.nodes().empty()) result.conclude(result.error(), number);
     return result;
 }
 
-/// Attempts until one succeeds, none can, or a limit is reached. Each has an owner of its own (rule A5). With
-/// `place` it waits there while others hold the resource. `last_attempt`: the first is the last.
-inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                                  const Retry& retry, const AcquireLimits& limits, PlaceInQueue* place,
-                                  bool last_attempt, Lease& lease) {
+/// Attempts until one succeeds, none can, or a limit is reached: `attempt` is given its limits and number,
+/// and `pause`, which is given when it has to end at the latest and whether others were in the way, answers
+/// whether the next attempt is the last. `waits`: those that others were in the way of do not count.
+/// `last_attempt`: the first is the last.
+template <class Attempt, class Pause>
+Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_attempt, Attempt attempt,
+              Pause pause) {
     const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
-    const bool waits = place || limits.wait_while_held;
     Result last{Errc::deadline};
     int counted = 0;
     for (int attempts = 1;; ++attempts) {
@@ -277,7 +277,8 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
         if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= limits.deadline) return last;
 
-        auto result = attempt_from(place, nodes, clock, entropy, request, round_limits, attempts, lease);
+        auto result = attempt(round_limits);
+        if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         const bool cut_short = result.error() == Errc::deadline;
         if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
 
@@ -287,10 +288,24 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
             return last;
         const auto now = clock.now();
         if (now >= limits.deadline) return last;
-        const auto latest = latest_attempt(now, limits.deadline, now - start);
-        last_attempt = held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)
-                            : pause(clock, entropy, retry, latest, limits.stop);
+        last_attempt = pause(latest_attempt(now, limits.deadline, now - start), held);
     }
+}
+
+/// The same for one request. Each attempt has an owner of its own (rule A5). With `place` it waits there
+/// while others hold the resource.
+inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                                  const Retry& retry, const AcquireLimits& limits, PlaceInQueue* place,
+                                  bool last_attempt, Lease& lease) {
+    return repeat(
+        clock, limits, place || limits.wait_while_held, last_attempt,
+        [&](const RoundLimits& round_limits) {
+            return attempt_from(place, nodes, clock, entropy, request, round_limits, lease);
+        },
+        [&](Clock::time_point latest, bool held) {
+            return held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)
+                        : pause(clock, entropy, retry, latest, limits.stop);
+        });
 }
 
 /// The same, with a place in the queue where the request is fair. So many attempts wait there for as long as

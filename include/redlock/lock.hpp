@@ -70,6 +70,8 @@ namespace detail {
 class LeaseState;
 }
 
+class Semaphore;
+
 class REDLOCK_EXPORT Lock {
 public:
     /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, 1 to 512 MiB), or on
@@ -188,6 +190,8 @@ public:
     void unlock() noexcept;
 
 private:
+    friend class Semaphore;
+
     template <class TheirClock>
     auto now_of() const {
         if constexpr (std::is_same_v<TheirClock, Clock>)

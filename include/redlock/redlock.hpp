@@ -27,6 +27,7 @@
 //     waiting.hpp      a queue for those that wait
 //     watchdog.hpp     extends what is held, and reports a loss
 //     query.hpp        who holds a lock, node by node
+//     semaphore.hpp    at most L holders at a time
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
@@ -45,5 +46,6 @@
 #include <redlock/resources.hpp>
 #include <redlock/result.hpp>
 #include <redlock/retry.hpp>
+#include <redlock/semaphore.hpp>
 #include <redlock/version.hpp>
 #include <redlock/watchdog.hpp>

@@ -15,7 +15,7 @@ namespace redlock::tool {
 namespace {
 
 /// For as long as others hold it. The attempts count only where the nodes are to blame.
-Result outlast(Lock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+Result outlast(AnyLock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
     for (;;) {
         auto result = lock.acquire(stop);
         if (result || result.error() != Errc::held_by_other) return result;
@@ -25,7 +25,7 @@ Result outlast(Lock& lock, const AcquireArguments& arguments, const std::stop_to
 }
 
 /// The same in one acquisition, for another one would begin at the end of the queue.
-Result outlast_in_queue(Lock& lock, QueueReporter& queue, const std::stop_token& stop) {
+Result outlast_in_queue(AnyLock& lock, QueueReporter& queue, const std::stop_token& stop) {
     auto& give_up = queue.without_quorum();
     const std::stop_callback stopped{stop, [&] { give_up.request_stop(); }};
     auto result = lock.acquire_for(Clock::duration::max(), give_up.get_token());
@@ -34,7 +34,7 @@ Result outlast_in_queue(Lock& lock, QueueReporter& queue, const std::stop_token&
     return result;
 }
 
-Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue,
+Result acquire_as_told(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
                        const std::stop_token& stop) {
     if (arguments.once()) return lock.try_acquire();
     if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
@@ -43,7 +43,8 @@ Result acquire_as_told(Lock& lock, const AcquireArguments& arguments, QueueRepor
 
 }  // namespace
 
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue, EventPipe& events) {
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
+                    EventPipe& events) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::jthread worker;

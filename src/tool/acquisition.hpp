@@ -1,11 +1,11 @@
 // Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal.
 #pragma once
 
+#include "any_lock.hpp"
 #include "event_pipe.hpp"
 #include "lock_arguments.hpp"
 #include "queue_reporter.hpp"
 
-#include <redlock/lock.hpp>
 #include <redlock/result.hpp>
 
 #include <optional>
@@ -19,6 +19,7 @@ struct Acquisition {
 
 /// Acquires in a thread of its own, so that a signal of `events` can end it; waits as the arguments say.
 /// `queue`: of a lock that waits in one, and the observer of its nodes; else null.
-Acquisition acquire(Lock& lock, const AcquireArguments& arguments, QueueReporter* queue, EventPipe& events);
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
+                    EventPipe& events);
 
 }  // namespace redlock::tool

@@ -1,6 +1,7 @@
 #include "run_command.hpp"
 
 #include "acquisition.hpp"
+#include "any_lock.hpp"
 #include "command_words.hpp"
 #include "event_pipe.hpp"
 #include "exit_status.hpp"
@@ -21,6 +22,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -43,6 +45,7 @@ struct Request {
     std::string resource{};
     std::string shell_command{};
     std::vector<std::string> words{};
+    std::size_t holders = 0;
     bool fair = false;
     bool verbose = false;
 
@@ -60,6 +63,10 @@ void Request::add_to(Arguments& arguments) {
     arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
     acquire.add_to(arguments);
     arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
+    arguments.number(
+        "--holders", [this](int count) { holders = static_cast<std::size_t>(count); }, 1, 1000,
+        "So many may hold RESOURCE at a time; all must say the same");
+    arguments.exclude("--holders", "--fair");
     lease.add_to(arguments);
     arguments.span("--at-least", at_least, "Keep the lock that long, however soon the command ends (0)");
     arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
@@ -133,16 +140,24 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};
 }
 
-std::vector<std::string> environment_of(const Request& request, const Lock& lock) {
+std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const Request& request, LockOptions options) {
+    if (request.holders == 0)
+        return std::make_unique<AnyLockOf<Lock>>(nodes, request.resource, std::move(options));
+    return std::make_unique<AnyLockOf<Semaphore>>(nodes, request.resource, request.holders,
+                                                  std::move(options));
+}
+
+std::vector<std::string> environment_of(const Request& request, const AnyLock& lock) {
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
                                     "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
     if (request.acquire.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
+    if (request.holders > 0) result.push_back("REDLOCK_SLOT=" + std::to_string(lock.slot()));
     return result;
 }
 
-void say_acquired(const Request& request, const Lock& lock, const Result& result, Clock::duration took) {
+void say_acquired(const Request& request, const AnyLock& lock, const Result& result, Clock::duration took) {
     if (!request.verbose) return;
     std::cerr << "redlock: " << request.resource << ": acquired after " << text_of(took) << ", "
               << result.attempts() << (result.attempts() == 1 ? " attempt" : " attempts") << ", valid for "
@@ -166,7 +181,8 @@ void say_failure(const Request& request, int error) {
               << '\n';
 }
 
-Supervisor::Ending run_locked(const Request& request, const Lock& lock, EventPipe& events, const Loss& loss) {
+Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, EventPipe& events,
+                              const Loss& loss) {
     const auto why_lost = [&] {
         auto why = loss.why();
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
@@ -178,7 +194,7 @@ Supervisor::Ending run_locked(const Request& request, const Lock& lock, EventPip
     const bool in_foreground = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
                           .environment = environment_of(request, lock),
-                          .hidden = {"REDLOCK_FENCING_TOKEN="},
+                          .hidden = {"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="},
                           .in_foreground = in_foreground,
                           .dies_with_us = request.policy.on_lost != OnLost::ignore},
                          events,
@@ -202,7 +218,7 @@ int die_of(int signal) {
 }
 
 /// The lock is released in any case.
-int run_and_release(const Request& request, Lock& lock, EventPipe& events, const Loss& loss) {
+int run_and_release(const Request& request, AnyLock& lock, EventPipe& events, const Loss& loss) {
     const auto since = boot_clock().now();
     Supervisor::Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
@@ -229,7 +245,8 @@ int run(const Request& request) {
     Loss loss;
     EventPipe events;
     Watchdog watchdog;
-    Lock lock{nodes, request.resource, options_of(request, watchdog, loss)};
+    const auto held = lock_of(nodes, request, options_of(request, watchdog, loss));
+    auto& lock = *held;
     events.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
 
     const auto start = boot_clock().now();

@@ -25,6 +25,7 @@ struct Order {};
 extern Order order;
 void charge(const Order&);
 void charge_the_order();
+void export_the_orders();
 void log(const std::string&);
 void busy();
 void print_the_report(const std::stop_token&);

@@ -6,6 +6,7 @@
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
 #include "redis/round_driver.cpp"
+#include "semaphore.cpp"
 
 #include "../sim/client.cpp"
 #include "../sim/sim_nodes.cpp"

@@ -9,7 +9,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 18> names{
+    constexpr std::array<std::string_view, 19> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -27,6 +27,7 @@ std::string_view name_of(Rule rule) noexcept {
         "a wait that was too long",
         "a waiter that was not woken",
         "a waiter that was passed by",
+        "more holders than slots",
         "a resource that was not kept",
     };
     return names[static_cast<std::size_t>(rule)];
@@ -42,7 +43,14 @@ bool Checker::saw(Rule rule) const noexcept {
     return std::ranges::any_of(violations_, [&](const auto& it) { return it.rule == rule; });
 }
 
+void Checker::check_semaphores() {
+    const auto holders = static_cast<std::size_t>(
+        std::ranges::count_if(semaphores_, [](Holder* it) { return it->check_valid(); }));
+    if (holders > limit_) violated(Rule::at_most_l_holders, std::to_string(holders));
+}
+
 void Checker::check() {
+    check_semaphores();
     std::array<CheckedLock*, 64> valid;
     std::size_t count = 0;
     for (auto* const lock : locks_)

@@ -8,6 +8,8 @@
 
 #include <redlock/nodes.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <set>
 #include <string>
@@ -37,6 +39,7 @@ enum class Rule : std::uint8_t {
     ends_in_time,         ///< no round and no verb takes longer than its budgets (A3, A9)
     woken_in_time,        ///< where nothing fails, a release leads to the next hold at once, not after a beat
     served_in_order,      ///< where nothing fails, those that came later pass a waiter once each at most
+    at_most_l_holders,    ///< at no instant are more semaphores of one name valid() than it has slots
     kept_at_least,        ///< no lock is acquired of a resource that is still to be kept from everybody
 };
 std::string_view name_of(Rule rule) noexcept;
@@ -51,6 +54,22 @@ class Checker {
 public:
     Checker(Timeline& timeline, Log& log, const std::vector<std::unique_ptr<SimNode>>& nodes)
         : timeline_(timeline), log_(log), nodes_(nodes) {}
+
+    // ---- From the semaphores.
+    class Holder {
+    public:
+        virtual const std::string& name() const = 0;
+        virtual bool check_valid() = 0;
+
+    protected:
+        ~Holder() = default;
+    };
+    void add(Holder& semaphore, std::size_t limit) {
+        semaphores_.push_back(&semaphore);
+        limit_ = std::max(limit_, limit);
+    }
+    void remove(Holder& semaphore) { std::erase(semaphores_, &semaphore); }
+    void slot_acquired() noexcept { ++slots_acquired_; }
 
     // ---- From the locks.
     void add(CheckedLock& lock) { locks_.push_back(&lock); }
@@ -99,12 +118,13 @@ public:
     // ---- Its verdict: of every rule the first violation.
     const std::vector<Violation>& violations() const noexcept { return violations_; }
     bool saw(Rule rule) const noexcept;
-    std::size_t holds() const noexcept { return holds_.size(); }
+    std::size_t holds() const noexcept { return holds_.size() + slots_acquired_; }
     std::size_t extensions() const noexcept { return extensions_; }
 
 private:
     static bool overlap(const Hold& one, const Hold& other);
     void compare(const Hold& earlier, const Hold& later);
+    void check_semaphores();
     void compare_rest(const Hold& earlier, const Hold& later);
 
     /// One that is in acquire().
@@ -119,6 +139,9 @@ private:
     Log& log_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
     std::vector<CheckedLock*> locks_{};
+    std::vector<Holder*> semaphores_{};  // of one name
+    std::size_t limit_ = 0;
+    std::size_t slots_acquired_ = 0;
     std::vector<Hold> holds_{};
     std::size_t extensions_ = 0;
     QueueBounds queue_bounds_{};

@@ -99,6 +99,7 @@ Plan any_plan(Rng& rng) {
     choose_hazards(plan, rng);
     choose_faults(plan, rng);
     if (rng.chance(0.3)) plan.shared = rng.between(0.2, 0.9);
+    if (rng.chance(0.2)) plan.slots = rng.between(1, 3);
     if (rng.chance(0.3)) plan.noted = rng.between(0.2, 1.0);
     if (rng.chance(0.3)) plan.kept = rng.between(0.2, 1.0);
     return plan;
@@ -111,14 +112,14 @@ std::string text(const Plan& plan) {
         "%zu nodes, %d clients of %d threads, %d resources, ttl %lld to %lld ms, budget %lld ms, %s, "
         "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %.0f%% fair, %.0f%% "
         "shared, "
-        "%.0f%% kept, %zu kinds of faults",
+        "%.0f%% kept, %d slots, %zu kinds of faults",
         plan.world.nodes, plan.clients, plan.threads, plan.resources,
         static_cast<long long>(plan.least_ttl.count()), static_cast<long long>(plan.longest_ttl.count()),
         static_cast<long long>(plan.world.node_timeout.count()),
         plan.world.round == Round::sequential ? "one after the other" : "all at once", plan.drift_factor,
         plan.world.rate_error, static_cast<long long>(plan.world.quarantine.count()),
         plan.fencing ? "fencing, " : "", plan.calm ? "calm, " : "", 100 * plan.watched, 100 * plan.fair,
-        100 * plan.shared, 100 * plan.kept, plan.faults.size());
+        100 * plan.shared, 100 * plan.kept, plan.slots, plan.faults.size());
     return line;
 }
 

@@ -54,6 +54,7 @@ struct Plan {
     double watched = 0;        ///< how many of their locks a watchdog extends
     double watched_works = 3;  ///< how long they hold those, as a multiple of the ttl, at most
     double limited = 0;        ///< how many of those have a longest hold
+    int slots = 0;             ///< of a semaphore that all use in place of the locks; 0: none
     double noted = 0;          ///< how many of their locks come with a note of the holder
     double kept = 0;           ///< how many of their locks keep the resource for a least time
     Hazards hazards{};

@@ -25,6 +25,7 @@ void contended(Plan& plan) {
     plan.watched = 0;
     plan.shared = 0;
     plan.fair = 0;
+    plan.slots = 0;
     plan.noted = 0;
     plan.kept = 0;
     plan.world.quarantine = 0ms;
@@ -191,6 +192,22 @@ void resting(Plan& plan) {
     plan.kept = 1;
 }
 
+/// Semaphores of two slots, which more clients than that want, on nodes that split the votes.
+void slots(Plan& plan) {
+    contended(plan);
+    plan.world.nodes = 5;
+    plan.world.node_timeout = 50ms;
+    plan.world.round = Round::all_at_once;
+    plan.world.conditions = {.mean = 2ms, .slow_share = 0.2, .slow = 60ms};
+    plan.least_ttl = 300ms;
+    plan.longest_ttl = 400ms;
+    plan.clients = 6;
+    plan.turns = 20;
+    plan.attempts = 20;
+    plan.retry_delay = 10ms;
+    plan.slots = 2;
+}
+
 /// Locks that a watchdog extends, for several ttls.
 void watched(Plan& plan) {
     contended(plan);
@@ -331,6 +348,7 @@ std::span<const Preset> presets() {
         {"calm", "no connection and no node fails", calm},
         {"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
         {"calm-extending", "calm, with extensions", calm_and_extending},
+        {"slots", "semaphores of two slots", slots},
         {"resting", "calm-extending, of resources that are kept for a least time", resting},
         {"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
         {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},

@@ -1,5 +1,7 @@
 #include "workload.hpp"
 
+#include "checked_semaphore.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -8,8 +10,23 @@ namespace redlock::sim {
 void Workload::run() {
     for (int turn = 0; turn < plan_.turns; ++turn) {
         client_.sleep(rng_.about(plan_.least_ttl / 2));
-        take_a_turn();
+        plan_.slots > 0 ? take_a_slot() : take_a_turn();
     }
+}
+
+void Workload::take_a_slot() {
+    auto options = some_options();
+    options.fair = options.shared = false;
+    CheckedSemaphore semaphore{client_, "s", static_cast<std::size_t>(plan_.slots), options};
+    inject_before_verb();
+    if (!(rng_.chance(0.5) ? semaphore->acquire() : semaphore->acquire_for(rng_.about(plan_.longest_ttl))))
+        return;
+    client_.checker().slot_acquired();
+    do {
+        client_.sleep(rng_.about(plan_.least_ttl / 2));
+        inject_before_verb();
+    } while (rng_.chance(plan_.extends) && semaphore->extend());
+    if (rng_.chance(0.7)) (void)semaphore->release();
 }
 
 void Workload::take_a_turn() {

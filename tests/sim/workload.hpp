@@ -17,6 +17,7 @@ public:
 
 private:
     void take_a_turn();
+    void take_a_slot();
     bool acquire(CheckedLock& lock);
     void work(CheckedLock& lock);
     void hold(CheckedLock& lock);

@@ -32,6 +32,23 @@ TEST_F(Run, SaysWhoHoldsTheLock) {
     EXPECT_EQ(tool.wait().status, 0);
 }
 
+TEST_F(Run, LetsSoManyHoldAtATime) {
+    const std::vector<std::string> two{"--holders", "2"};
+    std::deque<Tool> tools;
+    for (const std::string name : {"first", "second"}) {
+        tools.emplace_back(world.job("echo $REDLOCK_SLOT; touch $DIR/" + name + "; " + until_go, two),
+                           world.environment());
+        ASSERT_TRUE(world.comes(name));
+    }
+    EXPECT_EQ(world.keys(), 0U) << "it is another lock than that of the name";
+    EXPECT_EQ(world.run(world.job("true", {"--holders", "2", "-n"})).status, 1);
+    EXPECT_EQ(world.run(world.job("true", {"--holders", "2", "--fair"})).status, 64);
+    world.touch("go");
+    std::string slots;
+    for (auto& tool : tools) slots += tool.wait().out;
+    EXPECT_THAT(slots, testing::AnyOf("0\n1\n", "1\n0\n"));
+}
+
 TEST_F(Run, TellsTheCommandWhatItRunsUnder) {
     const auto outcome = world.run(
         world.job(R"(echo "$REDLOCK_RESOURCE $REDLOCK_OWNER $REDLOCK_TTL_MS [$REDLOCK_FENCING_TOKEN]")",

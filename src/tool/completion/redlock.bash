@@ -9,7 +9,7 @@ _redlock_options() {
     local lease='--ttl --drift-factor'
     local waiting='--nonblock --wait --conflict-exit-code --retry-delay --fencing'
     case $1 in
-    run) echo "$nodes $lease $waiting --fair --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
+    run) echo "$nodes $lease $waiting --fair --holders --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
     acquire) echo "$nodes $lease $waiting --json --verbose --help" ;;
     extend) echo "$nodes $lease --owner --json --verbose --help" ;;
     release) echo "$nodes --owner --json --verbose --help" ;;

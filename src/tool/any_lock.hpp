@@ -1,0 +1,60 @@
+// What a command is run under: a lock, or a slot of a semaphore.
+#pragma once
+
+#include <redlock/lock.hpp>
+#include <redlock/result.hpp>
+#include <redlock/semaphore.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+
+namespace redlock::tool {
+
+class AnyLock {
+public:
+    AnyLock() = default;
+    virtual ~AnyLock() = default;
+    AnyLock(const AnyLock&) = delete;
+    AnyLock& operator=(const AnyLock&) = delete;
+
+    virtual Result acquire(std::stop_token stop) = 0;
+    virtual Result try_acquire() = 0;
+    virtual Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) = 0;
+    virtual Result release() noexcept = 0;
+    virtual bool valid() const noexcept = 0;
+    virtual std::string_view owner() const noexcept = 0;
+    virtual std::uint64_t fencing_token() const noexcept = 0;
+    /// Of a semaphore; 0 of a lock.
+    virtual std::size_t slot() const noexcept = 0;
+};
+
+template <class L>
+class AnyLockOf final : public AnyLock {
+public:
+    template <class... Arguments>
+    explicit AnyLockOf(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
+
+    Result acquire(std::stop_token stop) override { return lock_.acquire(std::move(stop)); }
+    Result try_acquire() override { return lock_.try_acquire(); }
+    Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
+        return lock_.acquire_for(span, std::move(stop));
+    }
+    Result release() noexcept override { return lock_.release(); }
+    bool valid() const noexcept override { return lock_.valid(); }
+    std::string_view owner() const noexcept override { return lock_.owner(); }
+    std::uint64_t fencing_token() const noexcept override { return lock_.fencing_token(); }
+    std::size_t slot() const noexcept override {
+        if constexpr (requires { lock_.slot(); })
+            return lock_.slot();
+        else
+            return 0;
+    }
+
+private:
+    L lock_;
+};
+
+}  // namespace redlock::tool

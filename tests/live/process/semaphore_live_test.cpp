@@ -1,0 +1,73 @@
+// Two thousand waiters for three slots.
+#include "process_state.hpp"
+
+#include "live/in_threads.hpp"
+#include "live/live_world.hpp"
+
+#include <redlock/semaphore.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+constexpr std::size_t slots = 3;
+constexpr std::size_t threads = 100;
+constexpr std::size_t idle_connections = 8;
+constexpr std::size_t bytes_a_connection = 20U * 1024U;
+
+class SemaphoreOfThree : public InEachRound {
+protected:
+    Semaphore semaphore() { return {nodes, "jobs", slots, {.ttl = 1min, .retry = {.delay = 300ms}}}; }
+
+    /// All slots are held when the threads come. Each gets one so many times.
+    void hold_in_turns(int times) {
+        std::vector<Semaphore> first;
+        for (std::size_t i = 0; i < slots; ++i) {
+            ASSERT_THAT(first.emplace_back(semaphore()).acquire_for(40s), Succeeds());
+            ++holders;
+        }
+        std::jthread releases{[&] {
+            std::this_thread::sleep_for(200ms);
+            holders -= slots;
+            for (auto& it : first) (void)it.release();
+        }};
+        in_threads(threads, [&](std::size_t) {
+            for (int time = 0; time < times; ++time) {
+                auto mine = semaphore();
+                ASSERT_THAT(mine.acquire_for(100s), Succeeds());
+                const auto now = ++holders;
+                auto before = most.load();
+                while (now > before && !most.compare_exchange_weak(before, now)) {
+                }
+                std::this_thread::sleep_for(1ms);
+                --holders;
+                (void)mine.release();
+                ++served;
+            }
+        });
+    }
+
+    Cluster servers{3};
+    RedisNodes nodes{servers.uris(), {.node_timeout = 2s, .round = GetParam(), .max_idle = idle_connections}};
+    std::atomic<std::size_t> holders = 0;
+    std::atomic<std::size_t> most = 0;
+    std::atomic<std::size_t> served = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Asking, SemaphoreOfThree, each_round(), by_round);
+
+TEST_P(SemaphoreOfThree, HasThreeHoldersAmongTwoThousandWaitersAndFlatMemory) {
+    hold_in_turns(4);
+    const auto before = heap();
+    hold_in_turns(16);
+    EXPECT_EQ(served, 20 * threads);
+    EXPECT_EQ(most, slots);
+    EXPECT_LE(heap(), before + 64U * 1024U + servers.size() * idle_connections * bytes_a_connection);
+    for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,190 @@
+// Semaphore: at most L holders, each of whom has the lock of a slot.
+#include "world.hpp"
+
+#include <redlock/semaphore.hpp>
+
+#include <concepts>
+#include <deque>
+#include <mutex>
+#include <set>
+
+namespace redlock::test {
+namespace {
+
+struct Semaphores : testing::Test {
+    Semaphore semaphore(std::size_t limit, LockOptions options = no_retry(), std::string name = "jobs") {
+        return {world, name, limit, std::move(options), world.clock, world.entropy};
+    }
+    /// As many of that limit as can hold a slot; they hold it then.
+    std::size_t hold_all(std::size_t limit) {
+        std::size_t count = 0;
+        while (held.emplace_back(semaphore(limit)).acquire()) ++count;
+        return count;
+    }
+
+    World world;
+    std::deque<Semaphore> held;
+};
+
+TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
+    EXPECT_EQ(hold_all(3), 3U);
+    std::set<std::string> slots;
+    for (const auto& it : held) {
+        if (!it.valid()) continue;
+        slots.insert(it.resource());
+        EXPECT_EQ(it.resource(), "{jobs}:slot:" + std::to_string(it.slot()));
+        EXPECT_EQ(world.held_by(it.owner(), it.resource()), 5U);
+        EXPECT_EQ(it.owner().size(), 40U);
+        EXPECT_THAT(it.remaining(), Lasts(10s - drift(10s, 0.01)));
+    }
+    EXPECT_THAT(slots, SizeIs(3));
+    EXPECT_THAT(held.back().try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(held.front().release(), Succeeds());
+    EXPECT_THAT(held.back().try_acquire(), Succeeds()) << "the slot that is free again";
+}
+
+// The bound that is documented.
+TEST_F(Semaphores, OfDifferentLimitsHaveAsManyHoldersAsTheLargest) {
+    EXPECT_EQ(hold_all(2), 2U);
+    EXPECT_EQ(hold_all(3), 1U);
+    EXPECT_EQ(hold_all(2), 0U);
+    EXPECT_EQ(hold_all(5), 2U);
+    EXPECT_EQ(hold_all(4), 0U);
+}
+
+TEST_F(Semaphores, OfOneSlotAreALock) {
+    auto one = semaphore(1);
+    world.forget_events();
+    EXPECT_THAT(one.acquire(), Succeeds());
+    auto other = semaphore(1);
+    EXPECT_THAT(other.acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(one.acquire(), FailsWith(Errc::already_held));
+    EXPECT_THAT(one.extend(), Succeeds());
+    EXPECT_THAT(one.release(), Succeeds());
+    EXPECT_THAT(one.extend(), FailsWith(Errc::not_held));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "set #2 for 10000 ms", "delete #2",
+                                            "expire #1 in 10000 ms", "delete #1"));
+}
+
+TEST_F(Semaphores, ExcludeNoLockOfTheSameName) {
+    auto one = semaphore(1);
+    auto lock = world.lock("jobs", no_retry());
+    EXPECT_THAT(one.acquire(), Succeeds());
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// A set that is refused, its release, a look at all: the others are not even tried.
+TEST_F(Semaphores, LookBeforeTheyTryAllSlots) {
+    ASSERT_EQ(hold_all(50), 50U);
+    auto late = semaphore(50);
+    world.forget_events();
+    EXPECT_THAT(late.try_acquire(), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(world.events(), SizeIs(3));
+    (void)held[20].release();
+    world.forget_events();
+    EXPECT_THAT(late.try_acquire(), Succeeds());
+    EXPECT_LE(world.events().size(), 4U);
+}
+
+// What a look cannot tell is tried: at most L + 1 rounds, and the releases of what was refused.
+TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
+    for (std::size_t slot = 0; slot < 8; ++slot)
+        for (std::size_t node = 0; node < 5; ++node)
+            if ((node + slot) % 5 < 2)
+                world.command(node, {"SET", "{jobs}:slot:" + std::to_string(slot), "x", "PX", "60000"});
+    world.cut(0);
+    auto late = semaphore(8);
+    world.forget_events();
+    (void)late.try_acquire();
+    const auto rounds = std::ranges::count_if(
+        world.events(), [](const auto& it) { return it.starts_with("set") || it == "query"; });
+    EXPECT_LE(rounds, 9);
+}
+
+TEST_F(Semaphores, BeginAtASlotAtRandom) {
+    std::set<std::size_t> slots;
+    for (int i = 0; i < 100; ++i) {
+        auto it = semaphore(4);
+        ASSERT_THAT(it.acquire(), Succeeds());
+        slots.insert(it.slot());
+    }
+    EXPECT_THAT(slots, SizeIs(4));
+}
+
+TEST_F(Semaphores, WaitForASlot) {
+    ASSERT_EQ(hold_all(2), 2U);
+    world.after(1s, [this] { held[1].unlock(); });
+    auto late = semaphore(2, {.ttl = 10s, .retry = {.delay = 100ms}});
+    EXPECT_THAT(late.acquire(), FailsWith(Errc::held_by_other)) << "three attempts";
+    EXPECT_THAT(late.acquire_for(500ms), FailsWith(Errc::held_by_other));
+    EXPECT_THAT(late.acquire_until(world.clock.now() + 5s), Succeeds());
+    EXPECT_LE(world.clock.now(), Clock::time_point{100h + 1s + 200ms});
+    (void)held[0].release();
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THAT(semaphore(2).acquire(stop.get_token()), FailsWith(Errc::cancelled));
+}
+
+TEST_F(Semaphores, AreForUniqueLock) {
+    auto it = semaphore(2);
+    { const std::lock_guard guard{it}; }
+    {
+        const std::unique_lock guard{it, 1s};
+        EXPECT_TRUE(it.valid());
+    }
+    EXPECT_FALSE(it.valid());
+    EXPECT_EQ(hold_all(2), 2U);
+    EXPECT_FALSE(it.try_lock());
+    EXPECT_FALSE(it.try_lock_until(world.clock.now() + 1s));
+    world.cut_all();
+    EXPECT_THROW(it.lock(), Error);
+}
+
+TEST_F(Semaphores, NumberTheHoldersOfASlot) {
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        auto it = semaphore(1, {.ttl = 10s, .fencing = true});
+        ASSERT_THAT(it.acquire(), Succeeds());
+        EXPECT_GT(it.fencing_token(), last);
+        last = it.fencing_token();
+    }
+}
+
+TEST_F(Semaphores, ReleaseWhatTheyHoldWhenTheyGo) {
+    {
+        auto it = semaphore(1);
+        ASSERT_THAT(it.acquire(), Succeeds());
+        auto moved = std::move(it);
+        EXPECT_TRUE(moved.valid());
+        EXPECT_FALSE(it.valid());
+        EXPECT_THAT(it.acquire(), FailsWith(std::make_error_code(std::errc::invalid_argument)));
+    }
+    EXPECT_EQ(hold_all(1), 1U);
+}
+
+// Nodes that do not know what a look is.
+TEST_F(Semaphores, NeedNoAnswerToTheirLook) {
+    struct Deaf : World {
+        using World::World;
+        void ask(std::span<const Request> requests, const RoundLimits& limits,
+                 std::span<Tally> tallies) override {
+            if (requests.front().command.verb != Verb::query) World::ask(requests, limits, tallies);
+        }
+    } deaf;
+    std::deque<Semaphore> all;
+    std::size_t count = 0;
+    while (all.emplace_back(deaf, "jobs", 4, no_retry(), deaf.clock, deaf.entropy).acquire()) ++count;
+    EXPECT_EQ(count, 4U);
+}
+
+TEST_F(Semaphores, RefuseWhatCannotWork) {
+    EXPECT_THAT(refusal([&] { (void)semaphore(0); }), HasSubstr("limit is 0; it must be from 1 to 1000"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1001); }), HasSubstr("limit"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1, {}, ""); }), HasSubstr("name is empty"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1, {.fair = true}); }), HasSubstr("LockOptions::fair"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1, {.shared = true}); }), HasSubstr("LockOptions::shared"));
+    EXPECT_THAT(refusal([&] { (void)semaphore(1, {.ttl = 0ms}); }), HasSubstr("LockOptions::ttl"));
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,42 @@
+// A real redlock::Semaphore in a simulated process: with all others of its name it has at most as many
+// holders as slots.
+#pragma once
+
+#include "checker.hpp"
+#include "client.hpp"
+
+#include <redlock/semaphore.hpp>
+
+#include <string>
+#include <utility>
+
+namespace redlock::sim {
+
+class CheckedSemaphore final : public Checker::Holder {
+public:
+    CheckedSemaphore(Client& client, std::string name, std::size_t limit, LockOptions options)
+        : client_(client),
+          name_(std::move(name)),
+          semaphore_(client.nodes(), name_, limit, std::move(options), client.clock(), client.entropy()) {
+        client_.checker().add(*this, limit);
+    }
+    ~CheckedSemaphore() { client_.checker().remove(*this); }
+    CheckedSemaphore(const CheckedSemaphore&) = delete;
+    CheckedSemaphore& operator=(const CheckedSemaphore&) = delete;
+
+    Semaphore* operator->() noexcept { return &semaphore_; }
+
+    // ---- For the checker.
+    const std::string& name() const override { return name_; }
+    bool check_valid() override {
+        const Process::NoFaults no_faults{client_.process()};
+        return client_.process().alive() && semaphore_.valid();
+    }
+
+private:
+    Client& client_;
+    std::string name_;
+    Semaphore semaphore_;
+};
+
+}  // namespace redlock::sim
