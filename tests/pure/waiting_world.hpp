@@ -63,9 +63,23 @@ private:
 /// What a server was asked, for readers.
 inline std::string verb_of(const support::CommandReader::Words& words) {
     if (words.size() < 2 || !words[0].starts_with("EVAL")) return words[0];
-    constexpr std::array names{"delete",          "expire", "delete all", "expire all", "set all",
-                               "count",           "raise",  "wake",       "enter",      "leave and set",
-                               "leave and count", "rest",   "note",       "query",      "which"};
+    constexpr std::array names{"delete",
+                               "expire",
+                               "delete all",
+                               "expire all",
+                               "set all",
+                               "count",
+                               "raise",
+                               "wake",
+                               "enter",
+                               "leave and set",
+                               "leave and count",
+                               "share",
+                               "share and count",
+                               "stay",
+                               "leave",
+                               "raise as reader",
+                               "rest"};
     for (const auto* const script : detail::scripts)
         if (words[1] == script->text || words[1] == script->sha1) return names.at(detail::number_of(script));
     return "?";
