@@ -154,7 +154,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
         const auto now = clock_->now();  // before the lease, which the watchdog may extend meanwhile
         const auto before = state_->lease(acquisition);
         if (before.empty() || before.released) return Result{Errc::not_held};
-        if (!before.valid_at(now)) return Result{Errc::lost};
+        if (!before.valid_at(now) || state_->lost().stop_requested()) return Result{Errc::lost};
         auto request = state_->request();
         request.ttl = ttl;
         auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);

@@ -28,36 +28,52 @@ void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double d
         refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
 }
 
+namespace {
+
+/// What is left before the margin must be enough to be extended in.
+void check_margin(const std::string& field, const LockOptions& options,
+                  std::chrono::milliseconds node_timeout) {
+    const auto margin = options.margin;
+    if (margin < margin.zero() || margin >= options.ttl - margin)
+        refuse(field, text(margin), "be less than half of the ttl, " + text(options.ttl));
+    const auto least = drift(options.ttl, options.drift_factor) + node_timeout;
+    if (margin > margin.zero() && options.ttl - margin <= least)
+        refuse(field, text(margin),
+               "leave more of the ttl than " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
+                   " (the drift and NodesOptions::node_timeout)");
+    if (margin > margin.zero() && !options.watchdog)
+        refuse(field, text(margin), "come with LockOptions::watchdog, which keeps it");
+}
+
+}  // namespace
 }  // namespace detail
 
 void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
-           std::chrono::milliseconds quarantine) {
+           std::chrono::milliseconds quarantine, const std::string& type) {
     using namespace std::chrono_literals;
     if (!(options.drift_factor >= 0 && options.drift_factor < 1))
-        detail::refuse("LockOptions::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
-    detail::check_ttl("LockOptions::ttl", options.ttl, options.drift_factor, node_timeout, quarantine);
+        detail::refuse(type + "::drift_factor", std::to_string(options.drift_factor), "be in [0, 1)");
+    detail::check_ttl(type + "::ttl", options.ttl, options.drift_factor, node_timeout, quarantine);
     if (options.retry.attempts < 1)
-        detail::refuse("LockOptions::retry.attempts", std::to_string(options.retry.attempts),
-                       "be at least 1");
+        detail::refuse(type + "::retry.attempts", std::to_string(options.retry.attempts), "be at least 1");
     if (options.retry.delay < 1ms || options.retry.delay > 24h)
-        detail::refuse("LockOptions::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+        detail::refuse(type + "::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
     if (options.shared && options.fair)
-        detail::refuse("LockOptions::shared", "set", "come without LockOptions::fair");
+        detail::refuse(type + "::shared", "set", "come without LockOptions::fair");
     if (options.at_least < 0ms || options.at_least > options.ttl)
-        detail::refuse("LockOptions::at_least", detail::text(options.at_least),
+        detail::refuse(type + "::at_least", detail::text(options.at_least),
                        "be from 0 to LockOptions::ttl, " + detail::text(options.ttl));
     if (options.shared && options.at_least > 0ms)
-        detail::refuse("LockOptions::at_least", detail::text(options.at_least),
-                       "be 0 with LockOptions::shared");
+        detail::refuse(type + "::at_least", detail::text(options.at_least), "be 0 with LockOptions::shared");
     constexpr std::size_t longest_note = 1000;
     if (options.holder.size() > longest_note)
-        detail::refuse("LockOptions::holder", std::to_string(options.holder.size()) + " bytes long",
+        detail::refuse(type + "::holder", std::to_string(options.holder.size()) + " bytes long",
                        "have at most " + std::to_string(longest_note));
     if (options.max_hold <= 0ns)
-        detail::refuse("LockOptions::max_hold", std::to_string(options.max_hold.count()) + " ns",
-                       "be positive");
+        detail::refuse(type + "::max_hold", std::to_string(options.max_hold.count()) + " ns", "be positive");
+    detail::check_margin(type + "::margin", options, node_timeout);
     if (options.on_lost && !options.watchdog)
-        detail::refuse("LockOptions::on_lost", "set", "come with LockOptions::watchdog, which calls it");
+        detail::refuse(type + "::on_lost", "set", "come with LockOptions::watchdog, which calls it");
 }
 
 }  // namespace redlock

@@ -97,8 +97,9 @@ public:
     /// How long it may still be counted on; zero when it may not.
     std::chrono::nanoseconds remaining() const noexcept;
 
-    /// Stopped when this acquisition is lost: when valid() turns false without a release(). To be asked for
-    /// after the acquisition. Without LockOptions::watchdog it is never stopped.
+    /// Stopped when this acquisition is lost: when valid() turns false without a release(), or
+    /// LockOptions::margin earlier. To be asked for after the acquisition. Without LockOptions::watchdog it
+    /// is never stopped.
     std::stop_token lost() const;
 
     /// The resource; of several, the first in order.
@@ -191,6 +192,7 @@ public:
 
 private:
     friend class Semaphore;
+    friend class Leader;
 
     template <class TheirClock>
     auto now_of() const {

@@ -71,6 +71,11 @@ struct LockOptions {
     /// ever (rule C7, S62); the lock then ends up to a ttl later. Positive; nanoseconds::max() means never.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
+    /// The watchdog tells the loss this long before the validity would end, and extends no more, so that work
+    /// that stops then ends while the lock is valid(): which it is until the end, unless a majority has lost
+    /// the key. Less than half of the ttl; needs `watchdog`.
+    std::chrono::milliseconds margin{0};
+
     /// Called once, in the watchdog's thread, when the lock was lost (rule C8): a majority no longer has the
     /// key, or the validity is about to end and could not be extended, or was not, because of max_hold. See
     /// Lock::lost() for a token to wait on. Release or destroy the lock here, or anything else that is short:
@@ -105,7 +110,8 @@ REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::millisecond
 }  // namespace detail
 
 /// Throws std::invalid_argument naming the first field that cannot work.
+/// `type` is what the message calls the options.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
-                          std::chrono::milliseconds quarantine = {});
+                          std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
 
 }  // namespace redlock

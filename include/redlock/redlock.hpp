@@ -28,6 +28,7 @@
 //     watchdog.hpp     extends what is held, and reports a loss
 //     query.hpp        who holds a lock, node by node
 //     semaphore.hpp    at most L holders at a time
+//     leader.hpp       work that one of several processes does
 //     recursive_lock.hpp       for code that acquires what it holds
 //     result.hpp, error.hpp    what a verb answers, and why
 #pragma once
@@ -36,6 +37,7 @@
 #include <redlock/endpoint.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
+#include <redlock/leader.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/observer.hpp>

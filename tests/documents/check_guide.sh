@@ -23,7 +23,7 @@ listed() {
 
 # shellcheck disable=SC2046  # one word a name
 listed Errc $(body 'enum class Errc' | grep -oE '[a-z_]{2,}')
-for options in LockOptions NodesOptions; do
+for options in LockOptions NodesOptions LeaderOptions; do
     # shellcheck disable=SC2046
     listed "$options" $(body "struct $options" | grep ';' | sed -E 's/ *(=|\{).*//; s/;.*//; s/.*[ *&]//')
 done

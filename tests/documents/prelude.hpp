@@ -23,6 +23,7 @@ extern redlock::Lock lock;
 
 struct Order {};
 extern Order order;
+extern std::stop_token stop;
 void charge(const Order&);
 void charge_the_order();
 void export_the_orders();
@@ -30,6 +31,7 @@ void log(const std::string&);
 void busy();
 void print_the_report(const std::stop_token&);
 bool write_a_page();
+void bill_the_next(std::uint64_t fencing_token);
 
 struct Store {
     std::string read(const Order&, std::uint64_t fencing_token);

@@ -95,6 +95,23 @@ TEST(RenewalPlan, WaitsWhileTheHolderHasExtendedFurther) {
     EXPECT_THAT(longer.extend_from - start, Lasts(1h + 10s));
 }
 
+// C6. Extensions begin when they would without it, and while there is time to win one before the notice.
+TEST_P(RenewalPlanOf, TellsTheLossAMarginEarlier) {
+    const auto validity = validity_of(ttl) - start;
+    for (const auto margin : {validity / 100, validity / 5, validity / 2 - 1ns}) {
+        const auto plan = detail::plan_renewal(validity_of(ttl), request(ttl), {}, no_limit, margin);
+        EXPECT_LT(plan.notify_at, validity_of(ttl) - margin);
+        EXPECT_GE(plan.notify_at, validity_of(ttl) - margin - 5ms);
+        EXPECT_LE(plan.extend_from, plan_now.extend_from);
+        EXPECT_LE(plan.extend_by - start, (validity - margin) / 5 * 4);
+    }
+}
+
+TEST(RenewalPlan, ExtendsNoEarlierForAMarginThatLeavesTime) {
+    const auto plan_now = detail::plan_renewal(validity_of(15s), request(15s), {}, no_limit, 3s);
+    EXPECT_EQ(plan_now.extend_from, plan(15s).extend_from);
+}
+
 // The drift may take nearly all of the ttl: an extension begins while there is time to win it.
 TEST(RenewalPlan, LeavesTimeToExtendWhateverTheDrift) {
     for (const double factor : {0.0, 0.3, 0.5, 0.6, 2.0 / 3, 0.8, 0.9, 0.99}) {

@@ -47,6 +47,7 @@ public:
           max_hold_(options.max_hold),
           at_least_(options.at_least),
           holder_(options.holder),
+          margin_(options.margin),
           on_lost_(options.on_lost) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
@@ -149,6 +150,19 @@ public:
         return result;
     }
 
+    /// Its holder is to stop, for another reason than a loss: lost() is stopped, nothing is extended any
+    /// more, and no loss is told.
+    void request_stop(std::uint64_t number) noexcept {
+        std::stop_source lost{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!is_current_locked(number) || lease_.released || told_) return;
+            told_ = true;
+            lost = lost_;
+        }
+        lost.request_stop();
+    }
+
     // ---- For the watchdog.
 
     RenewalPlan plan(std::uint64_t number) const {
@@ -157,7 +171,7 @@ public:
         // A thread that comes late, after the limit, does not extend either.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, request_, last_failure_,
-                            over ? Clock::time_point::min() : hold_until_);
+                            over ? Clock::time_point::min() : hold_until_, margin_);
     }
 
     /// What the round of a renewal has come to. One that was cut short is not held against the nodes, and is
@@ -183,7 +197,7 @@ public:
     }
 
     /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called.
-    /// Needs no memory.
+    /// With a margin the validity runs on to its end. Needs no memory.
     void tell_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -192,7 +206,7 @@ public:
             if (!is_current_locked(number) || lease_.released || told_) return;
             told_ = true;
             const auto now = clock_->now();
-            lease_.valid_until = std::min(lease_.valid_until, now);
+            if (margin_ == margin_.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
             const bool by_limit = !found_lost_ && now >= hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
@@ -212,8 +226,10 @@ private:
     }
 
     /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
-    /// and a caller may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease.
+    /// and a caller may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease. What was
+    /// told to be lost is not extended.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
+        if (told_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
@@ -226,6 +242,7 @@ private:
     const std::chrono::nanoseconds max_hold_;
     const std::chrono::milliseconds at_least_;
     const std::string holder_;
+    const std::chrono::nanoseconds margin_;
     const std::function<void(const Result&)> on_lost_;
     const std::int64_t process_ = this_process();
 

@@ -1,12 +1,13 @@
 // When a lease under a watchdog is extended, and when its loss is told.
 //
 //     |--------- extension, from a third of the ttl on ------------|-|
-//     start   ttl/3                                   notify_at    ^ ^ valid_until
+//     start   ttl/3                                   notify_at    ^ ^ valid_until − margin
 //
 // It is extended from a third of the ttl on (S61), a little later if that lets it be extended in one round
-// with others, again and again while that fails. Right before the validity ends the loss is told, whatever
-// else is under way (rule C6). Where the drift takes more than half of the ttl, everything goes by twice the
-// validity in place of the ttl, so that an extension can still be won.
+// with others, again and again while that fails. Right before the validity ends, or LockOptions::margin
+// earlier, the loss is told, whatever else is under way (rule C6). Where the drift and the margin take more
+// than half of the ttl, everything goes by twice what is left in place of the ttl, so that an extension can
+// still be won.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -29,13 +30,14 @@ struct RenewalPlan {
 /// The plan for a lease, of the last attempt to extend it if that failed, and of the instant after which it
 /// is not extended any more.
 inline RenewalPlan plan_renewal(Clock::time_point valid_until, const algorithm::LeaseRequest& request,
-                                std::optional<Clock::time_point> last_failure, Clock::time_point hold_until) {
+                                std::optional<Clock::time_point> last_failure, Clock::time_point hold_until,
+                                Clock::duration margin = {}) {
     using namespace std::chrono_literals;
     const auto validity = algorithm::valid_until({}, request) - Clock::time_point{};
-    const auto ttl = std::min<Clock::duration>(request.ttl, 2 * validity);
+    const auto ttl = std::min<Clock::duration>(request.ttl, 2 * (validity - margin));
     const auto start = valid_until - validity;
-    // What a thread may need to wake up: told at valid_until, it would mostly be told a little later.
-    const auto notify_at = valid_until - std::min<Clock::duration>(ttl / 100, 5ms);
+    // What a thread may need to wake up: told at the end, it would mostly be told a little later.
+    const auto notify_at = valid_until - margin - std::min<Clock::duration>(ttl / 100, 5ms);
     const auto pause = std::clamp<Clock::duration>(ttl / 20, 1ms, 10s);
     const auto from = std::max(start + ttl / 3, last_failure ? *last_failure + pause : start);
     if (from >= std::min(hold_until, notify_at)) return {.notify_at = notify_at};

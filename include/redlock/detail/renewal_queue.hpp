@@ -165,9 +165,11 @@ private:
         std::vector<Entry*> due;
         for (auto& entry : entries_) {
             batch.deadline = std::min(batch.deadline, entry.plan.notify_at);
-            if (entry.plan.extend_from <= now && &entry.acquisition.lease->nodes() == nodes)
-                due.push_back(&entry);
+            if (entry.plan.extend_from > now || &entry.acquisition.lease->nodes() != nodes) continue;
+            entry.plan = entry.new_plan();  // its holder may have been told to stop
+            if (entry.plan.extend_from <= now) due.push_back(&entry);
         }
+        if (due.empty()) return std::nullopt;
         if (due.size() > longest_batch) {
             std::ranges::nth_element(due, due.begin() + longest_batch, {},
                                      [](const Entry* entry) { return entry->plan.extend_by; });

@@ -1,0 +1,106 @@
+#include <redlock/algorithm.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/leader.hpp>
+
+#include <algorithm>
+
+namespace redlock {
+namespace {
+
+LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog, const Nodes& nodes) {
+    using namespace std::chrono_literals;
+    LockOptions result{.ttl = options.ttl,
+                       .retry = options.retry,
+                       .drift_factor = options.drift_factor,
+                       .fencing = true,
+                       .fair = options.fair,
+                       .watchdog = watchdog,
+                       .max_hold = std::chrono::nanoseconds::max(),
+                       .margin = options.margin};
+    check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
+    if (options.longest_pause < options.retry.delay || options.longest_pause > 24h)
+        detail::refuse("LeaderOptions::longest_pause", detail::text(options.longest_pause),
+                       "be from retry.delay, " + detail::text(options.retry.delay) + ", to 24 h");
+    return result;
+}
+
+}  // namespace
+
+// ---- Term
+
+Term::Term(std::shared_ptr<const detail::LeaseState> state, Clock& clock)
+    : state_(std::move(state)), clock_(&clock), number_(state_->number()), lost_(state_->lost()) {
+    fencing_token_ = state_->lease(number_).fencing_token;
+}
+
+Clock::time_point Term::valid_until() const noexcept {
+    if (!state_->in_owning_process()) return {};
+    const auto lease = state_->lease(number_);
+    return lease.empty() || lease.released ? Clock::time_point{} : lease.valid_until;
+}
+
+std::chrono::nanoseconds Term::remaining() const noexcept {
+    const auto now = clock_->now();  // before the lease, see LeaseState
+    return std::max(valid_until() - now, Clock::duration::zero());
+}
+
+// ---- Leader
+
+Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock& clock, Entropy& entropy)
+    : clock_(&clock),
+      entropy_(&entropy),
+      options_(std::move(options)),
+      watchdog_(options_.watchdog ? nullptr : std::make_unique<Watchdog>(clock)),
+      lock_(nodes, std::move(resource),
+            lock_options(options_, watchdog_ ? watchdog_.get() : options_.watchdog, nodes), clock, entropy) {}
+
+Leader::~Leader() = default;
+
+void Leader::run(const Work& work, std::stop_token stop) {
+    const Clock::duration shortest = options_.retry.delay;
+    const Clock::duration longest = options_.longest_pause;
+    auto after_error = shortest;
+    while (!stop.stop_requested()) {
+        auto pause = shortest;
+        try {
+            const auto result = run_once(work, stop);
+            if (result) after_error = shortest;
+            if (!result && options_.on_failure && !stop.stop_requested()) options_.on_failure(result);
+        } catch (...) {
+            if (!options_.on_error) throw;
+            pause = after_error = std::min(2 * after_error, longest);
+            options_.on_error(std::current_exception());
+        }
+        clock_->sleep_until(clock_->now() + random_pause(pause, *entropy_), stop);
+    }
+}
+
+Result Leader::run_once(const Work& work, std::stop_token stop) {
+    auto elected = lock_.acquire(
+        algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
+    if (!elected) return elected;
+    const bool late = lock_.remaining() <= options_.margin;
+    if (late || stop.stop_requested()) {
+        lock_.unlock();
+        return Result{late ? Errc::validity_exhausted : Errc::cancelled};
+    }
+    try {
+        const bool lost = work_as_leader(work, stop);
+        auto released = lock_.release();
+        if (lost) released.conclude(Errc::lost, released.attempts());
+        return released;
+    } catch (...) {
+        (void)lock_.release();
+        throw;
+    }
+}
+
+/// Whether the leadership was lost meanwhile.
+bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
+    const Term term{lock_.state_, *clock_};
+    const std::stop_callback on_stop{stop, [&] { lock_.state_->request_stop(term.number_); }};
+    work(term);
+    return term.lost().stop_requested() && !stop.stop_requested();
+}
+
+}  // namespace redlock
