@@ -9,7 +9,7 @@
 namespace redlock::sim {
 
 std::string_view name_of(Rule rule) noexcept {
-    constexpr std::array<std::string_view, 19> names{
+    constexpr std::array<std::string_view, 21> names{
         "two holders",
         "a token that does not grow",
         "a validity that is too long",
@@ -29,6 +29,8 @@ std::string_view name_of(Rule rule) noexcept {
         "a waiter that was passed by",
         "more holders than slots",
         "a resource that was not kept",
+        "a leader's stop told after the end",
+        "two leaders",
     };
     return names[static_cast<std::size_t>(rule)];
 }
@@ -133,6 +135,25 @@ void Checker::released(const CheckedLock& lock, std::size_t holds) {
 bool Checker::waits_since_before(Instant when, const std::vector<std::string>& resources) const {
     return std::ranges::any_of(
         waiting_, [&](const Waiting& it) { return it.since < when && it.lock->resources() == resources; });
+}
+
+// ---- Leaders
+
+/// That of a process that was suspended when it was to stop, or since, may still be going on.
+void Checker::work_begins(const Process& process) {
+    for (const auto& [other, due] : works_)
+        if (other->alive() && !other->was_paused_since(std::min(due, timeline_.now())))
+            violated(Rule::one_leader, other->name() + " and " + process.name());
+    works_.push_back({&process});
+}
+
+void Checker::work_is_told(const Process& process, Instant due) {
+    for (auto& work : works_)
+        if (work.process == &process) work.due = due;
+}
+
+void Checker::work_ends(const Process& process) {
+    std::erase_if(works_, [&](const Work& it) { return it.process == &process; });
 }
 
 // ---- Keys

@@ -19,6 +19,7 @@
 namespace redlock::sim {
 
 class CheckedLock;
+class Process;
 
 /// The claims.
 enum class Rule : std::uint8_t {
@@ -41,6 +42,8 @@ enum class Rule : std::uint8_t {
     served_in_order,      ///< where nothing fails, those that came later pass a waiter once each at most
     at_most_l_holders,    ///< at no instant are more semaphores of one name valid() than it has slots
     kept_at_least,        ///< no lock is acquired of a resource that is still to be kept from everybody
+    stop_in_time,         ///< a leader is told to stop its work the margin before its term ends
+    one_leader,           ///< a leader's work that ends within the margin has ended before another's begins
 };
 std::string_view name_of(Rule rule) noexcept;
 
@@ -109,6 +112,12 @@ public:
     /// There were so many holds when its release began.
     void released(const CheckedLock& lock, std::size_t holds);
 
+    // ---- From leaders.
+    void work_begins(const Process& process);
+    /// To end within the margin. `due`: when that had to be told at the latest, or was.
+    void work_is_told(const Process& process, Instant due);
+    void work_ends(const Process& process);
+
     // ---- What it does by itself.
     /// After every step.
     void check();
@@ -133,6 +142,11 @@ private:
         Instant since;
         std::size_t passed_by = 0;
     };
+    /// A leader's, from its begin to its end.
+    struct Work {
+        const Process* process;
+        Instant due = Instant::max();  // when it was to be told to stop
+    };
     bool waits_since_before(Instant when, const std::vector<std::string>& resources) const;
 
     Timeline& timeline_;
@@ -146,6 +160,7 @@ private:
     std::size_t extensions_ = 0;
     QueueBounds queue_bounds_{};
     std::vector<Waiting> waiting_{};
+    std::vector<Work> works_{};
     std::vector<Violation> violations_{};
 };
 

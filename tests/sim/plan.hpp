@@ -46,6 +46,7 @@ struct Plan {
     double shared = 0;      ///< how many of their locks are readers
     double fair = 0;        ///< how many of their locks wait in a queue
     bool queueing = false;  ///< all of them do, and nothing fails: the claims about the queue hold
+    bool leading = false;   ///< they elect a leader, in place of all that
     int attempts = 3;
     milliseconds retry_delay{50};
     double works = 1;          ///< how long they hold, as a share of the ttl, at most

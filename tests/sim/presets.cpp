@@ -305,6 +305,16 @@ void sharing_and_forgetful(Plan& plan) {
     plan.shared = 0.5;
 }
 
+/// A leader that works for several ttls, among clients and nodes that fail.
+void leading(Plan& plan) {
+    watched(plan);
+    plan.leading = true;
+    plan.fair = 0.2;
+    plan.faults = {Fault::cut, Fault::pause, Fault::freeze, Fault::crash_client};
+    plan.fault_interval = 100ms;
+    plan.longest_fault = 1s;
+}
+
 /// Outside of what the protocol assumes: each must violate a claim.
 void without_drift(Plan& plan) {
     drifting(plan);
@@ -359,6 +369,7 @@ std::span<const Preset> presets() {
         {"sharing-forgetful", "forgetful-slow, with readers", sharing_and_forgetful},
         {"queueing", "locks that wait in a queue, where nothing fails", queueing},
         {"queueing-faults", "locks that wait in a queue, among faults", queueing_among_faults},
+        {"leading", "clients that elect a leader, among faults", leading},
 
         {"no-drift", "the validity takes no account of drifting clocks", without_drift, {Rule::one_holder}},
         {"no-quarantine",

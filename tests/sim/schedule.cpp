@@ -1,6 +1,7 @@
 #include "schedule.hpp"
 
 #include "fault_injector.hpp"
+#include "leader_workload.hpp"
 #include "workload.hpp"
 #include "world.hpp"
 
@@ -16,6 +17,7 @@ void populate(World& world, const Plan& plan, FaultInjector& faults, Rng& rng) {
         client.process().meet(plan.hazards);
         for (int thread = 0; thread < plan.threads; ++thread)
             client.does([&client, &plan, &faults, own = rng.child()] {
+                if (plan.leading) return LeaderWorkload{client, plan, own}.run();
                 Workload{client, plan, faults, own}.run();
             });
     }
