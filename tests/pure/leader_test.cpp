@@ -247,7 +247,7 @@ TEST_F(Leadership, EndsAPauseWhenStopped) {
 
 // The term of work that does not listen ends, too.
 TEST_F(Leadership, TellsTheWorkWhenStoppedAndExtendsNoMore) {
-    auto beside = world.held("beside", watched(ttl));
+    auto beside = world.held("beside", watched(14s));  // which is due a little earlier
     leader.run(
         [&](const Term& term) {
             const Notice notice{term, world.clock};
@@ -256,9 +256,12 @@ TEST_F(Leadership, TellsTheWorkWhenStoppedAndExtendsNoMore) {
             ASSERT_TRUE(notice.left);
             EXPECT_GE(*notice.left, margin);
             const auto end = term.valid_until();
+            EXPECT_EQ(world.batches.back(), 2U);
+            world.batches.clear();
             pass(1min);
             EXPECT_EQ(term.valid_until(), end);
             EXPECT_THAT(term.remaining(), Lasts(0s));
+            EXPECT_THAT(world.batches, Each(1U)) << "the other lock alone";
         },
         stop.get_token());
     EXPECT_TRUE(beside.valid()) << "which shares its rounds with the leader";
@@ -316,7 +319,10 @@ TEST_F(Leadership, ThrowsWhatTheWorkThrowsWhereNobodyIsTold) {
     auto its = options();
     its.on_error = {};
     auto one = candidate(its);
-    const auto fails = [](const Term&) { throw std::logic_error("broken"); };
+    const auto fails = [&](const Term&) {
+        if (++terms == 3) stop.request_stop();
+        throw std::logic_error("broken");
+    };
     EXPECT_THROW(one.run(fails, stop.get_token()), std::logic_error);
     EXPECT_TRUE(world.clean());
     EXPECT_THROW((void)leader.run_once(fails), std::logic_error);
