@@ -19,6 +19,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -61,6 +62,18 @@ public:
     void kill() {
         if (running()) ::kill(pid_, SIGKILL);
         (void)wait();
+    }
+
+    /// SIGSTOP; returns when it is stopped.
+    void freeze() {
+        if (!running()) return;
+        ::kill(pid_, SIGSTOP);
+        int status = 0;
+        if (::waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status))
+            throw std::runtime_error("the child does not stop");
+    }
+    void thaw() {
+        if (running()) ::kill(pid_, SIGCONT);
     }
 
     /// Its exit status; 128 + the signal that ended it.
