@@ -79,7 +79,10 @@ inline std::string verb_of(const support::CommandReader::Words& words) {
                                "stay",
                                "leave",
                                "raise as reader",
-                               "rest"};
+                               "rest",
+                               "note",
+                               "query",
+                               "which"};
     for (const auto* const script : detail::scripts)
         if (words[1] == script->text || words[1] == script->sha1) return names.at(detail::number_of(script));
     return "?";

@@ -16,6 +16,7 @@ public:
         const Process::NoFaults no_faults{process()};
         client.note([&] { return "leads with token " + std::to_string(term.fencing_token()); });
         (void)checker().acquired({.resources = {"leader"},
+                                  .shared = false,
                                   .token = term.fencing_token(),
                                   .completed = process().timeline().now(),
                                   .until = process().when(term.valid_until())});
