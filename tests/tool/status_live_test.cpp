@@ -52,6 +52,7 @@ TEST(Status, ShowsWhatTheHolderSaysAndWhoWaits) {
     };
     EXPECT_TRUE(wait_until(shows)) << "the note is not waited for";
     auto text = status(world);
+    EXPECT_EQ(text.status(), 0);
     EXPECT_THAT(text.output(), HasSubstr("WAITING"));
     EXPECT_THAT(text.output(), HasSubstr("expires in "));
     EXPECT_THAT(text.output(), HasSubstr(": host=web1?\n"));
