@@ -127,8 +127,8 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     if (!result) return result;
     const auto acquisition = state_->begin(lease, std::move(lost));
     try {
-        if (options_.watchdog) options_.watchdog->add({state_, acquisition});
         state_->note_holder(lease, options_.ttl);
+        if (options_.watchdog) options_.watchdog->add({state_, acquisition});
         return result;
     } catch (const std::system_error& error) {  // no thread to be had
         release_quietly();
