@@ -47,6 +47,7 @@ struct Request {
     std::vector<std::string> words{};
     std::size_t holders = 0;
     bool fair = false;
+    bool shared = false;
     bool verbose = false;
 
     void add_to(Arguments& arguments);
@@ -63,12 +64,17 @@ void Request::add_to(Arguments& arguments) {
     arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
     acquire.add_to(arguments);
     arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
+    arguments.flag("-s,--shared", shared,
+                   "Hold it beside others that say so, never beside one that does not");
+    arguments.exclude("--shared", "--fair");
     arguments.number(
         "--holders", [this](int count) { holders = static_cast<std::size_t>(count); }, 1, 1000,
         "So many may hold RESOURCE at a time; all must say the same");
     arguments.exclude("--holders", "--fair");
+    arguments.exclude("--holders", "--shared");
     lease.add_to(arguments);
     arguments.span("--at-least", at_least, "Keep the lock that long, however soon the command ends (0)");
+    arguments.exclude("--at-least", "--shared");
     arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
@@ -133,6 +139,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .drift_factor = request.lease.drift_factor,
             .fencing = request.acquire.fencing,
             .fair = request.fair,
+            .shared = request.shared,
             .at_least = request.at_least,
             .holder = holder_of(request),
             .watchdog = &watchdog,

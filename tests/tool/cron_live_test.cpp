@@ -56,5 +56,13 @@ TEST_F(Cron, SaysOnceWhyAJobWasNotRun) {
                 testing::MatchesRegex("redlock: job: held by another on [23] of 3 nodes\n"));
 }
 
+TEST_F(Cron, LinesThatShareRunBesideOneAnotherAndBesideNoOther) {
+    const auto within =
+        redlock() + " -n -s job true; echo $?; " + redlock() + " -n -E 7 job true 2>/dev/null; echo $?";
+    EXPECT_EQ(shell(redlock() + " -s job -c '" + within + "'"), 0);
+    EXPECT_EQ(world.in("mail"), "0\n7\n");
+    EXPECT_EQ(world.keys(), 0U);
+}
+
 }  // namespace
 }  // namespace redlock::test

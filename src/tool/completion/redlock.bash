@@ -9,7 +9,7 @@ _redlock_options() {
     local lease='--ttl --drift-factor'
     local waiting='--nonblock --wait --conflict-exit-code --retry-delay --fencing'
     case $1 in
-    run) echo "$nodes $lease $waiting --fair --holders --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
+    run) echo "$nodes $lease $waiting --fair --shared --holders --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
     acquire) echo "$nodes $lease $waiting --json --verbose --help" ;;
     extend) echo "$nodes $lease --owner --json --verbose --help" ;;
     release) echo "$nodes --owner --json --verbose --help" ;;
@@ -23,7 +23,7 @@ _redlock_options() {
 # _redlock_takes_value OPTION: whether the next word is its value. Short flags may stand together, as in -nw.
 _redlock_takes_value() {
     case $1 in
-    --all-at-once | --fair | --fencing | --help | --json | --mark | --nonblock | --verbose | --version) return 1 ;;
+    --all-at-once | --fair | --fencing | --help | --json | --mark | --nonblock | --shared | --verbose | --version) return 1 ;;
     --*=*) return 1 ;;
     --*) return 0 ;;
     -*[wEc]) [[ $1 != -*[wEc]*[wEc] ]] ;;
