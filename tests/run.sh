@@ -20,6 +20,7 @@ mkdir -p build
 
 case $preset in
 clang) sh cmake/install-packages.sh build tool run test lint ;;
+asan) sh cmake/install-packages.sh build tool run test fuzz ;;
 *) sh cmake/install-packages.sh build tool run test ;;
 esac
 

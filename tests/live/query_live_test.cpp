@@ -10,6 +10,7 @@ using Kind = LockStatus::Kind;
 
 TEST(Query, ShowsTheHolderTheCountAndTheWaiters) {
     LiveWorld world{3};
+    ASSERT_TRUE(world.warm_up());
     auto lock = world.lock(LockOptions{.ttl = 1min, .fencing = true, .holder = "host=web1"});
     ASSERT_THAT(lock.acquire(), Succeeds());
     ASSERT_EQ(world[1].command({"ZADD", "{orders:42}:queue", "1", "a|1"}), "1");

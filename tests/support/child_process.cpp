@@ -3,6 +3,7 @@
 #include "support/wait_until.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +19,6 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace redlock::support {
@@ -138,14 +138,19 @@ public:
     }
 
 private:
-    /// Signals sent to the process are for the threads of the test.
+    /// Signals sent to the process are for the threads of the test. A std::thread would own memory that is
+    /// never freed, which a leak checker may or may not find on its stack.
     Nursery() {
         sigset_t all;
         sigset_t ours;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &ours);
-        std::thread([this] { serve(); }).detach();
+        const auto serve = [](void* self) -> void* { static_cast<Nursery*>(self)->serve(); };
+        pthread_t thread{};
+        const int error = ::pthread_create(&thread, nullptr, serve, this);
         ::pthread_sigmask(SIG_SETMASK, &ours, nullptr);
+        if (error != 0) throw std::system_error(error, std::generic_category(), "pthread_create");
+        ::pthread_detach(thread);
     }
 
     [[noreturn]] void serve() {
