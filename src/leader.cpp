@@ -14,6 +14,7 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
                        .drift_factor = options.drift_factor,
                        .fencing = true,
                        .fair = options.fair,
+                       .holder = options.holder,
                        .watchdog = watchdog,
                        .max_hold = std::chrono::nanoseconds::max(),
                        .margin = options.margin};

@@ -55,6 +55,7 @@ struct LeaderOptions {
     /// As those of LockOptions.
     double drift_factor = 0.01;
     bool fair = false;
+    std::string holder{};
 
     /// The longest pause after work that has thrown. At least retry.delay, at most 24 h.
     std::chrono::milliseconds longest_pause{60'000};

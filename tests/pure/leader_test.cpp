@@ -1,62 +1,14 @@
-// A worker only while leader: election, the margin before the end of a term, resignation, and the pauses
-// between two terms.
-#include "watched.hpp"
+// A worker only while leader: election, resignation, stopping, and the pauses between two terms.
+#include "leadership.hpp"
 
-#include <redlock/leader.hpp>
+#include <redlock/query.hpp>
 
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 namespace redlock::test {
 namespace {
-
-struct Leadership : Watched {
-    static constexpr auto ttl = 15s;
-    static constexpr auto margin = 3s;
-
-    LeaderOptions options() {
-        return {.ttl = ttl,
-                .margin = margin,
-                .longest_pause = 8s,
-                .watchdog = &queue,
-                .on_error = [this](const std::exception_ptr& error) { errors.push_back(what(error)); },
-                .on_failure = [this](const Result& result) { failures.push_back(result); }};
-    }
-    Leader candidate(LeaderOptions its) {
-        return {world, the_resource, std::move(its), world.clock, world.entropy};
-    }
-
-    static std::string what(const std::exception_ptr& error) {
-        try {
-            std::rethrow_exception(error);
-        } catch (const std::exception& caught) {
-            return caught.what();
-        }
-    }
-
-    /// Another leads, and has not resigned in this span.
-    void another_leads(milliseconds span) { world.occupy(span, 0, 1, 2, 3, 4); }
-
-    /// When `lost` was stopped, for work that stops at once: what was left of the term then.
-    struct Notice {
-        Notice(const Term& term, Clock& clock)
-            : callback(term.lost(), [this, term, &clock] { left = term.remaining(), at = clock.now(); }) {}
-        std::optional<Clock::duration> left{};
-        Clock::time_point at{};
-        std::stop_callback<std::function<void()>> callback;
-    };
-
-    Leader leader{world, the_resource, options(), world.clock, world.entropy};
-    std::stop_source stop;
-    std::vector<std::string> errors;
-    std::vector<Result> failures;
-    int terms = 0;
-};
 
 // ---- A term
 
@@ -109,6 +61,14 @@ TEST_F(Leadership, HandsTheLeadershipOverWithALargerToken) {
                 Succeeds());
 }
 
+TEST_F(Leadership, IsSeenByAQuery) {
+    auto its = options();
+    its.holder = "web1";
+    auto one = candidate(its);
+    EXPECT_THAT(one.run_once([&](const Term&) { EXPECT_EQ(query(world, the_resource).holder, "web1"); }),
+                Succeeds());
+}
+
 TEST_F(Leadership, IsOverWithItsTerm) {
     std::optional<Term> kept;
     EXPECT_THAT(leader.run_once([&](const Term& term) { kept = term; }), Succeeds());
@@ -118,105 +78,6 @@ TEST_F(Leadership, IsOverWithItsTerm) {
     }),
                 Succeeds());
     EXPECT_LT(kept->valid_until(), world.clock.now());
-}
-
-// ---- The margin
-
-/// What keeps a leader from being extended.
-struct Outage {
-    const char* name;
-    void (*begin)(BatchingWorld& world);
-};
-void PrintTo(const Outage& outage, std::ostream* out) {
-    *out << outage.name;
-}
-
-struct LeadershipInAnOutage : Leadership, testing::WithParamInterface<Outage> {};
-
-INSTANTIATE_TEST_SUITE_P(
-    Of, LeadershipInAnOutage,
-    testing::Values(Outage{"AllNodesDown", [](BatchingWorld& world) { world.cut_all(); }},
-                    Outage{"AllNodesHang", [](BatchingWorld& world) { world.silence(0, 1, 2, 3, 4); }},
-                    Outage{"AMajorityHangs", [](BatchingWorld& world) { world.lose_replies_of(1, 2, 4); }},
-                    Outage{"NothingCanBeAsked", [](BatchingWorld& world) { world.throws = true; }}),
-    [](const auto& info) { return info.param.name; });
-
-// The work is told while there is the margin left, and until then the leader goes on trying.
-TEST_P(LeadershipInAnOutage, IsToldTheMarginBeforeTheEnd) {
-    EXPECT_THAT(leader.run_once([&](const Term& term) {
-        const Notice notice{term, world.clock};
-        pass(1min);
-        ASSERT_FALSE(notice.left);
-        GetParam().begin(world);
-        const auto end = term.valid_until();
-        pass(end - world.clock.now() - margin - 10ms);
-        EXPECT_FALSE(notice.left);
-        pass(10ms);
-        ASSERT_TRUE(notice.left);
-        EXPECT_GE(*notice.left, margin);
-        EXPECT_THAT(end - notice.at, Lasts(*notice.left)) << "the validity runs on";
-        world.heal_all();
-        world.throws = false;
-        const auto asked = world.batches.size();
-        pass(margin - 1s);
-        EXPECT_EQ(term.valid_until(), end) << "nothing is extended after the notice";
-        EXPECT_EQ(world.batches.size(), asked);
-        EXPECT_THAT(term.remaining(), Lasts(end - world.clock.now()));
-        EXPECT_THAT(world.lock().try_acquire(), Not(Succeeds()));
-        pass(1min);
-        EXPECT_THAT(term.remaining(), Lasts(0s));
-    }),
-                FailsWith(Errc::lost));
-}
-
-// Rounds that are under way when the notice is due end then.
-TEST_F(Leadership, IsToldInTimeWhereOneNodeMayTakeLongerThanAMargin) {
-    BatchingWorld slow{3, 10s};
-    detail::RenewalQueue its{slow.clock};
-    Leader one{
-        slow, the_resource, {.ttl = ttl, .margin = margin, .watchdog = &its}, slow.clock, slow.entropy};
-    EXPECT_THAT(one.run_once([&](const Term& term) {
-        const Notice notice{term, slow.clock};
-        slow.silence(0, 1);
-        for (auto next = its.turn(); next != Clock::never(); next = its.turn()) slow.clock.advance_to(next);
-        ASSERT_TRUE(notice.left);
-        EXPECT_GE(*notice.left, margin);
-        EXPECT_LE(*notice.left, margin + 5ms);
-    }),
-                FailsWith(Errc::lost));
-}
-
-TEST_F(Leadership, ResignsWithinTheMargin) {
-    EXPECT_THAT(leader.run_once([&](const Term& term) {
-        world.cut_all();
-        while (!term.lost().stop_requested()) pass(10ms);
-        world.heal_all();
-    }),
-                FailsWith(Errc::lost));
-    EXPECT_TRUE(world.clean());
-}
-
-// There may be another leader: no margin is to be had.
-TEST_F(Leadership, IsToldAtOnceWhereAMajorityHasLostTheKey) {
-    EXPECT_THAT(leader.run_once([&](const Term& term) {
-        const Notice notice{term, world.clock};
-        world.forget(0, 1, 2);
-        pass(ttl / 2);
-        ASSERT_TRUE(notice.left);
-        EXPECT_THAT(*notice.left, Lasts(0s));
-    }),
-                FailsWith(Errc::lost));
-}
-
-TEST_F(Leadership, BeginsNoWorkWithinTheMargin) {
-    World slow{3, 5s};
-    detail::RenewalQueue its{slow.clock};
-    Leader late{
-        slow, the_resource, {.ttl = ttl, .margin = margin, .watchdog = &its}, slow.clock, slow.entropy};
-    for (const std::size_t node : {0U, 1U, 2U}) slow.slow(node, 4s);
-    EXPECT_THAT(late.run_once([&](const Term&) { ++terms; }), FailsWith(Errc::validity_exhausted));
-    EXPECT_EQ(terms, 0);
-    EXPECT_TRUE(slow.clean());
 }
 
 // ---- Stopping
@@ -395,57 +256,6 @@ TEST_F(Leadership, HasAWatchdogOfItsOwnWhereNoneIsGiven) {
     Leader one{calm, the_resource, its};  // by the real clock: there are no waits
     EXPECT_THAT(one.run_once([&](const Term& term) { EXPECT_TRUE(term.lost().stop_possible()); }),
                 Succeeds());
-}
-
-// ---- The margin of a lock
-
-using Margin = Watched;
-
-TEST_F(Margin, TellsTheLossEarlier) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
-    const auto end = end_of(lock);
-    world.cut_all();
-    pass(1min);
-    ASSERT_THAT(losses, ElementsAre(FailsWith(Errc::lost)));
-    EXPECT_GE(end - told_at, 10s);
-    EXPECT_LE(end - told_at, 10s + 5ms);
-}
-
-// C3. It is valid until the end; but it cannot be extended any more.
-TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
-    const auto end = end_of(lock);
-    world.cut_all();
-    while (!lock.lost().stop_requested()) pass(1ms);
-    world.heal_all();
-    world.forget_events();
-    EXPECT_TRUE(lock.valid());
-    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_THAT(world.events(), IsEmpty());
-    EXPECT_TRUE(lock.valid());
-    EXPECT_EQ(end_of(lock), end);
-    EXPECT_THAT(lock.release(), Succeeds());
-    EXPECT_THAT(losses, SizeIs(1));
-}
-
-// A holder's own extension that is under way when the loss is told comes too late.
-TEST_F(Margin, OutlastsAnExtensionThatIsUnderWay) {
-    auto options = watched();
-    options.margin = 10s;
-    auto lock = world.held(options);
-    const auto end = end_of(lock);
-    world.cut_all();
-    pass(end - world.clock.now() - 10s - 6ms);
-    ASSERT_FALSE(lock.lost().stop_requested());
-    world.heal_all();
-    for (const std::size_t node : {0U, 1U, 2U}) world.slow(node, 40ms);
-    world.after(10ms, [&] { (void)queue.turn(); });
-    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
-    EXPECT_EQ(end_of(lock), end);
 }
 
 }  // namespace
