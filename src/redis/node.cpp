@@ -87,10 +87,13 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
-    const bool follows_release = acquires(command.verb) || command.verb == Verb::note_holder;
-    if (follows_release && health_.trusted())
+    const bool note = command.verb == Verb::note_holder;
+    if ((acquires(command.verb) || note) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
+    // It is worth no connection of its own.
+    if (note && idle_.empty())
+        if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);
 }
 

@@ -80,6 +80,19 @@ TEST_F(LetGo, IsFollowedByTheNextSetOfOneOfTheResources) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
+// A note is worth no connection of its own.
+TEST_F(LetGo, OfANoteGoesBehindWhatIsPending) {
+    Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
+    ASSERT_TRUE(noted.acquire());
+    auto& server = network.server(0);
+    server.paused = true;
+    server.forget_log();
+    ASSERT_TRUE(noted.extend());
+    network.resume(0);
+    EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 EVAL"));
+    EXPECT_EQ(server.connections(), 1U);
+}
+
 TEST_F(LetGo, KeepsNoOtherResourceWaiting) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
