@@ -3,6 +3,7 @@
 
 #include <redlock/algorithm.hpp>
 #include <redlock/lock.hpp>
+#include <redlock/query.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +85,8 @@ TEST_F(LetGo, IsFollowedByTheNextSetOfOneOfTheResources) {
 TEST_F(LetGo, OfANoteGoesBehindWhatIsPending) {
     Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
     ASSERT_TRUE(noted.acquire());
+    network.pass(1s);
+    (void)query(*nodes, "r");  // reads what has come in since
     auto& server = network.server(0);
     server.paused = true;
     server.forget_log();
