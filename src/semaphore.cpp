@@ -22,7 +22,7 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
     return slots;
 }
 
-const LockOptions& checked(const LockOptions& options) {
+LockOptions checked(LockOptions options) {
     if (options.fair)
         detail::refuse("LockOptions::fair", "set", "not be for a Semaphore, whose slots have no queue");
     if (options.shared)
@@ -45,7 +45,7 @@ Semaphore::Semaphore(Nodes& nodes, std::string_view name, std::size_t limit, Loc
     : nodes_(&nodes),
       clock_(&clock),
       entropy_(&entropy),
-      options_(checked(options)),
+      options_(checked(std::move(options))),
       slots_(slots_of(name, limit)),
       lock_(nodes, slots_.front(), options_, clock, entropy) {}
 
@@ -110,6 +110,7 @@ std::vector<bool> Semaphore::taken_slots(const RoundLimits& limits) {
             for (std::size_t slot = 0; slot < slots_.size(); ++slot)
                 if (report.detail[slot] == '1') ++keys[slot];
     std::vector<bool> taken;
+    taken.reserve(keys.size());
     for (const auto count : keys) taken.push_back(nodes_->size() - count < quorum(nodes_->size()));
     return taken;
 }

@@ -76,6 +76,12 @@ inline const Script* script_of_reader(Verb verb) noexcept {
     return nullptr;
 }
 
+inline const Script* script_of_release(const Command& command, bool queue) noexcept {
+    if (command.rest > std::chrono::milliseconds::zero()) return &rest_all;
+    if (queue) return &delete_and_wake;
+    return command.resources.size() == 1 ? &compare_and_delete : &delete_all;
+}
+
 /// The script that carries out `command`; none for a plain SET.
 inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
@@ -86,9 +92,7 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
     switch (command.verb) {
         case Verb::set_if_absent: return queue ? &leave_and_set : simple ? nullptr : &set_all;
         case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
-        case Verb::compare_and_delete:
-            if (command.rest > 0ms) return &rest_all;
-            return queue ? &delete_and_wake : one ? &compare_and_delete : &delete_all;
+        case Verb::compare_and_delete: return script_of_release(command, queue);
         case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
         case Verb::raise_count: return &raise_count;
         case Verb::enter_queue: return &enter_queue;
