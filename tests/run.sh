@@ -46,9 +46,11 @@ NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$pres
 # Twice as many tests as cores: those against servers mostly wait.
 jobs=$((2 * cores))
 echo "test: build/$preset, $jobs at a time"
-# Kernels may place mappings more randomly than the ThreadSanitizer of g++ 12 can bear.
+# Kernels may place mappings more randomly than the sanitizers of g++ 12 and clang 14 can bear.
 quiet_layout=
-if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi
+case $preset in
+asan | tsan) if setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi ;;
+esac
 # shellcheck disable=SC2086  # two words or none
 sh cmake/counted.sh "build/$preset.tests.log" $quiet_layout ctest --preset "$preset" --no-tests=error \
     --output-on-failure --parallel "$jobs" "$@" && status=0 || status=$?
