@@ -66,6 +66,14 @@ TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
     for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(world.counted_on(node), ahead + 1);
 }
 
+// With the commands of a reader: under the resource stands nobody's owner.
+TEST_F(Fencing, TakesASecondRoundForAReader) {
+    world.count_on(3, ahead);
+    auto reader = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .fencing = true, .shared = true});
+    ASSERT_THAT(reader.acquire(), Succeeds());
+    EXPECT_EQ(reader.fencing_token(), ahead + 1);
+}
+
 // A majority that has counted so far is enough.
 TEST_F(Fencing, NeedsNoMoreThanAMajorityThatAgrees) {
     for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, ahead);

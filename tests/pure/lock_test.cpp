@@ -1,6 +1,7 @@
 // The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
 #include "world.hpp"
 
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/renewal_queue.hpp>
 #include <redlock/recursive_lock.hpp>
 
@@ -295,6 +296,18 @@ TEST_P(AFailedAcquireOfAHeldLock, LeavesNothingOfIt) {
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
     EXPECT_THAT(lock.owner(), IsEmpty());
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+}
+
+TEST(SharedLock, IsExtendedAndReleasedAsOneReaderOfSeveral) {
+    World world;
+    auto one = world.held({.ttl = 5s, .shared = true});
+    auto other = world.held({.ttl = 5s, .shared = true});
+    EXPECT_THAT(one.extend(20s), Succeeds());
+    EXPECT_THAT(other.release(), Succeeds());
+    EXPECT_GT(one.remaining(), 19s);
+    EXPECT_THAT(one.release(), Succeeds());
+    for (std::size_t node = 0; node < 5; ++node)
+        EXPECT_EQ(world.command(node, {"EXISTS", the_resource, detail::readers_of(the_resource)}), "0");
 }
 
 }  // namespace

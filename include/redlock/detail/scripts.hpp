@@ -78,7 +78,7 @@ inline constexpr Script set_all{REDLOCK_UNLESS_YOUNG
                                 "return 1",
                                 "ab8985fdada16e94ceb5cd77177e2fd541345087"};
 
-/// Counts n holders up, of KEYS from the n-th on: the count of all of them is `fence`.
+/// Counts one more holder in each of the n counters, which are KEYS from n + 1 on: `fence` is the new count.
 #define REDLOCK_COUNT                                                                                      \
     "local t=redis.call('time') "                                                                          \
     "local fence,seed=0,t[1]*1000000+t[2] "                                                                \
@@ -104,6 +104,7 @@ inline constexpr Script set_and_count{
     "return fence",
     "b13fb1ac66458d624bd690137f6b89399a4be1c1"};
 
+/// Raises those counters to ARGV[2], and answers.
 #define REDLOCK_RAISE                                                                 \
     "local count=0 "                                                                  \
     "for i=n+1,2*n do "                                                               \

@@ -1,4 +1,4 @@
-// Two thousand waiters for three slots.
+// A hundred threads that take turns, twenty times each, for three slots.
 #include "process_state.hpp"
 
 #include "live/in_threads.hpp"
@@ -59,7 +59,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Asking, SemaphoreOfThree, each_round(), by_round);
 
-TEST_P(SemaphoreOfThree, HasThreeHoldersAmongTwoThousandWaitersAndFlatMemory) {
+TEST_P(SemaphoreOfThree, HasThreeHoldersAmongAHundredThreadsAndFlatMemory) {
     hold_in_turns(4);
     const auto before = heap();
     hold_in_turns(16);
