@@ -16,7 +16,10 @@
  * brings back have no part in this: the node is young, and by the time it is not, they have expired.
  *
  * With WAITING there are reservations as well: waiting.pml. The second round finds them to be ours. A hand-over is a
- * WAIT after the end of a validity. */
+ * WAIT after the end of a validity.
+ *
+ * With SHARING any of the clients are readers: a node keeps an entry of each beside the others. Of two readers it is
+ * not claimed: each may have been counted before the other has settled its fence. */
 
 #define CLIENTS 3
 #ifndef LOSSES
@@ -33,7 +36,7 @@
 #define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
 
 byte running;  /* clients: begun, and their validity has not ended */
-byte key[3];   /* of a node: the client whose it is, or NOBODY */
+byte key[3];   /* of a node: the client whose it is, or NOBODY; with SHARING, the clients that have an entry */
 byte count[3]; /* of a node: its counter, 0 if missing */
 byte seed[3];  /* of a node without a counter: the least it may be seeded with */
 byte waits[3]; /* of a node: the clients its quarantine waits for */
@@ -57,6 +60,37 @@ bool voted[CLIENTS], holds[CLIENTS];
 #define is_running(a) (running & bit(a))
 #define is_young(n) (waits[n] != 0)
 #define may_be_gone(n) (key[n] == NOBODY || !is_running(key[n]))
+
+#ifdef SHARING
+byte readers;        /* clients */
+byte highest_shared; /* as highest, of readers */
+#define is_reader(a) (readers & bit(a))
+#define NO_KEY 0
+#define has_key(a, n) (key[n] & bit(a))
+#define PUT_KEY(a, n) key[n] = key[n] | bit(a)
+#define DROP_KEY(a, n) key[n] = key[n] & ~bit(a)
+#define is_free_for(a, n) (!(key[n] & running & (is_reader(a) -> ~readers : ALL)))
+#ifdef READERS_AMONG_THEMSELVES
+#define must_be_larger(a) true
+#else
+#define must_be_larger(a) (!is_reader(a))
+#endif
+#define ASSERT_LARGER(a) assert(fence[a] > highest && (!must_be_larger(a) || fence[a] > highest_shared))
+#define TAKE_HIGHEST(a)                                                                                                \
+    if                                                                                                                 \
+    :: is_reader(a) -> TAKE_LARGER(highest_shared, fence[a])                                                           \
+    :: else -> TAKE_LARGER(highest, fence[a])                                                                          \
+    fi
+#else
+#define highest_shared 0
+#define NO_KEY NOBODY
+#define has_key(a, n) (key[n] == a)
+#define PUT_KEY(a, n) key[n] = a
+#define DROP_KEY(a, n) key[n] = NOBODY
+#define is_free_for(a, n) may_be_gone(n)
+#define ASSERT_LARGER(a) assert(fence[a] > highest)
+#define TAKE_HIGHEST(a) TAKE_LARGER(highest, fence[a])
+#endif
 
 #ifdef WAITING
 /* Whose reservation can make a difference: one that a command on its way could find. */
@@ -131,13 +165,13 @@ bool voted[CLIENTS], holds[CLIENTS];
     fi
 #define FORGET_KEY(a, n)                                                                                               \
     if                                                                                                                 \
-    :: key[n] == a || is_reserved_for(n, a) -> key[n] = NOBODY                                                         \
+    :: has_key(a, n) || is_reserved_for(n, a) -> DROP_KEY(a, n)                                                        \
     :: else                                                                                                            \
     fi
 #if defined(REMEMBER) || defined(ROUND_TWO_ANY_KEY) || defined(ROUND_TWO_MAKES_COUNTERS)
 #define FORGET_RAISE(n) skip
 #define FORGET_RAISE_WITHOUT_KEY(a, n) skip
-#elif defined(WAITING) /* a reservation may take the place of our key */
+#elif defined(WAITING) || defined(SHARING) /* a reservation may take the place of our key; none takes that of an entry */
 #define FORGET_RAISE(n) skip
 #define FORGET_RAISE_WITHOUT_KEY(a, n)                                                                                 \
     if                                                                                                                 \
@@ -238,7 +272,7 @@ proctype Client(byte a) {
 #if defined(WITNESS) && !defined(LYING) /* not true: after a counter was seeded anew, a fence may be larger by more than one */
         assert(losses < LOSSES || highest == 0 || fence[a] <= highest + 1);
 #endif
-        assert(fence[a] > highest)
+        ASSERT_LARGER(a)
     }
 }
 
@@ -256,8 +290,8 @@ proctype Client(byte a) {
     fi;                                                                                                                \
     printf("    node %d grants client %d, count %d\n", n, a, count[n]);                                                \
     if                                                                                                                 \
-    :: !is_running(a) && !needs_fence(a) -> key[n] = NOBODY                                                            \
-    :: else -> key[n] = a                                                                                              \
+    :: !is_running(a) && !needs_fence(a) -> DROP_KEY(a, n)                                                             \
+    :: else -> PUT_KEY(a, n)                                                                                           \
     fi;                                                                                                                \
     if                                                                                                                 \
     :: is_running(a) && !voted[a] ->                                                                                   \
@@ -265,7 +299,7 @@ proctype Client(byte a) {
         counted[3 * a + n] = count[n]                                                                                  \
     :: else                                                                                                            \
     fi
-#define may_grant(a, n) ((sets[a] & bit(n)) && !is_young(n) && may_be_gone(n))
+#define may_grant(a, n) ((sets[a] & bit(n)) && !is_young(n) && is_free_for(a, n))
 #define ON_SET(a, n)                                                                                                   \
     :: d_step { may_grant(a, n) && count[n] != 0 -> GRANT(a, n, COUNT_ONE(a, n)) }                                     \
     :: d_step { may_grant(a, n) && count[n] == 0 -> GRANT(a, n, EARLY_SEED(n)) }                                       \
@@ -316,7 +350,7 @@ proctype Client(byte a) {
 #ifdef LYING
 #define key_is_fine(a, n) (key[n] == a && fence[a] != ABSURD)
 #else
-#define key_is_fine(a, n) (key[n] == a || is_reserved_for(n, a))
+#define key_is_fine(a, n) (has_key(a, n) || is_reserved_for(n, a))
 #endif
 #endif
 #ifdef RAISE_WITNESS /* not true: no second round finds a reservation that was made for it */
@@ -370,7 +404,7 @@ proctype Client(byte a) {
     printf("node %d LOSES DATA: counter %d\n", n, number);                                                             \
     losses++;                                                                                                          \
     FORGET_RAISE(n);                                                                                                   \
-    key[n] = NOBODY;                                                                                                   \
+    key[n] = NO_KEY;                                                                                                   \
     count[n] = number;                                                                                                 \
     BECOMES_YOUNG(n)
 /* The counters that an old snapshot brings back are those of another run: nobody asks for them. */
@@ -402,7 +436,7 @@ proctype Client(byte a) {
         printf("        the validity of client %d ends\n", a);                                                         \
         running = running & ~bit(a);                                                                                   \
         if                                                                                                             \
-        :: holds[a] -> TAKE_LARGER(highest, fence[a])                                                                  \
+        :: holds[a] -> TAKE_HIGHEST(a)                                                                                 \
         :: else                                                                                                        \
         fi;                                                                                                            \
         SEND_RELEASE(a);                                                                                               \
@@ -426,7 +460,7 @@ proctype Client(byte a) {
 
 /* Nothing need happen any more once there cannot be both, one who held and another who acquires afterwards. */
 #define may_acquire(a) (a >= begun || is_running(a) && !holds[a])
-#define has_held (highest > 0 || holds[0] || holds[1] || holds[2])
+#define has_held (highest > 0 || highest_shared > 0 || holds[0] || holds[1] || holds[2])
 #ifdef REMEMBER
 #define is_open true
 #else
@@ -451,9 +485,9 @@ end:
 
 init {
     atomic {
-        key[0] = NOBODY;
-        key[1] = NOBODY;
-        key[2] = NOBODY;
+        key[0] = NO_KEY;
+        key[1] = NO_KEY;
+        key[2] = NO_KEY;
         if /* the nodes are alike, so these are all up to 3 */
 #ifndef ONE_START
         START(1, 1, 1)
@@ -464,6 +498,24 @@ init {
 #endif
         START(1, 2, 3)
         fi;
+#if defined(READERS)
+        readers = READERS;
+#elif defined(SHARING)
+        if
+        :: readers = 1
+        :: readers = 2
+        :: readers = 3
+        :: readers = 4
+        :: readers = 5
+        :: readers = 6
+#ifdef READERS_AMONG_THEMSELVES
+        :: readers = 7
+#endif
+        fi;
+#endif
+#ifdef SHARING
+        printf("readers: %d%d%d\n", AS_BITS(readers));
+#endif
         run World();
         run Client(0);
         run Client(1);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/model/run.sh [VARIANT...]: checks the models with spin; without arguments all variants, one at a time.
+# sh tests/model/run.sh [VARIANT...]: checks the models with spin; without arguments all variants, one a processor.
 #
 #     sh tests/model/run.sh                      a line each; fails if one is not as expected
 #     sh tests/model/run.sh quorum-half          that one, and its counterexample
@@ -14,8 +14,18 @@ seconds=300  # of one search
 memory=3500  # MiB of one search
 if ! command -v spin >/dev/null || ! command -v gcc >/dev/null; then sh cmake/install-packages.sh model; fi
 
+if [ $# -eq 0 ]; then
+    sed -n 's/^check \([^ ]*\) .*/\1/p' tests/model/run.sh |
+        xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 1 env redlock_model_in_a_line=yes sh tests/model/run.sh |
+        awk -v all="$(grep -c '^check ' tests/model/run.sh)" '
+            { print; fflush() }
+            / found / && !/not as expected$/ { good++ }
+            END { print NR " checked, " all - good " not as expected"; exit good != all }'
+    exit
+fi
+in_a_line=${redlock_model_in_a_line:-}
+
 wanted=" $* "
-asked=$#
 checked=0
 failed=0
 
@@ -26,7 +36,7 @@ check() {
     model=$3
     shift 3
     case $wanted in
-    *" $variant "* | "  ") ;;
+    *" $variant "*) ;;
     *) return 0 ;;
     esac
     checked=$((checked + 1))
@@ -58,7 +68,7 @@ check() {
     fi
     printf '%-28s expected %-6s  found %-10s %9s states %4d s%s\n' "$variant" "$expected" "$result" "${states:--}" \
         "$(($(date +%s) - start))" "$mark"
-    if [ "$asked" -gt 0 ] && [ -f "$work/$model.pml.trail" ]; then
+    if [ -z "$in_a_line" ] && [ -f "$work/$model.pml.trail" ]; then
         (cd "$work" && spin "$@" -B -k "$model.pml.trail" -t "$models/$model.pml" | sed '/^spin: trail ends/,$d')
     fi
     rm -f "$work"/pan.? "$work/pan"
@@ -129,6 +139,10 @@ check fencing-quarantine safe fencing -DLOSSES=2 -DQUARANTINE
 check lying-node safe fencing -DLYING
 check waiting-fencing safe fencing -DWAITING
 check waiting-fencing-quarantine safe fencing -DWAITING -DLOSSES=1 -DQUARANTINE -DONE_START
+check sharing-fencing safe fencing -DSHARING
+check sharing-fencing-quarantine safe fencing -DSHARING -DREADERS=6 -DLOSSES=1 -DQUARANTINE -DONE_START
+check sharing-no-round-two unsafe fencing -DSHARING -DNO_ROUND_TWO
+check readers-among-themselves unsafe fencing -DSHARING -DREADERS_AMONG_THEMSELVES
 check claim-does-not-count unsafe fencing -DWAITING -DCLAIM_DOES_NOT_COUNT
 check raise-witness unsafe fencing -DWAITING -DRAISE_WITNESS
 check fencing-no-quarantine unsafe fencing -DLOSSES=1
@@ -147,5 +161,5 @@ if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2
     exit 2
 fi
-echo "$checked checked, $failed not as expected"
+[ -n "$in_a_line" ] || echo "$checked checked, $failed not as expected"
 [ "$failed" -eq 0 ]
