@@ -1,4 +1,4 @@
-#include <redlock/algorithm.hpp>
+#include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
 

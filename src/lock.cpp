@@ -1,3 +1,4 @@
+#include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/detail/renewer.hpp>

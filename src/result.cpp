@@ -36,6 +36,7 @@ std::string Result::message() const {
     if (attempts_ > 1) text += ", " + std::to_string(attempts_) + " attempts";
     for (const auto& node : nodes())
         if (detail::mattered(node)) text += "; " + describe(node);
+    for (const auto& node : queue_refusals()) text += "; no queue: " + describe(node);
     return text;
 }
 

@@ -1,4 +1,4 @@
-#include <redlock/algorithm.hpp>
+#include <redlock/acquire.hpp>
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/semaphore.hpp>
 

@@ -221,9 +221,12 @@ public:
     /// Until a message has come, or until then, or until stopped.
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
-    /// Listens nowhere any more: nobody is to believe that a message would be heard. `refused`: this node
-    /// keeps no queue for us, and is not to be a home for a while.
-    virtual void hang_up(bool refused) = 0;
+    /// Listens nowhere any more: nobody is to believe that a message would be heard. With `refused`, and the
+    /// server's words, this node keeps no queue for us, and is not to be a home for a while.
+    virtual void hang_up(std::error_code refused, std::string_view words) = 0;
+
+    /// Into a blank tally, as the cause of an unknown vote: why nodes keep no queue for us at present.
+    virtual void report_refusals(Tally& tally) const = 0;
 
 protected:
     Waiter() = default;

@@ -49,6 +49,14 @@ public:
     const std::optional<QueuePlace>& place() const noexcept { return place_; }
     void set_place(const QueuePlace& place) noexcept { place_ = place; }
 
+    /// Where an acquire() with LockOptions::fair found no node to wait at, and made pauses: the nodes that
+    /// refuse to keep a queue, each with the cause and the server's words (a missing permission, a key of
+    /// another type).
+    std::span<const NodeReport> queue_refusals() const noexcept { return queue_refusals_; }
+    void set_queue_refusals(std::vector<NodeReport> refusals) noexcept {
+        queue_refusals_ = std::move(refusals);
+    }
+
     /// One line for a log, with the nodes that mattered and without secrets:
     /// "held by another on 3 of 5 nodes; 10.0.0.4:6379 timed out after 50 ms".
     std::string message() const;
@@ -66,6 +74,7 @@ private:
     int attempts_ = 0;
     std::chrono::nanoseconds validity_{};
     std::optional<QueuePlace> place_{};
+    std::vector<NodeReport> queue_refusals_{};
 };
 
 namespace detail {

@@ -1,14 +1,13 @@
-// Waiting in a queue (LockOptions::fair): who is refused enters a queue, and the release wakes the next one.
+// Waiting in a queue (LockOptions::fair): a client that is refused enters it, and a release wakes the next.
 //
 // Beside the page, and nothing that exclusion rests on: one node, the home, keeps the queue, as a hint. The
 // lock is what it always is, a majority of grants in a round of the waiter's own.
 //
-//   1. Who is refused enters the queue of the home, the first node in the order configured that has answered,
-//      with its age, and learns what stands in the way and how many are in front.
+//   1. A client that is refused enters the queue of the home, the first node in the order configured that has
+//      answered, with its age, and learns what stands in the way and how many are in front.
 //   2. It sleeps until it is woken, or it is time to ask again.
 //   3. A release deletes the key on every node. Where there is a queue it wakes the first waiter that hears
-//   it,
-//      and reserves the resource for it for a while, which keeps newcomers from that node.
+//      that, and reserves the resource for it for a while, which keeps newcomers from that node.
 //   4. The waiter makes an attempt. The home's command of that round takes it out of the queue, and what was
 //      reserved for it makes room.
 //
@@ -41,7 +40,9 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace redlock::algorithm {
 
@@ -103,12 +104,12 @@ public:
         until = std::min(until, until_);
         for (;;) {
             if (!now_is_before(until, stop)) return leave_with_attempt(Wake::over);
-            if (!listen({.deadline = until, .stop = stop})) return Wake::no_queue;
+            if (!listen({.deadline = until, .stop = stop})) return note_refusals();
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
             if (answer.vote == Vote::granted) return woken();
             if (answer.vote == Vote::unknown) {
-                if (now_is_before(until, stop)) leave_home(answer.cause && !is_transient(answer.cause));
+                if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
                 continue;
             }
             place_ = answer.place;
@@ -131,7 +132,7 @@ public:
             entered_ = false;
             const auto& home = result.nodes()[waiter_->home()];
             const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
-            if (!told) leave_home(false);
+            if (!told) leave_home();
         }
         if (result.error() != Errc::held_by_other) return;
         looked_at_ = clock_.now();
@@ -142,6 +143,9 @@ public:
 
     /// As it was told last; nothing if it never waited.
     const std::optional<QueuePlace>& last() const noexcept { return place_; }
+
+    /// Of a waiter that found no node to wait at, and has found none since.
+    const std::vector<NodeReport>& refusals() const noexcept { return refusals_; }
 
     Clock::time_point until() const noexcept { return until_; }
 
@@ -154,6 +158,7 @@ private:
         ticket_.clear();
         if (!waiter_->listen(homes_, limits)) return false;
         ticket_ = waiter_->new_ticket();
+        refusals_.clear();
         terms_.ticket = ticket_;
         terms_.home = waiter_->home();
         return true;
@@ -181,7 +186,7 @@ private:
         const auto [connected, ticket] = waiter_->sleep(until, stop);
         if (ticket == terms_.ticket) return true;
         if (!connected)
-            leave_home(false);
+            leave_home();
         else if (!ticket.empty())
             withdraw(ticket);
         return false;
@@ -230,12 +235,22 @@ private:
             looked_at_ + random_pause(std::min<Clock::duration>(longest_pause_, longest), entropy_);
     }
 
-    /// To another home, which gives it another ticket.
-    void leave_home(bool refused) {
+    /// To another home, which gives it another ticket. `why`: what the home has said, if anything.
+    void leave_home(std::error_code why = {}, std::string_view words = {}) {
         homes_.reset(waiter_->home());
-        waiter_->hang_up(refused);
+        waiter_->hang_up(is_transient(why) ? std::error_code{} : why, words);
         entered_ = false;
         ticket_.clear();
+    }
+
+    Wake note_refusals() {
+        refusals_.clear();
+        if (!waiter_) return Wake::no_queue;
+        auto tally = nodes_.blank_tally();
+        waiter_->report_refusals(tally);
+        for (const auto& node : tally.reports())
+            if (node.cause != Errc::not_asked) refusals_.push_back(node);
+        return Wake::no_queue;
     }
 
     void leave() {
@@ -272,10 +287,12 @@ private:
     int failures_ = 0;      // of such attempts
     Clock::time_point may_take_from_{};
     std::optional<QueuePlace> place_{};
+    std::vector<NodeReport> refusals_{};
 };
 
-/// Remembers, from the answers to a fair release, whether somebody waits: who releases and wants to have it
-/// again is to enter the queue then. Where a node has not answered it may be the home: what was known stands.
+/// Remembers, from the answers to a fair release, whether somebody waits: a client that releases and wants to
+/// have it again is to enter the queue then. Where a node has not answered it may be the home: what was known
+/// stands.
 inline void note_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

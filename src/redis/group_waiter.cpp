@@ -10,7 +10,7 @@ GroupWaiter::~GroupWaiter() {
 }
 
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
-    hang_up(false);
+    hang_up({}, {});
     for (std::size_t node = 0; node < nodes_.size(); ++node)
         if (homes[node] && listen_at(node, limits)) return true;
     return false;
@@ -34,7 +34,9 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
         connection.fail(Errc::timed_out, "while it was to listen");
     if (connection.broken() && is_transient(connection.cause()))
         nodes_[node]->failed({connection.cause(), connection.detail()}, now);
-    hang_up(connection.broken() && !is_transient(connection.cause()));
+    const bool refused = connection.broken() && !is_transient(connection.cause());
+    const auto why = refused ? connection.cause() : std::error_code{};
+    hang_up(why, connection.detail());
     return false;
 }
 
@@ -48,13 +50,21 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
         wait(until, stop);
     }
     nodes_[home_]->failed({connection.cause(), connection.detail()}, network_.clock().now());
-    hang_up(false);
+    hang_up({}, {});
     return {};
 }
 
-void GroupWaiter::hang_up(bool refused) {
+void GroupWaiter::hang_up(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
-    if (refused) nodes_[home_]->refused_to_queue(network_.clock().now());
+    if (refused) nodes_[home_]->refused_to_queue({refused, std::string{words}}, network_.clock().now());
+}
+
+void GroupWaiter::report_refusals(Tally& tally) const {
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (const auto refusal = nodes_[node]->queue_refusal(network_.clock().now())) {
+            tally.mark_not_sent(node, refusal->cause);
+            tally[node].detail = refusal->detail;
+        }
 }
 
 void GroupWaiter::wait(Clock::time_point until, const std::stop_token& stop) {

@@ -12,6 +12,8 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace redlock {
 
@@ -28,7 +30,8 @@ public:
     std::size_t home() const noexcept override { return home_; }
     std::string new_ticket() override { return listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
-    void hang_up(bool refused) override;
+    void hang_up(std::error_code refused, std::string_view words) override;
+    void report_refusals(Tally& tally) const override;
 
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);

@@ -17,20 +17,6 @@ constexpr std::size_t most_pending = 32;   // replies on one of them
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {}
 
-/// What was written, and not waited for, is still to reach the server: where a socket took only a part of it,
-/// it has a node's budget for the rest.
-Node::~Node() {
-    const auto unsent = [](const Draining& it) { return it.connection->unsent(); };
-    const auto deadline = network_.clock().now() + config_.node_timeout;
-    for (auto now = deadline - config_.node_timeout; now < deadline; now = network_.clock().now()) {
-        const auto it = std::ranges::find_if(draining_, unsent);
-        if (it == draining_.end()) return;
-        auto entry = it->connection->poll_entry();
-        network_.wait({&entry, 1}, now, deadline);
-        it->connection->advance();
-    }
-}
-
 void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
     if (!draining_.empty()) drain_locked(now);
@@ -234,6 +220,12 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, NodeFailure why) 
     connection->fail({}, {});
 }
 
+void Node::append_unsent(std::vector<Connection*>& connections) {
+    const std::lock_guard guard{mutex_};
+    for (const auto& it : draining_)
+        if (it.connection->unsent()) connections.push_back(it.connection.get());
+}
+
 // ---- Listeners
 
 /// A node that is not trusted is no place to wait at.
@@ -272,9 +264,15 @@ void Node::drop_listener_locked(std::unique_ptr<Listener> listener) {
     note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
 }
 
-void Node::refused_to_queue(Clock::time_point now) {
+void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     no_listener_before_ = now + 1min;
+    queue_refusal_ = std::move(why);
+}
+
+std::optional<NodeFailure> Node::queue_refusal(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    return now < no_listener_before_ ? std::optional{queue_refusal_} : std::nullopt;
 }
 
 // ---- Health

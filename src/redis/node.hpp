@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +51,6 @@ public:
 
     /// No I/O. `network` must outlive it.
     Node(NodeConfig config, Network& network, Options options);
-    ~Node();
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
 
@@ -79,8 +79,13 @@ public:
     /// Takes it back, if it still listens; ends it.
     void check_in_listener(std::unique_ptr<Listener> listener);
     void drop_listener(std::unique_ptr<Listener> listener);
-    /// It gives none for a minute: our user may not use a queue there.
-    void refused_to_queue(Clock::time_point now);
+    /// It gives none for a minute: no queue can be used there, for that reason.
+    void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
+    /// While it gives none for such a reason: that.
+    std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
+
+    /// The connections of which something written is not sent yet; they stay here.
+    void append_unsent(std::vector<Connection*>& connections);
 
     /// A handshake was answered; the node answered in time; the node did not.
     void connected();
@@ -138,6 +143,7 @@ private:
     std::unique_ptr<Connection> probe_{};
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};
+    detail::NodeFailure queue_refusal_{};
     std::vector<NodeEvent> events_{};
 };
 

@@ -15,6 +15,30 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
             Node::Options{.max_idle = options_.max_idle, .observed = options_.observer != nullptr}));
 }
 
+NodeGroup::~NodeGroup() {
+    try {
+        send_the_rest();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; the keys expire
+    }
+}
+
+/// A socket may have taken only a part: all nodes together have one node's budget for what is left.
+void NodeGroup::send_the_rest() {
+    const auto start = network_.clock().now();
+    const auto deadline = start + options_.node_timeout;
+    std::vector<Connection*> unsent;
+    std::vector<PollEntry> entries;
+    for (auto now = start; now < deadline; now = network_.clock().now()) {
+        unsent.clear();
+        entries.clear();
+        for (const auto& node : nodes_) node->append_unsent(unsent);
+        if (unsent.empty()) return;
+        for (const auto* const connection : unsent) entries.push_back(connection->poll_entry());
+        network_.wait(entries, now, deadline);
+        for (auto* const connection : unsent) connection->advance();
+    }
+}
+
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
     // Pipelined are extensions alone. A connection remembers one pending SET (rule B5), behind which its

@@ -21,6 +21,10 @@ class NodeGroup {
 public:
     /// No I/O. `network` must outlive it.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
+    /// Sends what was written and not waited for. Blocks one node_timeout at most.
+    ~NodeGroup();
+    NodeGroup(const NodeGroup&) = delete;
+    NodeGroup& operator=(const NodeGroup&) = delete;
 
     /// See Nodes::ask().
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
@@ -29,6 +33,7 @@ public:
     std::unique_ptr<Waiter> waiter();
 
 private:
+    void send_the_rest();
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;
     void notify(std::string_view node, const NodeEvent& event) const;

@@ -7,6 +7,7 @@
 #include "report.hpp"
 #include "span.hpp"
 
+#include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 #include <redlock/resources.hpp>
 
@@ -29,6 +30,7 @@ struct Request {
     AcquireArguments acquire{};
     std::string resource{};
     std::string owner{};
+    bool fair = false;
     bool json = false;
     bool verbose = false;
 
@@ -43,12 +45,15 @@ struct Request {
         arguments.required_text("--owner", owner, "The owner that redlock acquire printed", "OWNER");
     }
 
+    void add_fair_to(Arguments& arguments, const char* text) { arguments.flag("--fair", fair, text); }
+
     std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
     LockOptions options() const {
         return {.ttl = lease.ttl,
                 .retry = {.delay = acquire.retry_delay},
                 .drift_factor = lease.drift_factor,
-                .fencing = acquire.fencing};
+                .fencing = acquire.fencing,
+                .fair = fair};
     }
 };
 
@@ -101,14 +106,14 @@ int acquire(const Request& request) {
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     const auto resources = request.resources();
-    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor,
-                                                options.fencing};
+    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor, options.fencing,
+                                                options.fair};
     Lease lease;
     const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), lease_request, options.retry,
                                            limits_of(request.acquire, options), lease);
     tell(request, lease, result);
     if (result && !std::cout.flush()) {
-        (void)algorithm::release(nodes, boot_clock(), resources, lease);
+        (void)algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
@@ -131,7 +136,7 @@ int release(const Request& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto resources = request.resources();
     auto lease = lease_of(request.owner);
-    const auto result = algorithm::release(nodes, boot_clock(), resources, lease);
+    const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
     if (request.json) print_json(std::cout, request.resource, lease, result);
     return conclude(request, result);
 }
@@ -143,6 +148,7 @@ void add_acquire(CommandLine& line) {
     auto& arguments = line.add("acquire", "Acquire a lock that outlives this process, and print its owner",
                                [request] { return acquire(*request); });
     request->acquire.add_to(arguments);
+    request->add_fair_to(arguments, "Wait in a queue, and be woken by the release of a fair holder");
     request->lease.add_to(arguments);
     request->add_common_to(arguments);
 }
@@ -160,6 +166,7 @@ void add_release(CommandLine& line) {
     auto request = std::make_shared<Request>();
     auto& arguments = line.add("release", "Release a lock", [request] { return release(*request); });
     request->add_owner_to(arguments);
+    request->add_fair_to(arguments, "Wake the next one that waits with --fair");
     request->add_common_to(arguments);
 }
 

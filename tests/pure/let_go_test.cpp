@@ -1,6 +1,7 @@
 // A release that nobody waits for: written to all nodes, and what acquires the resource next goes behind it.
 #include "waiting_world.hpp"
 
+#include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/query.hpp>
@@ -135,6 +136,20 @@ TEST_F(LetGo, HasANodesBudgetForItsDeliveryAtTheEnd) {
     const auto before = clock.now();
     nodes.reset();
     EXPECT_LE(clock.now() - before, 51ms);
+}
+
+// Not one after the other.
+TEST_F(LetGo, HasOneBudgetForAllNodesAtTheEnd) {
+    auto it = lock();
+    ASSERT_TRUE(it.acquire());
+    for (std::size_t node = 0; node < 3; ++node) network.server(node).takes_at_once = 6;
+    it.unlock();
+    const auto before = clock.now();
+    nodes.reset();
+    const auto took = clock.now() - before;
+    for (std::size_t node = 0; node < 3; ++node) EXPECT_EQ(holder(node), "") << node;
+    EXPECT_GT(took, 50ms / 2) << "else it would show nothing";
+    EXPECT_LE(took, 51ms);
 }
 
 // The answers that were not awaited come before those about the run of the server.

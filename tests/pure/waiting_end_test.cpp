@@ -239,6 +239,33 @@ TEST_F(EndOfWaiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
     EXPECT_THAT(all(1, "enter"), SizeIs(1));
 }
 
+TEST_F(EndOfWaiting, SaysWhyThereIsNoQueue) {
+    forbid(0, {"enter"});
+    network.server(1).refuses_command = [](const Words& words) {
+        return std::string{words.front() == "SUBSCRIBE" ? "-NOPERM no channel\r\n" : ""};
+    };
+    forbid(2, {"enter"});
+    others_hold();
+    auto mine = lock(alice);
+    for (int i = 0; i < 2; ++i) {  // also while the nodes are left alone for a minute
+        const auto result = mine.acquire_for(300ms);
+        ASSERT_THAT(result.queue_refusals(), SizeIs(3)) << i;
+        EXPECT_EQ(result.queue_refusals()[0].name, "n0");
+        EXPECT_EQ(result.queue_refusals()[0].cause, Errc::permission_denied);
+        EXPECT_EQ(result.queue_refusals()[1].detail, "NOPERM no channel");
+        EXPECT_THAT(result.message(), HasSubstr("; no queue: n1 "));
+        EXPECT_THAT(result.message(), HasSubstr("NOPERM no channel"));
+    }
+}
+
+TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
+    forbid(0, {"enter"});
+    bob_holds_for(100ms);
+    const auto result = lock(alice).acquire_for(1s);
+    EXPECT_TRUE(result);
+    EXPECT_THAT(result.queue_refusals(), IsEmpty());
+}
+
 // A missing permission costs the waiters their message, never the release.
 TEST_F(EndOfWaiting, HarmsNoReleaseThatMayWakeNobody) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"wake"});

@@ -13,6 +13,7 @@
 #include "scripted_nodes.hpp"
 #include "seeded_entropy.hpp"
 
+#include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 
 #include <algorithm>
