@@ -18,6 +18,7 @@ struct CheckupPlan {
     LockProfile profile{};
     std::string resource{};  ///< of the probe; not in use by others
     bool fencing = false;    ///< whether the locks count their holders
+    bool fair = false;       ///< whether they queue
     bool mark = false;       ///< place the marker of the quarantine
 };
 

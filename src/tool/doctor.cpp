@@ -28,6 +28,7 @@ struct Request {
     LeaseArguments lease{};
     std::optional<std::string> probe{};
     bool fencing = false;
+    bool fair = false;
     bool mark = false;
     bool json = false;
 
@@ -36,6 +37,7 @@ struct Request {
             "--probe", [this](const std::string& text) { probe = text; },
             "The resource to try with, where an ACL allows no other (a random one)", "RESOURCE");
         arguments.flag("--fencing", fencing, "The locks are numbered: try what that needs, too");
+        arguments.flag("--fair", fair, "The locks queue: try what that needs, too");
         arguments.flag("--mark", mark, "Start the quarantine of nodes that are new, with --quarantine");
         arguments.flag("--json", json, "One JSON object on stdout");
         lease.add_to(arguments);
@@ -63,6 +65,7 @@ CheckupPlan plan_of(const Request& request) {
                         .quarantine = options.quarantine},
             .resource = request.probe ? *request.probe : random_name(),
             .fencing = request.fencing,
+            .fair = request.fair,
             .mark = request.mark};
 }
 

@@ -25,6 +25,7 @@ struct PermissionCheck {
     std::string key;          ///< the key that it used
     std::string permissions;  ///< what an ACL has to allow for it, besides the key
     NodeError error{};
+    bool votes = true;  ///< without it the node has no full part in locks
 };
 
 /// The marker of the quarantine.

@@ -39,8 +39,9 @@ void Probe::run(NodeFacts& facts) {
     lock_and_unlock(facts);
     if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker(facts);
     if (plan_.fencing)
-        try_further(facts, "count the holders for fencing", detail::counter_of(plan_.resource, ""));
-    if (plan_.profile.quarantine > 0ms) try_further(facts, "keep a quarantine", "redlock:since:");
+        try_counter(facts, "count the holders for fencing", detail::counter_of(plan_.resource, ""));
+    if (plan_.profile.quarantine > 0ms) try_counter(facts, "keep a quarantine", "redlock:since:");
+    if (plan_.fair) try_queue(facts);
 }
 
 /// What may not be released again is acquired for a millisecond only: so the release comes first, when there
@@ -70,14 +71,13 @@ void Probe::lock_and_unlock(NodeFacts& facts) {
 /// which. On a key that does not exist; where an ACL does not allow that key, the command itself it does.
 bool Probe::may_use_each_command(NodeFacts& facts) {
     const auto key = plan_.resource + ":doctor-" + std::string{owner_.view()};
-    using Words = std::vector<std::string_view>;
     const std::vector<std::pair<const char*, Words>> commands{{"release", {"GET", key}},
                                                               {"release", {"DEL", key}},
                                                               {"extend", {"PTTL", key}},
                                                               {"extend", {"PEXPIRE", key, "1"}}};
     bool all = true;
     for (const auto& [verb, words] : commands)
-        all = is_allowed(facts, {verb, plan_.resource, "", {}}, words) && all;
+        all = is_allowed(facts, {verb, plan_.resource, ""}, words) && all;
     return all;
 }
 
@@ -102,22 +102,43 @@ void Probe::place_marker(NodeFacts& facts) {
         (void)ask(nodes, Command{Verb::compare_and_delete, resources_, owner_.view()});
 }
 
-/// The further commands one by one, on a key of their own that goes after a millisecond. Only a refusal of
-/// the ACL counts here.
-void Probe::try_further(NodeFacts& facts, const std::string& verb, const std::string& key) {
+/// The further commands one by one, on a key of their own that goes after a millisecond.
+void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::string& key) {
     const auto own_key = key + "doctor-" + std::string{owner_.view()};
-    const std::vector<std::vector<std::string_view>> commands{
+    const std::vector<Words> commands{
         {"SET", own_key, "0", "PX", "1"}, {"GET", own_key},   {"PTTL", own_key}, {"PEXPIRE", own_key, "1"},
         {"EXISTS", plan_.resource},       {"INFO", "server"}, {"TIME"},
     };
-    for (const auto& words : commands) {
-        const auto answer = admin_.ask(words);
-        if (answer.cause == Errc::permission_denied)
-            facts.permission_checks.push_back({verb,
-                                               key + "*",
-                                               "+set +get +pttl +pexpire +exists +info +time",
-                                               {answer.cause, answer.detail}});
-    }
+    for (const auto& words : commands)
+        try_command(facts, admin_, words, {verb, key + "*", "+set +get +pttl +pexpire +exists +info +time"});
+}
+
+/// On the queue of the resource itself, which others may be waiting in: nothing here changes it. What listens
+/// may do nothing else, so that is tried on a connection of its own.
+void Probe::try_queue(NodeFacts& facts) {
+    const auto key = detail::queue_of(plan_.resource);
+    const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
+    const std::vector<Words> commands{{"ZADD", key, "XX", "0", channel},
+                                      {"ZREM", key, channel},
+                                      {"ZRANK", key, channel},
+                                      {"ZPOPMIN", key, "0"},
+                                      {"EXISTS", key},
+                                      {"PEXPIRE", key, "100000", "NX"},
+                                      {"TIME"}};
+    constexpr const char* verb = "keep a queue";
+    for (const auto& words : commands) try_command(facts, admin_, words, {verb, key, "", {}, false});
+    const PermissionCheck of_channel{verb, channel, "&redlock:wake:*", {}, false};
+    try_command(facts, admin_, {"PUBLISH", channel, ""}, of_channel);
+    AdminConnection listener{admin_.endpoint(), plan_.profile.node_timeout};
+    if (listener.connect()) try_command(facts, listener, {"SUBSCRIBE", channel}, of_channel);
+}
+
+/// Only a refusal of the ACL counts here.
+void Probe::try_command(NodeFacts& facts, AdminConnection& admin, const Words& words, PermissionCheck check) {
+    const auto answer = admin.ask(words);
+    if (answer.cause != Errc::permission_denied) return;
+    check.error = {answer.cause, answer.detail};
+    facts.permission_checks.push_back(std::move(check));
 }
 
 }  // namespace redlock::tool

@@ -20,7 +20,7 @@ public:
     Probe(AdminConnection& admin, const CheckupPlan& plan);
 
     /// Acquires, extends and releases on this one node by the library's own rounds; marks it where that was
-    /// asked for; and tries what fencing and a quarantine need beside that.
+    /// asked for; and tries what fencing, a quarantine and a queue need beside that.
     void run(NodeFacts& facts);
 
 private:
@@ -28,7 +28,11 @@ private:
     bool may_use_each_command(NodeFacts& facts);
     bool is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const std::string_view> words);
     void place_marker(NodeFacts& facts);
-    void try_further(NodeFacts& facts, const std::string& verb, const std::string& key);
+    void try_counter(NodeFacts& facts, const std::string& verb, const std::string& key);
+    void try_queue(NodeFacts& facts);
+    using Words = std::vector<std::string_view>;
+    static void try_command(NodeFacts& facts, AdminConnection& admin, const Words& words,
+                            PermissionCheck check);
     NodeReport ask(RedisNodes& nodes, const Command& command) const;
 
     AdminConnection& admin_;

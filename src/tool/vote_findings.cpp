@@ -44,10 +44,13 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
     const auto permission = missing_permission(check);
     const auto rule = "ACL SETUSER " + node.user + " " + permission;
     // A name that we made up ourselves says nothing of the names in use.
-    if (permission.starts_with("~redlock:doctor:"))
+    if (permission.starts_with("~redlock:doctor:") || permission.starts_with("~{redlock:doctor:"))
         return {Severity::warning, "acl", "it does not allow the resource of the probe, " + check.key,
                 "so nothing of what a lock does could be tried",
                 "--probe with a resource that the ACL allows"};
+    if (!check.votes)
+        return {Severity::warning, "acl", "it cannot " + check.verb + ": " + text_of(check.error),
+                "waiters queue at another node; where none can, they retry with pauses", rule};
     return {Severity::unsafe,
             "acl",
             "it cannot " + check.verb + ": " + text_of(check.error),

@@ -2,6 +2,10 @@
 #include "invocation.hpp"
 #include "live_world.hpp"
 
+#include <map>
+#include <string>
+#include <utility>
+
 namespace redlock::test {
 namespace {
 
@@ -88,6 +92,48 @@ TEST(DoctorPermissions, OfFencingAndQuarantineAreTriedWhenAskedFor) {
     EXPECT_EQ(whole.doctor({"--fencing"}).status(), 0) << whole.doctor({"--fencing"}).output();
     EXPECT_EQ(whole.doctor({"--fencing", "--quarantine", "1m"}).status(), 1) << "for it has no marker yet";
     EXPECT_TRUE(whole.clean());
+}
+
+const std::string to_queue =
+    " +exists +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
+    "&redlock:wake:*";
+
+TEST(DoctorPermissions, OfTheQueueAreTriedWhenAskedFor) {
+    Permitted whole{least + to_look + to_queue};
+    auto it = whole.doctor({"--fair"});
+    EXPECT_EQ(it.status(), 0) << it.output();
+    EXPECT_TRUE(whole.clean());
+    EXPECT_EQ(whole.doctor().status(), 0);
+}
+
+/// What is taken away, by its name in the list.
+const std::map<std::string, std::pair<std::string, std::string>> taken_away{
+    {"exists", {"-exists", "+exists"}},
+    {"zadd", {"-zadd", "+zadd"}},
+    {"zpopmin", {"-zpopmin", "+zpopmin"}},
+    {"zrem", {"-zrem", "+zrem"}},
+    {"zrank", {"-zrank", "+zrank"}},
+    {"publish", {"-publish", "+publish"}},
+    {"subscribe", {"-subscribe", "+subscribe"}},
+    {"channels", {"resetchannels", "&redlock:wake:*"}},
+    {"keys", {"resetkeys ~orders:*", "~{orders:42}:queue"}},
+};
+
+struct MissingOfTheQueue : testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(DoctorPermissions, MissingOfTheQueue,
+                         testing::Values("exists", "zadd", "zpopmin", "zrem", "zrank", "publish", "subscribe",
+                                         "channels", "keys"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(MissingOfTheQueue, IsAWarningAndNamedAsARule) {
+    const auto& [rules, remedy] = taken_away.at(GetParam());
+    Permitted world{least + to_look + to_queue + " " + rules};
+    const auto json = world.doctor({"--fair", "--json"}).json();
+    EXPECT_EQ(json.at("verdict"), "warning") << json.dump(2);
+    const auto& findings = json["nodes"][0].at("findings");
+    ASSERT_THAT(subjects(findings), ElementsAre("acl"));
+    EXPECT_EQ(findings[0].at("remedy"), "ACL SETUSER locker " + remedy);
+    EXPECT_EQ(world.doctor({"--fair"}).status(), 1);
 }
 
 }  // namespace

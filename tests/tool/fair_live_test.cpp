@@ -129,5 +129,17 @@ TEST_F(Fair, SaysWhereItStandsOnATerminal) {
     EXPECT_EQ(holder.wait().status, 0);
 }
 
+// From script to script: the one waits, the other wakes it.
+TEST_F(Fair, AcquireWaitsInTheQueueAndReleaseWakes) {
+    const auto lease = world.run({"acquire", "--fair", "job"}).out;
+    auto waiter = world.start({"acquire", "--fair", "--retry-delay", "1m", "job"});
+    ASSERT_TRUE(queue_has(1));
+    EXPECT_EQ(world.run({"release", "--fair", "--owner", lease, "job"}).status, 0);
+    EXPECT_EQ(calls(world[0], "publish"), 1U);
+    const auto second = waiter.wait();
+    EXPECT_EQ(second.status, 0);
+    EXPECT_EQ(world.run({"release", "--owner", second.out, "job"}).status, 0);
+}
+
 }  // namespace
 }  // namespace redlock::test

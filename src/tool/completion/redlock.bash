@@ -10,11 +10,11 @@ _redlock_options() {
     local waiting='--nonblock --wait --conflict-exit-code --retry-delay --fencing'
     case $1 in
     run) echo "$nodes $lease $waiting --fair --shared --holders --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
-    acquire) echo "$nodes $lease $waiting --json --verbose --help" ;;
+    acquire) echo "$nodes $lease $waiting --fair --json --verbose --help" ;;
     extend) echo "$nodes $lease --owner --json --verbose --help" ;;
-    release) echo "$nodes --owner --json --verbose --help" ;;
+    release) echo "$nodes --owner --fair --json --verbose --help" ;;
     status) echo "$nodes --json --help" ;;
-    doctor) echo "$nodes $lease --probe --fencing --mark --json --help" ;;
+    doctor) echo "$nodes $lease --probe --fencing --fair --mark --json --help" ;;
     bench) echo "$nodes $lease --seconds --threads --resource --help" ;;
     *) echo '--help --version' ;;
     esac
