@@ -25,6 +25,7 @@ public:
     virtual Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) = 0;
     virtual Result release() noexcept = 0;
     virtual bool valid() const noexcept = 0;
+    virtual std::chrono::nanoseconds remaining() const noexcept = 0;
     virtual std::string_view owner() const noexcept = 0;
     virtual std::uint64_t fencing_token() const noexcept = 0;
     /// Of a semaphore; 0 of a lock.
@@ -44,6 +45,7 @@ public:
     }
     Result release() noexcept override { return lock_.release(); }
     bool valid() const noexcept override { return lock_.valid(); }
+    std::chrono::nanoseconds remaining() const noexcept override { return lock_.remaining(); }
     std::string_view owner() const noexcept override { return lock_.owner(); }
     std::uint64_t fencing_token() const noexcept override { return lock_.fencing_token(); }
     std::size_t slot() const noexcept override {

@@ -51,15 +51,6 @@ void adopt_orphans() {
 #endif
 }
 
-void die_with(pid_t parent) {
-#if defined(__linux__)
-    ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(SIGTERM));
-    if (::getppid() != parent) ::_exit(exit_status::internal);
-#else
-    (void)parent;
-#endif
-}
-
 /// The error that the child met before it became the command; none when it became it.
 std::optional<int> read_failure(int fd) {
     int error = 0;
@@ -77,13 +68,12 @@ ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Te
     if (::pipe2(failure.data(), O_CLOEXEC | O_NONBLOCK) != 0)
         throw std::system_error{errno, std::generic_category(), "pipe"};
     adopt_orphans();
-    const auto parent = ::getpid();
     {
         const ScopedSignalBlock blocked;  // no handler of ours runs in the child, and no signal is lost
         id_ = ::fork();
         if (id_ == 0) events.restore_all();
     }
-    if (id_ == 0) become(start, words, variables, events, terminal, failure[1], parent);
+    if (id_ == 0) become(start, words, variables, events, terminal, failure[1]);
     const int error = errno;
     ::close(failure[1]);
     failure_pipe_ = failure[0];
@@ -100,11 +90,11 @@ ProcessGroup::~ProcessGroup() {
 /// In the child, where after fork() only what is safe in a signal handler may be called.
 void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
                           const std::vector<char*>& environment, const EventPipe& events,
-                          const Terminal& terminal, int failure_pipe, pid_t parent) noexcept {
+                          const Terminal& terminal, int failure_pipe) noexcept {
     events.restore_mask();
     ::setpgid(0, 0);
     if (start.in_foreground) terminal.give_to(::getpid());
-    if (start.dies_with_us) die_with(parent);
+    if (start.guardian) start.guardian->guard(::getpid());
     ::execvpe(words.front(), words.data(), environment.data());
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(failure_pipe, &error, sizeof error);

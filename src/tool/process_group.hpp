@@ -2,6 +2,7 @@
 #pragma once
 
 #include "event_pipe.hpp"
+#include "guardian.hpp"
 #include "terminal.hpp"
 
 #include <sys/types.h>
@@ -19,7 +20,7 @@ public:
         std::vector<std::string> environment;  ///< "NAME=value", in addition to ours or in place of it
         std::vector<std::string> hidden{};     ///< "NAME=" of ours that it is not to have
         bool in_foreground = false;            ///< gets the terminal
-        bool dies_with_us = true;              ///< SIGTERM for the command, should we die before it
+        const Guardian* guardian = nullptr;    ///< ends it, should we die before it
     };
 
     /// Starts it. Its signals are as `events` found them. A program that cannot be executed has ended with
@@ -55,7 +56,7 @@ public:
 private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
                                     const std::vector<char*>& environment, const EventPipe& events,
-                                    const Terminal& terminal, int failure_pipe, pid_t parent) noexcept;
+                                    const Terminal& terminal, int failure_pipe) noexcept;
     void note(int status) noexcept;
 
     pid_t id_ = -1;

@@ -5,6 +5,7 @@
 #include "command_words.hpp"
 #include "event_pipe.hpp"
 #include "exit_status.hpp"
+#include "guardian.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "process_group.hpp"
@@ -190,24 +191,30 @@ void say_failure(const Request& request, int error) {
 
 Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, EventPipe& events,
                               const Loss& loss) {
-    const auto why_lost = [&] {
+    std::optional<Guardian> guardian;
+    auto policy = request.policy;
+    policy.look_every = request.ttl() / 6;
+    if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
+    const auto look_at_lock = [&] {
+        if (guardian) guardian->lease_ends(boot_clock().now() + lock.remaining());
         auto why = loss.why();
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
     events.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGTTIN, SIGUSR1, SIGUSR2});
     for (const int signal : {SIGPIPE, SIGTTOU}) events.ignore(signal);  // nothing we say may stop or end us
+    (void)look_at_lock();
     Terminal terminal;
     const bool in_foreground = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
                           .environment = environment_of(request, lock),
                           .hidden = {"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="},
                           .in_foreground = in_foreground,
-                          .dies_with_us = request.policy.on_lost != OnLost::ignore},
+                          .guardian = guardian ? &*guardian : nullptr},
                          events,
                          terminal};
     try {
-        Supervisor supervisor{command, events, terminal, in_foreground, request.policy, why_lost};
+        Supervisor supervisor{command, events, terminal, in_foreground, policy, look_at_lock};
         const auto ending = supervisor.run();
         if (const auto error = command.failure()) say_failure(request, *error);
         return ending;

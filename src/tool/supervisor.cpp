@@ -41,12 +41,12 @@ bool stop_our_group() {
 }  // namespace
 
 Supervisor::Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal,
-                       Policy policy, std::function<std::optional<std::string>()> lost)
+                       Policy policy, std::function<std::optional<std::string>()> look_at_lock)
     : command_(command),
       events_(events),
       terminal_(terminal),
       policy_(policy),
-      lost_(std::move(lost)),
+      look_at_lock_(std::move(look_at_lock)),
       has_terminal_(has_terminal),
       wants_terminal_(has_terminal) {}
 
@@ -68,8 +68,8 @@ Supervisor::Ending Supervisor::run() {
 }
 
 Clock::time_point Supervisor::next_look() const {
-    if (command_runs()) return kill_at_.value_or(Clock::never());
-    return std::min(kill_at_.value_or(Clock::never()), boot_clock().now() + look_for_leftovers);
+    const auto next = command_runs() ? policy_.look_every : look_for_leftovers;
+    return std::min(kill_at_.value_or(Clock::never()), boot_clock().now() + next);
 }
 
 void Supervisor::handle(int event) {
@@ -129,7 +129,7 @@ void Supervisor::take_terminal_back() {
 // ---- The end. What must be done comes before what is said of it.
 
 void Supervisor::handle_loss() {
-    const auto why = lost_();
+    const auto why = look_at_lock_();
     if (!why || std::exchange(loss_handled_, true)) return;
     if (!command_.alive() || policy_.on_lost == OnLost::ignore) return say_without_waiting(*why);
     stopped_for_loss_ = true;

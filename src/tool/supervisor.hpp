@@ -28,11 +28,13 @@ public:
     struct Policy {
         OnLost on_lost = OnLost::stop;
         std::chrono::nanoseconds grace = std::chrono::seconds{5};
+        std::chrono::nanoseconds look_every = std::chrono::seconds{5};  ///< at the lock
     };
 
-    /// `has_terminal`: the command got it when it was started. `lost` says why the lock was lost, once it is.
+    /// `has_terminal`: the command got it when it was started. `look_at_lock` says why the lock was lost,
+    /// once it is.
     Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal, Policy policy,
-               std::function<std::optional<std::string>()> lost);
+               std::function<std::optional<std::string>()> look_at_lock);
 
     struct Ending {
         int status;        ///< that of the command, or exit_status::lost where it had to be stopped
@@ -60,7 +62,7 @@ private:
     EventPipe& events_;
     Terminal& terminal_;
     const Policy policy_;
-    const std::function<std::optional<std::string>()> lost_;
+    const std::function<std::optional<std::string>()> look_at_lock_;
 
     bool has_terminal_;         // the command has the terminal that we had
     bool wants_terminal_;       // and is to have it again when it goes on
