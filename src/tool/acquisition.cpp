@@ -1,7 +1,10 @@
 #include "acquisition.hpp"
 
+#include "words.hpp"
+
 #include "os/scoped_signal_block.hpp"
 
+#include <redlock/acquire.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/retry.hpp>
@@ -10,41 +13,63 @@
 #include <exception>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 namespace redlock::tool {
 namespace {
 
-/// For as long as others hold it. The attempts count only where the nodes are to blame.
-Result outlast(AnyLock& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
-    for (;;) {
-        auto result = lock.acquire(stop);
-        if (result || result.error() != Errc::held_by_other) return result;
-        const auto pause = random_pause(arguments.retry_delay, os_entropy());
-        boot_clock().sleep_until(boot_clock().now() + pause, stop);
+/// Between two attempts.
+void pause(const AcquireArguments& arguments, const std::stop_token& stop) {
+    const auto span = random_pause(arguments.retry_delay, os_entropy());
+    boot_clock().sleep_until(boot_clock().now() + span, stop);
+}
+
+/// Attempts that are made again while `again` says so of what they come to; they are counted together.
+template <class Attempt, class Again>
+Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, Attempt attempt, Again again) {
+    for (int attempts = 0;;) {
+        auto result = attempt();
+        attempts += result.attempts();
+        result.conclude(result.error(), attempts);
+        if (result || stop.stop_requested() || !again(result)) return result;
+        pause(arguments, stop);
     }
 }
 
-/// The same in one acquisition, for another one would begin at the end of the queue.
-Result outlast_in_queue(AnyLock& lock, QueueReporter& queue, const std::stop_token& stop) {
-    auto& give_up = queue.without_quorum();
-    const std::stop_callback stopped{stop, [&] { give_up.request_stop(); }};
-    auto result = lock.acquire_for(Clock::duration::max(), give_up.get_token());
-    if (result.error() == Errc::cancelled && !stop.stop_requested())
-        result.conclude(Errc::no_quorum, result.attempts());
-    return result;
+/// No wait for another holder; but a free lock is not refused because nodes were slow once.
+Result try_acquire(Acquirable& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+    return repeat(
+        arguments, stop, [&] { return lock.try_acquire(); },
+        [](const Result& result) {
+            return result.error() != Errc::held_by_other && result.attempts() < Retry{}.attempts &&
+                   algorithm::worth_retrying(result);
+        });
 }
 
-Result acquire_as_told(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
-                       const std::stop_token& stop) {
-    if (arguments.once()) return lock.try_acquire();
-    if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
-    return queue ? outlast_in_queue(lock, *queue, stop) : outlast(lock, arguments, stop);
+/// For as long as others hold it, or too few nodes answer; of the latter it says a word.
+Result outlast(Acquirable& lock, const AcquireArguments& arguments, bool fair, const std::stop_token& stop) {
+    bool said = false;
+    return repeat(
+        arguments, stop,
+        [&] { return fair ? lock.acquire_for(Clock::duration::max(), stop) : lock.acquire(stop); },
+        [&](const Result& result) {
+            if (!algorithm::worth_retrying(result)) return false;
+            if (result.error() == Errc::no_quorum && !std::exchange(said, true))
+                say_without_waiting(lock.resource() + ": " + result.message() + "; waiting");
+            return true;
+        });
 }
 
 }  // namespace
 
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
-                    EventPipe& events) {
+Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
+                       const std::stop_token& stop) {
+    if (arguments.once()) return try_acquire(lock, arguments, stop);
+    if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
+    return outlast(lock, arguments, fair, stop);
+}
+
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, EventPipe& events) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::jthread worker;
@@ -52,7 +77,7 @@ Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, QueueRepor
         const ScopedSignalBlock blocked;
         worker = std::jthread{[&](const std::stop_token& stop) {
             try {
-                acquisition.result = acquire_as_told(lock, arguments, queue, stop);
+                acquisition.result = acquire_as_told(lock, arguments, fair, stop);
             } catch (...) {
                 failure = std::current_exception();
             }

@@ -4,11 +4,11 @@
 #include "any_lock.hpp"
 #include "event_pipe.hpp"
 #include "lock_arguments.hpp"
-#include "queue_reporter.hpp"
 
 #include <redlock/result.hpp>
 
 #include <optional>
+#include <stop_token>
 
 namespace redlock::tool {
 
@@ -17,9 +17,12 @@ struct Acquisition {
     std::optional<int> interrupted{};  ///< by this signal
 };
 
-/// Acquires in a thread of its own, so that a signal of `events` can end it; waits as the arguments say.
-/// `queue`: of a lock that waits in one, and the observer of its nodes; else null.
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, QueueReporter* queue,
-                    EventPipe& events);
+/// Waits as the arguments say. Without a limit also for nodes: then it says once on stderr that too few
+/// answer. `fair`: the lock waits in a queue.
+Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
+                       const std::stop_token& stop);
+
+/// The same in a thread of its own, so that a signal of `events` can end it.
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, EventPipe& events);
 
 }  // namespace redlock::tool

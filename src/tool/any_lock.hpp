@@ -8,21 +8,28 @@
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace redlock::tool {
 
-class AnyLock {
+/// What can be acquired.
+class Acquirable {
 public:
-    AnyLock() = default;
-    virtual ~AnyLock() = default;
-    AnyLock(const AnyLock&) = delete;
-    AnyLock& operator=(const AnyLock&) = delete;
+    Acquirable() = default;
+    virtual ~Acquirable() = default;
+    Acquirable(const Acquirable&) = delete;
+    Acquirable& operator=(const Acquirable&) = delete;
 
     virtual Result acquire(std::stop_token stop) = 0;
     virtual Result try_acquire() = 0;
     virtual Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) = 0;
+    virtual std::string resource() const = 0;
+};
+
+class AnyLock : public Acquirable {
+public:
     virtual Result release() noexcept = 0;
     virtual bool valid() const noexcept = 0;
     virtual std::chrono::nanoseconds remaining() const noexcept = 0;
@@ -43,6 +50,7 @@ public:
     Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
         return lock_.acquire_for(span, std::move(stop));
     }
+    std::string resource() const override { return lock_.resource(); }
     Result release() noexcept override { return lock_.release(); }
     bool valid() const noexcept override { return lock_.valid(); }
     std::chrono::nanoseconds remaining() const noexcept override { return lock_.remaining(); }

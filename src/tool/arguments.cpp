@@ -5,10 +5,53 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace redlock::tool {
+namespace {
+
+/// The first of "-w,--wait,--timeout" that is one.
+std::string long_name(const std::string& names) {
+    const auto begin = names.find("--");
+    return begin == names.npos ? names : names.substr(begin, names.find(',', begin) - begin);
+}
+
+/// How many letters have to be changed, put in or left out.
+std::size_t distance(std::string_view one, std::string_view other) {
+    std::vector<std::size_t> row(other.size() + 1);
+    std::iota(row.begin(), row.end(), 0U);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+        auto diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < other.size(); ++j) {
+            const auto changed = diagonal + (one[i] == other[j] ? 0U : 1U);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+/// What a mistyped word may have been meant to be.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+    const auto by_distance = [&](const std::string& it) { return distance(word, it); };
+    const auto nearest = std::ranges::min_element(known, {}, by_distance);
+    constexpr std::size_t most = 2;
+    const bool near = nearest != known.end() && by_distance(*nearest) <= most;
+    return near ? "; did you mean " + *nearest + "?" : std::string{};
+}
+
+std::vector<std::string> long_options(const CLI::App& app) {
+    std::vector<std::string> result;
+    for (const auto* const option : app.get_options())
+        for (const auto& name : option->get_lnames()) result.push_back("--" + name);
+    return result;
+}
+
+}  // namespace
 
 // ---- One subcommand
 
@@ -34,6 +77,17 @@ void Arguments::repeated_text(const std::string& names, std::vector<std::string>
 
 void Arguments::flag(const std::string& names, bool& target, const std::string& help) {
     add(app_.add_flag(names, target, help), nullptr);
+}
+
+void Arguments::flag(const std::string& names, std::function<void()> seen, const std::string& help) {
+    const auto told = [seen = std::move(seen), name = long_name(names)](std::int64_t) {
+        try {
+            seen();
+        } catch (const std::invalid_argument& error) {
+            throw CLI::ValidationError(name, error.what());
+        }
+    };
+    add(app_.add_flag_function(names, told, help), nullptr);
 }
 
 void Arguments::number(const std::string& names, double& target, const std::string& help) {
@@ -62,8 +116,7 @@ void Arguments::span(const std::string& names, std::chrono::milliseconds& target
 
 void Arguments::value(const std::string& names, std::function<void(const std::string&)> read,
                       const std::string& help, const char* type) {
-    const auto name = names.substr(names.rfind(',') + 1);
-    const auto told = [read = std::move(read), name](const std::string& text) {
+    const auto told = [read = std::move(read), name = long_name(names)](const std::string& text) {
         try {
             read(text);
         } catch (const std::invalid_argument& error) {
@@ -102,10 +155,37 @@ Arguments& CommandLine::add(const std::string& name, const std::string& help,
     return subcommands_.emplace_back(Subcommand{app, Arguments{*app}, std::move(carry_out)}).arguments;
 }
 
+void CommandLine::check_command(const std::vector<std::string>& words) const {
+    std::vector<std::string> known;
+    for (const auto& it : subcommands_) known.push_back(it.app->get_name());
+    if (words.empty()) throw std::invalid_argument{"a command is required"};
+    const auto& word = words.front();
+    if (word.starts_with('-') || std::ranges::count(known, word) > 0) return;
+    throw std::invalid_argument{"unknown command: " + word + suggestion(word, known)};
+}
+
+/// "The following argument was not expected: --tll": the last word is the first one that was mistyped.
+std::string CommandLine::hint_for(const std::string& message) const {
+    const auto chosen =
+        std::ranges::find_if(subcommands_, [](const Subcommand& it) { return it.app->parsed(); });
+    const auto begin = message.find("--");
+    if (chosen == subcommands_.end() || begin == message.npos) return {};
+    return suggestion(message.substr(begin, message.find_first_of(" =,", begin) - begin),
+                      long_options(*chosen->app));
+}
+
 std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> words) {
+    if (!words.empty() && words.front() == "help") {  // as of git: of a command, or of all
+        words.erase(words.begin());
+        words.resize(std::min<std::size_t>(words.size(), 1));
+        words.emplace_back("--help");
+    }
+    check_command(words);
     try {
         std::ranges::reverse(words);  // as CLI11 wants them
         app_->parse(std::move(words));
+    } catch (const CLI::ExtrasError& error) {
+        throw std::invalid_argument{error.what() + hint_for(error.what())};
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != 0) throw std::invalid_argument{error.what()};
         (void)app_->exit(error);  // prints what --help or --version is to print

@@ -30,6 +30,8 @@ public:
     void repeated_text(const std::string& names, std::vector<std::string>& target, const std::string& help,
                        const char* type);
     void flag(const std::string& names, bool& target, const std::string& help);
+    /// Calls `seen`, which throws std::invalid_argument where the flag cannot be had.
+    void flag(const std::string& names, std::function<void()> seen, const std::string& help);
     void number(const std::string& names, double& target, const std::string& help);
     void number(const std::string& names, std::function<void(int)> take, int least, int most,
                 const std::string& help);
@@ -79,6 +81,9 @@ private:
         Arguments arguments;
         std::function<int()> carry_out;
     };
+
+    void check_command(const std::vector<std::string>& words) const;
+    std::string hint_for(const std::string& message) const;
 
     std::unique_ptr<CLI::App> app_;
     std::list<Subcommand> subcommands_{};

@@ -60,15 +60,16 @@ public:
     /// Waits for one; false if none has come within a fifth of a second, or ever.
     bool wait() {
         const timespec fifth{.tv_sec = 0, .tv_nsec = 200'000'000};
-        if (!came_ && ::sigtimedwait(&signals_, nullptr, &fifth) > 0) came_ = true;
-        return came_;
+        if (signal_ == 0) signal_ = std::max(::sigtimedwait(&signals_, nullptr, &fifth), 0);
+        return signal_ != 0;
     }
 
-    bool came() const noexcept { return came_; }
+    /// The signal that came; 0 if none has.
+    int signal() const noexcept { return signal_; }
 
 private:
     sigset_t signals_{};
-    bool came_ = false;
+    int signal_ = 0;
 };
 
 /// A line that is written over again and again, and only for eyes.
@@ -132,13 +133,14 @@ int bench(const Request& request) {
     bool acquired = false;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
-        if (interruption.came()) break;
+        if (interruption.signal() != 0) break;
         const auto measurement = measure(request, workload, round, title, interruption);
         if (round == Round::all_at_once) std::cout << '\n';
         print(std::cout, title, measurement);
         std::cout << std::flush;
         acquired = acquired || measurement.acquire.count() > 0;
     }
+    if (interruption.signal() != 0) return exit_status::signalled + interruption.signal();
     return acquired ? 0 : exit_status::no_quorum;
 }
 

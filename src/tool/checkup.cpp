@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <deque>
+#include <future>
 #include <optional>
 
 namespace redlock::tool {
@@ -128,7 +129,11 @@ private:
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
     (void)RedisNodes{endpoints, {.node_timeout = plan.profile.node_timeout}};  // refuses what no lock can use
     std::deque<Checkup> checkups;
-    for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan).run();
+    for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
+    std::vector<std::future<void>> runs;
+    for (auto& checkup : checkups)
+        runs.push_back(std::async(std::launch::async, [&checkup] { checkup.run(); }));
+    for (auto& run : runs) run.get();
     for (auto& checkup : checkups) checkup.read_clock();
     std::vector<NodeFacts> facts;
     facts.reserve(checkups.size());

@@ -22,7 +22,7 @@ struct CheckupPlan {
     bool mark = false;       ///< place the marker of the quarantine
 };
 
-/// Asks the nodes one after the other, each command within a node's budget, and their clocks close together.
+/// Asks the nodes beside one another, each command within a node's budget, and their clocks close together.
 /// Leaves nothing behind but the marker. Where a node does not let go of the probe, it expires in 20 s.
 /// Throws std::invalid_argument for endpoints that RedisNodes refuses.
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan);

@@ -26,13 +26,13 @@ std::size_t place_of_resource(const Arguments& arguments, const std::vector<std:
     return words.size();
 }
 
-/// `redlock run RESOURCE -c STRING`: as in flock, our options may also follow RESOURCE.
+/// `redlock run RESOURCE -c STRING`: of our options that alone may follow RESOURCE, as in flock.
 std::size_t end_of_options(const Arguments& arguments, const std::vector<std::string>& words,
                            std::size_t from) {
-    auto i = from;
-    while (i < words.size() && words[i] != "--" && words[i].size() > 1 && words[i].front() == '-')
-        i += takes_next_word(arguments, words[i]) ? 2U : 1U;
-    return std::min(i, words.size());
+    if (from >= words.size()) return from;
+    const auto& word = words[from];
+    if (!word.starts_with("-c") && !word.starts_with("--command")) return from;
+    return std::min(from + (takes_next_word(arguments, word) ? 2U : 1U), words.size());
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // The exit statuses of the command, one table for all subcommands. 64 to 75 are those of <sysexits.h>.
 #pragma once
 
-#include <system_error>
+#include <redlock/result.hpp>
 
 namespace redlock::tool::exit_status {
 
 inline constexpr int held_by_other = 1;     ///< as flock; --conflict-exit-code sets another
+inline constexpr int not_held = 1;          ///< of status and who: nobody holds it
 inline constexpr int warnings = 1;          ///< of doctor
 inline constexpr int unsafe = 2;            ///< of doctor
 inline constexpr int usage = 64;            ///< EX_USAGE: wrong arguments, nothing was done
@@ -13,11 +14,12 @@ inline constexpr int no_quorum = 69;        ///< EX_UNAVAILABLE: too few nodes a
 inline constexpr int internal = 70;         ///< EX_SOFTWARE: no memory, no entropy
 inline constexpr int no_process = 71;       ///< EX_OSERR: no process could be made for the command
 inline constexpr int lost = 75;             ///< EX_TEMPFAIL: the lock was held and is lost
+inline constexpr int denied = 77;           ///< EX_NOPERM: a wrong password, or a missing permission
 inline constexpr int not_executable = 126;  ///< as a shell
 inline constexpr int not_found = 127;       ///< as a shell
 inline constexpr int signalled = 128;       ///< plus the number of the signal
 
 /// What a verb of a lock has come to.
-int of(std::error_code error, int conflict = held_by_other) noexcept;
+int of(const Result& result, int conflict = held_by_other) noexcept;
 
 }  // namespace redlock::tool::exit_status

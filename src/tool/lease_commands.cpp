@@ -1,5 +1,7 @@
 #include "lease_commands.hpp"
 
+#include "acquisition.hpp"
+#include "any_lock.hpp"
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_arguments.hpp"
@@ -11,11 +13,15 @@
 #include <redlock/algorithm.hpp>
 #include <redlock/resources.hpp>
 
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -42,7 +48,10 @@ struct Request {
     }
 
     void add_owner_to(Arguments& arguments) {
-        arguments.required_text("--owner", owner, "The owner that redlock acquire printed", "OWNER");
+        if (const char* const ours = std::getenv("REDLOCK_OWNER"))
+            owner = ours;  // NOLINT(concurrency-mt-unsafe)
+        arguments.text("--owner", owner, "What redlock acquire printed; default: the variable REDLOCK_OWNER",
+                       "OWNER");
     }
 
     void add_fair_to(Arguments& arguments, const char* text) { arguments.flag("--fair", fair, text); }
@@ -61,6 +70,7 @@ struct Request {
 Owner owner_of(std::string_view text) {
     if (text.starts_with(owner_name))
         text = text.substr(owner_name.size(), text.find('\n') - owner_name.size());
+    if (text.empty()) throw std::invalid_argument{"--owner is required, where REDLOCK_OWNER is not set"};
     const auto owner = Owner::parse(text);
     if (!owner)
         throw std::invalid_argument{
@@ -90,30 +100,53 @@ void tell(const Request& request, const Lease& lease, const Result& result) {
 
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
 int conclude(const Request& request, const Result& result) {
-    if (!result) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
+    const bool silent = request.acquire.quiet && result.error() == Errc::held_by_other;
+    if (!result && !silent) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
     if (request.verbose) print_votes(std::cerr, result);
-    return exit_status::of(result.error(), request.acquire.conflict_exit_code);
+    return exit_status::of(result, request.acquire.conflict_exit_code);
 }
 
-algorithm::AcquireLimits limits_of(const AcquireArguments& arguments, const LockOptions& options) {
-    if (arguments.once()) return {.attempts = 1};
-    if (arguments.wait) return {.deadline = deadline_after(boot_clock().now(), *arguments.wait)};
-    return {.attempts = options.retry.attempts, .wait_while_held = true};
-}
+/// A lock that outlives us: nobody extends or releases it here.
+class LeaseToKeep final : public Acquirable {
+public:
+    LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, const LockOptions& options)
+        : nodes_(nodes), resources_(std::move(resources)), options_(options) {}
+
+    Result acquire(std::stop_token stop) override {
+        return acquire({.attempts = options_.retry.attempts, .stop = std::move(stop)});
+    }
+    Result try_acquire() override { return acquire(algorithm::AcquireLimits{.attempts = 1}); }
+    Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
+        return acquire({.deadline = deadline_after(boot_clock().now(), span), .stop = std::move(stop)});
+    }
+    std::string resource() const override { return resources_.front(); }
+
+    const Lease& lease() const noexcept { return lease_; }
+    void release() { (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); }
+
+private:
+    Result acquire(const algorithm::AcquireLimits& limits) {
+        const algorithm::LeaseRequest request{resources_, options_.ttl, options_.drift_factor,
+                                              options_.fencing, options_.fair};
+        return algorithm::acquire(nodes_, boot_clock(), os_entropy(), request, options_.retry, limits,
+                                  lease_);
+    }
+
+    Nodes& nodes_;
+    const std::vector<std::string> resources_;
+    const LockOptions options_;
+    Lease lease_{};
+};
 
 int acquire(const Request& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
-    const auto resources = request.resources();
-    const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor, options.fencing,
-                                                options.fair};
-    Lease lease;
-    const auto result = algorithm::acquire(nodes, boot_clock(), os_entropy(), lease_request, options.retry,
-                                           limits_of(request.acquire, options), lease);
-    tell(request, lease, result);
+    LeaseToKeep lock{nodes, request.resources(), options};
+    const auto result = acquire_as_told(lock, request.acquire, options.fair, {});
+    tell(request, lock.lease(), result);
     if (result && !std::cout.flush()) {
-        (void)algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
+        lock.release();
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
@@ -166,6 +199,16 @@ void add_release(CommandLine& line) {
     auto request = std::make_shared<Request>();
     auto& arguments = line.add("release", "Release a lock", [request] { return release(*request); });
     request->add_owner_to(arguments);
+    request->add_fair_to(arguments, "Wake the next one that waits with --fair");
+    request->add_common_to(arguments);
+}
+
+void add_break(CommandLine& line) {
+    auto request = std::make_shared<Request>();
+    auto& arguments = line.add("break", "Take a lock away from its holder, as redlock who has named it",
+                               [request] { return release(*request); });
+    arguments.required_text("--owner", request->owner,
+                            "Of the lock: one that another has got since is left alone", "OWNER");
     request->add_fair_to(arguments, "Wake the next one that waits with --fair");
     request->add_common_to(arguments);
 }

@@ -10,14 +10,19 @@ void LeaseArguments::add_to(Arguments& arguments) {
 }
 
 void AcquireArguments::add_to(Arguments& arguments) {
-    arguments.flag("-n,--nonblock", nonblock, "One attempt; do not wait for another holder");
-    arguments.value(
-        "-w,--wait", [this](const std::string& text) { wait = parse_span(text); },
-        "Wait that long at most (default: for as long as others hold it)", "SPAN");
+    arguments.flag("-n,--nonblock,--nb", nonblock, "Do not wait for another holder");
+    const auto read_wait = [this](const std::string& text) {
+        wait.reset();
+        if (text != "infinity") wait = parse_span(text);
+    };
+    arguments.value("-w,--wait,--timeout", read_wait,
+                    "Wait that long at most (infinity: for another holder, and for nodes that are down)",
+                    "SPAN");
     arguments.exclude("--wait", "--nonblock");
     arguments.number(
         "-E,--conflict-exit-code", [this](int status) { conflict_exit_code = status; }, 0, 255,
         "Exit status when another holds it (1)");
+    arguments.flag("-q,--quiet", quiet, "Say nothing where another holds it");
     arguments.flag("--fencing", fencing, "Number the holders, for the guarded store to check");
     arguments.span("--retry-delay", retry_delay, "The longest pause between two attempts (200ms)");
 }

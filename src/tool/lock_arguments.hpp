@@ -23,10 +23,11 @@ struct AcquireArguments {
     bool nonblock = false;
     std::optional<std::chrono::nanoseconds> wait{};  ///< none: for as long as others hold it
     int conflict_exit_code = 1;
+    bool quiet = false;
     bool fencing = false;
     std::chrono::milliseconds retry_delay = Retry{}.delay;
 
-    /// One attempt, and no waiting.
+    /// No waiting for another holder.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
 
     void add_to(Arguments& arguments);

@@ -55,7 +55,9 @@ int carry_out(std::vector<std::string> words) {
     add_acquire(line);
     add_extend(line);
     add_release(line);
+    add_break(line);
     add_status(line);
+    add_who(line);
     add_doctor(line);
     add_bench(line);
     std::optional<std::function<int()>> chosen;

@@ -1,40 +1,92 @@
 #include "node_arguments.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace redlock::tool {
 namespace {
 
+constexpr const char* blank = " \t\r\n";
+
 std::string trimmed(const std::string& text) {
-    const auto* const blank = " \t\r\n";
     const auto begin = text.find_first_not_of(blank);
     return begin == text.npos ? std::string{} : text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
-/// One address a line; what begins with '#' is a comment.
-std::vector<std::string> read_file(const std::string& path) {
-    std::ifstream file{path};
-    if (!file) throw std::invalid_argument{"--nodes-file " + path + ": cannot be read"};
-    std::vector<std::string> uris;
-    for (std::string line; std::getline(file, line);) {
-        line = trimmed(line);
-        if (!line.empty() && line.front() != '#') uris.push_back(line);
-    }
-    if (uris.empty()) throw std::invalid_argument{"--nodes-file " + path + ": names no node"};
-    return uris;
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
+    return value != nullptr ? value : "";
 }
 
-std::vector<std::string> read_variable() {
-    const char* const variable =
-        std::getenv("REDLOCK_NODES");  // NOLINT(concurrency-mt-unsafe): no thread sets it
-    std::istringstream list{variable != nullptr ? variable : ""};
-    std::vector<std::string> uris;
-    for (std::string uri; std::getline(list, uri, ',');)
-        if (!trimmed(uri).empty()) uris.push_back(trimmed(uri));
-    return uris;
+/// What is wrong with an address comes with where it stands.
+Endpoint parse(const std::string& uri, const std::string& where) {
+    try {
+        return Endpoint::parse(uri);
+    } catch (const std::invalid_argument& error) {
+        std::string text = error.what();
+        const std::string prefix = "redlock: ";
+        if (text.starts_with(prefix)) text.erase(0, prefix.size());
+        throw std::invalid_argument{where + ": " + text};
+    }
+}
+
+/// As ssh has it with keys: a password that every user of the host can read is none.
+void check_secrecy(const std::string& path) {
+    struct stat file {};
+    if (::stat(path.c_str(), &file) == 0 && (file.st_mode & S_IROTH) != 0)
+        throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path};
+}
+
+/// One address a line; what begins with '#', at the beginning or behind a blank, is a comment.
+std::vector<Endpoint> read_file(const std::string& path) {
+    std::ifstream file{path};
+    if (!file) throw std::invalid_argument{path + ": cannot be read"};
+    std::vector<Endpoint> endpoints;
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        line = " " + line;
+        for (auto at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
+            if (line.find_last_of(blank, at) == at - 1) line.erase(at);
+        line = trimmed(line);
+        if (line.empty()) continue;
+        endpoints.push_back(parse(line, path + ":" + std::to_string(number)));
+        if (!endpoints.back().password.empty()) check_secrecy(path);
+    }
+    if (endpoints.empty()) throw std::invalid_argument{path + ": names no node"};
+    return endpoints;
+}
+
+std::vector<Endpoint> read_variable() {
+    std::istringstream list{variable("REDLOCK_NODES")};
+    std::vector<Endpoint> endpoints;
+    int number = 0;
+    for (std::string uri; std::getline(list, uri, ',');) {
+        ++number;
+        if (!trimmed(uri).empty())
+            endpoints.push_back(parse(trimmed(uri), "REDLOCK_NODES, address " + std::to_string(number)));
+    }
+    return endpoints;
+}
+
+/// The file of the user, or that of the host; empty if there is neither.
+std::string usual_file() {
+    std::vector<std::filesystem::path> places;
+    if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty())
+        places.emplace_back(config);
+    else if (const auto home = variable("HOME"); !home.empty())
+        places.emplace_back(home + "/.config");
+    places.emplace_back("/etc");
+    for (const auto& place : places)
+        if (std::error_code error; std::filesystem::exists(place / "redlock/nodes", error))
+            return place / "redlock/nodes";
+    return {};
 }
 
 }  // namespace
@@ -43,7 +95,9 @@ void NodeArguments::add_to(Arguments& arguments) {
     arguments.begin_group("Nodes");
     arguments.repeated_text("--node", nodes_,
                             "A node, redis://[user[:password]@]host[:port][/db]; may be repeated", "URI");
-    arguments.text("--nodes-file", file_, "A file with one URI a line; default: the variable REDLOCK_NODES",
+    arguments.text("--nodes-file", file_,
+                   "A file with one URI a line; default: the variable REDLOCK_NODES, then "
+                   "~/.config/redlock/nodes, then /etc/redlock/nodes",
                    "FILE");
     arguments.span("--node-timeout", options_.node_timeout, "The budget of a node in a round (50ms)");
     arguments.span("--quarantine", options_.quarantine,
@@ -51,21 +105,18 @@ void NodeArguments::add_to(Arguments& arguments) {
     arguments.flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");
 }
 
-std::vector<std::string> NodeArguments::uris() const {
-    auto result = nodes_;
-    if (!file_.empty()) {
-        const auto more = read_file(file_);
-        result.insert(result.end(), more.begin(), more.end());
-    }
-    if (result.empty()) result = read_variable();
-    if (result.empty())
-        throw std::invalid_argument{"no nodes: give --node or --nodes-file, or set REDLOCK_NODES"};
-    return result;
-}
-
 std::vector<Endpoint> NodeArguments::endpoints() const {
     std::vector<Endpoint> result;
-    for (const auto& uri : uris()) result.push_back(Endpoint::parse(uri));
+    for (const auto& uri : nodes_)
+        result.push_back(parse(uri, "--node, address " + std::to_string(result.size() + 1)));
+    if (!file_.empty())
+        for (auto& endpoint : read_file(file_)) result.push_back(std::move(endpoint));
+    if (result.empty()) result = read_variable();
+    if (const auto file = result.empty() ? usual_file() : std::string{}; !file.empty())
+        result = read_file(file);
+    if (result.empty())
+        throw std::invalid_argument{
+            "no nodes: give --node or --nodes-file, set REDLOCK_NODES, or write ~/.config/redlock/nodes"};
     return result;
 }
 

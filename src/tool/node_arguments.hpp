@@ -15,16 +15,14 @@ class NodeArguments {
 public:
     void add_to(Arguments& arguments);
 
-    /// In the order given: --node and then --nodes-file; the variable REDLOCK_NODES where there is neither.
-    /// Throws std::invalid_argument where there is none at all, or one is malformed; the message shows no
-    /// secret.
+    /// In the order given: --node and then --nodes-file; where there is neither the variable REDLOCK_NODES,
+    /// or the file of the user, or that of the host. Throws std::invalid_argument where there is none at all,
+    /// or one is malformed; the message says where that stands, and shows no secret.
     std::vector<Endpoint> endpoints() const;
 
     NodesOptions options() const;
 
 private:
-    std::vector<std::string> uris() const;
-
     std::vector<std::string> nodes_{};
     std::string file_{};
     NodesOptions options_{};

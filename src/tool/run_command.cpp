@@ -24,6 +24,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -36,6 +37,12 @@
 namespace redlock::tool {
 namespace {
 
+/// As flock has it.
+std::string shell() {
+    const char* const variable = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): no thread sets it
+    return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
+}
+
 struct Request {
     NodeArguments nodes{};
     LeaseArguments lease{};
@@ -44,15 +51,27 @@ struct Request {
     std::chrono::milliseconds at_least{0};
     std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
     std::string resource{};
+    std::vector<std::string> also{};
     std::string shell_command{};
     std::vector<std::string> words{};
     std::size_t holders = 0;
     bool fair = false;
     bool shared = false;
+    bool hide_nodes = false;
     bool verbose = false;
 
     void add_to(Arguments& arguments);
     std::vector<std::string> command() const;
+    std::vector<std::string> resources() const {
+        auto result = also;
+        result.push_back(resource);
+        return result;
+    }
+    std::vector<std::string> hidden() const {
+        std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
+        if (hide_nodes) result.emplace_back("REDLOCK_NODES=");
+        return result;
+    }
     /// A holder that dies is to keep the lock for the least time, too.
     std::chrono::milliseconds ttl() const { return std::max(lease.ttl, at_least); }
 };
@@ -61,22 +80,34 @@ void Request::add_to(Arguments& arguments) {
     static const std::map<std::string, OnLost> ends{
         {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
     arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
-    arguments.text("-c,--command", shell_command, "A command for /bin/sh -c, in place of COMMAND");
+    arguments.repeated_text("--also", also, "Another resource, as one lock with RESOURCE: all or none",
+                            "RESOURCE");
+    arguments.text("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
     arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
     acquire.add_to(arguments);
     arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
     arguments.flag("-s,--shared", shared,
                    "Hold it beside others that say so, never beside one that does not");
     arguments.exclude("--shared", "--fair");
+    arguments.flag(
+        "-x,--exclusive,-e", [] {}, "As it is without --shared; for lines written for flock");
+    arguments.exclude("--exclusive", "--shared");
+    arguments.flag(
+        "-o,--close", [] {}, "Nothing: there is no descriptor that could be inherited");
+    arguments.flag(
+        "-F,--no-fork",
+        [] { throw std::invalid_argument{"nobody would extend the lock while the command runs"}; },
+        "Refused: nobody would extend the lock");
     arguments.number(
         "--holders", [this](int count) { holders = static_cast<std::size_t>(count); }, 1, 1000,
         "So many may hold RESOURCE at a time; all must say the same");
     arguments.exclude("--holders", "--fair");
     arguments.exclude("--holders", "--shared");
+    arguments.exclude("--holders", "--also");
     lease.add_to(arguments);
     arguments.span("--at-least", at_least, "Keep the lock that long, however soon the command ends (0)");
     arguments.exclude("--at-least", "--shared");
-    arguments.span("--max-hold", max_hold, "Extend the lock no longer than that (default: no limit)");
+    arguments.span("--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
         if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};
@@ -87,13 +118,15 @@ void Request::add_to(Arguments& arguments) {
         "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
         "POLICY");
     arguments.span("--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
+    arguments.flag("--hide-nodes", hide_nodes,
+                   "The command does not get REDLOCK_NODES, which may have passwords");
     nodes.add_to(arguments);
 }
 
 std::vector<std::string> Request::command() const {
     if (!shell_command.empty() && !words.empty())
         throw std::invalid_argument{"both --command and COMMAND are given"};
-    if (!shell_command.empty()) return {"/bin/sh", "-c", shell_command};
+    if (!shell_command.empty()) return {shell(), "-c", shell_command};
     if (words.empty())
         throw std::invalid_argument{"no COMMAND: redlock run [OPTIONS] RESOURCE -- COMMAND [ARG...]"};
     return words;
@@ -150,7 +183,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
 
 std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const Request& request, LockOptions options) {
     if (request.holders == 0)
-        return std::make_unique<AnyLockOf<Lock>>(nodes, request.resource, std::move(options));
+        return std::make_unique<AnyLockOf<Lock>>(nodes, request.resources(), std::move(options));
     return std::make_unique<AnyLockOf<Semaphore>>(nodes, request.resource, request.holders,
                                                   std::move(options));
 }
@@ -194,10 +227,13 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
+    policy.look_at = deadline_after(boot_clock().now(), request.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
     const auto look_at_lock = [&] {
         if (guardian) guardian->lease_ends(boot_clock().now() + lock.remaining());
         auto why = loss.why();
+        if (!why && boot_clock().now() >= policy.look_at)
+            why = request.resource + ": held for as long as --max-hold says";
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
@@ -208,7 +244,7 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
     const bool in_foreground = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
                           .environment = environment_of(request, lock),
-                          .hidden = {"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="},
+                          .hidden = request.hidden(),
                           .in_foreground = in_foreground,
                           .guardian = guardian ? &*guardian : nullptr},
                          events,
@@ -252,7 +288,7 @@ int run_and_release(const Request& request, AnyLock& lock, EventPipe& events, co
 
 int run(const Request& request) {
     (void)request.command();  // before anything is locked
-    QueueReporter queue{request.resource, request.verbose || ::isatty(STDERR_FILENO) != 0, Retry{}.attempts};
+    QueueReporter queue{request.resource, request.verbose || ::isatty(STDERR_FILENO) != 0};
     auto nodes_options = request.nodes.options();
     if (request.fair) nodes_options.observer = &queue;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
@@ -264,15 +300,17 @@ int run(const Request& request) {
     events.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(lock, request.acquire, request.fair ? &queue : nullptr, events);
+    const auto acquired = acquire(lock, request.acquire, request.fair, events);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result) {
-        std::cerr << "redlock: " << request.resource << ": " << acquired.result.message() << '\n';
+        const bool silent = request.acquire.quiet && acquired.result.error() == Errc::held_by_other;
+        if (!silent)
+            std::cerr << "redlock: " << request.resource << ": " << acquired.result.message() << '\n';
         if (request.verbose) print_votes(std::cerr, acquired.result);
-        return exit_status::of(acquired.result.error(), request.acquire.conflict_exit_code);
+        return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
     }
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
     return run_and_release(request, lock, events, loss);

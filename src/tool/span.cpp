@@ -11,25 +11,43 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+constexpr double longest = 36'525.0 * 24.0 * 3600.0 * 1e9;  // 100 years
+
+[[noreturn]] void refuse() {
+    throw std::invalid_argument{"is no span: a number and ms, s, m, h or d, as in 90, 250ms or 1h30m"};
+}
+
 double nanoseconds_of(std::string_view unit) {
-    if (unit.empty() || unit == "s") return 1e9;
+    if (unit == "s") return 1e9;
     if (unit == "ms") return 1e6;
     if (unit == "m") return 60e9;
     if (unit == "h") return 3600e9;
-    throw std::invalid_argument{"is no span: a number, then ms, s, m or h; seconds where there is no unit"};
+    if (unit == "d") return 24 * 3600e9;
+    refuse();
+}
+
+/// Takes a number and its unit off the front; seconds where there is no unit.
+double take_part(std::string_view& text, bool only) {
+    double number = 0;
+    const auto [rest, error] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error == std::errc::invalid_argument) refuse();
+    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    const auto unit = text.substr(0, text.find_first_of("0123456789.-"));
+    text.remove_prefix(unit.size());
+    const auto scale = unit.empty() && only && text.empty() ? 1e9 : nanoseconds_of(unit);
+    if (!(number >= 0)) throw std::invalid_argument{"is negative"};
+    if (error != std::errc{}) return 2 * longest;
+    return number * scale;
 }
 
 }  // namespace
 
 nanoseconds parse_span(std::string_view text) {
-    double number = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-    if (error == std::errc::invalid_argument) (void)nanoseconds_of("no number");
-    const auto count = number * nanoseconds_of({rest, static_cast<std::size_t>(end - rest)});
-    if (!(count >= 0)) throw std::invalid_argument{"is negative"};
-    constexpr double longest = 100.0 * 36'525.0 / 100.0 * 24.0 * 3600.0 * 1e9;  // 100 years
-    if (error != std::errc{} || count > longest) throw std::invalid_argument{"is longer than 100 years"};
+    if (text.empty()) refuse();
+    double count = take_part(text, true);
+    while (!text.empty()) count += take_part(text, false);
+    if (count > longest) throw std::invalid_argument{"is longer than 100 years"};
     return nanoseconds{std::llround(count)};
 }
 

@@ -45,14 +45,31 @@ void print(std::ostream& out, const LockStatus& status) {
     out << table << summary_of(status) << '\n';
 }
 
-int status(const Request& request) {
+LockStatus query(const Request& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
-    const auto status = query(nodes, request.resource);
+    return redlock::query(nodes, request.resource);
+}
+
+int exit_status_of(const LockStatus& status) {
+    using Kind = LockStatus::Kind;
+    if (status.kind == Kind::held) return 0;
+    const bool known = status.kind == Kind::free || status.kind == Kind::split;
+    return known ? exit_status::not_held : exit_status::no_quorum;
+}
+
+int status(const Request& request) {
+    const auto status = query(request);
     if (request.json)
         print_json(std::cout, request.resource, status);
     else
         print(std::cout, status);
-    return status.answered >= quorum(status.nodes.size()) ? 0 : exit_status::no_quorum;
+    return exit_status_of(status);
+}
+
+int who(const Request& request) {
+    const auto status = query(request);
+    std::cout << summary_of(status) << '\n';
+    return exit_status_of(status);
 }
 
 }  // namespace
@@ -63,6 +80,14 @@ void add_status(CommandLine& line) {
         line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); });
     arguments.required_text("RESOURCE", request->resource, "What is locked: the key on the nodes");
     arguments.flag("--json", request->json, "One JSON object on stdout");
+    request->nodes.add_to(arguments);
+}
+
+void add_who(CommandLine& line) {
+    auto request = std::make_shared<Request>();
+    auto& arguments =
+        line.add("who", "Tell who holds a lock, in a line", [request] { return who(*request); });
+    arguments.required_text("RESOURCE", request->resource, "What is locked: the key on the nodes");
     request->nodes.add_to(arguments);
 }
 

@@ -1,6 +1,6 @@
-// redlock status: who holds a resource, node by node. It only reads: GET, PTTL, TYPE and INFO.
+// redlock status and who: who holds a resource, node by node or in a line. They only read.
 //
-// Exit status: 0 a majority of the nodes answered, whatever they said; 69 no majority did.
+// Exit status: 0 it is held, 1 nobody holds it, 69 too few nodes answered to know.
 #pragma once
 
 #include "arguments.hpp"
@@ -8,5 +8,6 @@
 namespace redlock::tool {
 
 void add_status(CommandLine& line);
+void add_who(CommandLine& line);
 
 }  // namespace redlock::tool

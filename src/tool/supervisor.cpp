@@ -68,8 +68,9 @@ Supervisor::Ending Supervisor::run() {
 }
 
 Clock::time_point Supervisor::next_look() const {
-    const auto next = command_runs() ? policy_.look_every : look_for_leftovers;
-    return std::min(kill_at_.value_or(Clock::never()), boot_clock().now() + next);
+    const auto next = boot_clock().now() + (command_runs() ? policy_.look_every : look_for_leftovers);
+    const auto at = loss_handled_ ? Clock::never() : policy_.look_at;
+    return std::min({kill_at_.value_or(Clock::never()), at, next});
 }
 
 void Supervisor::handle(int event) {
@@ -136,7 +137,9 @@ void Supervisor::handle_loss() {
     const bool gently = policy_.grace > 0ns || policy_.on_lost == OnLost::term;
     const bool allowed = command_.signal(gently ? SIGTERM : SIGKILL);
     if (policy_.on_lost == OnLost::stop) kill_at_ = boot_clock().now() + policy_.grace;
-    say_without_waiting(*why + (allowed ? "; the command is stopped" : "; the command may not be signalled"));
+    const auto* const done =
+        policy_.on_lost == OnLost::term ? "; the command is told to end" : "; the command is ended";
+    say_without_waiting(*why + (allowed ? done : "; the command may not be signalled"));
 }
 
 /// Again if need be: what is just being started may not have heard it.

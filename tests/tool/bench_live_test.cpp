@@ -56,7 +56,7 @@ TEST(Bench, EndsEarlyOnCtrlC) {
     auto it = bench(world, {"--seconds", "10m"});
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
     it.signal(SIGINT);
-    EXPECT_EQ(it.status(), 0);
+    EXPECT_EQ(it.status(), 128 + SIGINT);
     EXPECT_THAT(it.output(), HasSubstr("one after the other: "));
     EXPECT_THAT(it.output(), Not(HasSubstr("all at once")));
     EXPECT_TRUE(world.clean());

@@ -49,11 +49,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"-nw 5 job make", "-nw 5 job", "make"}, Case{"-nv job make", "-nv job", "make"},
                     Case{"--wait 5 job make", "--wait 5 job", "make"},
                     Case{"--wait=5 job make", "--wait=5 job", "make"},
-                    Case{"job -c string", "job -c string", ""}, Case{"job -n -- make", "job -n", "make"},
-                    Case{"job -w 5 make", "job -w 5", "make"}, Case{"-- -job make", "-- -job", "make"},
-                    Case{"-- job -- make", "-- job", "make"}, Case{"job -- -- make", "job", "-- make"},
-                    Case{"job", "job", ""}, Case{"job --", "job", ""}, Case{"-n", "-n", ""}, Case{"", "", ""},
-                    Case{"-w", "-w", ""}, Case{"job -w", "job -w", ""}, Case{"--", "--", ""},
+                    Case{"job -c string", "job -c string", ""}, Case{"job -cstring", "job -cstring", ""},
+                    Case{"job --command=string", "job --command=string", ""},
+                    Case{"job -n make", "job", "-n make"}, Case{"job -w 5 make", "job", "-w 5 make"},
+                    Case{"-- -job make", "-- -job", "make"}, Case{"-- job -- make", "-- job", "make"},
+                    Case{"job -- -- make", "job", "-- make"}, Case{"job", "job", ""},
+                    Case{"job --", "job", ""}, Case{"-n", "-n", ""}, Case{"", "", ""}, Case{"-w", "-w", ""},
+                    Case{"job -w", "job", "-w"}, Case{"job -c", "job -c", ""}, Case{"--", "--", ""},
                     Case{"--unknown job make", "--unknown job", "make"}));
 
 }  // namespace

@@ -18,7 +18,7 @@ failed=0
 # The words at the beginnings of lines; what a description mentions does not count.
 options_of_help() {
     "$tool" "$@" --help >"$work/help" || fault "redlock $* --help fails"
-    sed -nE 's/^ +(-[A-Za-z], ?)?(--[a-z][a-z-]*).*/\2/p' "$work/help" | sort -u
+    sed -nE 's/^ +(-[A-Za-z], ?)*(--[a-z][a-z-]*).*/\2/p' "$work/help" | sort -u
 }
 
 commands_of_help() {

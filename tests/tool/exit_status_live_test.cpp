@@ -67,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"WaitUntilItIsOver", {"run", "-w", "0.3", "job", "true"}, 1, "job: held by another"},
         Case{"WaitForNothing", {"run", "-w", "0", "job", "true"}, 1, "job: held by another"},
         Case{"AnotherStatus", {"run", "-n", "-E", "0", "job", "false"}, 0, "job: held by another"},
+        Case{"AsFlockSpellsIt", {"run", "-x", "--nb", "-o", "-E0", "job", "false"}, 0, "held by another"},
+        Case{"Combined", {"run", "-nvE", "7", "job", "false"}, 7, "job: held by another"},
+        Case{"Timeout", {"run", "--timeout", "0.3", "job", "true"}, 1, "job: held by another"},
+        Case{"OneOfSeveral", {"run", "-n", "--also", "job", "other", "true"}, 1, "held by another"},
         Case{"AcquireNonblock", {"acquire", "-n", "job"}, 1, "job: held by another"},
         Case{"AcquireWaitForNothing", {"acquire", "-w", "0", "job"}, 1, "job: held by another"},
         Case{"AcquireAnotherStatus", {"acquire", "-w", "0.3", "-E", "42", "job"}, 42, "job: held by another"},
@@ -84,13 +88,28 @@ TEST_P(OfDeadNodes, IsThatOfNoQuorum) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ExitStatus, OfDeadNodes,
-                         testing::Values(Case{"Run", {"run", "job", "true"}, 69},
-                                         Case{"RunNonblock", {"run", "-n", "job", "true"}, 69},
+                         testing::Values(Case{"RunNonblock", {"run", "-n", "job", "true"}, 69},
                                          Case{"RunWait", {"run", "-w", "0.5", "job", "true"}, 69},
-                                         Case{"Acquire", {"acquire", "job"}, 69},
+                                         Case{"Acquire", {"acquire", "-n", "job"}, 69},
+                                         Case{"AcquireWait", {"acquire", "-w", "0.5", "job"}, 69},
                                          Case{"Extend", {"extend", "--owner", nobody, "job"}, 69},
                                          Case{"Release", {"release", "--owner", nobody, "job"}, 69}),
                          name_of);
+
+// An answer, and one that no waiting changes.
+TEST(ExitStatusOfStrangers, IsThatOfAPermission) {
+    ToolWorld world{3, RedisConfig{}.password("geheim")};
+    std::string without_password = world.uri_list();
+    for (std::size_t at; (at = without_password.find(":geheim@")) != without_password.npos;)
+        without_password.erase(at, 8);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"run", "job", "true"}, {"run", "-n", "job", "true"}, {"acquire", "job"}}) {
+        Tool tool{words, {"REDLOCK_NODES=" + without_password}};
+        const auto outcome = tool.wait();
+        EXPECT_EQ(outcome.status, 77) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("NOAUTH"));
+    }
+}
 
 struct WrongUse {
     std::vector<std::string> arguments;
@@ -101,8 +120,14 @@ struct WrongUse {
 // Found before a node is asked: these are none.
 TEST(ExitStatusOfWrongUse, IsUsage) {
     const std::vector<WrongUse> table{
-        {{}, "subcommand is required"},
-        {{"lock", "job"}},
+        {{}, "a command is required"},
+        {{"lock", "job"}, "unknown command: lock\n"},
+        {{"statsu", "job"}, "unknown command: statsu; did you mean status?"},
+        {{"run", "--tll", "5s", "job", "true"}, "--tll; did you mean --ttl?"},
+        {{"run", "-F", "job", "true"}, "nobody would extend the lock"},
+        {{"run", "-x", "-s", "job", "true"}, "excludes"},
+        {{"run", "--node", "a:1", "--node", "b:c", "job", "true"}, "--node, address 2: node address: port"},
+        {{"run", "job", "true"}, "REDLOCK_NODES, address 2: node address: port", "a:1,b:c"},
         {{"run"}, "RESOURCE is required"},
         {{"run", "job"}, "no COMMAND"},
         {{"run", "", "true"}, "resource is empty"},
@@ -117,7 +142,7 @@ TEST(ExitStatusOfWrongUse, IsUsage) {
         {{"run", "--node", "http://x", "job", "true"}, "scheme"},
         {{"run", "--nodes-file", "/no/such", "job", "true"}, "/no/such: cannot be read"},
         {{"run", "--nodes-file", "/dev/null", "job", "true"}, "names no node"},
-        {{"run", "job", "true"}, "no nodes: give --node or --nodes-file, or set REDLOCK_NODES", ""},
+        {{"run", "job", "true"}, "no nodes: give --node or --nodes-file, set REDLOCK_NODES", ""},
         {{"release", "--owner", "me", "job"}, "40 hex digits"},
         {{"extend", "job"}, "--owner is required"},
         {{"status"}},
@@ -152,6 +177,9 @@ TEST(ExitStatusOfVersionAndHelp, IsSuccess) {
     Tool help{{"run", "--help"}, {}};
     EXPECT_THAT(help.wait().out, HasSubstr("--conflict-exit-code"));
     EXPECT_EQ(help.wait().status, 0);
+    Tool of_a_command{{"help", "run"}, {}};
+    EXPECT_EQ(of_a_command.wait().out, help.wait().out);
+    EXPECT_EQ(of_a_command.wait().status, 0);
 }
 
 }  // namespace

@@ -107,12 +107,14 @@ TEST_F(Fair, LeavesTheQueueWhenItIsToldToEnd) {
     EXPECT_FALSE(world.has("run"));
 }
 
-TEST_F(Fair, DoesNotWaitForNodes) {
+TEST_F(Fair, WaitsForNodesToo) {
     world[1].kill();
     world[2].kill();
-    const auto outcome = world.run(world.job("true", {"--fair"}));
-    EXPECT_EQ(outcome.status, 69);
-    EXPECT_THAT(outcome.err, HasSubstr("3 attempts"));
+    auto tool = start("true");
+    ASSERT_TRUE(
+        wait_until([&] { return tool.err().find("too few nodes answer; waiting") != std::string::npos; }));
+    world[1].restart();
+    EXPECT_EQ(tool.wait().status, 0);
 }
 
 TEST_F(Fair, SaysWhereItStandsOnATerminal) {

@@ -17,7 +17,7 @@ TEST_F(InspectTls, DoctorAndStatusComeIn) {
     Invocation doctor{uri(authority), {"doctor"}};
     EXPECT_EQ(doctor.status(), 0) << doctor.output();
     Invocation status{uri(authority), {"status", the_resource}};
-    EXPECT_EQ(status.status(), 0) << status.output();
+    EXPECT_EQ(status.status(), 1) << status.output();
     EXPECT_THAT(status.output(), testing::EndsWith("\nfree\n"));
 }
 

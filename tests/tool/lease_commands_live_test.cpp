@@ -87,6 +87,12 @@ TEST_F(LeaseCommands, SayAllInJson) {
     EXPECT_TRUE(released["error"].is_null());
 }
 
+TEST_F(LeaseCommands, TakeTheOwnerOfTheCommandThatTheyAreCalledBy) {
+    const std::string redlock = REDLOCK_TOOL;
+    const auto outcome = world.run(world.job(redlock + " extend --ttl 60s job >/dev/null && echo extended"));
+    EXPECT_EQ(outcome.out, "extended\n") << outcome.err;
+}
+
 TEST_F(LeaseCommands, SayFailuresInJsonToo) {
     world[0].kill();
     world[1].kill();

@@ -27,7 +27,7 @@ TEST_F(Lost, StopsTheCommand) {
     EXPECT_EQ(outcome.status, 75);
     EXPECT_TRUE(world.has("heard"));
     EXPECT_THAT(outcome.err,
-                testing::ContainsRegex("redlock: job: lost on [23] of 3 nodes; the command is stopped"));
+                testing::ContainsRegex("redlock: job: lost on [23] of 3 nodes; the command is ended"));
 }
 
 TEST_F(Lost, KillsACommandThatDoesNotStopWithinTheGrace) {
@@ -103,10 +103,13 @@ TEST_F(Lost, IsToldWhileTheNodesHang) {
 }
 
 TEST_F(Lost, IsWhatIsHeldForTooLong) {
-    auto tool = world.start(world.job(obedient, {"--ttl", "3s", "--max-hold", "0.1"}));
+    const auto begun = boot_clock().now();
+    auto tool = world.start(world.job(obedient, {"--ttl", "1h", "--max-hold", "0.1"}));
     const auto outcome = tool.wait();
     EXPECT_EQ(outcome.status, 75);
-    EXPECT_THAT(outcome.err, HasSubstr("hold limit reached"));
+    EXPECT_THAT(outcome.err, HasSubstr("held for as long as --max-hold says; the command is ended"));
+    EXPECT_LE(boot_clock().now() - begun, 30s) << "not when the ttl is over";
+    EXPECT_EQ(world.keys(), 0U);
 }
 
 }  // namespace

@@ -166,6 +166,84 @@ TEST_F(Run, ReadsItsNodesFromAFile) {
     EXPECT_THAT(outcome.err, Not(HasSubstr(world[2].name())));
 }
 
+// As ssh with a key: what everybody may read is no secret.
+TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
+    const auto path = world.file("nodes");
+    std::ofstream{path} << "redis://:geheim@127.0.0.1:1 # one of them\n";
+    std::filesystem::permissions(path, std::filesystem::perms{0644});
+    const std::vector<std::string> words{"run", "-n", "--nodes-file", path.string(), "job", "true"};
+    Tool open_file{words, {}};
+    const auto outcome = open_file.wait();
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, HasSubstr("chmod o-r " + path.string()));
+    std::filesystem::permissions(path, std::filesystem::perms{0640});
+    Tool closed_file{words, {}};
+    EXPECT_EQ(closed_file.wait().status, 69);
+}
+
+TEST_F(Run, FindsTheNodesOfTheUser) {
+    std::filesystem::create_directories(world.file("redlock"));
+    std::ofstream nodes{world.file("redlock") / "nodes"};
+    for (const auto& uri : world.uris()) nodes << uri << "  # with a comment\n";
+    nodes.close();
+    Tool tool{{"run", "-n", "job", "true"}, {"REDLOCK_NODES=", "XDG_CONFIG_HOME=" + world.file("").string()}};
+    EXPECT_EQ(tool.wait().status, 0) << tool.err();
+    std::ofstream{world.file("redlock") / "nodes"} << "# none\nhost:port\n";
+    Tool wrong{{"run", "-n", "job", "true"},
+               {"REDLOCK_NODES=", "XDG_CONFIG_HOME=" + world.file("").string()}};
+    EXPECT_EQ(wrong.wait().status, 64);
+    EXPECT_THAT(wrong.err(), HasSubstr("redlock/nodes:2: node address: port"));
+}
+
+TEST_F(Run, HidesTheNodesFromTheCommandIfSoAsked) {
+    EXPECT_EQ(world.run(world.job("echo [$REDLOCK_NODES]", {"--hide-nodes"})).out, "[]\n");
+    EXPECT_THAT(world.run(world.job("echo [$REDLOCK_NODES]")).out, HasSubstr("127.0.0.1"));
+}
+
+TEST_F(Run, LocksSeveralResourcesAsOne) {
+    const auto outcome = world.run(world.job("redis() { :; }; echo in", {"--also", "a", "--also", "b"}));
+    EXPECT_EQ(outcome.out, "in\n");
+    auto tool = world.start(world.job(until_go, {"--also", "a", "--also", "b"}));
+    ASSERT_TRUE(world.comes("begun"));
+    for (const auto* const name : {"a", "b", "job"}) EXPECT_EQ(world[0].command({"EXISTS", name}), "1");
+    EXPECT_EQ(world.run({"run", "-n", "b", "true"}).status, 1);
+    world.touch("go");
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+TEST_F(Run, RidesOutAnOutageAndSaysSo) {
+    world[0].kill();
+    world[1].kill();
+    auto tool = world.start(world.job("true", {"-v"}));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; })) << tool.err();
+    world[0].restart();
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto attempts = outcome.err.find(" attempts, valid for ");
+    ASSERT_NE(attempts, std::string::npos) << outcome.err;
+    EXPECT_GT(std::stoi(outcome.err.substr(outcome.err.rfind(' ', attempts - 1))), 3) << "all of them";
+}
+
+TEST_F(Run, HasItsStringCarriedOutByTheShellOfTheUser) {
+    auto environment = world.environment();
+    environment.emplace_back("SHELL=/bin/echo");
+    Tool tool{{"run", "job", "-c", "words"}, environment};
+    EXPECT_EQ(tool.wait().out, "-c words\n");
+}
+
+// As flock has it.
+TEST_F(Run, GivesTheCommandWhatFollowsTheResource) {
+    EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
+}
+
+TEST_F(Run, SaysNothingOfAConflictIfSoAsked) {
+    world.occupy();
+    const auto outcome = world.run(world.job("true", {"-n", "-q"}));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
+}
+
 TEST_F(Run, ShowsNoPasswordToPs) {
     ToolWorld locked{1, RedisConfig{}.password("geheim")};
     auto tool = locked.start({"run", "--node", locked[0].uri(), "job", "--", "sh", "-c", until_go});
@@ -178,7 +256,7 @@ TEST_F(Run, ShowsNoPasswordToPs) {
 }
 
 TEST_F(Run, ShowsNoPasswordInAMessage) {
-    const auto outcome = world.run({"run", "redis://:geheim@host", "--nonsense=redis://:geheim@host"});
+    const auto outcome = world.run({"run", "--nonsense=redis://:geheim@host", "redis://:geheim@host"});
     EXPECT_EQ(outcome.status, 64);
     EXPECT_THAT(outcome.err, Not(HasSubstr("geheim")));
 }

@@ -22,6 +22,14 @@ TEST(ASpan, TakesAUnit) {
     EXPECT_EQ(parse_span("1.5s"), 1500ms);
     EXPECT_EQ(parse_span("2m"), 2min);
     EXPECT_EQ(parse_span("0.5h"), 30min);
+    EXPECT_EQ(parse_span("2d"), 48h);
+}
+
+TEST(ASpan, MayBeOfSeveralParts) {
+    EXPECT_EQ(parse_span("1h30m"), 90min);
+    EXPECT_EQ(parse_span("1m1.5s20ms"), 61520ms);
+    for (const auto* const text : {"1h30", "30 1m", "1hh", "1h-30m", "h30m", "1h 30m"})
+        EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
 }
 
 TEST(ASpan, ThatIsNoneIsRefused) {

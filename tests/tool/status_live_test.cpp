@@ -16,7 +16,7 @@ Invocation status(const Cluster& cluster, std::vector<std::string> more = {}) {
 TEST(Status, OfAFreeResourceIsFree) {
     LiveWorld world{3};
     auto it = status(world);
-    EXPECT_EQ(it.status(), 0);
+    EXPECT_EQ(it.status(), 1);
     EXPECT_THAT(it.output(), testing::EndsWith("\nfree\n"));
     EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free"));
 }
@@ -79,7 +79,7 @@ TEST(Status, DoesNotSilentlyTakeEverythingForALock) {
     ASSERT_EQ(world[1].command({"SET", the_resource, "forgotten"}), "OK");
     ASSERT_EQ(world[2].command({"SET", the_resource, "\x1b[31mred\n", "PX", "60000"}), "OK");
     auto text = status(world);
-    EXPECT_EQ(text.status(), 0);
+    EXPECT_EQ(text.status(), 1);
     EXPECT_THAT(text.output(), HasSubstr("no lock: list"));
     EXPECT_THAT(text.output(), HasSubstr("no lock: string without an expiry"));
     EXPECT_THAT(text.output(), HasSubstr("\"?[31mred?\""));
@@ -111,7 +111,7 @@ TEST(Status, IsNotHeldUpByAFrozenNode) {
     LiveWorld world{3};
     world[0].freeze();
     Invocation it{world.uri_list(), {"status", the_resource}, "300ms"};
-    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 0); }), LastsAtMost(5s));
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 1); }), LastsAtMost(5s));
     EXPECT_THAT(it.output(), HasSubstr("timed out"));
     world[0].thaw();
 }
@@ -126,6 +126,44 @@ TEST(Status, OnlyReads) {
     EXPECT_THAT(stats, HasSubstr("cmdstat_get"));
     for (const auto* forbidden : {"cmdstat_set", "cmdstat_del", "cmdstat_zadd", "cmdstat_pexpire"})
         EXPECT_THAT(stats, Not(HasSubstr(forbidden)));
+}
+
+TEST(Status, OfAValueOfAnySizeIsHeld) {
+    LiveWorld world{3};
+    for (auto& node : world)
+        ASSERT_EQ(node.command({"SET", the_resource, std::string(200'000, 'x'), "PX", "60000"}), "OK");
+    auto it = status(world);
+    EXPECT_EQ(it.status(), 0) << it.output();
+    EXPECT_THAT(it.output(), HasSubstr("no owner of this library"));
+}
+
+TEST(Status, AsksFrozenNodesAtOnce) {
+    LiveWorld world{5};
+    for (auto& node : world) node.freeze();
+    Invocation it{world.uri_list(), {"status", the_resource}, "1s"};
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 69); }), LastsAtMost(3s));
+    for (auto& node : world) node.thaw();
+}
+
+TEST(Who, SaysItInALine) {
+    LiveWorld world{3};
+    Invocation nobody{world.uri_list(), {"who", the_resource}};
+    EXPECT_EQ(nobody.status(), 1);
+    EXPECT_EQ(nobody.output(), "free\n");
+    auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const auto said = [&] {
+        Invocation it{world.uri_list(), {"who", the_resource}};
+        EXPECT_EQ(it.status(), 0);
+        return it.output();
+    };
+    EXPECT_TRUE(wait_until([&] { return said().ends_with(": host=web1\n"); })) << said();
+    Invocation other{world.uri_list(), {"break", "--owner", std::string(40, '0'), the_resource}};
+    EXPECT_EQ(other.status(), 75);
+    EXPECT_TRUE(lock.extend());
+    Invocation broken{world.uri_list(), {"break", "--owner", std::string{lock.owner()}, the_resource}};
+    EXPECT_EQ(broken.status(), 0);
+    EXPECT_FALSE(lock.extend());
 }
 
 }  // namespace

@@ -1,19 +1,21 @@
 # Completion of redlock(1) for bash. It needs nothing but bash itself; where the package bash-completion is
 # loaded, the arguments of the command that is run are completed as those of that command are.
 
-_redlock_commands='run acquire extend release status doctor bench'
+_redlock_commands='run acquire extend release break status who doctor bench'
 
 # _redlock_options COMMAND: its long options.
 _redlock_options() {
     local nodes='--node --nodes-file --node-timeout --all-at-once --quarantine'
     local lease='--ttl --drift-factor'
-    local waiting='--nonblock --wait --conflict-exit-code --retry-delay --fencing'
+    local waiting='--nonblock --wait --conflict-exit-code --quiet --retry-delay --fencing'
     case $1 in
-    run) echo "$nodes $lease $waiting --fair --shared --holders --at-least --command --verbose --max-hold --on-lost --grace --help" ;;
+    run) echo "$nodes $lease $waiting --fair --shared --exclusive --close --no-fork --also --holders --at-least --command --verbose --max-hold --on-lost --grace --hide-nodes --help" ;;
     acquire) echo "$nodes $lease $waiting --fair --json --verbose --help" ;;
     extend) echo "$nodes $lease --owner --json --verbose --help" ;;
     release) echo "$nodes --owner --fair --json --verbose --help" ;;
+    break) echo "$nodes --owner --fair --json --verbose --help" ;;
     status) echo "$nodes --json --help" ;;
+    who) echo "$nodes --help" ;;
     doctor) echo "$nodes $lease --probe --fencing --fair --mark --json --help" ;;
     bench) echo "$nodes $lease --seconds --threads --resource --help" ;;
     *) echo '--help --version' ;;
@@ -23,7 +25,7 @@ _redlock_options() {
 # _redlock_takes_value OPTION: whether the next word is its value. Short flags may stand together, as in -nw.
 _redlock_takes_value() {
     case $1 in
-    --all-at-once | --fair | --fencing | --help | --json | --mark | --nonblock | --shared | --verbose | --version) return 1 ;;
+    --all-at-once | --close | --exclusive | --fair | --fencing | --help | --hide-nodes | --json | --mark | --no-fork | --nonblock | --quiet | --shared | --verbose | --version) return 1 ;;
     --*=*) return 1 ;;
     --*) return 0 ;;
     -*[wEc]) [[ $1 != -*[wEc]*[wEc] ]] ;;
