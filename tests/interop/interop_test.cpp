@@ -37,12 +37,13 @@ using namespace std::chrono_literals;
 using support::TemporaryDirectory;
 
 /// Makes of clients.
-enum class Make { ours, ours_fair, node_redlock, redis_py };
+enum class Make { ours, ours_fair, ours_shared, node_redlock, redis_py };
 
 std::string name_of(Make make) {
     switch (make) {
         case Make::ours: return "Ours";
         case Make::ours_fair: return "OursFair";
+        case Make::ours_shared: return "OursShared";
         case Make::node_redlock: return "NodeRedlock";
         case Make::redis_py: return "RedisPy";
     }
@@ -53,6 +54,7 @@ std::vector<std::string> program_of(Make make, const std::vector<std::string>& u
     const std::string here = REDLOCK_INTEROP_DIRECTORY;
     std::vector<std::string> words{REDLOCK_INTEROP_OURS};
     if (make == Make::ours_fair) words.emplace_back("--fair");
+    if (make == Make::ours_shared) words.emplace_back("--shared");
     if (make == Make::node_redlock) words = {"node", here + "/node_redlock.js"};
     if (make == Make::redis_py) words = {std::getenv("REDLOCK_INTEROP_PYTHON"), here + "/redis_py.py"};
     words.insert(words.end(), uris.begin(), uris.end());
@@ -113,14 +115,16 @@ void PrintTo(const Pair& pair, std::ostream* out) {
     *out << name_of(pair.one) << " and " << name_of(pair.other) << ", nodes: " << pair.nodes;
 }
 
-/// Each with each other, both ways round.
+/// Each with ours, and with our readers, both ways round.
 std::vector<Pair> pairs() {
     std::vector<Pair> pairs;
     for (const auto& field : {five_nodes, one_node})
-        for (const auto one : field.makes)
+        for (const auto ours : {Make::ours, Make::ours_shared})
             for (const auto other : field.makes)
-                if (one != other && (one == Make::ours || other == Make::ours))
-                    pairs.push_back({field.nodes, one, other});
+                if (ours != other) {
+                    pairs.push_back({field.nodes, ours, other});
+                    pairs.push_back({field.nodes, other, ours});
+                }
     return pairs;
 }
 
@@ -199,6 +203,13 @@ TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s);
+}
+
+// Three readers, which may be beside one another and beside no other.
+TEST_P(AContest, HasReadersBesideOneAnotherAndBesideNoOther) {
+    auto makes = GetParam().makes;
+    makes.insert(makes.end(), 3, Make::ours_shared);
+    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
 }
 
 // Three that wait in the queue beside others that know of none: each of them waits at most as long as its

@@ -1,8 +1,9 @@
 // This library, as a client of the interop tests (see interop_test.cpp).
 //
-//     redlock_cpp [--fair] redis://127.0.0.1:6379 ...
+//     redlock_cpp [--fair | --shared] redis://127.0.0.1:6379 ...
 //
-// With --fair it waits in the queue while it contends, and also says for how long at most.
+// With --fair it waits in the queue while it contends, and also says for how long at most. With --shared it
+// is a reader.
 #include <redlock/redlock.hpp>
 
 #include <fcntl.h>
@@ -29,8 +30,8 @@ using std::chrono::milliseconds;
 
 class Client {
 public:
-    Client(const std::vector<std::string>& uris, bool fair)
-        : fair_(fair), nodes_(uris, {.node_timeout = 700ms}) {}
+    Client(const std::vector<std::string>& uris, std::string_view kind)
+        : fair_(kind == "--fair"), shared_(kind == "--shared"), nodes_(uris, {.node_timeout = 700ms}) {}
 
     std::string perform(const std::string& line) {
         std::istringstream words{line};
@@ -47,7 +48,7 @@ public:
 
 private:
     std::string acquire(const std::string& resource, milliseconds ttl) {
-        lock_.emplace(nodes_, resource, redlock::LockOptions{.ttl = ttl});
+        lock_.emplace(nodes_, resource, redlock::LockOptions{.ttl = ttl, .shared = shared_});
         const auto result = lock_->try_acquire();
         if (!result && result.error() != redlock::Errc::held_by_other) return result.message();
         return result ? "held" : "taken";
@@ -92,8 +93,18 @@ private:
         return answer;
     }
 
-    /// False if somebody else is holding at the same time.
-    static bool hold(const std::string& witness) {
+    /// False if somebody else is holding at the same time, who must not.
+    bool hold(const std::string& witness) const {
+        return shared_ ? hold_as_reader(witness) : hold_alone(witness);
+    }
+
+    static bool hold_as_reader(const std::string& witness) {
+        const bool alone_before = ::access(witness.c_str(), F_OK) != 0;
+        std::this_thread::sleep_for(2ms);
+        return alone_before && ::access(witness.c_str(), F_OK) != 0;
+    }
+
+    static bool hold_alone(const std::string& witness) {
         const int file = ::open(witness.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
         if (file < 0 && errno == EEXIST) return false;
         if (file < 0) throw std::system_error{errno, std::generic_category(), witness};
@@ -104,6 +115,7 @@ private:
     }
 
     const bool fair_;
+    const bool shared_;
     redlock::RedisNodes nodes_;
     std::optional<redlock::Lock> lock_{};
     std::minstd_rand random_{std::random_device{}()};
@@ -113,8 +125,8 @@ private:
 
 int main(int argc, char** argv) {
     try {
-        const bool fair = argc > 1 && std::string_view{argv[1]} == "--fair";
-        Client client{{argv + (fair ? 2 : 1), argv + argc}, fair};
+        const std::string_view kind = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
+        Client client{{argv + (kind.empty() ? 1 : 2), argv + argc}, kind};
         std::cout << "ready" << std::endl;
         for (std::string line; std::getline(std::cin, line);) std::cout << client.perform(line) << std::endl;
     } catch (const std::exception& error) {

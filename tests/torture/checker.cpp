@@ -21,6 +21,7 @@ std::string text(const Hold& hold) {
     auto result = "worker " + std::to_string(hold.worker) + " from " + std::to_string(hold.from) + " to " +
                   std::to_string(hold.until());
     if (hold.released_at == 0) result += " (not released)";
+    if (hold.shared) result += ", shared";
     if (hold.fencing_token != 0) result += ", token " + std::to_string(hold.fencing_token);
     return result;
 }
@@ -38,9 +39,13 @@ bool was_suspended(const Hold& hold, const std::vector<Suspension>& suspensions)
 std::vector<Overlap> overlaps(const std::vector<Hold>& holds) {
     std::vector<Overlap> result;
     for (unsigned resource = 0; resource < resource_count; ++resource) {
-        Hold longest{};
+        Hold longest_alone{};
+        Hold longest_shared{};
         for (const auto& hold : holds_of(1U << resource, holds)) {
-            if (hold.from < longest.until()) result.push_back({resource, longest, hold});
+            if (hold.from < longest_alone.until()) result.push_back({resource, longest_alone, hold});
+            if (!hold.shared && hold.from < longest_shared.until())
+                result.push_back({resource, longest_shared, hold});
+            auto& longest = hold.shared ? longest_shared : longest_alone;
             if (hold.until() > longest.until()) longest = hold;
         }
     }
@@ -78,7 +83,8 @@ std::vector<std::string> stray_keys(support::Cluster& nodes) {
             };
             const auto lock = name_of(resource);
             const auto queue = "{" + lock + "}:queue";  // it may wait for its expiry
-            if (const auto pttl = node.command({"PTTL", lock}); pttl != absent) add(lock, pttl);
+            for (const auto& key : {lock, "{" + lock + "}:readers"})
+                if (const auto pttl = node.command({"PTTL", key}); pttl != absent) add(key, pttl);
             if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
         }
     return result;

@@ -13,7 +13,7 @@
 
 namespace redlock::torture {
 
-/// Two holds of one resource at once.
+/// Two holds of one resource at once, which are not both shared.
 struct Overlap {
     unsigned resource;
     Hold earlier;

@@ -26,7 +26,8 @@ void WorkerLog::read_into(std::vector<Hold>& all, std::size_t worker) {
                        .notified_at = read(hold.notified_at),
                        .resources = hold.resources,
                        .fencing_token = hold.fencing_token,
-                       .worker = worker});
+                       .worker = worker,
+                       .shared = mode() == Mode::shared});
     }
 }
 

@@ -22,8 +22,9 @@ using Instant = std::int64_t;
 Instant now();
 
 /// What a worker does with locks.
-enum class Mode : std::int64_t { plain, fenced, several, watched, fair };
-inline constexpr std::array modes{Mode::plain, Mode::fenced, Mode::several, Mode::watched, Mode::fair};
+enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared };
+inline constexpr std::array modes{Mode::plain,   Mode::fenced, Mode::several,
+                                  Mode::watched, Mode::fair,   Mode::shared};
 
 struct Hold {
     Instant from = 0;
@@ -33,6 +34,7 @@ struct Hold {
     std::uint64_t resources = 0;  ///< one bit each
     std::uint64_t fencing_token = 0;
     std::size_t worker = 0;
+    bool shared = false;
 
     Instant until() const {
         auto end = valid_until;

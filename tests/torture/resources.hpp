@@ -1,7 +1,7 @@
 // The resources that the workers are after, as bits, and which of them each mode takes.
 //
-// Plain, several, watched and fair locks meet on the first three. The last is always locked with fencing: a
-// holder without would have no token to compare.
+// Plain, several, watched, fair and shared locks meet on the first three. The last is always locked with
+// fencing: a holder without would have no token to compare.
 #pragma once
 
 #include "hold_log.hpp"
@@ -46,6 +46,7 @@ inline std::string_view name_of(Mode mode) {
         case Mode::several: return "several";
         case Mode::watched: return "watched";
         case Mode::fair: return "fair";
+        case Mode::shared: return "shared";
     }
     throw std::invalid_argument("no such mode");
 }

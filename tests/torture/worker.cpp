@@ -1,6 +1,6 @@
 // One process that acquires, holds and releases locks again and again, and logs what it holds:
 //
-//     torture_worker LOG INDEX plain|fenced|several|watched|fair QUARANTINE TTL NODE...
+//     torture_worker LOG INDEX plain|fenced|several|watched|fair|shared QUARANTINE TTL NODE...
 //
 // worker_pool.hpp starts it.
 #include <redlock/redlock.hpp>
@@ -56,7 +56,8 @@ private:
         LockOptions options{.ttl = arguments_.ttl,
                             .retry = {.delay = 20ms},
                             .fencing = arguments_.mode == Mode::fenced,
-                            .fair = is_fair()};
+                            .fair = is_fair(),
+                            .shared = arguments_.mode == Mode::shared};
         if (watchdog_) {
             options.watchdog = &*watchdog_;
             options.on_lost = [this](const Result&) { own_log_.notified(now()); };
@@ -67,7 +68,8 @@ private:
     /// Also half of those in other modes, for what they add to the commands of waiters and releases.
     bool is_fair() const {
         const bool second_half = arguments_.index >= HoldLog::workers / 2;
-        return arguments_.mode == Mode::fair || (arguments_.mode != Mode::plain && second_half);
+        const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared;
+        return arguments_.mode == Mode::fair || (may_be && second_half);
     }
 
     void acquire_and_hold() {
