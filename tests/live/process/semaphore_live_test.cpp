@@ -1,4 +1,4 @@
-// A hundred threads that take turns, twenty times each, for three slots.
+// A hundred threads that take turns, twenty times each, for three slots; and two thousand that wait at once.
 #include "process_state.hpp"
 
 #include "live/in_threads.hpp"
@@ -15,15 +15,18 @@ namespace {
 
 constexpr std::size_t slots = 3;
 constexpr std::size_t threads = 100;
+constexpr std::size_t waiters = 2000;
 constexpr std::size_t idle_connections = 8;
 constexpr std::size_t bytes_a_connection = 20U * 1024U;
 
 class SemaphoreOfThree : public InEachRound {
 protected:
-    Semaphore semaphore() { return {nodes, "jobs", slots, {.ttl = 1min, .retry = {.delay = 300ms}}}; }
+    Semaphore semaphore(std::chrono::milliseconds delay = 300ms) {
+        return {nodes, "jobs", slots, {.ttl = 1min, .retry = {.delay = delay}}};
+    }
 
     /// All slots are held when the threads come. Each gets one so many times.
-    void hold_in_turns(int times) {
+    void hold_in_turns(std::size_t count, int times, std::chrono::milliseconds delay = 300ms) {
         std::vector<Semaphore> first;
         for (std::size_t i = 0; i < slots; ++i) {
             ASSERT_THAT(first.emplace_back(semaphore()).acquire_for(40s), Succeeds());
@@ -34,9 +37,9 @@ protected:
             holders -= slots;
             for (auto& it : first) (void)it.release();
         }};
-        in_threads(threads, [&](std::size_t) {
+        in_threads(count, [&](std::size_t) {
             for (int time = 0; time < times; ++time) {
-                auto mine = semaphore();
+                auto mine = semaphore(delay);
                 ASSERT_THAT(mine.acquire_for(100s), Succeeds());
                 const auto now = ++holders;
                 auto before = most.load();
@@ -60,13 +63,22 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Asking, SemaphoreOfThree, each_round(), by_round);
 
 TEST_P(SemaphoreOfThree, HasThreeHoldersAmongAHundredThreadsAndFlatMemory) {
-    hold_in_turns(4);
+    hold_in_turns(threads, 4);
     const auto before = heap();
-    hold_in_turns(16);
+    hold_in_turns(threads, 16);
     EXPECT_EQ(served, 20 * threads);
     EXPECT_EQ(most, slots);
     EXPECT_LE(heap(), before + 64U * 1024U + servers.size() * idle_connections * bytes_a_connection);
     for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
+}
+
+TEST_P(SemaphoreOfThree, HasThreeHoldersAmongTwoThousandWaiters) {
+    hold_in_turns(threads, 1);
+    const auto before = heap();
+    hold_in_turns(waiters, 1, 3s);
+    EXPECT_EQ(served, threads + waiters);
+    EXPECT_EQ(most, slots);
+    EXPECT_LE(heap(), before + 64U * 1024U + servers.size() * idle_connections * bytes_a_connection);
 }
 
 }  // namespace
