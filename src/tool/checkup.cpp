@@ -131,6 +131,7 @@ std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const Ch
     std::deque<Checkup> checkups;
     for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
     std::vector<std::future<void>> runs;
+    runs.reserve(checkups.size());
     for (auto& checkup : checkups)
         runs.push_back(std::async(std::launch::async, [&checkup] { checkup.run(); }));
     for (auto& run : runs) run.get();

@@ -64,11 +64,8 @@ bool exists(pid_t group) noexcept {
 }  // namespace
 
 Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), grace_(grace) {
-    const auto failed = [](const char* what) {
-        return std::system_error{errno, std::generic_category(), what};
-    };
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failed("pipe");
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
     void* const page =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page != MAP_FAILED) {
@@ -80,13 +77,13 @@ Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), 
             wait_for_our_end(ends[0]);
         }
     }
-    const auto error = failed("the guardian of the command");
+    const int error = errno;
     ::close(ends[0]);
     pipe_ = ends[1];
     if (id_ > 0) return;
     ::close(pipe_);
     if (shared_) ::munmap(page, sizeof(Shared));
-    throw error;
+    throw std::system_error{error, std::generic_category(), "the guardian of the command"};
 }
 
 Guardian::~Guardian() {

@@ -48,8 +48,8 @@ struct Request {
     }
 
     void add_owner_to(Arguments& arguments) {
-        if (const char* const ours = std::getenv("REDLOCK_OWNER"))
-            owner = ours;  // NOLINT(concurrency-mt-unsafe)
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
+        if (const char* const ours = std::getenv("REDLOCK_OWNER")) owner = ours;
         arguments.text("--owner", owner, "What redlock acquire printed; default: the variable REDLOCK_OWNER",
                        "OWNER");
     }
@@ -109,8 +109,8 @@ int conclude(const Request& request, const Result& result) {
 /// A lock that outlives us: nobody extends or releases it here.
 class LeaseToKeep final : public Acquirable {
 public:
-    LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, const LockOptions& options)
-        : nodes_(nodes), resources_(std::move(resources)), options_(options) {}
+    LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, LockOptions options)
+        : nodes_(nodes), resources_(std::move(resources)), options_(std::move(options)) {}
 
     Result acquire(std::stop_token stop) override {
         return acquire({.attempts = options_.retry.attempts, .stop = std::move(stop)});

@@ -51,7 +51,7 @@ std::vector<Endpoint> read_file(const std::string& path) {
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
-        line = " " + line;
+        line.insert(0, 1, ' ');
         for (auto at = line.find('#'); at != line.npos; at = line.find('#', at + 1))
             if (line.find_last_of(blank, at) == at - 1) line.erase(at);
         line = trimmed(line);
