@@ -226,7 +226,7 @@ TEST_F(Run, RidesOutAnOutageAndSaysSo) {
 
 TEST_F(Run, HasItsStringCarriedOutByTheShellOfTheUser) {
     auto environment = world.environment();
-    environment.emplace_back("SHELL=/bin/echo");
+    environment.back() = "SHELL=/bin/echo";
     Tool tool{{"run", "job", "-c", "words"}, environment};
     EXPECT_EQ(tool.wait().out, "-c words\n");
 }

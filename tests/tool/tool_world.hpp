@@ -84,8 +84,10 @@ public:
         return words;
     }
 
+    /// Not with the user's shell: between two commands of a loop bash takes a SIGINT for one of theirs, and
+    /// goes on.
     std::vector<std::string> environment() const {
-        return {"REDLOCK_NODES=" + uri_list(), "DIR=" + directory_.path().string()};
+        return {"REDLOCK_NODES=" + uri_list(), "DIR=" + directory_.path().string(), "SHELL=/bin/sh"};
     }
 
     std::filesystem::path file(const std::string& name) const { return directory_ / name; }
