@@ -2,6 +2,7 @@
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -105,6 +106,19 @@ TEST_F(Fair, LeavesTheQueueWhenItIsToldToEnd) {
     world.touch("go");
     EXPECT_EQ(holder.wait().status, 0);
     EXPECT_FALSE(world.has("run"));
+}
+
+TEST_F(Fair, HundredLinesOfTheSameSecondRunOneAtATime) {
+    const auto* const script =
+        "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; rmdir $DIR/inside";
+    std::deque<Tool> lines;
+    for (int i = 0; i < 100; ++i) lines.emplace_back(arguments(script), world.environment());
+    for (auto& line : lines) {
+        EXPECT_TRUE(wait_until([&] { return !line.running(); }, 50s));
+        EXPECT_EQ(line.wait().status, 0);
+    }
+    EXPECT_FALSE(world.has("overlap"));
+    EXPECT_EQ(std::ranges::count(world.in("log"), '\n'), 100);
 }
 
 TEST_F(Fair, WaitsForNodesToo) {

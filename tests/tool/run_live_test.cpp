@@ -236,6 +236,17 @@ TEST_F(Run, GivesTheCommandWhatFollowsTheResource) {
     EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
 }
 
+// What it says is lost then, and nothing else.
+TEST_F(Run, WorksThoughTheDiskIsFull) {
+    const std::string redlock = REDLOCK_TOOL;
+    support::ChildProcess child{
+        {{"sh", "-c", "exec 2>/dev/full; " + redlock + " run -v job touch $DIR/done"}, world.environment()}};
+    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_TRUE(world.has("done"));
+    EXPECT_EQ(world.keys(), 0U);
+}
+
 TEST_F(Run, SaysNothingOfAConflictIfSoAsked) {
     world.occupy();
     const auto outcome = world.run(world.job("true", {"-n", "-q"}));
