@@ -18,12 +18,6 @@
 namespace redlock::tool {
 namespace {
 
-/// Between two attempts.
-void pause(const AcquireArguments& arguments, const std::stop_token& stop) {
-    const auto span = random_pause(arguments.retry_delay, os_entropy());
-    boot_clock().sleep_until(boot_clock().now() + span, stop);
-}
-
 /// Attempts that are made again while `again` says so of what they come to; they are counted together.
 template <class Attempt, class Again>
 Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, Attempt attempt, Again again) {
@@ -32,7 +26,8 @@ Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, At
         attempts += result.attempts();
         result.conclude(result.error(), attempts);
         if (result || stop.stop_requested() || !again(result)) return result;
-        pause(arguments, stop);
+        (void)algorithm::pause(boot_clock(), os_entropy(), {.delay = arguments.retry_delay}, Clock::never(),
+                               stop);
     }
 }
 

@@ -1,4 +1,4 @@
-// The exit statuses of the command, one table for all subcommands. 64 to 75 are those of <sysexits.h>.
+// The exit statuses of the command, one table for all subcommands. 64 to 77 are those of <sysexits.h>.
 #pragma once
 
 #include <redlock/result.hpp>

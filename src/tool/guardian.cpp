@@ -1,5 +1,7 @@
 #include "guardian.hpp"
 
+#include "group_signals.hpp"
+
 #include "os/scoped_signal_block.hpp"
 
 #include <fcntl.h>
@@ -48,17 +50,6 @@ void take_a_name() noexcept {
 void pause(std::chrono::nanoseconds span) noexcept {
     const timespec time{0, static_cast<long>(span.count())};
     ::nanosleep(&time, nullptr);
-}
-
-/// What is stopped is continued, so that it can take notice.
-void signal_all(pid_t group, int number) noexcept {
-    ::kill(-group, number);
-    ::kill(-group, SIGCONT);
-}
-
-/// The number of the group is not reused while a process of it is left.
-bool exists(pid_t group) noexcept {
-    return ::kill(-group, 0) == 0 || errno == EPERM;
 }
 
 }  // namespace
@@ -114,13 +105,13 @@ void Guardian::wait_for_our_end(int pipe) const noexcept {
 void Guardian::end(pid_t group) const noexcept {
     auto& clock = boot_clock();
     const auto now = clock.now();
-    signal_all(group, kills_ && grace_ <= 0ns ? SIGKILL : SIGTERM);
+    (void)signal_group(group, kills_ && grace_ <= 0ns ? SIGKILL : SIGTERM);
     if (!kills_) return;
     const Clock::time_point lease_ends{Clock::duration{shared_->lease_ends}};
     const auto kill_at = std::min(now + grace_, lease_ends);
     const auto give_up_at = std::max(now, kill_at) + 10s;  // what cannot be killed
-    for (auto instant = now; exists(group) && instant < give_up_at; instant = clock.now()) {
-        if (instant >= kill_at) signal_all(group, SIGKILL);
+    for (auto instant = now; group_exists(group) && instant < give_up_at; instant = clock.now()) {
+        if (instant >= kill_at) (void)signal_group(group, SIGKILL);
         pause(5ms);
     }
 }

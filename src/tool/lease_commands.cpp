@@ -100,8 +100,8 @@ void tell(const Request& request, const Lease& lease, const Result& result) {
 
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
 int conclude(const Request& request, const Result& result) {
-    const bool silent = request.acquire.quiet && result.error() == Errc::held_by_other;
-    if (!result && !silent) std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
+    if (request.acquire.is_worth_a_word(result))
+        std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
     if (request.verbose) print_votes(std::cerr, result);
     return exit_status::of(result, request.acquire.conflict_exit_code);
 }

@@ -3,7 +3,9 @@
 
 #include "arguments.hpp"
 
+#include <redlock/error.hpp>
 #include <redlock/options.hpp>
+#include <redlock/result.hpp>
 
 #include <chrono>
 #include <optional>
@@ -29,6 +31,11 @@ struct AcquireArguments {
 
     /// No waiting for another holder.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
+
+    /// A word about a failure: not where it was not to be said.
+    bool is_worth_a_word(const Result& result) const noexcept {
+        return !result && !(quiet && result.error() == Errc::held_by_other);
+    }
 
     void add_to(Arguments& arguments);
 };

@@ -1,6 +1,7 @@
 #include "process_group.hpp"
 
 #include "exit_status.hpp"
+#include "group_signals.hpp"
 #include "os/scoped_signal_block.hpp"
 
 #include <fcntl.h>
@@ -126,16 +127,12 @@ std::optional<int> ProcessGroup::take_stop() noexcept {
     return std::exchange(stop_, std::nullopt);
 }
 
-/// The number of the group is not reused while a process of it is left, so there is no other to mistake
-/// for it but in the instant after the last has gone.
 bool ProcessGroup::alive() const noexcept {
-    return !status_ || ::kill(-id_, 0) == 0 || errno == EPERM;
+    return !status_ || group_exists(id_);
 }
 
 bool ProcessGroup::signal(int number) const noexcept {
-    const bool allowed = ::kill(-id_, number) == 0 || errno == ESRCH;
-    if (number != SIGTSTP && number != SIGCONT) ::kill(-id_, SIGCONT);
-    return allowed;
+    return signal_group(id_, number);
 }
 
 }  // namespace redlock::tool

@@ -306,8 +306,7 @@ int run(const Request& request) {
         return die_of(*acquired.interrupted);
     }
     if (!acquired.result) {
-        const bool silent = request.acquire.quiet && acquired.result.error() == Errc::held_by_other;
-        if (!silent)
+        if (request.acquire.is_worth_a_word(acquired.result))
             std::cerr << "redlock: " << request.resource << ": " << acquired.result.message() << '\n';
         if (request.verbose) print_votes(std::cerr, acquired.result);
         return exit_status::of(acquired.result, request.acquire.conflict_exit_code);

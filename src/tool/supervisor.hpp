@@ -29,7 +29,7 @@ public:
         OnLost on_lost = OnLost::stop;
         std::chrono::nanoseconds grace = std::chrono::seconds{5};
         std::chrono::nanoseconds look_every = std::chrono::seconds{5};  ///< at the lock
-        Clock::time_point look_at = Clock::never();                     ///< and then
+        Clock::time_point look_at = Clock::never();                     ///< and once at that instant
     };
 
     /// `has_terminal`: the command got it when it was started. `look_at_lock` says why the lock was lost,

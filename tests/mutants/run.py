@@ -83,8 +83,9 @@ class Build:
     def command(self, source, optimised):
         """How it is compiled; by clang, which is twice as fast at it, where there is one."""
         words = shlex.split(self.compile_commands[str(ROOT / source)]["command"])
-        compiler = next(i for i, word in enumerate(words) if word.endswith(("++", "++-12", "++-14")))
-        words = [shutil.which("clang++") or words[compiler]] + words[compiler + 1:]
+        if pathlib.Path(words[0]).name in ("ccache", "sccache"):
+            del words[0]
+        words[0] = shutil.which("clang++") or words[0]
         if "-include" in words:  # a precompiled header; ours takes its place
             at = words.index("-include")
             del words[at:at + 2]

@@ -74,12 +74,16 @@ TEST_F(Guardian, TellsTheCommandFirst) {
     EXPECT_TRUE(ends("parent"));
 }
 
-TEST_F(Guardian, TellsNoMoreIfSoAsked) {
-    auto tool = world.start(
-        world.job(gentle + " & wait; wait", {"--on-lost", "term", "--ttl", "3s", "--grace", "0"}));
+TEST_F(Guardian, OnlyTellsIfSoAsked) {
+    const auto* const deaf =
+        "trap 'touch $DIR/told' TERM; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; while :; do sleep 0.01; done";
+    auto tool = world.start(world.job(deaf, {"--on-lost", "term", "--ttl", "3s", "--grace", "0"}));
     ASSERT_TRUE(world.comes("parent"));
     tool.signal(SIGKILL);
     EXPECT_TRUE(world.comes("told"));
+    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; })) << "the lease has ended";
+    EXPECT_TRUE(lives(world.pid_in("parent")));
+    ::kill(std::stoi(world.pid_in("parent")), SIGKILL);
 }
 
 TEST_F(Guardian, IsNotThereWhereTheCommandIsToGoOn) {
