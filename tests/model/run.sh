@@ -157,6 +157,18 @@ check lying-node-and-no-majority unsafe fencing -DLYING -DDISBELIEF_NEEDS_NO_MAJ
 check lying-node-witness unsafe fencing -DLYING -DWITNESS
 check fencing-witness unsafe fencing -DLOSSES=1 -DQUARANTINE -DWITNESS
 
+# Nodes that fail over: whether two can hold at once, one for each side of a promotion.
+check failover safe failover -DEXTEND -DPROMOTIONS=3 -DRESTARTS=1
+check failover-three-clients safe failover -DCLIENTS=3
+check failover-three-nodes safe failover -DNODES=3 -DPROMOTIONS=2
+check failover-no-quarantine unsafe failover -DNO_QUARANTINE
+check failover-marker-of-anybody unsafe failover -DMARKER_OF_ANYBODY
+check failover-run-alone unsafe failover -DRUN_ALONE
+check failover-replication-alone unsafe failover -DREPLICATION_ALONE -DPROMOTIONS=0 -DRESTARTS=1
+check failover-no-bound unsafe failover -DNO_BOUND
+check failover-idle-connection unsafe failover -DIDLE_CONNECTION
+check failover-witness unsafe failover -DWITNESS
+
 if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2
     exit 2

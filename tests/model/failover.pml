@@ -1,0 +1,352 @@
+/* Exclusion where each node is a master with a replica that may be promoted, and promoted back: no two clients hold a
+ * lock at once. Acquire, extend and the quarantine, over one such node or three.
+ *
+ * Time and messages are as in exclusion.pml: a key does not expire before the validity of its lease has ended, and a
+ * command arrives at any time or never. Letting go ends the validity; releases compare, so they need no messages here.
+ *
+ * A server. It has a key and a marker, and both are replicated. The marker says whose data these are and since when:
+ * the identity of the server that set it, and the leases that were running. A server whose own identity the marker
+ * does not bear has no vote, sets it anew at some time, and then has none until those leases have ended. A server has
+ * another identity after each promotion and each restart.
+ *
+ * Replication. A replica has its master's data as they were at any earlier moment: it takes them over at any time, or
+ * never. What it had before, and what it alone had been asked while it was a master, is then gone.
+ *
+ * Promotion. The replica is named the node's master. The former master may not know: it may be cut off, and `goes_on` as
+ * a master for those on its side, until it stops for want of replicas, or learns of it and becomes a replica. The
+ * quarantine is longer than a ttl by the time that this takes at most: it ends after the leases have that were running
+ * when the former master stopped. A lease that begins later is not sent to it. What was sent before may still arrive,
+ * and is carried out where it believes itself the master: it may have been frozen. */
+
+#ifndef NODES
+#define NODES 1
+#endif
+#ifndef CLIENTS
+#define CLIENTS 2
+#endif
+#ifndef PROMOTIONS
+#define PROMOTIONS 2 /* of all nodes */
+#endif
+#ifndef RESTARTS
+#define RESTARTS 0 /* of all servers */
+#endif
+#define QUORUM (NODES / 2 + 1)
+#define SERVERS (2 * NODES) /* those of node n: n, and n + NODES */
+#define NOBODY 255
+
+#define bit(i) (1 << (i))
+#define node_of(s) ((s) % NODES)
+#define other(s) (((s) + NODES) % SERVERS)
+#define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
+
+/* Lease a is that of the acquire of client a, lease a + CLIENTS that of its extension. */
+#define EXTENSION(a) ((a) + CLIENTS)
+#define is_running(lease) (running & bit(lease))
+
+byte running;           /* leases */
+byte begun;             /* clients */
+byte promotions;        /* so far */
+byte restarts;          /* so far */
+byte identities;        /* given so far */
+byte named = bit(NODES) - 1; /* servers that are their node's master */
+byte masters;           /* servers that believe themselves to be */
+byte goes_on;           /* former masters that still find believers */
+byte key[SERVERS];      /* the lease that it is of, or NOBODY */
+byte identity[SERVERS]; /* of the server now */
+byte marker[SERVERS];   /* the identity it bears; 0: there is none */
+byte waits[SERVERS];    /* the leases that its quarantine waits for */
+byte in_quarantine;     /* servers that have set a marker since they were promoted */
+byte promoted;          /* servers that have been */
+
+/* Of a client: servers that commands are on their way to; nodes that have carried them out. */
+byte sets[CLIENTS], granted[CLIENTS], extends[CLIENTS], confirmed[CLIENTS];
+bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
+
+#define valid(a) (holds[a] && (is_running(a) || (extended[a] && is_running(EXTENSION(a)))))
+#if CLIENTS == 2
+#define exclusive (valid(0) + valid(1) <= 1)
+#else
+#define exclusive (valid(0) + valid(1) + valid(2) <= 1)
+#endif
+
+/* Which server a client takes for a node's master. */
+#ifdef IDLE_CONNECTION
+#define ADDRESSED (bit(SERVERS) - 1) /* also one that was named long ago */
+#else
+#define ADDRESSED (named | goes_on)
+#endif
+
+#ifdef MARKER_OF_ANYBODY
+#define is_marked(s) (marker[s] != 0)
+#else
+#define is_marked(s) (marker[s] == identity[s])
+#endif
+#ifdef NO_BOUND
+#define may_others_grant(s) false
+#else
+#define may_others_grant(s) ((in_quarantine & bit(s)) && (goes_on & bit(other(s))))
+#endif
+#ifdef NO_QUARANTINE
+#define votes(s) (masters & bit(s))
+#else
+#define votes(s) ((masters & bit(s)) && is_marked(s) && !(waits[s] & running) && !may_others_grant(s))
+#endif
+
+proctype Client(byte a) {
+    d_step {
+        begun == a ->
+        begun++;
+        printf("client %d begins to acquire\n", a);
+        running = running | bit(a);
+        sets[a] = ADDRESSED
+    }
+    if
+    :: d_step {
+        size(granted[a]) >= QUORUM && is_running(a) ->
+        printf("client %d ACQUIRES\n", a);
+        holds[a] = true;
+        granted[a] = 0;
+        sets[a] = 0;
+        assert(exclusive)
+    }
+#ifdef EXTEND
+        if
+        :: d_step {
+            is_running(a) ->
+            printf("client %d begins to extend\n", a);
+            running = running | bit(EXTENSION(a));
+            extends[a] = ADDRESSED
+        }
+            if
+            :: d_step {
+                size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) && is_running(a) ->
+                printf("client %d HAS EXTENDED\n", a);
+                extended[a] = true;
+                confirmed[a] = 0;
+                assert(exclusive)
+            }
+            :: true
+            fi
+        :: true
+        fi
+#endif
+    :: true
+    fi;
+    d_step {
+        printf("client %d lets go\n", a);
+        holds[a] = false;
+        let_go[a] = true;
+        granted[a] = 0;
+        confirmed[a] = 0
+    }
+}
+
+/* The scripts, each as one step. One that is refused changes nothing but what SETS_MARKER does. */
+#define ON_SET(a, s)                                                                                                   \
+    :: d_step {                                                                                                        \
+        (sets[a] & bit(s)) && votes(s) && (key[s] == NOBODY || !is_running(key[s])) ->                                 \
+        printf("    server %d grants client %d\n", s, a);                                                              \
+        sets[a] = sets[a] & ~bit(s);                                                                                   \
+        key[s] = a;                                                                                                    \
+        WITNESS_GRANT(s);                                                                                              \
+        if :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(node_of(s)) :: else fi                          \
+    }
+#define ON_EXTEND(a, s)                                                                                                \
+    :: d_step {                                                                                                        \
+        (extends[a] & bit(s)) && votes(s) && key[s] == a ->                                                            \
+        printf("    server %d extends the key of client %d\n", s, a);                                                  \
+        extends[a] = extends[a] & ~bit(s);                                                                             \
+        key[s] = EXTENSION(a);                                                                                         \
+        if :: !let_go[a] && !extended[a] -> confirmed[a] = confirmed[a] | bit(node_of(s)) :: else fi                   \
+    }
+#define SETS_MARKER(s)                                                                                                 \
+    :: d_step {                                                                                                        \
+        (masters & bit(s)) && marker[s] != identity[s] && !is_marked(s) ->                                             \
+        printf("    server %d sets its marker\n", s);                                                                  \
+        marker[s] = identity[s];                                                                                       \
+        in_quarantine = in_quarantine | bit(s);                                                                        \
+        waits[s] = running                                                                                             \
+    }
+#ifdef WITNESS /* not true: a server can grant that has been demoted and promoted back */
+#define WITNESS_GRANT(s) assert(!(promoted & bit(s)) || !(promoted & bit(other(s))))
+#else
+#define WITNESS_GRANT(s) skip
+#endif
+
+#define NEW_IDENTITY(s)                                                                                                \
+    identities++;                                                                                                      \
+    identity[s] = identities
+#ifdef RUN_ALONE
+#define IDENTITY_OF_PROMOTED(s) skip
+#else
+#define IDENTITY_OF_PROMOTED(s) NEW_IDENTITY(s)
+#endif
+#define ADDRESS_TOO(a, s)                                                                                              \
+    if                                                                                                                 \
+    :: is_running(a) && !holds[a] && !let_go[a] -> sets[a] = sets[a] | bit(s)                                          \
+    :: else                                                                                                            \
+    fi;                                                                                                                \
+    if                                                                                                                 \
+    :: is_running(EXTENSION(a)) && !extended[a] && !let_go[a] -> extends[a] = extends[a] | bit(s)                      \
+    :: else                                                                                                            \
+    fi
+#if CLIENTS == 2
+#define ADDRESS_ALL_TOO(s) ADDRESS_TOO(0, s); ADDRESS_TOO(1, s)
+#else
+#define ADDRESS_ALL_TOO(s) ADDRESS_TOO(0, s); ADDRESS_TOO(1, s); ADDRESS_TOO(2, s)
+#endif
+#define IS_PROMOTED(s)                                                                                                 \
+    :: d_step {                                                                                                        \
+        promotions < PROMOTIONS && !(masters & bit(s)) ->                                                              \
+        printf("server %d IS PROMOTED\n", s);                                                                          \
+        promotions++;                                                                                                  \
+        PROMOTED(s);                                                                                                   \
+        goes_on = goes_on | (masters & bit(other(s)));                                                                 \
+        masters = masters | bit(s);                                                                                    \
+        in_quarantine = in_quarantine & ~bit(s);                                                                       \
+        named = named & ~bit(other(s)) | bit(s);                                                                       \
+        IDENTITY_OF_PROMOTED(s);                                                                                       \
+        ADDRESS_ALL_TOO(s)                                                                                             \
+    }
+#ifdef WITNESS
+#define PROMOTED(s) promoted = promoted | bit(s)
+#else
+#define PROMOTED(s) skip
+#endif
+#define STOP(s)                                                                                                        \
+    if                                                                                                                 \
+    :: goes_on & bit(s) ->                                                                                             \
+        goes_on = goes_on & ~bit(s);                                                                                   \
+        if                                                                                                             \
+        :: in_quarantine & bit(other(s)) -> waits[other(s)] = waits[other(s)] | running                                \
+        :: else                                                                                                        \
+        fi                                                                                                             \
+    :: else                                                                                                            \
+    fi
+#define STOPS(s)                                                                                                       \
+    :: d_step {                                                                                                        \
+        goes_on & bit(s) ->                                                                                            \
+        printf("    server %d stops\n", s);                                                                            \
+        STOP(s)                                                                                                        \
+    }
+#define BECOMES_REPLICA(s)                                                                                             \
+    :: d_step {                                                                                                        \
+        (masters & bit(s)) && !(named & bit(s)) ->                                                                     \
+        printf("    server %d becomes a replica\n", s);                                                                \
+        STOP(s);                                                                                                       \
+        masters = masters & ~bit(s)                                                                                    \
+    }
+#define IS_REPLICATED_TO(s)                                                                                            \
+    :: d_step {                                                                                                        \
+        !(masters & bit(s)) && (masters & bit(other(s))) &&                                                            \
+            (key[s] != key[other(s)] || marker[s] != marker[other(s)] || waits[s] != waits[other(s)]) ->               \
+        printf("    server %d takes over the data of server %d\n", s, other(s));                                       \
+        key[s] = key[other(s)];                                                                                        \
+        marker[s] = marker[other(s)];                                                                                  \
+        waits[s] = waits[other(s)]                                                                                     \
+    }
+/* With an old snapshot: the marker of one may be there, and the key not. */
+#define RESTARTS_OLD(s)                                                                                                \
+    :: d_step {                                                                                                        \
+        restarts < RESTARTS ->                                                                                         \
+        printf("server %d RESTARTS\n", s);                                                                             \
+        restarts++;                                                                                                    \
+        key[s] = NOBODY;                                                                                               \
+        IDENTITY_OF_RESTARTED(s)                                                                                       \
+    }
+#ifdef REPLICATION_ALONE
+#define IDENTITY_OF_RESTARTED(s) skip
+#else
+#define IDENTITY_OF_RESTARTED(s) NEW_IDENTITY(s)
+#endif
+
+/* What has ended makes no difference any more: its keys may be gone at once, and its commands grant nothing. */
+#define AGE(s)                                                                                                         \
+    waits[s] = waits[s] & running;                                                                                     \
+    if                                                                                                                 \
+    :: key[s] != NOBODY && !is_running(key[s]) -> key[s] = NOBODY                                                      \
+    :: else                                                                                                            \
+    fi
+#if NODES == 1
+#define AGE_ALL AGE(0); AGE(1)
+#else
+#define AGE_ALL AGE(0); AGE(1); AGE(2); AGE(3); AGE(4); AGE(5)
+#endif
+#define ENDS(lease)                                                                                                    \
+    :: d_step {                                                                                                        \
+        is_running(lease) && (lease < CLIENTS || !is_running(lease - CLIENTS)) ->                                      \
+        printf("        the validity of lease %d ends\n", lease);                                                      \
+        running = running & ~bit(lease);                                                                               \
+        AGE_ALL;                                                                                                       \
+        if                                                                                                             \
+        :: lease < CLIENTS -> sets[lease % CLIENTS] = 0; granted[lease % CLIENTS] = 0                                  \
+        :: else -> extends[lease % CLIENTS] = 0; confirmed[lease % CLIENTS] = 0                                        \
+        fi                                                                                                             \
+    }
+
+#if NODES == 1
+#define AT_ALL_SERVERS(event) event(0) event(1)
+#define WITH_ALL_SERVERS(event, a) event(a, 0) event(a, 1)
+#else
+#define AT_ALL_SERVERS(event) event(0) event(1) event(2) event(3) event(4) event(5)
+#define WITH_ALL_SERVERS(event, a) event(a, 0) event(a, 1) event(a, 2) event(a, 3) event(a, 4) event(a, 5)
+#endif
+#if CLIENTS == 2
+#define FOR_ALL_CLIENTS(event) WITH_ALL_SERVERS(event, 0) WITH_ALL_SERVERS(event, 1)
+#define FOR_ALL_LEASES(event) event(0) event(1) event(2) event(3)
+#else
+#define FOR_ALL_CLIENTS(event) WITH_ALL_SERVERS(event, 0) WITH_ALL_SERVERS(event, 1) WITH_ALL_SERVERS(event, 2)
+#define FOR_ALL_LEASES(event) event(0) event(1) event(2) event(3) event(4) event(5)
+#endif
+
+/* Nothing need happen any more once nobody can acquire or extend beside another. */
+#define may_succeed(a) (a >= begun || (!let_go[a] && (is_running(a) || is_running(EXTENSION(a)))))
+#if CLIENTS == 2
+#define is_open (may_succeed(0) + may_succeed(1) > 1)
+#else
+#define is_open (may_succeed(0) + may_succeed(1) + may_succeed(2) > 1)
+#endif
+
+proctype World() provided(is_open) {
+end:
+    do
+    FOR_ALL_CLIENTS(ON_SET)
+#ifdef EXTEND
+    FOR_ALL_CLIENTS(ON_EXTEND)
+#endif
+    AT_ALL_SERVERS(SETS_MARKER)
+    AT_ALL_SERVERS(IS_PROMOTED)
+    AT_ALL_SERVERS(STOPS)
+    AT_ALL_SERVERS(BECOMES_REPLICA)
+    AT_ALL_SERVERS(IS_REPLICATED_TO)
+#if RESTARTS > 0
+    AT_ALL_SERVERS(RESTARTS_OLD)
+#endif
+    FOR_ALL_LEASES(ENDS)
+    od
+}
+
+/* At first all data are known to be whole: those of the masters. */
+#define BEGINS(s)                                                                                                      \
+    key[s] = NOBODY;                                                                                                   \
+    NEW_IDENTITY(s);                                                                                                   \
+    marker[s] = identity[node_of(s)]
+
+init {
+    d_step {
+        masters = named;
+#if NODES == 1
+        BEGINS(0); BEGINS(1)
+#else
+        BEGINS(0); BEGINS(1); BEGINS(2); BEGINS(3); BEGINS(4); BEGINS(5)
+#endif
+    }
+    atomic {
+        run World();
+        run Client(0);
+        run Client(1);
+#if CLIENTS == 3
+        run Client(2)
+#endif
+    }
+}
