@@ -43,6 +43,7 @@ TcpProxy::TcpProxy(std::uint16_t server_port)
     ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads under test
     thread_ = std::thread{[this] { run(); }};
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    in_thread([] {});  // a thread that is just beginning holds locks, which a fork() now would leave locked
 }
 
 TcpProxy::~TcpProxy() {
