@@ -98,9 +98,8 @@ void Connection::connected() {
 // which is ready has a server behind it that answers. All are written at once and answered in order.
 
 Connection::Step Connection::step_after(Step step) const noexcept {
-    if (step == Step::server) return Step::replication;
     if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
-    return step == Step::ping || step == Step::replication ? Step::done : Step::ping;
+    return step == Step::ping || step == Step::server ? Step::done : Step::ping;
 }
 
 void Connection::begin_handshake() {
@@ -129,9 +128,8 @@ void Connection::fetch_run_id(const Command& command) {
     step_ = Step::server;
     late_ = pending_.count();
     pending_.await(0);  // what comes next answers nothing
-    pending_.sent_other(2);
+    pending_.sent_other(1);
     detail::append(outgoing(), {"INFO", "server"});
-    detail::append(outgoing(), {"INFO", "replication"});
     flush();
 }
 
@@ -139,16 +137,12 @@ void Connection::fetch_run_id(const Command& command) {
 bool Connection::accept_handshake_reply(const Reply& reply) {
     if (step_ == Step::server) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
-    if (step_ == Step::replication)
-        return reply.kind == Reply::Kind::text && detail::line_of_info(reply.text, "role:") == "master";
     return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
 }
 
 void Connection::take_handshake_reply() {
     const auto& reply = incoming_;
     if (!accept_handshake_reply(reply)) {
-        const bool replica = step_ == Step::replication && reply.kind == Reply::Kind::text;
-        if (replica) return fail(Errc::read_only, "its role is not master");
         const bool error = reply.kind == Reply::Kind::error;
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.

@@ -89,8 +89,8 @@ public:
 
     // ---- When ready, or handshaking.
 
-    /// Asks which run of the server this is, and whether it is a master, where `command` has to know that; it
-    /// is ready again when the server has answered.
+    /// Asks which run of which server this is, where two nodes with one server would be a danger to
+    /// `command`; it is ready again when the server has answered.
     void fetch_run_id(const Command& command);
 
     /// Which run of which server this is; empty before it was asked.
@@ -146,7 +146,7 @@ public:
 
 private:
     /// Of the handshake, in this order.
-    enum class Step : std::uint8_t { auth, select, ping, server, replication, done };
+    enum class Step : std::uint8_t { auth, select, ping, server, done };
 
     void connect();
     bool connect_to(const Address& address);
@@ -156,7 +156,7 @@ private:
     void take_handshake_reply();
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
-    detail::Recipient recipient() const noexcept { return {run_id_, config_.quarantine, allows_queue_}; }
+    detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, detail::ScriptForm form);
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;

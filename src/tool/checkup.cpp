@@ -104,14 +104,16 @@ private:
 
     void read_marker() {
         if (facts_.info.run_id.empty()) return;
-        const auto name = detail::marker_of(facts_.info.run_id);
+        const std::string name{detail::marker};
         const auto marker = admin_.ask({"GET", name});
         const auto now = time_of(admin_.ask({"TIME"}));
         facts_.permission_checks.push_back(
             {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
         facts_.marker.emplace();
-        const auto since = number_of(marker.reply.text);
+        const auto whose = facts_.info.run_id + ":" + facts_.info.replication_id + ":";
+        if (!marker.reply.text.starts_with(whose)) return;
+        const auto since = number_of(marker.reply.text.substr(whose.size()));
         if (!since) return;
         const auto until = microseconds{*since} + plan_.profile.quarantine;
         facts_.marker->placed = true;

@@ -39,8 +39,8 @@ void Probe::run(NodeFacts& facts) {
     lock_and_unlock(facts);
     if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker(facts);
     if (plan_.fencing)
-        try_counter(facts, "count the holders for fencing", detail::counter_of(plan_.resource, ""));
-    if (plan_.profile.quarantine > 0ms) try_counter(facts, "keep a quarantine", "redlock:since:");
+        try_counter(facts, "count the holders for fencing", detail::counter_of(plan_.resource));
+    if (plan_.profile.quarantine > 0ms) try_counter(facts, "keep a quarantine", std::string{detail::marker});
     if (plan_.fair) try_queue(facts);
 }
 
@@ -95,7 +95,7 @@ void Probe::place_marker(NodeFacts& facts) {
                      {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
     const auto report = ask(nodes, Command{Verb::set_if_absent, resources_, owner_.view(), probe_ttl});
     if (report.cause != Errc::quarantined)
-        facts.permission_checks.push_back({"place the marker of the quarantine", "redlock:since:*",
+        facts.permission_checks.push_back({"place the marker of the quarantine", std::string{detail::marker},
                                            "+eval +set +get +pttl +pexpire +exists +time +info",
                                            error_of(report)});
     if (report.vote != Vote::refused)
@@ -104,13 +104,16 @@ void Probe::place_marker(NodeFacts& facts) {
 
 /// The further commands one by one, on a key of their own that goes after a millisecond.
 void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::string& key) {
-    const auto own_key = key + "doctor-" + std::string{owner_.view()};
-    const std::vector<Words> commands{
-        {"SET", own_key, "0", "PX", "1"}, {"GET", own_key},   {"PTTL", own_key}, {"PEXPIRE", own_key, "1"},
-        {"EXISTS", plan_.resource},       {"INFO", "server"}, {"TIME"},
-    };
+    const std::vector<Words> commands{{"SET", key, "", "NX", "XX"},  // which never sets
+                                      {"PEXPIRE", key, "never"},
+                                      {"GET", key},
+                                      {"PTTL", key},
+                                      {"EXISTS", plan_.resource},
+                                      {"INFO", "server"},
+                                      {"INFO", "replication"},
+                                      {"TIME"}};
     for (const auto& words : commands)
-        try_command(facts, admin_, words, {verb, key + "*", "+set +get +pttl +pexpire +exists +info +time"});
+        try_command(facts, admin_, words, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
 }
 
 /// On the queue of the resource itself, which others may be waiting in: nothing here changes it. What listens

@@ -69,6 +69,7 @@ ServerInfo ServerInfo::parse(std::string_view info) {
     it.redis_version = value_of(info, "redis_version");
     name_the_make(it, info);
     it.run_id = value_of(info, "run_id");
+    it.replication_id = value_of(info, "master_replid");
     it.mode = value_of(info, "redis_mode");
     it.role = value_of(info, "role");
     it.replicas = number_of(info, "connected_slaves");

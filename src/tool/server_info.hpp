@@ -29,8 +29,9 @@ struct ServerInfo {
     std::string version{};        ///< as that make counts
     std::string redis_version{};  ///< of the Redis that it is like
     std::string run_id{};
-    std::string mode{};  ///< "standalone", "cluster", "sentinel"
-    std::string role{};  ///< "master", "slave"
+    std::string replication_id{};  ///< master_replid: another after each promotion
+    std::string mode{};            ///< "standalone", "cluster", "sentinel"
+    std::string role{};            ///< "master", "slave"
     std::optional<std::uint64_t> replicas{};
     std::optional<std::chrono::seconds> uptime{};
     std::optional<bool> appendonly{};

@@ -214,7 +214,7 @@ bool FakeRedisServer::holds(const Words& resources, std::string_view owner, Cloc
 /// Counters live on.
 bool FakeRedisServer::empty(Clock::time_point now) const {
     return std::ranges::none_of(model_.keys(), [&](const auto& it) {
-        return it.first.find(":fence:") == std::string::npos && model_.find(it.first, wall(now));
+        return !it.first.ends_with(":fence") && model_.find(it.first, wall(now));
     });
 }
 

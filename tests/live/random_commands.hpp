@@ -22,7 +22,8 @@ using Words = std::vector<std::string>;
 /// Valid and invalid commands on a few keys and values, which therefore depend on one another.
 class RandomCommands {
 public:
-    explicit RandomCommands(std::uint64_t seed) : engine_(seed) {}
+    /// `data`: see RedisModel::data().
+    RandomCommands(std::uint64_t seed, std::string data) : engine_(seed), data_(std::move(data)) {}
 
     bool chance(int percent) { return below(100) < static_cast<std::size_t>(percent); }
 
@@ -190,6 +191,10 @@ private:
                                     std::to_string((now + 24h).count() + 1)});
     }
     std::string value(RedisModel::Time now) {
+        const auto whose = chance(50) ? data_ : chance(20) ? "another:one:" : "";
+        return whose + word(now);
+    }
+    std::string word(RedisModel::Time now) {
         return chance(50) ? count(now)
                           : one_of<std::string>({"me", "you", "redlock:shared", "-1", "0", "1e3", " 7 ",
                                                  "0x10", "nan", "inf", "8999999999999999", "9000000000000000",
@@ -201,6 +206,7 @@ private:
     }
 
     std::mt19937_64 engine_;
+    std::string data_;
 };
 
 }  // namespace redlock::test

@@ -38,6 +38,7 @@ public:
     }
 
     RedisModel::Time now() const { return now_; }
+    std::string data() const { return model_.data(); }
     void set_clock(RedisModel::Time now) {
         now_ = now;
         const auto next = directory_ / "next";
@@ -113,7 +114,7 @@ private:
         support::RedisConfig{}.clock_set_by(directory_ / "clock").line("enable-debug-command local")};
     support::RespConnection connection_{server_.connect()};
     support::RespConnection listener_{server_.connect()};
-    RedisModel model_{"run"};
+    RedisModel model_{server_.info("server", "run_id"), server_.info("replication", "master_replid")};
     Words heard_{};  // by the one that listens to the model
     std::deque<std::string> log_{};
 };
@@ -133,7 +134,7 @@ TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
     for (const auto* const script : detail::scripts)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));
-    RandomCommands random{GetParam()};
+    RandomCommands random{GetParam(), both.data()};
     for (int i = 0; i < 1'000; ++i) {
         if (random.chance(30)) both.pass(random.step());
         const auto words = random.chance(60)   ? random.script(both.now())

@@ -67,7 +67,6 @@ public:
     bool refuses = false;                ///< connections
     bool unreachable = false;            ///< connections stay as they are: connecting
     bool paused = false;                 ///< what comes in is carried out after resume()
-    bool replica = false;                ///< its role, as it says itself
     std::size_t takes_at_once = 65'536;  ///< bytes, each millisecond
     std::string instead{};               ///< the bytes that answer the next command in place of its reply
     std::function<std::string(const support::CommandReader::Words&)>
@@ -154,10 +153,7 @@ private:
     std::string execute(const support::CommandReader::Words& words, Clock::time_point now) {
         redis->on_publish([&](auto channel, auto message) { return publish(channel, message, now); });
         const auto wall = std::chrono::duration_cast<support::RedisModel::Time>(now.time_since_epoch());
-        auto reply = redis->execute(words, wall);
-        if (const auto at = reply.text.find("role:master"); replica && at != reply.text.npos)
-            reply.text.replace(at, 11, "role:slave");
-        return support::to_resp(reply);
+        return support::to_resp(redis->execute(words, wall));
     }
 
     static std::string subscribe(Wire& wire, const std::string& channel) {

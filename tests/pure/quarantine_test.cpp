@@ -64,6 +64,24 @@ TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
     EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
 }
 
+// That of another run has come with an old file, that of another time as a master by replication and back.
+TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsOfOtherData) {
+    mark(now - 1h);
+    redis.promote(redis.keys());
+    EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
+    mark(now - 1h);
+    redis.restart("another run", redis.keys());
+    EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
+    EXPECT_EQ(value("marker"), "1760000000123456");
+}
+
+// Though its data are its master's, and it takes writes.
+TEST_P(Quarantine, AReplicaHasNoVote) {
+    mark(now - 1h);
+    redis.demote();
+    EXPECT_THAT(vote(), StartsWith("(error) READONLY"));
+}
+
 TEST_P(Quarantine, CountsAClockThatWasSetBack) {
     mark(now + 1h);
     EXPECT_EQ(vote(), "QUARANTINED for another 3610000 ms");

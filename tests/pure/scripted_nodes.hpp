@@ -82,7 +82,8 @@ public:
     }
     /// It has counted so far.
     void count_on(std::size_t index, std::uint64_t count) {
-        command(index, {"SET", counter_on(index), std::to_string(count)});
+        command(index,
+                {"SET", detail::counter_of(the_resource), at(index).redis.data() + std::to_string(count)});
     }
     /// Its wall clock is so much behind the others'.
     void set_clock_back(std::size_t index, milliseconds by) { at(index).behind = by; }
@@ -105,8 +106,8 @@ public:
         return count;
     }
     std::uint64_t counted_on(std::size_t index) const {
-        const auto* const value = at(index).redis.find(counter_on(index), wall(at(index)));
-        return value ? std::stoull(value->text) : 0;
+        const auto* const value = at(index).redis.find(detail::counter_of(the_resource), wall(at(index)));
+        return value ? std::stoull(value->text.substr(value->text.rfind(':') + 1)) : 0;
     }
     /// Where the nodes begin to count now.
     std::uint64_t seed() const { return static_cast<std::uint64_t>(wall({}).count()); }
@@ -218,10 +219,6 @@ private:
         report.took = budget;
     }
 
-    std::string counter_on(std::size_t index) const {
-        return detail::counter_of(the_resource, at(index).redis.run_id());
-    }
-
     /// By the wall clock of the node.
     support::RedisModel::Time wall(const Node& node) const {
         return std::chrono::duration_cast<support::RedisModel::Time>(clock_->now().time_since_epoch()) +
@@ -230,7 +227,7 @@ private:
 
     /// `text`: of a query.
     detail::NodeVote execute(Node& node, const Command& command, std::string* text = nullptr) const {
-        const detail::Recipient recipient{.run_id = node.redis.run_id()};
+        const detail::Recipient recipient{};
         std::string bytes;
         append(bytes, command, recipient, detail::ScriptForm::whole);
         detail::NodeVote vote{};

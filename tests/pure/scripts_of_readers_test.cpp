@@ -163,7 +163,7 @@ TEST_F(Readers, LeaveAnOrdinaryLockAlone) {
 // ---- Counts
 
 TEST_F(Readers, AreCountedWithTheOthers) {
-    ask({"SET", "count:a", "7"});
+    hold("count:a", "7");
     EXPECT_EQ(share_and_count("A"), "8");
     EXPECT_EQ(share_and_count("B"), "9");
     EXPECT_EQ(value("a"), marker);
@@ -174,7 +174,7 @@ TEST_F(Readers, AreCountedWithTheOthers) {
 }
 
 TEST_F(Readers, RaiseTheCountForAsLongAsTheyRead) {
-    ask({"SET", "count:a", "7"});
+    hold("count:a", "7");
     share("A");
     EXPECT_EQ(raise("A", 9), "1");
     EXPECT_EQ(value("count:a"), "9");
@@ -190,7 +190,7 @@ TEST_F(Readers, RaiseTheCountForAsLongAsTheyRead) {
 }
 
 TEST_F(Readers, AreNotCountedWithACountThatIsNone) {
-    ask({"SET", "count:a", "x"});
+    hold("count:a", "x");
     EXPECT_THAT(share_and_count("A"), HasSubstr("WRONGTYPE"));
     EXPECT_EQ(value("a"), "(nil)");
 }

@@ -309,15 +309,16 @@ TEST_F(EndOfWaiting, HarmsNoReleaseWhoseRefusalIsLate) {
 
 struct WaitingInAQuarantine : Waiting {
     WaitingInAQuarantine() : Waiting(3, {.node_timeout = 50ms, .quarantine = 20s}) {
-        for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", marker(node), "1"});
+        for (std::size_t node = 0; node < 3; ++node)
+            ask(node, {"SET", marker, network.server(node).redis->data() + "1"});
     }
-    static std::string marker(std::size_t node) { return detail::marker_of("run-" + std::to_string(node)); }
+    const std::string marker{detail::marker};
 };
 
 // It may have lost the key of a holder: that it has a reservation makes no vote of it.
 TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
     bob_holds_for(100ms);
-    after(50ms, [&] { ask(0, {"DEL", marker(0)}); });
+    after(50ms, [&] { ask(0, {"DEL", marker}); });
     auto mine = lock(alice);
     const auto result = mine.acquire_for(1s);
     EXPECT_TRUE(result);

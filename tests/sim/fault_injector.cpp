@@ -31,6 +31,7 @@ void FaultInjector::inject(Fault fault) {
         case Fault::flush: return node.flush();
         case Fault::evict_marker: return node.evict_marker();
         case Fault::snapshot: return node.take_snapshot();
+        case Fault::promote_again: return node.promote_again();
         case Fault::forget_scripts: return node.forget_scripts();
         case Fault::freeze: return node.freeze_for(some_time());
         default: return;

@@ -75,8 +75,9 @@ void choose_faults(Plan& plan, Rng& rng) {
     if (rng.chance(0.5)) plan.faults.push_back(Fault::crash_client);
     if (quarantine || !plan.fencing) plan.faults.push_back(Fault::crash_and_keep);
     if (quarantine)
-        plan.faults.insert(plan.faults.end(), {Fault::crash_and_forget, Fault::crash_and_go_back,
-                                               Fault::snapshot, Fault::flush, Fault::evict_marker});
+        plan.faults.insert(plan.faults.end(),
+                           {Fault::crash_and_forget, Fault::crash_and_go_back, Fault::snapshot,
+                            Fault::promote_again, Fault::flush, Fault::evict_marker});
     if (plan.world.rate_error <= plan.drift_factor / 4 && rng.chance(0.3)) {
         plan.faults.push_back(Fault::step_clock);
         plan.steps_in_all = whole(plan.least_ttl * plan.drift_factor / 2);

@@ -22,6 +22,7 @@ enum class Fault : std::uint8_t {
     flush,              ///< FLUSHALL
     evict_marker,       ///< the marker of the quarantine is evicted
     snapshot,           ///< one is taken
+    promote_again,      ///< it was demoted for a while, and has what had been replicated to it
     forget_scripts,     ///< SCRIPT FLUSH
     freeze,             ///< the server is frozen for a while
     step_clock,         ///< its wall clock is set

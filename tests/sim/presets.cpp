@@ -93,6 +93,11 @@ void going_back(Plan& plan) {
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
 }
 
+void failing_over(Plan& plan) {
+    forgetful(plan);
+    plan.faults = {Fault::promote_again, Fault::promote_again, Fault::snapshot};
+}
+
 void forgetful_and_counted(Plan& plan) {
     forgetful(plan);
     plan.fencing = true;
@@ -104,6 +109,11 @@ void forgetful_and_counted(Plan& plan) {
 void going_back_and_counted(Plan& plan) {
     forgetful_and_counted(plan);
     plan.faults = {Fault::crash_and_go_back, Fault::crash_and_go_back, Fault::snapshot};
+}
+
+void failing_over_and_counted(Plan& plan) {
+    forgetful_and_counted(plan);
+    plan.faults = {Fault::promote_again, Fault::promote_again, Fault::snapshot};
 }
 
 void forgetful_and_slow(Plan& plan) {
@@ -348,8 +358,10 @@ std::span<const Preset> presets() {
         {"counted", "counts of many rounds meet", counted},
         {"forgetful", "nodes lose their data, with a quarantine", forgetful},
         {"going-back", "nodes come back with old data, with a quarantine", going_back},
+        {"failing-over", "masters are replicas for a while, with a quarantine", failing_over},
         {"forgetful-counted", "forgetful, with fencing", forgetful_and_counted},
         {"going-back-counted", "going-back, with fencing", going_back_and_counted},
+        {"failing-over-counted", "failing-over, with fencing", failing_over_and_counted},
         {"forgetful-slow", "long rounds, extensions at the last moment, flushes", forgetful_and_slow},
         {"extending", "holders that extend again and again, and are paused", extending},
         {"suspended", "holders that are paused", suspended},

@@ -42,8 +42,13 @@ void SimNode::flush() {
 }
 
 void SimNode::evict_marker() {
-    model_.keys().erase(marker());
+    model_.keys().erase(std::string{detail::marker});
     log_.note(name_, [] { return "evicts its marker"; });
+}
+
+void SimNode::promote_again() {
+    model_.promote(snapshot_);
+    log_.note(name_, [] { return "is promoted again, with what it had of its master's data"; });
 }
 
 void SimNode::take_snapshot() {
@@ -66,14 +71,10 @@ void SimNode::step_clock(nanoseconds by) {
     log_.note(name_, [&] { return "has its clock set by " + text(by); });
 }
 
-std::string SimNode::marker() const {
-    return detail::marker_of(model_.run_id());
-}
-
 void SimNode::trust_since(nanoseconds ago) {
     constexpr auto weeks = "2419200000";
     const auto since = std::to_string((wall() - std::chrono::duration_cast<Model::Time>(ago)).count());
-    (void)model_.execute(std::vector<std::string>{"SET", marker(), since, "PX", weeks}, wall());
+    (void)model_.execute({"SET", std::string{detail::marker}, model_.data() + since, "PX", weeks}, wall());
 }
 
 void SimNode::attach(std::weak_ptr<Peer> peer) {
@@ -109,8 +110,7 @@ bool SimNode::knows(std::string_view owner, const std::string& resource) const {
 /// Counters and markers live on for days, queues for seconds.
 bool SimNode::holds_longer_than(nanoseconds span) const {
     const auto is_lock = [](std::string_view key) {
-        return !key.starts_with("redlock:since:") && key.find(":fence:") == key.npos &&
-               !key.ends_with(":queue");
+        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue");
     };
     return std::ranges::any_of(model_.keys(), [&](const auto& entry) {
         const auto& [key, value] = entry;

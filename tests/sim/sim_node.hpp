@@ -48,6 +48,9 @@ public:
     void flush();
     void evict_marker();
     void take_snapshot();
+    /// It was demoted, and is the master again, without a restart: with the data of the last snapshot, as far
+    /// as the other master had replicated them to it.
+    void promote_again();
     void forget_scripts();
     void freeze_for(nanoseconds span);
     void step_clock(nanoseconds by);
@@ -82,7 +85,6 @@ private:
         return std::chrono::duration_cast<Model::Time>(wall_.read(timeline_.now()));
     }
     std::string run() const { return name_ + "." + std::to_string(life_); }
-    std::string marker() const;
     std::size_t publish(std::string_view channel, std::string_view message);
 
     Timeline& timeline_;

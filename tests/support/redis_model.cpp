@@ -108,6 +108,12 @@ void RedisModel::restart(std::string run_id, Keys keys) {
     scripts_.clear();
 }
 
+void RedisModel::promote(Keys keys) {
+    master_replid_ += "'";
+    replica_ = false;
+    keys_ = std::move(keys);
+}
+
 // ---- Keys
 
 std::int64_t RedisModel::now_ms() const noexcept {
@@ -299,7 +305,8 @@ RedisReply RedisModel::info(Words words) {
     std::string text;
     if (asked("server")) text += "# Server\r\nredis_version:7.0.15\r\nrun_id:" + run_id_ + "\r\n";
     if (asked("replication"))
-        text += (text.empty() ? "" : "\r\n") + std::string{"# Replication\r\nrole:master\r\n"};
+        text += (text.empty() ? "" : "\r\n") + std::string{"# Replication\r\nrole:"} +
+                (replica_ ? "slave" : "master") + "\r\nmaster_replid:" + master_replid_ + "\r\n";
     return RedisReply::of_bulk(std::move(text));
 }
 

@@ -52,7 +52,8 @@ public:
     /// Those that have expired may still be among them.
     using Keys = std::map<std::string, Value, std::less<>>;
 
-    explicit RedisModel(std::string run_id) : run_id_(std::move(run_id)) {}
+    explicit RedisModel(std::string run_id, std::string master_replid = "replid")
+        : run_id_(std::move(run_id)), master_replid_(std::move(master_replid)) {}
 
     RedisReply execute(Words words, Time now);
     RedisReply execute(const std::vector<std::string>& words, Time now);
@@ -64,8 +65,14 @@ public:
 
     /// Comes up again with these keys, and knows no script.
     void restart(std::string run_id, Keys keys);
+    /// Is a replica from now on, though one that takes writes.
+    void demote() { replica_ = true; }
+    /// Is the master again, with what it has had of its master's keys.
+    void promote(Keys keys);
 
     const std::string& run_id() const noexcept { return run_id_; }
+    /// Whose data these are: what the scripts write in front of what they remember.
+    std::string data() const { return run_id_ + ":" + master_replid_ + ":"; }
     /// To be copied (a snapshot), replaced, or robbed of a key (an eviction).
     Keys& keys() noexcept { return keys_; }
     const Keys& keys() const noexcept { return keys_; }
@@ -115,6 +122,8 @@ private:
     RedisReply zscore(Words words);
 
     std::string run_id_;
+    std::string master_replid_;
+    bool replica_ = false;
     Publish publish_{};
     Keys keys_{};
     std::map<std::string, std::string, std::less<>> scripts_{};  // texts by SHA1

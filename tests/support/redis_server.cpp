@@ -73,6 +73,14 @@ void RedisServer::restart_empty() {
     restart();
 }
 
+std::string RedisServer::info(const std::string& section, const std::string& field) const {
+    const auto text = command({"INFO", section});
+    const auto line = text.find("\n" + field + ":");
+    if (line == text.npos) return {};
+    const auto begin = line + field.size() + 2;
+    return text.substr(begin, text.find('\r', begin) - begin);
+}
+
 RespConnection RedisServer::connect() const {
     RespConnection connection{socket()};
     const auto answer = connection.ask({"AUTH", fixture, "any"});

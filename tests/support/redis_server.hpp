@@ -60,6 +60,8 @@ public:
 
     /// Runs one command on a connection of its own, as a user with all permissions.
     std::string command(const std::vector<std::string>& words) const { return connect().ask(words); }
+    /// A field of INFO.
+    std::string info(const std::string& section, const std::string& field) const;
     /// Such a connection, to keep: for MONITOR, CLIENT REPLY, MULTI ...
     RespConnection connect() const;
 

@@ -32,7 +32,7 @@ TEST(DoctorQuarantine, IsStartedByMark) {
     EXPECT_EQ(it.status(), 1);
     EXPECT_THAT(it.output(), HasSubstr(cluster[2].name() + ": in quarantine until 20"));
     for (auto& server : cluster)
-        EXPECT_TRUE(wait_until([&] { return keys_of(server) == std::vector{marker_of(server)}; }));
+        EXPECT_TRUE(wait_until([&] { return keys_of(server) == std::vector{marker}; }));
     RedisNodes nodes{cluster.uris(), {.node_timeout = 1s, .quarantine = 3s}};
     Lock lock{nodes, the_resource, no_retry(2s)};
     EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); }, 30s));
@@ -47,7 +47,7 @@ TEST(DoctorQuarantine, ThatIsOverIsFine) {
         EXPECT_THAT(it.output(), HasSubstr("has its quarantine behind it"));
     }
     for (auto& server : cluster)
-        EXPECT_TRUE(wait_until([&] { return keys_of(server) == std::vector{marker_of(server)}; }));
+        EXPECT_TRUE(wait_until([&] { return keys_of(server) == std::vector{marker}; }));
 }
 
 TEST(DoctorQuarantine, OfOneNodeIsToldWithItsEnd) {

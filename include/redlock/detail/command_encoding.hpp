@@ -19,7 +19,6 @@ namespace redlock::detail {
 
 /// What a command depends on beside itself: the server that it is sent to.
 struct Recipient {
-    std::string_view run_id{};                ///< of this run of the server; empty while unknown
     std::chrono::milliseconds quarantine{0};  ///< see NodesOptions::quarantine
     bool allows_queue = true;                 ///< our user may use the keys of queues there
 };
@@ -47,7 +46,7 @@ inline bool is_vote(const Command& command) noexcept {
     return acquires(command.verb) || command.verb == Verb::compare_and_expire || counts(command);
 }
 
-/// Whether `command` has to know the run of the server: to count, and to have a vote at all in a quarantine.
+/// Whether `command` relies on what a server remembers of itself: a server that has two votes would be worse.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
     return counts(command) || (recipient.quarantine > 0ms && is_vote(command));
@@ -117,9 +116,9 @@ inline std::string key_beside(std::string_view resource, std::string_view suffix
     return name;
 }
 
-/// The key that counts the holders of `resource` on that run of a server.
-inline std::string counter_of(std::string_view resource, std::string_view run_id) {
-    return key_beside(resource, ":fence:").append(run_id);
+/// The key that counts the holders of `resource`.
+inline std::string counter_of(std::string_view resource) {
+    return key_beside(resource, ":fence");
 }
 
 /// The key of the queue of those that wait for `resource`.
@@ -132,10 +131,8 @@ inline std::string readers_of(std::string_view resource) {
     return key_beside(resource, readers_suffix);
 }
 
-/// The key that says since when that run of a server has had its data, in microseconds of its wall clock.
-inline std::string marker_of(std::string_view run_id) {
-    return "redlock:since:" + std::string{run_id};
-}
+/// The key that says since when a server has had its data, in microseconds of its wall clock.
+inline constexpr std::string_view marker = "redlock:since";
 
 /// A number as text, without the heap.
 class Digits {
@@ -198,8 +195,8 @@ inline void append_script(std::string& out, const Command& command, const Recipi
         for (const auto& resource : resources) own.push_back(queue_of(resource));
     if (command.shared) own.push_back(readers_of(resources.front()));
     if (counts(command))
-        for (const auto& resource : resources) own.push_back(counter_of(resource, recipient.run_id));
-    if (votes && recipient.quarantine > 0ms) own.push_back(marker_of(recipient.run_id));
+        for (const auto& resource : resources) own.push_back(counter_of(resource));
+    if (votes && recipient.quarantine > 0ms) own.emplace_back(marker);
 
     const auto amount = command.verb == Verb::raise_count ? static_cast<long long>(command.fence)
                                                           : static_cast<long long>(command.ttl.count());
@@ -256,16 +253,13 @@ inline void append_note_or_query(std::string& out, const Command& command, const
     if (command.verb == Verb::note_holder)
         for (const auto& it : command.resources) beside.push_back(key_beside(it, note_suffix));
     else if (uses_queue(command, recipient))
-        beside = {queue_of(resource), key_beside(resource, note_suffix), readers_of(resource)};
+        beside = {queue_of(resource), key_beside(resource, note_suffix), readers_of(resource),
+                  counter_of(resource)};
     const Digits keys{static_cast<long long>(command.resources.size() + beside.size())};
     std::vector<std::string_view> words{verb, body, keys.view()};
     words.insert(words.end(), command.resources.begin(), command.resources.end());
     words.insert(words.end(), beside.begin(), beside.end());
-    const auto counter = counter_of(resource, {});
-    if (command.verb == Verb::note_holder)
-        words.insert(words.end(), {command.owner, command.note});
-    else
-        words.push_back(counter);
+    if (command.verb == Verb::note_holder) words.insert(words.end(), {command.owner, command.note});
     append(out, words);
 }
 

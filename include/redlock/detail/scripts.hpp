@@ -16,22 +16,41 @@ struct Script {
     std::string_view sha1;
 };
 
-/// What a script begins with that asks for a vote: a node that is not known to have had its data for the
-/// whole quarantine (in microseconds, the last of ARGV; 0: none) gives none. Since when it has had them
-/// stands in the marker, the last of KEYS, which goes when the data go; the first command makes it. A
-/// clock that was set back counts against the node.
-#define REDLOCK_UNLESS_YOUNG                                                                               \
-    "local q=tonumber(ARGV[#ARGV]) "                                                                       \
-    "if q>0 then "                                                                                         \
+/// Whose data these are, as `data`: which run of which server, and in which of its times as a master. All
+/// that a server remembers of its locks bears that name; what bears another was made elsewhere, or before,
+/// and has come by replication, with an old file, or back from a server that was the master meanwhile.
+#define REDLOCK_WHOSE_DATA                                                                         \
+    "local info=redis.call('info','server')..redis.call('info','replication') "                    \
+    "local run,replid=string.match(info,'run_id:(%C+)'),string.match(info,'master_replid:(%C+)') " \
+    "if not (run and replid and string.find(info,'role:master',1,true)) then "                     \
+    "return {err='READONLY its INFO does not say role:master, run_id and master_replid'} end "     \
+    "local data=run..':'..replid..':' "                                                            \
+    "local function number_in(text) "                                                              \
+    "return string.sub(text,1,#data)==data and tonumber(string.sub(text,#data+1)) or nil "         \
+    "end "
+
+/// A node that is not known to have had its data for the whole quarantine, q, has no vote. Since when it has
+/// had them stands in the marker, the last of KEYS, which goes when the data go; the first command makes it.
+/// A clock that was set back counts against the node.
+#define REDLOCK_UNLESS_TOO_YOUNG                                                                           \
     "local marker,t=KEYS[#KEYS],redis.call('time') "                                                       \
     "local now=t[1]*1000000+t[2] "                                                                         \
-    "local since=tonumber(redis.call('get',marker) or '') "                                                \
+    "local since=number_in(redis.call('get',marker) or '') "                                               \
     "local keep=string.format('%.0f',math.max(2419200000,q/500)) "                                         \
-    "if not since then since=now redis.call('set',marker,string.format('%.0f',now),'px',keep) end "        \
+    "if not since then since=now redis.call('set',marker,data..string.format('%.0f',now),'px',keep) end "  \
     "if since+q>now then return {ok=string.format('QUARANTINED for another %.0f ms',(since+q-now)/1000)} " \
     "end "                                                                                                 \
-    "if redis.call('pttl',marker)<keep/2 then redis.call('pexpire',marker,keep) end "                      \
-    "end "
+    "if redis.call('pttl',marker)<keep/2 then redis.call('pexpire',marker,keep) end "
+
+/// What a script begins with that asks for a vote. The quarantine is the last of ARGV, in microseconds; 0:
+/// there is none.
+#define REDLOCK_UNLESS_YOUNG         \
+    "local q=tonumber(ARGV[#ARGV]) " \
+    "if q>0 then " REDLOCK_WHOSE_DATA REDLOCK_UNLESS_TOO_YOUNG "end "
+
+/// The same where the vote comes with a count.
+#define REDLOCK_COUNTING \
+    "local q=tonumber(ARGV[#ARGV]) " REDLOCK_WHOSE_DATA "if q>0 then " REDLOCK_UNLESS_TOO_YOUNG "end "
 
 /// The page's release: delete only if the value is still ours (S8).
 /// KEYS: the resource. ARGV: owner.
@@ -67,7 +86,7 @@ inline constexpr Script expire_all{REDLOCK_UNLESS_YOUNG
                                    "for i=1,n do if redis.call('pttl',KEYS[i])<tonumber(ARGV[2]) then "
                                    "redis.call('pexpire',KEYS[i],ARGV[2]) end end "
                                    "return 1",
-                                   "a3b56dcb15d2fae871f013c53408ff35df419821"};
+                                   "426e3422f222b8f7031e320ae185e9282518aacb"};
 
 /// SET NX PX of several resources, or with a quarantine.
 /// KEYS: the resources, the marker. ARGV: owner, ttl, number of resources, quarantine.
@@ -76,46 +95,45 @@ inline constexpr Script set_all{REDLOCK_UNLESS_YOUNG
                                 "for i=1,n do if redis.call('exists',KEYS[i])==1 then return 0 end end "
                                 "for i=1,n do redis.call('set',KEYS[i],ARGV[1],'px',ARGV[2]) end "
                                 "return 1",
-                                "ab8985fdada16e94ceb5cd77177e2fd541345087"};
+                                "44907592eef155410bdb8442b828f9700013c180"};
 
 /// Counts one more holder in each of the n counters, which are KEYS from n + 1 on: `fence` is the new count.
-#define REDLOCK_COUNT                                                                                      \
-    "local t=redis.call('time') "                                                                          \
-    "local fence,seed=0,t[1]*1000000+t[2] "                                                                \
-    "for i=n+1,2*n do "                                                                                    \
-    "local held=redis.pcall('get',KEYS[i]) "                                                               \
-    "local count=held and tonumber(type(held)=='string' and held or '') "                                  \
-    "if held and not (count and count>=0 and count<9e15) then return {err='WRONGTYPE '..KEYS[i]..' holds " \
-    "no "                                                                                                  \
-    "count'} end "                                                                                         \
-    "fence=math.max(fence,count and count+1 or seed) "                                                     \
-    "end "                                                                                                 \
-    "for i=n+1,2*n do redis.call('set',KEYS[i],string.format('%.0f',fence),'px',ARGV[4]) end "
+/// One that others' data have brought here is begun anew, with the wall clock.
+#define REDLOCK_COUNT                                                                                        \
+    "local t=redis.call('time') "                                                                            \
+    "local fence,seed=0,t[1]*1000000+t[2] "                                                                  \
+    "for i=n+1,2*n do "                                                                                      \
+    "local held=redis.pcall('get',KEYS[i]) "                                                                 \
+    "local count=type(held)=='string' and tonumber(string.match(held,'^[^:]+:[^:]+:(%d+)$') or '') "         \
+    "if held and not (count and count<9e15) then return {err='WRONGTYPE '..KEYS[i]..' holds no count'} end " \
+    "count=held and number_in(held) "                                                                        \
+    "fence=math.max(fence,count and count+1 or seed) "                                                       \
+    "end "                                                                                                   \
+    "for i=n+1,2*n do redis.call('set',KEYS[i],data..string.format('%.0f',fence),'px',ARGV[4]) end "
 
-/// The same with a count of the holders of each resource, named after the run of the server: a server that
-/// was restarted begins another, seeded with its wall clock. All are set to the largest, which is the answer.
+/// The same with a count of the holders of each resource. All are set to the largest, which is the answer.
 /// KEYS: the resources, their counters, the marker. ARGV: owner, ttl, number of resources, the counters'
 /// expiry, quarantine.
 inline constexpr Script set_and_count{
-    REDLOCK_UNLESS_YOUNG
+    REDLOCK_COUNTING
     "local n=tonumber(ARGV[3]) "
     "for i=1,n do if redis.call('exists',KEYS[i])==1 then return 0 end end " REDLOCK_COUNT
     "for i=1,n do redis.call('set',KEYS[i],ARGV[1],'px',ARGV[2]) end "
     "return fence",
-    "b13fb1ac66458d624bd690137f6b89399a4be1c1"};
+    "3df90ebce870c0b9c5852ae11a3c13ed3cc08328"};
 
 /// Raises those counters to ARGV[2], and answers.
-#define REDLOCK_RAISE                                                                 \
-    "local count=0 "                                                                  \
-    "for i=n+1,2*n do "                                                               \
-    "local held=redis.call('get',KEYS[i]) "                                           \
-    "if not held then return 0 end "                                                  \
-    "count=math.max(count,tonumber(held)) "                                           \
-    "end "                                                                            \
-    "local t=redis.call('time') "                                                     \
-    "if tonumber(ARGV[2])>t[1]*1000000+t[2]+ARGV[4]*1000 then return -count end "     \
-    "for i=n+1,2*n do if tonumber(redis.call('get',KEYS[i]))<tonumber(ARGV[2]) then " \
-    "redis.call('set',KEYS[i],ARGV[2],'px',ARGV[4]) end end "                         \
+#define REDLOCK_RAISE                                                                  \
+    "local count=0 "                                                                   \
+    "for i=n+1,2*n do "                                                                \
+    "local held=number_in(redis.call('get',KEYS[i]) or '') "                           \
+    "if not held then return 0 end "                                                   \
+    "count=math.max(count,held) "                                                      \
+    "end "                                                                             \
+    "local t=redis.call('time') "                                                      \
+    "if tonumber(ARGV[2])>t[1]*1000000+t[2]+ARGV[4]*1000 then return -count end "      \
+    "for i=n+1,2*n do if number_in(redis.call('get',KEYS[i]))<tonumber(ARGV[2]) then " \
+    "redis.call('set',KEYS[i],data..ARGV[2],'px',ARGV[4]) end end "                    \
     "return 1"
 
 /// Raises the counters, but makes none: a missing one is to be seeded by the next grant. Nor does it raise
@@ -123,10 +141,10 @@ inline constexpr Script set_and_count{
 /// KEYS: the resources, their counters, the marker. ARGV: owner, fence, number of resources, the counters'
 /// expiry, quarantine.
 inline constexpr Script raise_count{
-    REDLOCK_UNLESS_YOUNG
+    REDLOCK_COUNTING
     "local n=tonumber(ARGV[3]) "
     "for i=1,n do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end " REDLOCK_RAISE,
-    "3ae934eb8ffd53e23ae9c0081857d442b62aafb6"};
+    "e0185dc19c37dc166cf0c4472aead9b9b2734b0a"};
 
 // ---- The queue of waiters (LockOptions::fair): a sorted set of tickets by age. A ticket is the channel that
 // its waiter listens to, '|', a number. What stands under a resource in place of an owner, with a '|' in it,
@@ -224,14 +242,14 @@ inline constexpr auto behind_leave_queue = [] {
 /// KEYS: the resource, its queue, the marker. ARGV: owner, ticket, ttl, 1, quarantine.
 inline constexpr Script leave_and_set{
     {behind_leave_queue<set_all>.data(), behind_leave_queue<set_all>.size()},
-    "577e4f352f1fe2d2d59608463f1feba2d4e54db3"};
+    "1addddcd0d945e17a07429b8141dd961e3b2b335"};
 
 /// The same with a count of the holders.
 /// KEYS: the resource, its queue, its counter, the marker. ARGV: owner, ticket, ttl, 1, the counter's expiry,
 /// quarantine.
 inline constexpr Script leave_and_count{
     {behind_leave_queue<set_and_count>.data(), behind_leave_queue<set_and_count>.size()},
-    "619489863fa80132b879a702ef16ea7e457770ef"};
+    "b73d73cd73fa24854339b7bafc45dbb5f90a4cd9"};
 
 // ---- Readers (LockOptions::shared): a sorted set of their owners by when each ends, in milliseconds of the
 // server's clock. While there are any, the resource itself holds `shared_marker`, which keeps every ordinary
@@ -272,15 +290,15 @@ inline constexpr std::string_view shared_marker = REDLOCK_SHARED_MARKER;
 /// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
 inline constexpr Script share{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS
                                   REDLOCK_UNLESS_HELD_BY_WRITER REDLOCK_ENTER_READERS "return 1",
-                              "e8de14bf3c09425269cbc2a7f5ca7a944b9c10e0"};
+                              "bd1b4ae69d79d2e7c23f8fcd2045db3657fc47d9"};
 
 /// The same with a count of the holders, readers and others.
 /// KEYS: the resource, its readers, its counter, the marker of a quarantine. ARGV: owner, ttl, 1, the
 /// counter's expiry, quarantine.
 inline constexpr Script share_and_count{
-    REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_HELD_BY_WRITER
+    REDLOCK_READERS REDLOCK_COUNTING REDLOCK_PRUNE_READERS REDLOCK_UNLESS_HELD_BY_WRITER
     "local n=1 " REDLOCK_COUNT REDLOCK_ENTER_READERS "return fence",
-    "ea954c333bd14dedc9b12628796b9796569f4e92"};
+    "9b0918551976bf2b973e2932d2d58567c0884108"};
 
 /// Lengthens the time of one reader, and makes nothing anew: a marker that has gone has let others in.
 /// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
@@ -288,7 +306,7 @@ inline constexpr Script stay{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_
                              "if tonumber(ends)<now+ARGV[2] then "
                              "redis.call('zadd',readers,string.format('%.0f',now+ARGV[2]),ARGV[1]) "
                              "end " REDLOCK_FOLLOW_LAST_READER "return 1",
-                             "19a1c50e06990d6559045e60c0f704596c9663e1"};
+                             "088bfd8ad44d2280b47ca1d94f7e447ec6ad2eae"};
 
 /// One reader leaves.
 /// KEYS: the resource, its readers. ARGV: owner.
@@ -301,9 +319,8 @@ inline constexpr Script leave{REDLOCK_READERS REDLOCK_PRUNE_READERS
 /// KEYS: the resource, its readers, its counter, the marker of a quarantine. ARGV: owner, fence, 1, the
 /// counter's expiry, quarantine.
 inline constexpr Script raise_as_reader{
-    REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING
-    "local n=1 " REDLOCK_RAISE,
-    "d2087c2f145092960a2e09c0a5ff72be5d8be003"};
+    REDLOCK_READERS REDLOCK_COUNTING REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING "local n=1 " REDLOCK_RAISE,
+    "39457eb69b0da0f0c661584259bf3befbb154d6d"};
 
 #undef REDLOCK_ENTER_READERS
 #undef REDLOCK_UNLESS_READING
@@ -314,7 +331,10 @@ inline constexpr Script raise_as_reader{
 #undef REDLOCK_SHARED_MARKER
 #undef REDLOCK_RAISE
 #undef REDLOCK_COUNT
+#undef REDLOCK_COUNTING
 #undef REDLOCK_UNLESS_YOUNG
+#undef REDLOCK_UNLESS_TOO_YOUNG
+#undef REDLOCK_WHOSE_DATA
 
 /// A release before LockOptions::at_least is over: nobody's value, for the rest of the time. To shorten the
 /// life of our own would not do: an extension that arrives late would bring the whole ttl back.
@@ -344,8 +364,8 @@ inline constexpr Script note_holder{
     "1830abfe4daa7eab25d2496fb5a2d9bd6cc3db98"};
 
 /// What stands under the resource and beside it. What our user may not read there is left out.
-/// KEYS: the resource, its queue, the holder's note, its readers; the resource alone where the others may not
-/// be asked for. ARGV: what the name of the counter begins with. The answer: a line with the type, the rest
+/// KEYS: the resource, its queue, the holder's note, its readers, its counter; the resource alone where the
+/// others may not be asked for. The answer: a line with the type, the rest
 /// of the time to live, how many wait, read, and were counted as holders (0: none), and the length of the
 /// first of what follows: the owner, and the note.
 inline constexpr Script query{
@@ -356,20 +376,18 @@ inline constexpr Script query{
     "local function number(value) return type(value)=='number' and value or 0 end "
     "local kind=redis.call('type',KEYS[1]).ok "
     "local owner=text(KEYS[1],512) "
-    "local waiters,note,readers=0,'',0 "
+    "local waiters,note,readers,count=0,'',0,0 "
     "if KEYS[2] then "
     "waiters=number(redis.pcall('zcard',KEYS[2])) "
     "note=text(KEYS[3],2048) "
     "local t=redis.pcall('time') "
     "local now=t[1] and string.format('%.0f',t[1]*1000+math.floor(t[2]/1000)) or '-inf' "
     "readers=number(redis.pcall('zcount',KEYS[4],now,'+inf')) "
+    "count=tonumber(string.match(text(KEYS[5],128),':(%d+)$') or 0) "
     "end "
-    "local info=redis.pcall('info','server') "
-    "local run=type(info)=='string' and string.match(info,'run_id:(%C+)') "
-    "local count=run and tonumber(text(ARGV[1]..run,20)) or 0 "
     "return string.format('%s %.0f %.0f %.0f %.0f %.0f\\n',kind,redis.call('pttl',KEYS[1]),waiters,readers,"
     "count,#owner)..owner..note",
-    "ebcf26b5f3f2f1e5f977b23a1c72f9ac1894c6dd"};
+    "eb467b86c691fd92b2c177c77aca36836752eea9"};
 
 /// Whether anything stands there. KEYS: the resources. The answer: a digit for each.
 inline constexpr Script which_exist{

@@ -46,10 +46,10 @@ TEST(Fencing, DoesNotTrustACountFromAnEarlierRun) {
         return lock.fencing_token();
     };
     const auto before = next_token();
-    const auto counter = counter_on(world[0]);
-    ASSERT_EQ(world[0].command({"SET", counter, "7"}), "OK");  // as an old snapshot has it
+    const auto seven = data_of(world[0]) + "7";
+    ASSERT_EQ(world[0].command({"SET", counter, seven}), "OK");  // as an old snapshot has it
     world[0].restart();
-    EXPECT_EQ(world[0].command({"GET", counter}), "7");
+    EXPECT_EQ(world[0].command({"GET", counter}), seven);
     EXPECT_GT(next_token(), before);
 }
 
@@ -91,7 +91,6 @@ TEST_P(Guarantees, AQuarantineKeepsNodesThatWereRestartedEmptyFromGrantingASecon
 // A server that has lost the tail of its log comes back with a marker, but of another run.
 TEST(AQuarantine, IsForNodesThatWereRestartedWithOldDataToo) {
     QuarantineWorld world{3, RedisConfig{}.keeps_data()};
-    const auto marker = marker_of(world[1]);
     world[1].restart();
     ASSERT_NE(world[1].command({"GET", marker}), "(nil)");
     auto lock = world.claim();
@@ -100,12 +99,85 @@ TEST(AQuarantine, IsForNodesThatWereRestartedWithOldDataToo) {
     EXPECT_THAT(result, Reports(1, Errc::quarantined));
 }
 
+// ---- Promotion
+
+/// A master and its replica, which have had their data for long: a node of a world where failover is
+/// automatic.
+struct APair {
+    RedisServer first{};
+    RedisServer second{RedisConfig{}.replica_of(first.port())};
+
+    /// The first replica gives its master another master_replid.
+    APair() {
+        follow(second, first);
+        whole_since(first, 1min);
+    }
+    /// Until `replica` has what `master` has now.
+    void follow(const RedisServer& replica, const RedisServer& master) {
+        EXPECT_THAT(replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())}),
+                    testing::StartsWith("OK"));
+        const auto now = std::to_string(++marks_);
+        EXPECT_EQ(master.command({"SET", "mark", now}), "OK");
+        EXPECT_TRUE(wait_until([&] { return replica.command({"GET", "mark"}) == now; }));
+    }
+    /// From now on nothing reaches it from its master.
+    static void cut_off(const RedisServer& replica) {
+        EXPECT_EQ(replica.command({"REPLICAOF", "127.0.0.1", "1"}), "OK");
+    }
+    static void promote(const RedisServer& replica) {
+        EXPECT_EQ(replica.command({"REPLICAOF", "NO", "ONE"}), "OK");
+    }
+
+private:
+    int marks_ = 0;
+};
+
+/// Asks one server.
+struct Claim {
+    explicit Claim(const RedisServer& server)
+        : nodes{{server.uri()}, {.node_timeout = 1s, .quarantine = quarantine}} {}
+    RedisNodes nodes;
+    Lock lock{nodes, the_resource, {.ttl = quarantine, .retry = {.attempts = 1}, .fencing = true}};
+};
+
+// Neither has what the other granted last. That the marker has come by replication, and even back to the
+// server that had set it, does not hide it.
+TEST(APromotedServer, HasNoVoteUntilItsQuarantineIsOver) {
+    APair pair;
+    Claim before{pair.first};
+    ASSERT_THAT(before.lock.acquire(), Succeeds());
+    const auto first_token = before.lock.fencing_token();
+    ASSERT_THAT(before.lock.release(), Succeeds());
+    pair.follow(pair.second, pair.first);
+
+    APair::promote(pair.second);
+    Claim holder{pair.second};
+    EXPECT_THAT(holder.lock.acquire(), Reports(0, Errc::quarantined));
+    whole_since(pair.second, 1min);  // as if it were over
+    pair.follow(pair.first, pair.second);
+    APair::cut_off(pair.first);
+    ASSERT_THAT(holder.lock.acquire(), Succeeds());
+    EXPECT_GT(holder.lock.fencing_token(), first_token);
+
+    EXPECT_THAT(before.lock.acquire(), Reports(0, Errc::read_only)) << "over the same connection";
+    APair::promote(pair.first);
+    ASSERT_EQ(pair.first.command({"GET", the_resource}), "(nil)");
+    EXPECT_THAT(before.lock.acquire(), Reports(0, Errc::quarantined)) << "and here as well";
+    EXPECT_TRUE(holder.lock.valid()) << "too slow a machine: the lock is over";
+
+    whole_since(pair.first, 1min);
+    ASSERT_THAT(before.lock.acquire(), Succeeds());
+    EXPECT_GT(before.lock.fencing_token(), holder.lock.fencing_token());
+}
+
 // ---- The roles and names of servers
 
 // A replica has no vote, though it takes writes.
 TEST(Voters, AreMasters) {
     QuarantineWorld world;
     RedisServer replica{RedisConfig{}.replica_of(world[0].port()).line("replica-read-only no")};
+    ASSERT_TRUE(wait_until([&] { return replica.info("replication", "master_link_status") == "up"; }));
+    whole_since(world[0], 1min);  // the first replica changes its identity
     RedisNodes nodes{std::vector{world[0].uri(), world[1].uri(), replica.uri()},
                      {.node_timeout = 1s, .quarantine = quarantine}};
     Lock lock{nodes, the_resource, no_retry(quarantine)};
