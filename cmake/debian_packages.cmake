@@ -9,8 +9,10 @@ set(runtime_package "libredlock${soversion}")
 set(revision 1)
 set(same_version "= ${PROJECT_VERSION}-${revision}")
 set(development_needs "${runtime_package} (${same_version}), libhiredis-dev")
+set(tool_needs "")
 if(redlock_has_tls)
     string(APPEND development_needs ", libssl-dev")
+    set(tool_needs "libssl3 | libssl3t64")
 endif()
 
 # The static library, of the same objects: who wants it says -static, and pkg-config --static knows the rest.
@@ -69,9 +71,9 @@ debian_package(
 package and the pkg-config file."
 )
 if(TARGET redlock_tool)
-    # It uses more of the library than the headers show: only the one of its own build will do.
+    # It has the library in it. OpenSSL it loads when an address asks for TLS: no tool can see that it needs it.
     debian_package(
-        tool redlock database "${runtime_package} (${same_version})" "run a command while holding a distributed lock"
+        tool redlock database "${tool_needs}" "run a command while holding a distributed lock"
         "${about}The command redlock runs others under such a lock, takes and gives locks in
 scripts, tells who holds one, checks the nodes and measures them."
     )

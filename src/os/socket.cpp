@@ -53,7 +53,7 @@ int open_socket(int family) {
 }
 
 void make_blocking(int fd, std::chrono::milliseconds longest) {
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    ::fcntl(fd, F_SETFL, 0);  // open_socket() has set no other flag
     const auto wait = std::chrono::microseconds{longest}.count();
     const timeval most{.tv_sec = wait / 1'000'000, .tv_usec = wait % 1'000'000};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);

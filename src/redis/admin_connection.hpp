@@ -10,7 +10,6 @@
 
 #include <redlock/detail/reply.hpp>
 #include <redlock/endpoint.hpp>
-#include <redlock/export.hpp>
 
 #include "os/os_network.hpp"
 #include "redis/connection.hpp"
@@ -36,7 +35,7 @@ struct Answer {
     explicit operator bool() const noexcept { return !cause; }
 };
 
-class REDLOCK_EXPORT AdminConnection {
+class AdminConnection {
 public:
     /// No I/O. Each command has `budget` in all. Throws std::invalid_argument where TLS cannot be had as the
     /// endpoint wants it.

@@ -28,44 +28,44 @@ static void redlock_tool_on_signal(int signal) {
 
 EventPipe::EventPipe() {
     ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_before_);
-    if (::pipe(pipe_.data()) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
-    for (const int fd : pipe_) {
-        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-        ::fcntl(fd, F_SETFL, O_NONBLOCK);
-    }
+    if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0)
+        throw std::system_error{errno, std::generic_category(), "pipe"};
     writing_end = pipe_[1];
 }
 
+/// What signals do from now on makes no difference: the program is about to end.
 EventPipe::~EventPipe() {
-    restore_all();
     writing_end = -1;
     for (const int fd : pipe_) ::close(fd);
 }
 
 void EventPipe::catch_signals(std::initializer_list<int> signals) {
-    sigset_t caught;
-    ::sigemptyset(&caught);
+    sigset_t all;
+    sigset_t mask;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &mask);  // what was ignored is not to be caught, not for a moment
     for (const int signal : signals) {
-        struct sigaction before {};
-        ::sigaction(signal, nullptr, &before);
-        if (before.sa_handler == SIG_IGN && signal != SIGCHLD) continue;
-        before_.try_emplace(signal, before);
         struct sigaction ours {};
         ours.sa_handler = redlock_tool_on_signal;
         ours.sa_flags = SA_RESTART;
-        ::sigaction(signal, &ours, nullptr);
-        ::sigaddset(&caught, signal);
+        struct sigaction before {};
+        ::sigaction(signal, &ours, &before);
+        if (before.sa_handler == SIG_IGN && signal != SIGCHLD) {
+            ::sigaction(signal, &before, nullptr);
+            continue;
+        }
+        before_.try_emplace(signal, before);
+        ::sigdelset(&mask, signal);
     }
-    ::pthread_sigmask(SIG_UNBLOCK, &caught, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
 void EventPipe::ignore(int signal) {
-    struct sigaction before {};
-    ::sigaction(signal, nullptr, &before);
-    before_.try_emplace(signal, before);
     struct sigaction ours {};
     ours.sa_handler = SIG_IGN;
-    ::sigaction(signal, &ours, nullptr);
+    struct sigaction before {};
+    ::sigaction(signal, &ours, &before);
+    before_.try_emplace(signal, before);
 }
 
 void EventPipe::restore_all() const noexcept {

@@ -77,7 +77,7 @@ lacks libredlock-dev '\.so\.|/bin/'
 
 if [ "$extent" = tool ]; then
     tells redlock Version "$version-1"
-    tells redlock Depends "$runtime \(= $version-1\),.*"
+    tells redlock Depends 'libssl3 .*libc6 .*libhiredis.*'
     holds redlock -rwxr-xr-x usr/bin/redlock
     holds redlock -rw-r--r-- usr/share/man/man1/redlock.1.gz
     holds redlock -rw-r--r-- usr/share/bash-completion/completions/redlock
@@ -91,8 +91,8 @@ done
 LD_LIBRARY_PATH=$build/root/$libdir
 export LD_LIBRARY_PATH
 
-echo "what the shared libraries export: what headers declare as exported, and AdminConnection for the command"
-exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/detail/*.hpp "$source/src/redis/admin_connection.hpp" |
+echo "what the shared libraries export: what headers declare as exported"
+exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/detail/*.hpp |
     sed -n '/#/d; s/.*REDLOCK_EXPORT \([^;({]*\).*/\1/p' | sed 's/ : .*//; s/ *$//; s/ final$//; s/.* //' | sort -u | paste -sd '|' -)
 for each in "$build/root/$libdir"/libredlock*.so."${version%.*}"; do
     nm --demangle --dynamic --defined-only "$each" | cut -d ' ' -f 3- | sed -E 's/^(typeinfo|vtable|typeinfo name|guard variable|non-virtual thunk) (name )?(for|to) //' |
