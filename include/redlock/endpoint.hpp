@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock {
 
@@ -26,19 +27,26 @@ struct REDLOCK_EXPORT Endpoint {
     std::string password{};     ///< empty, and no user name: no AUTH is sent
     int database = 0;           ///< selected where it is not 0
     Tls tls{};
+    /// The Sentinels that know where the server is, in place of host and port, and its name with them.
+    std::vector<Endpoint> sentinels{};
+    std::string master{};
 
     /// Reads one of
     ///
     ///     redis://[user[:password]@]host[:port][/db]     redis://:password@host
     ///     rediss://...?ca_file=&certificate=&key=&server_name=    the same over TLS
     ///     unix://[user[:password]@]/path/to/socket[?db=1]
+    ///     redis+sentinel://[user[:password]@]host[:port],host[:port],.../master[/db]
+    ///         [?sentinel_user=&sentinel_password=]
+    ///     rediss+sentinel://...?server_name=[&sentinel_tls=no]    the same over TLS, to the Sentinels, too
     ///     host[:port]     [::1]:6379     10.0.0.1:6379
     ///
     /// User, password, path and query values are percent-decoded. Throws std::invalid_argument with the part
     /// that is wrong; the message never shows a password (rule D11).
     static Endpoint parse(std::string_view uri);
 
-    /// "host:port", "[::1]:port" or the socket's path: for reports and logs, without secrets.
+    /// "host:port", "[::1]:port", the socket's path or "master@host:port": for reports and logs, without
+    /// secrets.
     std::string name() const;
 };
 

@@ -41,9 +41,9 @@ struct NodesOptions {
     /// than this ago has no vote (the page's delayed restart, S30), for it may have forgotten who holds what;
     /// it only takes releases. The node itself remembers since when its data is whole, in a key of its own:
     /// the first acquire ever on a fresh node starts the time. A replica has no vote then, and one that is
-    /// promoted counts as restarted; a master that is demoted and promoted again without a restart is not
-    /// noticed, so these are not for nodes with automatic failover. Nor has a node that turns out to be the
-    /// same server as another a vote. Needs INFO. 0: off.
+    /// promoted counts as restarted; what nodes with automatic failover need beside that says
+    /// docs/guarantees.md. Nor has a node that turns out to be the same server as another a vote. Needs INFO.
+    /// 0: off.
     std::chrono::milliseconds quarantine{0};
 
     /// Is told of every round and connection; none if null. Must outlive the nodes.

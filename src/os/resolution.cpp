@@ -12,9 +12,11 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace redlock {
 namespace {
@@ -40,18 +42,48 @@ LookUps& look_ups() {
     return *known;
 }
 
+Resolution::Found look_up_with(const std::string& host, std::uint16_t port, int flags) {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags | AI_NUMERICSERV;
+    addrinfo* first = nullptr;
+    const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &first);
+    if (status != 0) return {.error = ::gai_strerror(status)};
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{first, &::freeaddrinfo};
+    Resolution::Found found;
+    for (const auto* it = first; it; it = it->ai_next) {
+        Address address;
+        std::memcpy(&address.storage, it->ai_addr, it->ai_addrlen);
+        address.length = it->ai_addrlen;
+        found.addresses.push_back(address);
+    }
+    return found;
+}
+
+/// In a thread of its own, which no exception may end.
+Resolution::Found outcome_of(const std::function<Resolution::Found()>& find) noexcept {
+    try {
+        return find();
+    } catch (const std::exception& error) {
+        return {.error = error.what()};
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
+    auto numeric = look_up_with(host, port, AI_NUMERICHOST);
+    if (numeric.addresses.empty())
+        return in_thread(host + ":" + std::to_string(port), [host, port] { return look_up(host, port); });
     std::shared_ptr<Resolution> resolution{new Resolution};
-    resolution->look_up(host, port, AI_NUMERICHOST);
-    if (!resolution->addresses_.empty()) {
-        resolution->finish();
-        return resolution;
-    }
-    resolution->error_.clear();
+    resolution->finish(std::move(numeric));
+    return resolution;
+}
+
+std::shared_ptr<Resolution> Resolution::in_thread(const std::string& name, std::function<Found()> find) {
+    std::shared_ptr<Resolution> resolution{new Resolution};
     auto& under_way = look_ups();
-    const auto name = host + ":" + std::to_string(port);
     const std::lock_guard guard{under_way.mutex};
     if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
         if (auto shared = it->second.lock()) return shared;
@@ -59,25 +91,23 @@ std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::ui
         resolution->read_end_ = ends[0];
         resolution->write_end_ = ends[1];
     } else {
-        resolution->error_ = "no descriptor left to resolve the name";
-        resolution->finish();
+        resolution->finish({.error = "no descriptor left to resolve the name"});
         return resolution;
     }
     try {
         const ScopedSignalBlock blocked;
         // Detached: it may outlive every caller that waits for it, and keeps alive all that it touches.
-        std::thread{[resolution, host, port, name, &under_way] {
-            resolution->look_up(host, port, AI_ADDRCONFIG);
+        std::thread{[resolution, find = std::move(find), name, &under_way] {
+            auto found = outcome_of(find);
             {
                 const std::lock_guard ended{under_way.mutex};
                 under_way.by_name.erase(name);
             }
-            resolution->finish();
+            resolution->finish(std::move(found));
         }}.detach();
         under_way.by_name[name] = resolution;
     } catch (const std::system_error&) {
-        resolution->error_ = "no thread to resolve the name";
-        resolution->finish();
+        resolution->finish({.error = "no thread to resolve the name"});
     }
     return resolution;
 }
@@ -89,8 +119,7 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
     local->sun_family = AF_UNIX;
     std::memcpy(local->sun_path, path.data(), std::min(path.size(), sizeof local->sun_path - 1));
     address.length = sizeof *local;
-    resolution->addresses_.push_back(address);
-    resolution->finish();
+    resolution->finish({.addresses = {address}});
     return resolution;
 }
 
@@ -99,27 +128,12 @@ Resolution::~Resolution() {
     if (write_end_ >= 0) ::close(write_end_);
 }
 
-void Resolution::look_up(const std::string& host, std::uint16_t port, int flags) {
-    addrinfo hints{};
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = flags | AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-    if (status != 0) {
-        error_ = ::gai_strerror(status);
-        return;
-    }
-    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, &::freeaddrinfo};
-    for (const auto* it = found; it; it = it->ai_next) {
-        Address address;
-        std::memcpy(&address.storage, it->ai_addr, it->ai_addrlen);
-        address.length = it->ai_addrlen;
-        addresses_.push_back(address);
-    }
+Resolution::Found Resolution::look_up(const std::string& host, std::uint16_t port) {
+    return look_up_with(host, port, AI_ADDRCONFIG);
 }
 
-void Resolution::finish() noexcept {
+void Resolution::finish(Found found) noexcept {
+    found_ = std::move(found);
     done_.store(true, std::memory_order_release);
     if (write_end_ >= 0) (void)!::write(write_end_, "", 1);
 }

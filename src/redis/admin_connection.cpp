@@ -3,21 +3,8 @@
 #include <utility>
 
 namespace redlock {
-namespace {
-
-std::shared_ptr<const TlsContext> tls_of(const Endpoint& endpoint) {
-    return endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr;
-}
-
-std::shared_ptr<Resolution> resolution_of(const Endpoint& endpoint) {
-    return endpoint.unix_socket.empty() ? Resolution::of_host(endpoint.host, endpoint.port)
-                                        : Resolution::of_unix_socket(endpoint.unix_socket);
-}
-
-}  // namespace
-
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget)
-    : config_{.endpoint = endpoint, .tls = tls_of(endpoint), .node_timeout = budget} {}
+    : config_(NodeConfig::of(endpoint, budget)) {}
 
 AdminConnection::~AdminConnection() = default;
 
@@ -36,8 +23,8 @@ void AdminConnection::wait(Clock::time_point deadline, Condition over) {
 
 bool AdminConnection::connect_by(Clock::time_point deadline) {
     if (!connection_)
-        connection_ = std::make_unique<Connection>(config_, network_, resolution_of(config_.endpoint), 0,
-                                                   network_.clock().now());
+        connection_ =
+            std::make_unique<Connection>(config_, network_, config_.find_server(), 0, network_.clock().now());
     wait(deadline, [this] { return connection_->ready(); });
     return connection_->ready();
 }

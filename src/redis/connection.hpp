@@ -19,12 +19,11 @@
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/pending_replies.hpp>
 #include <redlock/detail/reply.hpp>
-#include <redlock/endpoint.hpp>
 #include <redlock/nodes.hpp>
 
 #include "os/network.hpp"
+#include "redis/node_config.hpp"
 #include "redis/reply_parser.hpp"
-#include "redis/tls.hpp"
 
 #include <bitset>
 #include <chrono>
@@ -39,14 +38,6 @@
 #include <vector>
 
 namespace redlock {
-
-/// What the connections to one node have in common. Constant while there is one.
-struct NodeConfig {
-    Endpoint endpoint{};
-    std::shared_ptr<const TlsContext> tls{};  ///< null for plain connections
-    std::chrono::milliseconds node_timeout{};
-    std::chrono::milliseconds quarantine{};
-};
 
 class Connection {
 public:
@@ -81,6 +72,8 @@ public:
     bool used() const noexcept { return used_; }
     /// When it was begun.
     Clock::time_point begun() const noexcept { return begun_; }
+    /// How its server was found.
+    const Resolution& resolution() const noexcept { return *resolution_; }
 
     /// The server's words as a report may show them: never with the password (rule D11).
     std::string quoted(std::string_view words) const;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t longest_name = 255;   // of a host, in DNS and TLS
 constexpr std::size_t longest_path = 4095;  // PATH_MAX less its NUL
+constexpr std::uint16_t sentinel_port = 26'379;
+const std::string tls_fields = "ca_file, certificate, key and server_name";
 
 /// Reads one address. Holds it whole to know what may be quoted in an error.
 class Parser {
@@ -36,8 +38,11 @@ public:
         } else if (*scheme == "redis" || *scheme == "rediss") {
             endpoint_.tls.enabled = *scheme == "rediss";
             read_redis(rest);
+        } else if (*scheme == "redis+sentinel" || *scheme == "rediss+sentinel") {
+            endpoint_.tls.enabled = *scheme == "rediss+sentinel";
+            read_sentinels(rest);
         } else {
-            fail("scheme", "must be redis, rediss or unix", *scheme);
+            fail("scheme", "must be redis, rediss, unix, redis+sentinel or rediss+sentinel", *scheme);
         }
         return std::move(endpoint_);
     }
@@ -69,14 +74,60 @@ private:
         read_user(authority);
         read_host_and_port(authority);
         if (!path.empty()) read_database(path);
-        read_query(query, endpoint_.tls.enabled ? "ca_file, certificate, key and server_name" : "none",
-                   [this](std::string_view field) -> std::string* {
-                       if (!endpoint_.tls.enabled) return nullptr;
-                       if (field == "ca_file") return &endpoint_.tls.ca_file;
-                       if (field == "certificate") return &endpoint_.tls.certificate;
-                       if (field == "key") return &endpoint_.tls.key;
-                       return field == "server_name" ? &endpoint_.tls.server_name : nullptr;
+        read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
+                   [this](std::string_view field) { return tls_field(field); });
+        check_tls();
+    }
+
+    void read_sentinels(std::string_view rest) {
+        const auto query = cut_query(rest);
+        const auto slash = rest.find('/');
+        auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+        if (path.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
+        auto hosts = rest.substr(0, slash);
+        read_user(hosts);
+        while (!hosts.empty()) {
+            const auto host = cut_before(hosts, ",").value_or(hosts);
+            if (host.data() + host.size() == hosts.data() + hosts.size()) hosts = {};
+            read_host_and_port(host, sentinel_port);
+            endpoint_.sentinels.push_back(
+                {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
+        }
+        if (endpoint_.sentinels.empty()) fail("host", "is empty");
+        endpoint_.master = decoded("master", path.substr(0, path.find('/')));
+        check_text("master", endpoint_.master, longest_name);
+        if (const auto database = path.find('/'); database != path.npos)
+            read_database(path.substr(database + 1));
+
+        std::string user;
+        std::string password;
+        std::string tls = "yes";
+        read_query(query, "sentinel_user, sentinel_password, and with TLS sentinel_tls, " + tls_fields,
+                   [&](std::string_view field) {
+                       if (field == "sentinel_user") return &user;
+                       if (field == "sentinel_password") return &password;
+                       return field == "sentinel_tls" && endpoint_.tls.enabled ? &tls : tls_field(field);
                    });
+        check_tls();
+        if (tls != "yes" && tls != "no") fail("sentinel_tls", "must be yes or no");
+        for (auto& sentinel : endpoint_.sentinels) {
+            sentinel.username = user;
+            sentinel.password = password;
+            if (tls == "yes") sentinel.tls = endpoint_.tls;
+            sentinel.tls.server_name.clear();  // each has a name of its own
+        }
+    }
+
+    std::string* tls_field(std::string_view field) {
+        auto& tls = endpoint_.tls;
+        if (!tls.enabled) return nullptr;
+        if (field == "ca_file") return &tls.ca_file;
+        if (field == "certificate") return &tls.certificate;
+        if (field == "key") return &tls.key;
+        return field == "server_name" ? &tls.server_name : nullptr;
+    }
+
+    void check_tls() const {
         const auto& tls = endpoint_.tls;
         check_text("ca_file", tls.ca_file, longest_path);
         check_text("certificate", tls.certificate, longest_path);
@@ -139,7 +190,8 @@ private:
         if (endpoint_.username.empty() && endpoint_.password.empty()) fail("user and password", "are empty");
     }
 
-    void read_host_and_port(std::string_view text) {
+    void read_host_and_port(std::string_view text, std::uint16_t usual_port = 6379) {
+        endpoint_.port = usual_port;
         if (text.starts_with('[')) return read_ipv6_and_port(text);
         const auto colon = text.find(':');
         if (colon != text.rfind(':'))
@@ -214,6 +266,7 @@ Endpoint Endpoint::parse(std::string_view uri) {
 
 std::string Endpoint::name() const {
     if (!unix_socket.empty()) return unix_socket;
+    if (!sentinels.empty()) return master + "@" + sentinels.front().name();
     const bool ipv6 = host.find(':') != std::string::npos;
     return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }

@@ -1,6 +1,7 @@
 #include "redis/node.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace redlock {
@@ -12,6 +13,14 @@ using detail::NodeFailure;
 constexpr std::size_t most_draining = 64;  // connections
 constexpr std::size_t most_pending = 32;   // replies on one of them
 
+/// How long a server that Sentinels have named is taken for the master without a sign of life.
+constexpr auto longest_unasked = 1s;
+
+std::string_view text_of(const Resolution& found) {
+    const auto& address = found.addresses().front();
+    return {reinterpret_cast<const char*>(&address.storage), address.length};
+}
+
 }  // namespace
 
 Node::Node(NodeConfig config, Network& network, Options options)
@@ -19,11 +28,33 @@ Node::Node(NodeConfig config, Network& network, Options options)
 
 void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
+    if (config_.has_sentinels()) drop_former_locked();
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);
     const bool due = health_.probe_due(now);
     health_.update(now);
     round.set_health(index, health_.trusted(), due);
+}
+
+/// Whether the Sentinels have named another server since.
+bool Node::is_former_locked(const Connection& connection) const {
+    const auto& found = connection.resolution();
+    return config_.has_sentinels() && !server_.empty() && found.done() && !found.addresses().empty() &&
+           text_of(found) != server_;
+}
+
+/// Once they name another, no lease may be sent to the former: it may have been frozen, and carry it out when
+/// its own has long ended (docs/protocol.md, Promotion).
+void Node::drop_former_locked() {
+    if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
+    if (std::exchange(server_, text_of(*resolution_)) == server_) return;
+    const auto drop = [this](auto& kept) {
+        if (!is_former_locked(*kept.connection)) return false;
+        drop_locked(std::move(kept.connection), {Errc::connection_failed, "the Sentinels name another"});
+        return true;
+    };
+    std::erase_if(idle_, drop);
+    std::erase_if(draining_, drop);
 }
 
 /// Reads the late replies. Any reply shows that the node is alive; a connection that has drained is idle
@@ -157,6 +188,11 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
+        const bool unasked = config_.has_sentinels() && !release && now - idle.since >= longest_unasked;
+        if (unasked) {
+            drop_locked(std::move(idle.connection), {Errc::connection_failed, "may be a former master's"});
+            continue;
+        }
         const bool just_used = now - idle.since < (release ? 10ms : 1ms);
         if (just_used || !idle.connection->gone_stale()) return std::move(idle.connection);
         drop_locked(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
@@ -165,10 +201,9 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
 }
 
 std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
-    const auto& endpoint = config_.endpoint;
-    if (!resolution_ || (resolution_->done() && resolution_->addresses().empty()))
-        resolution_ = endpoint.unix_socket.empty() ? Resolution::of_host(endpoint.host, endpoint.port)
-                                                   : Resolution::of_unix_socket(endpoint.unix_socket);
+    const bool done = resolution_ && resolution_->done();
+    if (!resolution_ || (done && (resolution_->addresses().empty() || config_.has_sentinels())))
+        resolution_ = config_.find_server();
     auto connection = std::make_unique<Connection>(config_, network_, resolution_, first_address_, now);
     note_locked({.kind = NodeEvent::Kind::connecting});
     return connection;
@@ -187,6 +222,8 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
 }
 
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (is_former_locked(*connection))
+        return drop_locked(std::move(connection), {Errc::connection_failed, "the Sentinels name another"});
     if (connection->pending().none() && !connection->repeat_release())
         return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);

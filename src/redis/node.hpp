@@ -55,6 +55,7 @@ public:
     Node& operator=(const Node&) = delete;
 
     std::string name() const { return config_.endpoint.name(); }
+    bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
     /// Reads what has come in since, and reports to the round what to expect of the node.
     void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
@@ -108,6 +109,8 @@ private:
     };
 
     // All of them with mutex_ held.
+    bool is_former_locked(const Connection& connection) const;
+    void drop_former_locked();
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
@@ -137,6 +140,7 @@ private:
     std::mutex mutex_;
     detail::NodeHealth health_{};
     std::shared_ptr<Resolution> resolution_{};
+    std::string server_{};  // the address that its Sentinels have named last
     std::size_t first_address_ = 0;
     std::vector<Idle> idle_{};
     std::vector<Draining> draining_{};

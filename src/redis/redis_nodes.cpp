@@ -35,8 +35,14 @@ void check(const Endpoint& endpoint) {
     const auto refuse = [&](const std::string& problem) {
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
     };
-    if (endpoint.host.empty() && endpoint.unix_socket.empty()) refuse("host is empty");
-    if (endpoint.port == 0 && endpoint.unix_socket.empty()) refuse("port is 0; it must be from 1 to 65535");
+    const bool has_sentinels = !endpoint.sentinels.empty();
+    if (has_sentinels != !endpoint.master.empty()) refuse("a master and its Sentinels come together");
+    for (const auto& sentinel : endpoint.sentinels) check(sentinel);
+    const bool has_host = endpoint.unix_socket.empty() && !has_sentinels;
+    if (has_host && endpoint.host.empty()) refuse("host is empty");
+    if (has_host && endpoint.port == 0) refuse("port is 0; it must be from 1 to 65535");
+    if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
+        refuse("TLS to a master that Sentinels name needs tls.server_name");
     if (endpoint.database < 0) refuse("database is negative");
     constexpr std::size_t longest_path = 107;  // sun_path less its NUL
     if (endpoint.unix_socket.size() > longest_path) refuse("the socket path is longer than 107 bytes");
@@ -73,12 +79,11 @@ const NodesOptions& checked(const NodesOptions& options) {
     return options;
 }
 
-std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
+std::vector<NodeConfig> configs_of(const std::vector<Endpoint>& endpoints, const NodesOptions& options) {
     std::vector<NodeConfig> configs;
-    for (auto& endpoint : endpoints) {
-        auto tls = endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr;
-        configs.push_back({std::move(endpoint), std::move(tls), options.node_timeout, options.quarantine});
-    }
+    configs.reserve(endpoints.size());
+    for (const auto& endpoint : endpoints)
+        configs.push_back(NodeConfig::of(endpoint, options.node_timeout, options.quarantine));
     return configs;
 }
 
@@ -111,7 +116,7 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
-      impl_(new Impl(configs_of(std::move(endpoints), options), options)) {}
+      impl_(new Impl(configs_of(endpoints, options), options)) {}
 
 /// In a child of fork() nothing but its copies of the sockets is touched: another thread of the parent may
 /// have been about to change the rest.

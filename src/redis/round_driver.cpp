@@ -176,6 +176,11 @@ void RoundDriver::take_answers(std::size_t node) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
         }
+        // The Sentinels may name another by now.
+        if (vote.cause == Errc::read_only && nodes_[node]->has_sentinels()) {
+            connection.fail(Errc::connection_failed, connection.quoted(reply.text));
+            return fail(node, connection.cause(), connection.detail());
+        }
         if (answered == 1) nodes_[node]->succeeded();
         auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
         if (vote.vote == Vote::granted && round_.verb() == Verb::query) detail = reply.text;

@@ -96,10 +96,22 @@ private:
     }
 
     void read_config() {
-        const auto answer = admin_.ask({"CONFIG", "GET", "appendfsync"});
+        facts_.appendfsync = setting("appendfsync");
+        if (admin_.endpoint().sentinels.empty()) return;
+        const auto number = [this](const char* name) { return number_of(setting(name)); };
+        auto& failover = facts_.failover.emplace();
+        if (const auto replicas = number("min-replicas-to-write"))
+            failover.min_replicas = static_cast<std::uint64_t>(*replicas);
+        if (const auto lag = number("min-replicas-max-lag")) failover.max_lag = std::chrono::seconds{*lag};
+        if (const auto ttl = number("repl-backlog-ttl")) failover.backlog_ttl = std::chrono::seconds{*ttl};
+    }
+
+    /// Empty: unknown.
+    std::string setting(const char* name) {
+        const auto answer = admin_.ask({"CONFIG", "GET", name});
         facts_.config_error = error_of(answer);
-        if (const auto elements = elements_of(answer.reply.text); answer && elements.size() == 2)
-            facts_.appendfsync = elements[1];
+        const auto elements = elements_of(answer.reply.text);
+        return answer && elements.size() == 2 ? elements[1] : "";
     }
 
     void read_marker() {

@@ -24,6 +24,7 @@ NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
     if (node.unreachable) return {{unreachable_finding(node)}};
     NodeDiagnosis it;
     add(it.findings, kind_findings(node));
+    add(it.findings, failover_findings(node, profile));
     add(it.findings, permission_findings(node));
     add(it.findings, memory_findings(node));
     add(it.findings, persistence_findings(node, profile));

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -63,14 +62,24 @@ std::vector<Endpoint> read_file(const std::string& path) {
     return endpoints;
 }
 
+/// Up to the next comma; those between the Sentinels of one master are its own.
+std::string cut_address(std::string& list) {
+    constexpr std::string_view scheme = "+sentinel://";
+    const auto at = list.find(scheme);
+    const bool sentinels = at < list.find(',');
+    const auto comma = list.find(',', sentinels ? list.find('/', at + scheme.size()) : 0);
+    const auto address = list.substr(0, comma);
+    list.erase(0, comma == list.npos ? comma : comma + 1);
+    return trimmed(address);
+}
+
 std::vector<Endpoint> read_variable() {
-    std::istringstream list{variable("REDLOCK_NODES")};
     std::vector<Endpoint> endpoints;
     int number = 0;
-    for (std::string uri; std::getline(list, uri, ',');) {
+    for (auto list = variable("REDLOCK_NODES"); !list.empty();) {
         ++number;
-        if (!trimmed(uri).empty())
-            endpoints.push_back(parse(trimmed(uri), "REDLOCK_NODES, address " + std::to_string(number)));
+        if (const auto uri = cut_address(list); !uri.empty())
+            endpoints.push_back(parse(uri, "REDLOCK_NODES, address " + std::to_string(number)));
     }
     return endpoints;
 }

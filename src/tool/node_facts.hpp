@@ -4,6 +4,7 @@
 #include "server_info.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -35,6 +36,13 @@ struct MarkerFacts {
     std::chrono::system_clock::time_point until{};  ///< the same by the clock of the server
 };
 
+/// What makes a failover of the server safe, as it is configured; none: unknown.
+struct FailoverFacts {
+    std::optional<std::uint64_t> min_replicas{};
+    std::optional<std::chrono::seconds> max_lag{};
+    std::optional<std::chrono::seconds> backlog_ttl{};
+};
+
 struct NodeFacts {
     std::string name{};
     std::string user = "default";
@@ -45,6 +53,7 @@ struct NodeFacts {
     NodeError info_error{};
     std::string appendfsync{};  ///< empty: unknown
     NodeError config_error{};
+    std::optional<FailoverFacts> failover{};  ///< none: no Sentinel names the server
 
     std::optional<std::chrono::nanoseconds> clock_offset{};  ///< its wall clock less ours; any common offset
     NodeError clock_error{};

@@ -13,6 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// How long a former master may still be taken for one beside min-replicas-max-lag: it looks for its replicas
+/// once a second, in whole seconds (2 s), Sentinels tell one another of another master every 2 s, a client
+/// asks them after 1 s; and 1 s more.
+constexpr auto failover_slack = 6s;
+
 constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";
 
 std::string megabytes(std::uint64_t bytes) {
@@ -36,12 +41,13 @@ void judge_version(const ServerInfo& info, Findings& findings) {
                             "upgrade the server"});
 }
 
-void judge_role(const ServerInfo& info, Findings& findings) {
+void judge_role(const NodeFacts& node, Findings& findings) {
+    const auto& info = node.info;
     if (info.role == "slave")
         findings.push_back({Severity::unsafe, "role", "it is a replica",
                             "replication is late: a replica lacks locks that its master has granted",
                             "replicaof no one, and a server of its own for each node", false});
-    else if (info.replicas.value_or(0) > 0)
+    else if (!node.failover && info.replicas.value_or(0) > 0)
         findings.push_back(
             {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
              "one that is promoted in its place may lack locks that it has granted",
@@ -101,8 +107,39 @@ std::string remedy_for_forgetting(const LockProfile& profile) {
 Findings kind_findings(const NodeFacts& node) {
     Findings findings;
     judge_version(node.info, findings);
-    judge_role(node.info, findings);
+    judge_role(node, findings);
     judge_mode(node.info, findings);
+    return findings;
+}
+
+Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
+    Findings findings;
+    if (!node.failover) return findings;
+    const auto& facts = *node.failover;
+    const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
+        findings.push_back({Severity::warning, "failover", what, why, remedy});
+    };
+    const auto* const two_holders = "one can hold the lock for each side of a failover";
+    const auto least = profile.ttl + facts.max_lag.value_or(10s) + failover_slack;
+    const auto enough = std::string{"--quarantine "} + argument_of(least) + " or more, in every client";
+    if (profile.quarantine == 0ms)
+        warn("Sentinels name it, and there is no quarantine", two_holders, enough);
+    else if (profile.quarantine < least)
+        warn("the quarantine of " + text_of(profile.quarantine) +
+                 " is shorter than the ttl, min-replicas-max-lag and " + text_of(failover_slack),
+             two_holders, enough);
+    if (facts.min_replicas == 0U || facts.max_lag == 0s)
+        warn("it takes writes without a replica", "a former master that is cut off goes on granting for ever",
+             "min-replicas-to-write 1 and min-replicas-max-lag 10, with two replicas or more");
+    const auto version = Version::parse(node.info.redis_version);
+    if (!node.info.redis_version.empty() && version < Version{6, 2, 7})
+        warn("it is " + node.info.make + " " + node.info.version,
+             "before 6.2.7 scripts write without the replicas that min-replicas-to-write asks for",
+             "upgrade the server");
+    if (facts.backlog_ttl.value_or(0s) > 0s)
+        findings.push_back({Severity::hint, "failover", "repl-backlog-ttl is " + text_of(*facts.backlog_ttl),
+                            "when it has been without a replica for so long, its quarantine begins anew",
+                            "repl-backlog-ttl 0"});
     return findings;
 }
 

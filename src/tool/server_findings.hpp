@@ -10,6 +10,9 @@ namespace redlock::tool {
 /// Its version, its part in a replication or a cluster.
 Findings kind_findings(const NodeFacts& node);
 
+/// Whether a failover of it can let two hold a lock.
+Findings failover_findings(const NodeFacts& node, const LockProfile& profile);
+
 /// Whether it can drop a key before the key expires, or has no room for another.
 Findings memory_findings(const NodeFacts& node);
 

@@ -24,9 +24,7 @@ void PrintTo(const Good& address, std::ostream* out) {
 
 struct GoodAddresses : testing::TestWithParam<Good> {};
 
-TEST_P(GoodAddresses, AreRead) {
-    const auto endpoint = Endpoint::parse(GetParam().uri);
-    const auto& expected = GetParam().expected;
+void expect_equal(const Endpoint& endpoint, const Endpoint& expected) {
     EXPECT_EQ(endpoint.host, expected.host);
     EXPECT_EQ(endpoint.port, expected.port);
     EXPECT_EQ(endpoint.unix_socket, expected.unix_socket);
@@ -38,6 +36,14 @@ TEST_P(GoodAddresses, AreRead) {
     EXPECT_EQ(endpoint.tls.certificate, expected.tls.certificate);
     EXPECT_EQ(endpoint.tls.key, expected.tls.key);
     EXPECT_EQ(endpoint.tls.server_name, expected.tls.server_name);
+    EXPECT_EQ(endpoint.master, expected.master);
+    ASSERT_EQ(endpoint.sentinels.size(), expected.sentinels.size());
+    for (std::size_t i = 0; i < expected.sentinels.size(); ++i)
+        expect_equal(endpoint.sentinels[i], expected.sentinels[i]);
+}
+
+TEST_P(GoodAddresses, AreRead) {
+    expect_equal(Endpoint::parse(GetParam().uri), GetParam().expected);
 }
 
 const Good good[] = {
@@ -69,6 +75,31 @@ const Good good[] = {
     {"PercentEncodedOnce", "redis://:%2541@h", {.host = "h", .password = "%41"}},
     {"PlusIsAPlus", "redis://:a+b@h", {.host = "h", .password = "a+b"}},
     {"PasswordWithColon", "redis://alice:a:b@h", {.host = "h", .username = "alice", .password = "a:b"}},
+    {"OneSentinel",
+     "redis+sentinel://s1/main",
+     {.port = 0, .sentinels = {{.host = "s1", .port = 26379}}, .master = "main"}},
+    {"SentinelsWithAll",
+     "redis+sentinel://al:pw@s1:7000,[::1],10.0.0.3/my%2Fmain/2?sentinel_user=bob&sentinel_password=s%2C3",
+     {.port = 0,
+      .username = "al",
+      .password = "pw",
+      .database = 2,
+      .sentinels = {{.host = "s1", .port = 7000, .username = "bob", .password = "s,3"},
+                    {.host = "::1", .port = 26379, .username = "bob", .password = "s,3"},
+                    {.host = "10.0.0.3", .port = 26379, .username = "bob", .password = "s,3"}},
+      .master = "my/main"}},
+    {"SentinelsWithTls",
+     "rediss+sentinel://s1/main?ca_file=/ca&server_name=db",
+     {.port = 0,
+      .tls = {.enabled = true, .ca_file = "/ca", .server_name = "db"},
+      .sentinels = {{.host = "s1", .port = 26379, .tls = {.enabled = true, .ca_file = "/ca"}}},
+      .master = "main"}},
+    {"SentinelsWithoutTls",
+     "rediss+sentinel://s1/main?server_name=db&sentinel_tls=no",
+     {.port = 0,
+      .tls = {.enabled = true, .server_name = "db"},
+      .sentinels = {{.host = "s1", .port = 26379}},
+      .master = "main"}},
     {"Unix", "unix:///run/redis.sock", {.unix_socket = "/run/redis.sock"}},
     {"UnixWithDatabase", "unix:///run/redis.sock?db=2", {.unix_socket = "/run/redis.sock", .database = 2}},
     {"UnixWithUser",
@@ -174,6 +205,15 @@ const Bad bad[] = {
     {"UnixWithoutPath", "unix://", "path"},
     {"UnixRelative", "unix://redis.sock", "path"},
     {"UnixWithHost", "unix://h/redis.sock", "host"},
+    {"SentinelsWithoutMaster", "redis+sentinel://s1,s2", "master"},
+    {"SentinelsWithEmptyMaster", "redis+sentinel://s1,s2/", "master"},
+    {"SentinelsMasterWithANewLine", "redis+sentinel://s1/a%0Ab", "master"},
+    {"SentinelsWithoutHost", "redis+sentinel:///main", "host"},
+    {"SentinelsWithAnEmptyHost", "redis+sentinel://s1,,s3/main", "host"},
+    {"SentinelsWithABadPort", "redis+sentinel://s1,s2:x/main", "port"},
+    {"SentinelsWithABadDatabase", "redis+sentinel://s1/main/x", "database"},
+    {"SentinelsQueryUnknown", "redis+sentinel://s1/main?sentinel_tls=no", "query"},
+    {"SentinelsTlsUnclear", "rediss+sentinel://s1/main?sentinel_tls=x", "sentinel_tls"},
     {"UnixDatabaseText", "unix:///r.sock?db=x", "database"},
     {"UnixDatabaseNegative", "unix:///r.sock?db=-1", "database"},
     {"UnixQueryUnknown", "unix:///r.sock?port=1", "query"},

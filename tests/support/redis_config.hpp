@@ -38,6 +38,14 @@ public:
         return line("replicaof 127.0.0.1 " + std::to_string(port));
     }
 
+    /// A Sentinel in place of a server: of "mymaster", which is on that port; two of them decide.
+    RedisConfig& sentinel_of(std::uint16_t port) {
+        is_sentinel_ = true;
+        return line("sentinel monitor mymaster 127.0.0.1 " + std::to_string(port) + " 2")
+            .line("sentinel down-after-milliseconds mymaster 500")
+            .line("sentinel failover-timeout mymaster 2000");
+    }
+
     /// Its wall clock is wrong by as many seconds as the file has at the time, or stands where it has
     /// (@ and microseconds).
     RedisConfig& clock_set_by(std::filesystem::path file) {
@@ -61,6 +69,7 @@ public:
     const std::string& password() const noexcept { return password_; }
     const std::filesystem::path& clock_file() const noexcept { return clock_file_; }
     bool is_on_unix_socket() const noexcept { return unix_socket_; }
+    bool is_sentinel() const noexcept { return is_sentinel_; }
 
     /// A word of redis.conf with any bytes in it.
     static std::string quoted(const std::string& word) {
@@ -80,6 +89,7 @@ private:
     std::string password_{};
     std::filesystem::path clock_file_{};
     bool unix_socket_ = false;
+    bool is_sentinel_ = false;
 };
 
 }  // namespace redlock::support

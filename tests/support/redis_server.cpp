@@ -94,6 +94,10 @@ ChildProcess& RedisServer::process() {
 }
 
 void RedisServer::write_config() const {
+    constexpr auto* ordinary =
+        "databases 16\n"
+        "save \"\"\n"
+        "repl-diskless-sync-delay 0\n";  // a replica would wait 5 s for more of its kind
     std::ofstream file{directory_ / "redis.conf"};
     file << "bind 127.0.0.1\n"
          << "port " << port() << '\n'
@@ -101,10 +105,7 @@ void RedisServer::write_config() const {
          << "unixsocketperm 700\n"
          << "dir " << RedisConfig::quoted(directory_ / "data") << '\n'
          << "daemonize no\n"
-         << "databases 16\n"
-         << "save \"\"\n"
-         << "repl-diskless-sync-delay 0\n"  // a replica would wait 5 s for more of its kind
-         << "user " << fixture << " on nopass ~* &* +@all\n"
+         << (config_.is_sentinel() ? "" : ordinary) << "user " << fixture << " on nopass ~* &* +@all\n"
          << config_.lines();
     if (!file.flush()) throw std::runtime_error("cannot write redis.conf");
 }
@@ -121,9 +122,10 @@ std::vector<std::string> environment_of(const RedisConfig& config) {
 void RedisServer::start() {
     std::filesystem::create_directory(directory_ / "data");
     std::filesystem::remove(socket());  // one left by a crash would look like a server that refuses
-    process_.emplace(Program{.words = {"redis-server", directory_ / "redis.conf"},
-                             .environment = environment_of(config_),
-                             .output = directory_ / "log"});
+    std::vector<std::string> words{"redis-server", directory_ / "redis.conf"};
+    if (config_.is_sentinel()) words.emplace_back("--sentinel");
+    process_.emplace(Program{
+        .words = std::move(words), .environment = environment_of(config_), .output = directory_ / "log"});
     const auto ready =
         wait_until([this] { return !process_->running() || answers(); }, std::chrono::seconds{30});
     if (ready && process_->running()) return;

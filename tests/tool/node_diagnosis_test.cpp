@@ -57,6 +57,38 @@ TEST(NodeDiagnosis, JudgesTheKindOfServer) {
     });
 }
 
+// A ttl of 30 s, replicas that are 10 s behind at most, and 6 s.
+TEST(NodeDiagnosis, JudgesWhatMakesAFailoverSafe) {
+    const auto failover = [](const Change& change) {
+        return [change](NodeFacts& n) {
+            n.info.replicas = 2;
+            n.failover = {.min_replicas = 1, .max_lag = 10s, .backlog_ttl = 0s};
+            change(n);
+        };
+    };
+    expect(
+        {
+            {"safe", failover([](auto&) {}), {}},
+            {"unknown", failover([](auto& n) { n.failover = FailoverFacts{}; }), {}},
+            {"a lag that the quarantine does not allow for",
+             failover([](auto& n) { n.failover->max_lag = 11s; }),
+             {"warning failover"}},
+            {"no replica asked for",
+             failover([](auto& n) { n.failover->min_replicas = 0; }),
+             {"warning failover"}},
+            {"however late", failover([](auto& n) { n.failover->max_lag = 0s; }), {"warning failover"}},
+            {"6.2.6", failover([](auto& n) { n.info.redis_version = "6.2.6"; }), {"warning failover"}},
+            {"6.2.7", failover([](auto& n) { n.info.redis_version = "6.2.7"; }), {}},
+            {"a backlog that ends",
+             failover([](auto& n) { n.failover->backlog_ttl = 1h; }),
+             {"hint failover"}},
+        },
+        {.ttl = 30s, .quarantine = 46s});
+    expect({{"a short quarantine", failover([](auto&) {}), {"warning failover"}}},
+           {.ttl = 30s, .quarantine = 46s - 1ms});
+    expect({{"no quarantine", failover([](auto&) {}), {"warning failover"}}}, {.ttl = 30s});
+}
+
 Change memory(std::uint64_t used, std::uint64_t max, const char* policy) {
     return [=](NodeFacts& node) {
         node.info.used_memory = used;

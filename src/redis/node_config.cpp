@@ -1,0 +1,115 @@
+#include "redis/node_config.hpp"
+
+#include "os/os_network.hpp"
+#include "redis/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+/// The Sentinels of one master, all asked at the same time. A minority of them may be cut off together with a
+/// former master, and name that one for ever: so more than half have to name the same.
+class SentinelInquiry {
+public:
+    explicit SentinelInquiry(const NodeConfig& node) : node_(node) {
+        for (const auto& sentinel : *node.sentinels)
+            connections_.push_back(std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
+                                                                std::size_t{0}, network_.clock().now()));
+    }
+
+    /// Blocks for the node's budget at most.
+    Resolution::Found run() {
+        const auto deadline = network_.clock().now() + node_.node_timeout;
+        for (;;) {
+            for (std::size_t i = 0; i < connections_.size(); ++i)
+                if (connections_[i]) advance(i);
+            std::vector<PollEntry> entries;
+            for (const auto& it : connections_)
+                if (it) entries.push_back(it->poll_entry());
+            const auto now = network_.clock().now();
+            if (agreed_ || entries.empty() || now >= deadline) break;
+            network_.wait(entries, now, deadline);
+        }
+        return agreed_ ? found() : Resolution::Found{.error = error()};
+    }
+
+private:
+    void advance(std::size_t i) {
+        auto& connection = *connections_[i];
+        connection.advance();
+        if (connection.broken())
+            return give_up(i, connection.cause().message() + " (" + connection.detail() + ")");
+        if (!connection.ready()) return;
+        if (!connection.used())
+            return connection.ask(std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME",
+                                                                  node_.endpoint.master});
+        if (connection.answers().empty()) return;
+        const auto& reply = connection.answers().front();
+        if (reply.kind != detail::Reply::Kind::list)
+            return give_up(i, reply.kind == detail::Reply::Kind::nil ? "knows no such master"
+                                                                     : connection.quoted(reply.text));
+        if (++votes_[reply.text] * 2 > connections_.size()) agreed_ = reply.text;
+        connections_[i].reset();
+    }
+
+    void give_up(std::size_t i, const std::string& why) {
+        reasons_ += "; " + (*node_.sentinels)[i].endpoint.name() + ": " + why;
+        connections_[i].reset();
+    }
+
+    /// A host and a port, a line each.
+    Resolution::Found found() const {
+        const auto host = agreed_->substr(0, agreed_->find('\n'));
+        const auto text = agreed_->substr(std::min(agreed_->size(), host.size() + 1));
+        std::uint16_t port = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+        if (error != std::errc{} || end != text.data() + text.size() || port == 0)
+            return {.error = "the Sentinels name no address: " + detail::printable(*agreed_)};
+        return Resolution::look_up(host, port);
+    }
+
+    std::string error() const {
+        std::size_t answered = 0;
+        for (const auto& [address, votes] : votes_) answered += votes;
+        return "of " + std::to_string(connections_.size()) + " Sentinels " + std::to_string(answered) +
+               " named a master, and no majority the same" + reasons_;
+    }
+
+    const NodeConfig& node_;
+    OsNetwork network_{};
+    std::vector<std::unique_ptr<Connection>> connections_{};
+    std::map<std::string, std::size_t> votes_{};
+    std::optional<std::string> agreed_{};
+    std::string reasons_{};
+};
+
+}  // namespace
+
+NodeConfig NodeConfig::of(const Endpoint& endpoint, std::chrono::milliseconds node_timeout,
+                          std::chrono::milliseconds quarantine) {
+    NodeConfig config{.endpoint = endpoint,
+                      .tls = endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr,
+                      .node_timeout = node_timeout,
+                      .quarantine = quarantine};
+    std::vector<NodeConfig> sentinels;
+    for (const auto& sentinel : endpoint.sentinels) sentinels.push_back(of(sentinel, node_timeout));
+    if (!sentinels.empty())
+        config.sentinels = std::make_shared<const std::vector<NodeConfig>>(std::move(sentinels));
+    return config;
+}
+
+std::shared_ptr<Resolution> NodeConfig::find_server() const {
+    if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
+    if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
+    return Resolution::in_thread(endpoint.name(), [node = *this] { return SentinelInquiry{node}.run(); });
+}
+
+}  // namespace redlock
