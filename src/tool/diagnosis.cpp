@@ -69,6 +69,13 @@ std::size_t first_of_same_server(std::span<const NodeFacts> nodes, std::size_t n
     return node;
 }
 
+/// Its probe may have met that of the same server under another name.
+bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
+    const auto& run_id = nodes[node].info.run_id;
+    return !run_id.empty() &&
+           std::ranges::count(nodes, run_id, [](const auto& it) { return it.info.run_id; }) > 1;
+}
+
 Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
     const auto first = first_of_same_server(nodes, node);
     if (first == node) return {};
@@ -127,7 +134,9 @@ bool NodeDiagnosis::only_in_quarantine() const noexcept {
 Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile) {
     Diagnosis it;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-        it.nodes.push_back(alone(nodes[node], profile));
+        auto facts = nodes[node];
+        if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
+        it.nodes.push_back(alone(facts, profile));
         add(it.nodes.back().findings, twin_findings(nodes, node));
         add(it.nodes.back().findings, clock_findings(nodes, node, profile));
         std::ranges::stable_sort(it.nodes.back().findings, std::greater{}, &Finding::severity);

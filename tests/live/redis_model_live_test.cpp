@@ -90,7 +90,16 @@ private:
     /// Of an error the first word counts: the rest differs between servers.
     static bool alike(const RedisReply& a, const RedisReply& b) {
         const auto first_word = [](const RedisReply& it) { return it.text.substr(0, it.text.find(' ')); };
-        return a.is_error() && b.is_error() ? first_word(a) == first_word(b) : a == b;
+        return a.is_error() && b.is_error() ? first_word(a) == first_word(b) : a == b || same_numbers(a, b);
+    }
+
+    /// Servers write a score with an exponent from different sizes on.
+    static bool same_numbers(const RedisReply& a, const RedisReply& b) {
+        const auto number = [](const RedisReply& it) { return std::strtod(it.text.c_str(), nullptr); };
+        const auto same = [&](const RedisReply& x, const RedisReply& y) {
+            return x == y || (x.kind == y.kind && number(x) != 0 && number(x) == number(y));
+        };
+        return a.kind == RedisReply::Kind::array && std::ranges::equal(a.elements, b.elements, same);
     }
 
     static std::string shown(const Words& words) {

@@ -56,6 +56,7 @@ TEST(Diagnosis, OfAnEvenNumberIsAHint) {
 TEST(Diagnosis, GivesOneServerOneVote) {
     auto nodes = healthy_nodes(3);
     nodes[2].info.run_id = nodes[0].info.run_id;
+    for (auto& node : nodes) node.probe_was_held = &node != &nodes[1];  // by one another
     const auto diagnosis = diagnose(nodes, {});
     EXPECT_THAT(diagnosis.nodes[0].findings, IsEmpty());
     ASSERT_THAT(brief(diagnosis.nodes[2].findings), ElementsAre("unsafe same_server"));
