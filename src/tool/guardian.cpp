@@ -20,6 +20,7 @@
 #include <csignal>
 #include <ctime>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 namespace redlock::tool {
@@ -47,6 +48,25 @@ void take_a_name() noexcept {
 #endif
 }
 
+/// Where memory is short the guardian must not be killed before the command. A privileged process may ask
+/// never to be; any other may take back that it is to be killed first.
+void ask_to_be_spared() noexcept {
+#if defined(__linux__)
+    const int fd = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    if (fd < 0) return;
+    const auto ask = [fd](std::string_view score) { return ::write(fd, score.data(), score.size()) > 0; };
+    char sign = 0;
+    if (!ask("-1000") && ::pread(fd, &sign, 1, 0) == 1 && sign != '-') (void)ask("0");
+    ::close(fd);
+#endif
+}
+
+void wait_for_end_of(int pipe) noexcept {
+    char byte = 0;
+    while (::read(pipe, &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
 void pause(std::chrono::nanoseconds span) noexcept {
     const timespec time{0, static_cast<long>(span.count())};
     ::nanosleep(&time, nullptr);
@@ -55,49 +75,72 @@ void pause(std::chrono::nanoseconds span) noexcept {
 }  // namespace
 
 Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), grace_(grace) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::system_error{errno, std::generic_category(), "pipe"};
     void* const page =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED) {
-        shared_ = new (page) Shared;
-        const ScopedSignalBlock blocked;  // it keeps them so: it ends when we do
-        id_ = ::fork();
-        if (id_ == 0) {
-            ::close(ends[1]);
-            wait_for_our_end(ends[0]);
-        }
-    }
-    const int error = errno;
-    ::close(ends[0]);
-    pipe_ = ends[1];
-    if (id_ > 0) return;
-    ::close(pipe_);
-    if (shared_) ::munmap(page, sizeof(Shared));
+    int error = page == MAP_FAILED || ::pipe2(pipe_.data(), O_CLOEXEC) != 0 ? errno : 0;
+    if (page != MAP_FAILED) shared_ = new (page) Shared;
+    if (error == 0) error = start();
+    if (error == 0) return;
+    close_all();
     throw std::system_error{error, std::generic_category(), "the guardian of the command"};
 }
 
+/// It may be stopped, and would not notice the end of the pipe.
 Guardian::~Guardian() {
-    guard(0);
-    ::close(pipe_);
-    while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+    shared_->group = 0;
+    if (id_ > 1) ::kill(id_, SIGKILL);
+    while (id_ > 1 && ::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    ::munmap(shared_, sizeof(Shared));
+    close_all();
 }
 
-void Guardian::lease_ends(Clock::time_point instant) const noexcept {
+int Guardian::start() noexcept {
+    std::array<int, 2> ready{};
+    if (::pipe2(ready.data(), O_CLOEXEC) != 0) return errno;
+    started_at_ = boot_clock().now();
+    {
+        const ScopedSignalBlock blocked;  // it keeps them so: it ends when we do
+        id_ = ::fork();
+        if (id_ == 0) wait_for_our_end(ready[1]);
+    }
+    const int error = id_ < 0 ? errno : 0;
+    ::close(ready[1]);
+    if (ready_ >= 0) ::close(ready_);
+    ready_ = ready[0];
+    return error;
+}
+
+void Guardian::close_all() noexcept {
+    for (const int fd : {pipe_[0], pipe_[1], ready_})
+        if (fd >= 0) ::close(fd);
+    if (shared_) ::munmap(shared_, sizeof(Shared));
+}
+
+void Guardian::guard(pid_t group) const noexcept {
+    shared_->group = group;
+    wait_for_end_of(ready_);
+}
+
+void Guardian::lease_ends(Clock::time_point instant) noexcept {
     shared_->lease_ends = instant.time_since_epoch().count();
+    if (id_ < 0 && boot_clock().now() - started_at_ > 1s) (void)start();  // not again and again at once
+}
+
+void Guardian::note(pid_t process, int status) noexcept {
+    if (process != id_) return;
+    if (WIFSTOPPED(status)) ::kill(id_, SIGCONT);
+    if (WIFEXITED(status) || WIFSIGNALED(status)) id_ = -1;
 }
 
 /// Here only what is safe in a signal handler may be called: other threads may have held any mutex at the
 /// fork().
-void Guardian::wait_for_our_end(int pipe) const noexcept {
+void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
     take_a_name();
-    close_all_but(pipe);
-    char byte = 0;
-    while (::read(pipe, &byte, 1) < 0 && errno == EINTR) {
-    }
+    close_all_but(pipe_[0]);
+    for (const int fd : {pipe_[1], ready}) ::close(fd);  // where there is no close_range() and they are high
+    ask_to_be_spared();
+    wait_for_end_of(pipe_[0]);
     if (const pid_t group = shared_->group; group > 1) end(group);
     ::_exit(0);
 }

@@ -8,10 +8,10 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 
 namespace redlock::tool {
 
@@ -27,11 +27,15 @@ public:
     Guardian& operator=(const Guardian&) = delete;
 
     /// The process group that it is to end. In the child, before it becomes the command: then there is no
-    /// moment at which our death would go unnoticed.
-    void guard(pid_t group) const noexcept { shared_->group = group; }
+    /// moment at which our death would go unnoticed. Returns when what ends our group does not reach the
+    /// guardian any more.
+    void guard(pid_t group) const noexcept;
 
-    /// Others may hold the lock from then on.
-    void lease_ends(Clock::time_point instant) const noexcept;
+    /// Others may hold the lock from then on. Where the guardian was killed, another takes its place.
+    void lease_ends(Clock::time_point instant) noexcept;
+
+    /// What waitpid() for any child has come to: this may be the guardian.
+    void note(pid_t process, int status) noexcept;
 
 private:
     /// What both processes see.
@@ -40,14 +44,18 @@ private:
         std::atomic<std::int64_t> lease_ends = 0;  // nanoseconds of boot_clock()
     };
 
-    [[noreturn]] void wait_for_our_end(int pipe) const noexcept;
+    int start() noexcept;  // errno, or 0
+    void close_all() noexcept;
+    [[noreturn]] void wait_for_our_end(int ready) const noexcept;
     void end(pid_t group) const noexcept;
 
     const bool kills_;
     const std::chrono::nanoseconds grace_;
     Shared* shared_ = nullptr;
-    int pipe_ = -1;  // the writing end
-    pid_t id_ = -1;
+    std::array<int, 2> pipe_{-1, -1};  // its writing end is ours alone
+    int ready_ = -1;                   // of another pipe, which ends when the guardian has left our session
+    pid_t id_ = -1;                    // none where it has ended
+    Clock::time_point started_at_{};
 };
 
 }  // namespace redlock::tool

@@ -61,7 +61,8 @@ std::optional<int> read_failure(int fd) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal) {
+ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal)
+    : guardian_(start.guardian) {
     const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);
@@ -108,6 +109,7 @@ void ProcessGroup::look() {
         const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
+        if (guardian_) guardian_->note(pid, status);
         if (pid == id_)
             note(status);
         else if (status_ && WIFSTOPPED(status) && ::getpgid(pid) == id_)

@@ -20,7 +20,7 @@ public:
         std::vector<std::string> environment;  ///< "NAME=value", in addition to ours or in place of it
         std::vector<std::string> hidden{};     ///< "NAME=" of ours that it is not to have
         bool in_foreground = false;            ///< gets the terminal
-        const Guardian* guardian = nullptr;    ///< ends it, should we die before it
+        Guardian* guardian = nullptr;          ///< ends it, should we die before it
     };
 
     /// Starts it. Its signals are as `events` found them. A program that cannot be executed has ended with
@@ -59,6 +59,7 @@ private:
                                     const Terminal& terminal, int failure_pipe) noexcept;
     void note(int status) noexcept;
 
+    Guardian* const guardian_;
     pid_t id_ = -1;
     int failure_pipe_ = -1;  // from the child, which writes there why it could not become the command
     std::optional<int> status_{};

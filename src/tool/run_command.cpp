@@ -230,10 +230,10 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
     policy.look_at = deadline_after(boot_clock().now(), request.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
     const auto look_at_lock = [&] {
-        if (guardian) guardian->lease_ends(boot_clock().now() + lock.remaining());
+        const auto now = boot_clock().now();  // first: what remains is less by any pause that comes between
+        if (guardian) guardian->lease_ends(now + lock.remaining());
         auto why = loss.why();
-        if (!why && boot_clock().now() >= policy.look_at)
-            why = request.resource + ": held for as long as --max-hold says";
+        if (!why && now >= policy.look_at) why = request.resource + ": held for as long as --max-hold says";
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };

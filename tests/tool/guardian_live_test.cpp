@@ -1,24 +1,24 @@
 // redlock run is killed without a chance to end its command: the guardian does, before others can have the
 // lock.
 #include "scheduling_delay.hpp"
+#include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace redlock::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool lives(const std::string& pid) {
-    const auto stat = content("/proc/" + pid + "/stat");
-    const auto state = stat.rfind(") ");
-    return state != stat.npos && stat.at(state + 2) != 'Z';
-}
 
 /// A command, and a child of its own, which do not end for SIGTERM.
 const std::string stubborn =
@@ -33,7 +33,20 @@ class Guardian : public testing::Test {
 protected:
     bool ends(const std::string& name) {
         const auto pid = world.pid_in(name);
-        return wait_until([&] { return !lives(pid); }, 20s);
+        if (wait_until([&] { return !lives(pid); }, 20s)) return true;
+        kill(pid);
+        return false;
+    }
+    static void kill(const std::string& pid) {
+        const auto number = std::stoi(pid);
+        ASSERT_GT(number, 1);
+        ::kill(number, SIGKILL);
+    }
+    static int status_of(const std::vector<std::string>& words, const ToolWorld& world) {
+        support::ChildProcess process{{words, world.environment()}};
+        EXPECT_TRUE(wait_until([&] { return !process.running(); }, 40s));
+        process.kill();
+        return process.wait();
     }
     static Clock::time_point now() { return boot_clock().now(); }
 
@@ -83,7 +96,7 @@ TEST_F(Guardian, OnlyTellsIfSoAsked) {
     EXPECT_TRUE(world.comes("told"));
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; })) << "the lease has ended";
     EXPECT_TRUE(lives(world.pid_in("parent")));
-    ::kill(std::stoi(world.pid_in("parent")), SIGKILL);
+    kill(world.pid_in("parent"));
 }
 
 TEST_F(Guardian, IsNotThereWhereTheCommandIsToGoOn) {
@@ -94,7 +107,7 @@ TEST_F(Guardian, IsNotThereWhereTheCommandIsToGoOn) {
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
     EXPECT_TRUE(lives(world.pid_in("parent")));
     EXPECT_FALSE(world.has("told"));
-    ::kill(std::stoi(world.pid_in("parent")), SIGKILL);
+    kill(world.pid_in("parent"));
 }
 
 // It kills its own group: timeout, and all that it has started.
@@ -117,6 +130,184 @@ TEST_F(Guardian, KeepsNothingOpenAndGoesWithUs) {
     ASSERT_GT(end, 1U) << outcome.out;
     EXPECT_EQ(outcome.out.substr(end + 1), "1\n");
     EXPECT_FALSE(lives(outcome.out.substr(0, end)));
+}
+
+// As by `kill -9 -- -$PPID` in the first instant of the command. The guardian is made to be late.
+TEST_F(Guardian, IsOutOfReachBeforeTheCommandStarts) {
+    auto environment = world.environment();
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_SETSID);
+    Tool tool{world.job("echo $$ >$DIR/q; mv $DIR/q $DIR/parent; kill -KILL -$PPID; exec sleep 1000"),
+              environment};
+    ASSERT_TRUE(world.comes("parent"));
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_EQ(tool.wait().status, 137);
+}
+
+/// $g is the guardian.
+const std::string find_guardian = "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; ";
+
+TEST_F(Guardian, IsReplacedWhenKilled) {
+    auto tool = world.start(world.job(
+        find_guardian +
+            "kill -KILL $g; until n=$(pgrep -x -P $PPID redlock-guard) && [ \"$n\" != $g ]; do sleep 0.01; "
+            "done; " +
+            stubborn,
+        {"--ttl", "3s", "--grace", "0.1"}));
+    ASSERT_TRUE(world.comes("parent"));
+    tool.signal(SIGKILL);
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(ends("child"));
+}
+
+TEST_F(Guardian, IsContinuedWhenStopped) {
+    auto tool = world.start(world.job(
+        find_guardian + "kill -STOP $g; while grep -q '^State:.T' /proc/$g/status; do sleep 0.01; done; " +
+            stubborn,
+        {"--ttl", "3s", "--grace", "0.1"}));
+    ASSERT_TRUE(world.comes("parent"));
+    tool.signal(SIGKILL);
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(ends("child"));
+}
+
+// What stops it has left the group, and so is not ended before.
+TEST_F(Guardian, DoesNotHoldUsUpWhenStopped) {
+    const auto outcome = world.run(
+        world.job(find_guardian +
+                  "export g; setsid sh -c 'while kill -STOP $g && touch $DIR/stopped; do :; done' & "
+                  "until [ -e $DIR/stopped ]; do sleep 0.01; done; kill $!; exit 5"));
+    EXPECT_EQ(outcome.status, 5);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(Guardian, OutlivesTheTerminal) {
+    auto environment = world.environment();
+    environment.push_back("SCRIPT=echo $PPID >$DIR/run; " + stubborn);
+    ShellOnATerminal shell{environment};
+    if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
+    shell.enter(REDLOCK_TOOL " run --node-timeout 2s --ttl 3s --grace 0.1 job -- sh -c \"$SCRIPT\"");
+    ASSERT_TRUE(world.comes("parent")) << shell.screen();
+    const auto run = world.pid_in("run");
+    shell.close();
+    const auto has_terminal = [&] {
+        const auto stat = content("/proc/" + run + "/stat");
+        std::istringstream fields{stat.substr(stat.rfind(')') + 1)};
+        std::string state;
+        int parent = 0, group = 0, session = 0, terminal = 0;
+        fields >> state >> parent >> group >> session >> terminal;
+        return terminal != 0;
+    };
+    ASSERT_TRUE(wait_until([&] { return !has_terminal(); }));
+    ASSERT_TRUE(lives(run));
+    EXPECT_TRUE(lives(world.pid_in("parent"))) << "it ignores that, and keeps its lock";
+    kill(run);
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(ends("child"));
+}
+
+/// As a container, and `words` are its first process.
+std::vector<std::string> in_container(const std::vector<std::string>& words) {
+    std::vector<std::string> result{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"};
+    result.insert(result.end(), words.begin(), words.end());
+    return result;
+}
+
+class GuardianInAContainer : public Guardian {
+protected:
+    void SetUp() override {
+        if (status_of(in_container({"true"}), world) != 0)
+            GTEST_SKIP() << "unshare may not make a namespace of processes here";
+    }
+};
+
+// PID 1 does not wait for orphans, as many programs in containers: their zombies are no reason to go on. And
+// a signal for all, or for the group of the guardian, would reach the bystander.
+TEST_F(GuardianInAContainer, EndsTheGroupAndNothingElse) {
+    const auto* const script =
+        "lives() { grep -q '^State:.[^Z]' /proc/$1/status 2>/dev/null; }; "
+        "setsid sleep 1000 & bystander=$!; \"$@\" & run=$!; "
+        "until [ -e $DIR/parent ]; do sleep 0.01; done; kill -KILL $run; "
+        "while lives $(cat $DIR/parent) || lives $(cat $DIR/child); do sleep 0.01; done; "
+        "while pgrep -x -r S,R,D redlock-guard >/dev/null; do sleep 0.01; done; lives $bystander";
+    std::vector<std::string> words{"sh", "-c", script, "sh", REDLOCK_TOOL};
+    for (auto& word : world.job(stubborn, {"--ttl", "3s", "--grace", "0.1"})) words.push_back(word);
+    EXPECT_EQ(status_of(in_container(words), world), 0);
+}
+
+TEST_F(GuardianInAContainer, GoesWithUsAlsoWhereWeArePid1) {
+    std::vector<std::string> words{REDLOCK_TOOL};
+    for (auto& word : world.job(find_guardian + "[ $g -gt 1 ] && [ $PPID = 1 ] && exit 5"))
+        words.push_back(word);
+    EXPECT_EQ(status_of(in_container(words), world), 5);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+/// Processes that together may have only so much memory.
+class MemoryGroup {
+public:
+    explicit MemoryGroup(const std::string& limit) {
+        std::ifstream groups{"/proc/self/cgroup"};
+        for (std::string line; std::getline(groups, line);) {
+            const auto path = line.substr(line.rfind(':') + 1).substr(1);
+            if (line.find(":memory:") != line.npos &&
+                make("/sys/fs/cgroup/memory" / std::filesystem::path{path}))
+                limited_ = set("memory.limit_in_bytes", limit);
+            else if (line.starts_with("0::") && make("/sys/fs/cgroup" / std::filesystem::path{path}))
+                limited_ = set("memory.max", limit);
+            if (limited_) return;
+            remove();
+        }
+    }
+    ~MemoryGroup() {
+        EXPECT_TRUE(wait_until([&] { return remove(); })) << path_ << " is in use";
+    }
+    MemoryGroup(const MemoryGroup&) = delete;
+    MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+    bool exists() const { return limited_; }
+    std::string path() const { return path_.string(); }
+
+private:
+    bool make(const std::filesystem::path& parent) {
+        std::error_code error;
+        path_ = parent / ("redlock-test-" + std::to_string(::getpid()));
+        return std::filesystem::create_directory(path_, error);
+    }
+    /// Only a file that is there: those of the group are made with it.
+    bool set(const std::string& name, const std::string& value) const {
+        if (!std::filesystem::exists(path_ / name)) return false;
+        std::ofstream file{path_ / name};
+        return static_cast<bool>(file << value << std::flush);
+    }
+    bool remove() const { return ::rmdir(path_.c_str()) == 0 || !std::filesystem::exists(path_); }
+
+    std::filesystem::path path_{};
+    bool limited_ = false;
+};
+
+// A part of the command eats up the memory. redlock run is killed for it, then the part: the rest of the
+// command is left. The guardian would be the second to be killed.
+TEST_F(Guardian, OutlivesUsWhereMemoryIsShort) {
+    MemoryGroup memory{"64M"};
+    if (!memory.exists()) GTEST_SKIP() << "no memory control group may be made here";
+    auto environment = world.environment();
+    environment.push_back("GROUP=" + memory.path());
+    const auto script =
+        "echo 0 >/proc/self/oom_score_adj; { until [ -e $DIR/parent ]; do sleep 0.01; done; "
+        "exec tail /dev/zero; } & " +
+        stubborn;
+    std::vector<std::string> words{"sh", "-c",
+                                   "echo $$ >$GROUP/cgroup.procs; echo 1000 >/proc/self/oom_score_adj; "
+                                   "exec \"$@\"",
+                                   "sh", REDLOCK_TOOL};
+    for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "0.1"})) words.push_back(word);
+    support::ChildProcess run{{words, environment}};
+    ASSERT_TRUE(world.comes("parent"));
+    EXPECT_TRUE(wait_until([&] { return !run.running(); }, 20s));
+    run.kill();
+    EXPECT_EQ(run.wait(), 137);
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_TRUE(ends("child"));
 }
 
 }  // namespace
