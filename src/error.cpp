@@ -12,20 +12,9 @@ public:
     const char* name() const noexcept override { return "redlock"; }
 
     std::string message(int value) const override {
-        switch (static_cast<Errc>(value)) {
-            case Errc::held_by_other: return "held by another";
-            case Errc::no_quorum: return "no quorum";
-            case Errc::validity_exhausted: return "validity exhausted";
-            case Errc::deadline: return "deadline reached";
-            case Errc::cancelled: return "cancelled";
-            case Errc::not_held: return "not held";
-            case Errc::lost: return "lost";
-            case Errc::already_held: return "already held";
-            case Errc::hold_limit: return "hold limit reached";
-            default: break;
-        }
-        if (const auto* cause = detail::find_cause(static_cast<Errc>(value)))
-            return std::string{cause->message};
+        const auto code = static_cast<Errc>(value);
+        if (const auto* cause = detail::find_cause(code)) return std::string{cause->message};
+        if (const auto* outcome = detail::find_outcome(code)) return std::string{outcome->message};
         return "redlock error " + std::to_string(value);
     }
 

@@ -3,20 +3,21 @@
 
 #include <redlock/detail/causes.hpp>
 
+#include <array>
+#include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace redlock::test {
 namespace {
 
 static_assert(std::is_error_code_enum_v<Errc>);
 
-constexpr Errc outcomes[] = {Errc::held_by_other, Errc::no_quorum,    Errc::validity_exhausted,
-                             Errc::deadline,      Errc::cancelled,    Errc::not_held,
-                             Errc::lost,          Errc::already_held, Errc::hold_limit};
-
 std::vector<Errc> all() {
-    std::vector<Errc> result(std::begin(outcomes), std::end(outcomes));
+    std::vector<Errc> result;
+    for (const auto& outcome : detail::outcomes) result.push_back(outcome.code);
     for (const auto& cause : detail::causes) result.push_back(cause.code);
     return result;
 }
@@ -44,8 +45,31 @@ TEST(Errc, HasAMessageOfItsOwnForEach) {
     }
 }
 
-TEST(Errc, HasAMessageForNumbersUnknown) {
+/// The compiler's own spelling: "... [with redlock::Errc code = redlock::Errc::lost; ...".
+template <Errc code>
+constexpr std::string_view enumerator() {
+    std::string_view text = __PRETTY_FUNCTION__;
+    text.remove_prefix(text.find("Errc::") + 6);
+    return text.substr(0, text.find_first_of("];"));
+}
+
+template <const auto& table, std::size_t... row>
+void expect_enumerators(std::index_sequence<row...> /*all*/) {
+    const std::array enumerators{enumerator<table[row].code>()...};
+    for (std::size_t i = 0; i < table.size(); ++i) EXPECT_EQ(table[i].name, enumerators[i]);
+}
+
+// Programs read them, in the command's JSON.
+TEST(Errc, IsNamedByItsEnumerator) {
+    expect_enumerators<detail::outcomes>(std::make_index_sequence<detail::outcomes.size()>{});
+    expect_enumerators<detail::causes>(std::make_index_sequence<detail::causes.size()>{});
+    EXPECT_EQ(detail::name_of(Errc::lost), "lost");
+    EXPECT_EQ(detail::name_of(Errc::loading), "loading");
+}
+
+TEST(Errc, HasAMessageAndNoNameForNumbersUnknown) {
     EXPECT_EQ(category().message(9999), "redlock error 9999");
+    EXPECT_EQ(detail::name_of(Errc{9999}), "");
 }
 
 // Code that knows only <system_error> can react.
@@ -64,9 +88,13 @@ TEST(Errc, MapsToTheGenericConditions) {
     EXPECT_NE(make_error_code(Errc::lost), std::errc::timed_out);
 }
 
-// The numbers of the causes follow one another: a cause without a row, or with two, breaks it.
-TEST(ACause, HasOneRow) {
-    int next = static_cast<int>(Errc::timed_out);
+// The numbers follow one another: one without a row, or with two, breaks it.
+TEST(Errc, HasOneRow) {
+    int next = 1;
+    for (const auto& outcome : detail::outcomes)
+        EXPECT_EQ(static_cast<int>(outcome.code), next++) << outcome.message;
+    EXPECT_EQ(next, static_cast<int>(Errc::hold_limit) + 1);
+    next = static_cast<int>(Errc::timed_out);
     for (const auto& cause : detail::causes) EXPECT_EQ(static_cast<int>(cause.code), next++) << cause.message;
     EXPECT_EQ(next, static_cast<int>(Errc::not_awaited) + 1);
 }
