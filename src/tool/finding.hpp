@@ -1,6 +1,8 @@
 // One thing that the doctor reports: what is, why it matters, and what to change.
 #pragma once
 
+#include "node_facts.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@ struct Finding {
     std::string why{};      ///< why it matters
     std::string remedy{};   ///< what to change: the line of redis.conf, the ACL rule
     bool has_vote = true;   ///< whether the node can grant a lock all the same
+    NodeError cause{};      ///< of what the node has not done, if it is such a finding
 };
 
 using Findings = std::vector<Finding>;

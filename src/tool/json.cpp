@@ -3,11 +3,15 @@
 #include "diagnosis_report.hpp"
 #include "report.hpp"
 
+#include <redlock/detail/causes.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace redlock::tool {
@@ -24,45 +28,65 @@ double milliseconds_of(std::chrono::nanoseconds span) {
     return std::chrono::duration<double, std::milli>{span}.count();
 }
 
+template <class T>
+ordered_json or_null(const std::optional<T>& value) {
+    return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json or_null(const std::string& text) {
+    return text.empty() ? ordered_json(nullptr) : ordered_json(text);
+}
+
+/// What `value` is where it is `known`.
+template <class T>
+ordered_json where(bool known, const T& value) {
+    return known ? ordered_json(value) : ordered_json(nullptr);
+}
+
+/// The enumerator of Errc; of an error of the system its category and number.
+std::string code_of(const std::error_code& error) {
+    const bool ours = error.category() == category();
+    const auto name = ours ? detail::name_of(static_cast<Errc>(error.value())) : std::string_view{};
+    return name.empty() ? error.category().name() + (":" + std::to_string(error.value())) : std::string{name};
+}
+
+ordered_json cause_of(const std::error_code& cause, const std::string& detail) {
+    if (!cause) return nullptr;
+    return {{"code", code_of(cause)}, {"message", cause.message()}, {"detail", detail}};
+}
+
 // ---- acquire, extend, release
 
-ordered_json json_of(const Result& result) {
-    ordered_json json;
-    json["error"] = nullptr;
-    if (!result) json["error"] = result.error().message();
-    json["attempts"] = result.attempts();
-    json["nodes"] = ordered_json::array();
-    for (const auto& node : result.nodes()) {
-        ordered_json it{{"name", node.name}, {"vote", name_of(node.vote)}};
-        it["cause"] = nullptr;
-        if (node.vote == Vote::unknown) it["cause"] = node.cause.message();
-        if (!node.detail.empty()) it["detail"] = node.detail;
-        it["took_ms"] = milliseconds_of(node.took);
-        json["nodes"].push_back(std::move(it));
-    }
-    return json;
+ordered_json error_of(const Result& result) {
+    if (result) return nullptr;
+    return {{"code", code_of(result.error())}, {"message", result.message()}};
+}
+
+ordered_json json_of(const NodeReport& node) {
+    return {{"name", node.name},
+            {"vote", name_of(node.vote)},
+            {"cause", cause_of(node.cause, node.detail)},
+            {"took_ms", milliseconds_of(node.took)}};
 }
 
 // ---- status
 
 ordered_json json_of(const NodeStatus& node) {
     using State = NodeStatus::State;
-    ordered_json json{{"name", node.name}, {"state", name_of(node.state)}};
-    json["took_ms"] = milliseconds_of(node.took);
-    if (node.state == State::held) {
-        json["owner"] = node.owner;
-        json["ours"] = is_ours(node.owner);
-        json["expires_in_ms"] = node.expires_in.count();
-    }
-    if (!node.holder.empty()) json["holder"] = node.holder;
-    if (node.waiters > 0) json["waiting"] = node.waiters;
-    if (node.readers > 0) json["readers"] = node.readers;
-    if (node.state == State::no_lock) json["type"] = node.type;
-    if (node.fencing_count > 0) json["fencing_count"] = node.fencing_count;
-    if (node.state != State::unknown) return json;
-    json["cause"] = node.cause.message();
-    json["detail"] = node.detail;
-    return json;
+    const bool held = node.state == State::held;
+    const bool answered = node.state != State::unknown;
+    return {{"name", node.name},
+            {"state", name_of(node.state)},
+            {"took_ms", milliseconds_of(node.took)},
+            {"owner", where(held, node.owner)},
+            {"ours", where(held, is_ours(node.owner))},
+            {"expires_in_ms", where(held, node.expires_in.count())},
+            {"holder", or_null(node.holder)},
+            {"waiting", where(answered, node.waiters)},
+            {"readers", where(answered, node.readers)},
+            {"fencing_count", where(answered, node.fencing_count)},
+            {"type", or_null(node.type)},
+            {"cause", cause_of(node.cause, node.detail)}};
 }
 
 // ---- doctor
@@ -75,73 +99,63 @@ ordered_json json_of(const Finding& finding) {
             {"remedy", finding.remedy}};
 }
 
-ordered_json json_of(const Findings& findings) {
-    auto json = ordered_json::array();
-    for (const auto& finding : findings) json.push_back(json_of(finding));
-    return json;
-}
-
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
-ordered_json or_null(const std::string& text) {
-    return text.empty() ? ordered_json(nullptr) : ordered_json(text);
-}
-
-ordered_json milliseconds_or_null(const std::optional<std::chrono::nanoseconds>& span) {
-    return span ? ordered_json(milliseconds_of(*span)) : ordered_json(nullptr);
-}
-
 ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
     const auto& info = node.info;
-    ordered_json json{{"name", node.name},
-                      {"verdict", verdict_name(diagnosis.verdict())},
-                      {"has_vote", diagnosis.has_vote()},
-                      {"round_trip_ms", milliseconds_or_null(node.round_trip)},
-                      {"server", or_null(info.make)},
-                      {"version", or_null(info.version)},
-                      {"role", or_null(info.role == "slave" ? "replica" : info.role)},
-                      {"run_id", or_null(info.run_id)},
-                      {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
-                      {"appendonly", or_null(info.appendonly)},
-                      {"appendfsync", or_null(node.appendfsync)},
-                      {"used_memory", or_null(info.used_memory)},
-                      {"maxmemory", or_null(info.max_memory)},
-                      {"maxmemory_policy", or_null(info.eviction)}};
-    if (node.marker && node.marker->placed) json["quarantine_left_ms"] = node.marker->left.count();
-    json["findings"] = json_of(diagnosis.findings);
+    const bool placed = node.marker && node.marker->placed;
+    ordered_json json{
+        {"name", node.name},
+        {"verdict", verdict_name(diagnosis.verdict())},
+        {"has_vote", diagnosis.has_vote()},
+        {"round_trip_ms", node.round_trip ? ordered_json(milliseconds_of(*node.round_trip)) : nullptr},
+        {"server", or_null(info.make)},
+        {"version", or_null(info.version)},
+        {"role", or_null(info.role == "slave" ? "replica" : info.role)},
+        {"run_id", or_null(info.run_id)},
+        {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
+        {"appendonly", or_null(info.appendonly)},
+        {"appendfsync", or_null(node.appendfsync)},
+        {"used_memory", or_null(info.used_memory)},
+        {"maxmemory", or_null(info.max_memory)},
+        {"maxmemory_policy", or_null(info.eviction)},
+        {"quarantine_left_ms", placed ? ordered_json(node.marker->left.count()) : nullptr},
+        {"findings", ordered_json::array()}};
+    for (const auto& finding : diagnosis.findings) {
+        json["findings"].push_back(json_of(finding));
+        json["findings"].back()["cause"] = cause_of(finding.cause.cause, finding.cause.detail);
+    }
     return json;
 }
 
 }  // namespace
 
 void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result) {
-    ordered_json json{{"resource", resource}};
-    if (result) {
-        json["owner"] = lease.owner.view();
-        json["validity_ms"] = std::chrono::floor<std::chrono::milliseconds>(result.validity()).count();
-        if (lease.fencing_token != 0) json["fencing_token"] = lease.fencing_token;
-    }
-    json.update(json_of(result));
+    const auto validity = std::chrono::floor<std::chrono::milliseconds>(result.validity());
+    const bool held = result && !lease.owner.empty();
+    const bool numbered = held && lease.fencing_token != 0;
+    ordered_json json{{"resource", resource},
+                      {"owner", where(held, lease.owner.view())},
+                      {"validity_ms", where(held, validity.count())},
+                      {"fencing_token", where(numbered, lease.fencing_token)},
+                      {"error", error_of(result)},
+                      {"attempts", result.attempts()},
+                      {"nodes", ordered_json::array()}};
+    for (const auto& node : result.nodes()) json["nodes"].push_back(json_of(node));
     print(out, json);
 }
 
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
+    const bool held = status.kind == LockStatus::Kind::held;
     ordered_json json{{"resource", resource},
                       {"state", name_of(status.kind)},
                       {"summary", summary_of(status)},
-                      {"answered", status.answered}};
-    if (status.kind == LockStatus::Kind::held) {
-        json["owner"] = status.owner;
-        json["ours"] = is_ours(status.owner);
-        json["held_on"] = status.held_on;
-        json["expires_in_ms"] = status.expires_in.count();
-        if (!status.holder.empty()) json["holder"] = status.holder;
-        if (status.readers > 0) json["readers"] = status.readers;
-    }
-    json["nodes"] = ordered_json::array();
+                      {"answered", status.answered},
+                      {"owner", where(held, status.owner)},
+                      {"ours", where(held, is_ours(status.owner))},
+                      {"held_on", where(held, status.held_on)},
+                      {"expires_in_ms", where(held, status.expires_in.count())},
+                      {"holder", held ? or_null(status.holder) : nullptr},
+                      {"readers", where(held, status.readers)},
+                      {"nodes", ordered_json::array()}};
     for (const auto& node : status.nodes) json["nodes"].push_back(json_of(node));
     print(out, json);
 }
@@ -153,8 +167,9 @@ void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const N
                       {"quorum", diagnosis.quorum},
                       {"may_fail", std::max(diagnosis.spare(), 0L)},
                       {"advice", or_null(advice_of(diagnosis, nodes))},
-                      {"findings", json_of(diagnosis.findings)}};
-    json["nodes"] = ordered_json::array();
+                      {"findings", ordered_json::array()},
+                      {"nodes", ordered_json::array()}};
+    for (const auto& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));
     for (std::size_t i = 0; i < nodes.size(); ++i)
         json["nodes"].push_back(json_of(nodes[i], diagnosis.nodes[i]));
     print(out, json);

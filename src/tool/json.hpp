@@ -1,5 +1,5 @@
-// What the subcommands have found out, for programs: one JSON object. nlohmann_json is included by json.cpp
-// alone.
+// What the subcommands have found out, for programs: one JSON object, whose fields are in the manual.
+// nlohmann_json is included by json.cpp alone.
 #pragma once
 
 #include "diagnosis.hpp"
@@ -15,17 +15,13 @@
 
 namespace redlock::tool {
 
-/// acquire, extend, release: {"resource", "owner", "validity_ms", "fencing_token", "error": null or text,
-/// "attempts": n, "nodes": [{"name", "vote", "cause", "detail", "took_ms"}]}
+/// acquire, extend, release and break.
 void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result);
 
-/// status: {"resource", "state", "summary", "answered", "owner", "ours", "held_on", "expires_in_ms",
-/// "holder", "nodes": [{"name", "state", "took_ms", "waiting", "readers", "holder", ...}]}
+/// status.
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status);
 
-/// doctor: {"verdict", "votes", "quorum", "may_fail", "advice", "findings": [...], "nodes": [{"name",
-/// "verdict", ..., "findings": [{"severity", "subject", "what", "why", "remedy"}]}]}; null is what is
-/// unknown.
+/// doctor.
 void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
 
 }  // namespace redlock::tool

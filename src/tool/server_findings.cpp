@@ -178,7 +178,8 @@ Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
              std::string{what} + " unknown",
              error.cause == Errc::permission_denied
                  ? "ACL SETUSER " + node.user + " " + permission + ", at least for this checkup"
-                 : "look whether the server knows the command by another name, or answers late"});
+                 : "look whether the server knows the command by another name, or answers late",
+             true, error});
     };
     tell("info", "INFO", node.info_error, "version, role, memory and persistence stay", "+info");
     if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))

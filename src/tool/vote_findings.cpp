@@ -76,7 +76,8 @@ Finding unreachable_finding(const NodeFacts& node) {
             text_of(node.unreachable),
             "it has no vote",
             remedy_for(node.unreachable.cause, node),
-            false};
+            false,
+            node.unreachable};
 }
 
 Findings speed_findings(const NodeFacts& node, const LockProfile& profile) {
@@ -103,6 +104,7 @@ Findings permission_findings(const NodeFacts& node) {
     for (const auto& check : node.permission_checks) {
         if (!check.error || is_told_by_info(check, node.info)) continue;
         auto finding = failed(check, node);
+        finding.cause = check.error;
         const bool several = check.permissions.find(' ') != check.permissions.npos;
         const bool vague = several && missing_permission(check) == check.permissions;
         const auto same = [&](const Finding& it) {

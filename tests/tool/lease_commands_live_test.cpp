@@ -99,10 +99,11 @@ TEST_F(LeaseCommands, SayFailuresInJsonToo) {
     const auto outcome = world.run({"acquire", "-n", "--json", "job"});
     EXPECT_EQ(outcome.status, 69);
     const auto said = json::parse(outcome.out);
-    EXPECT_EQ(said["error"], "no quorum");
-    EXPECT_FALSE(said.contains("owner"));
+    EXPECT_EQ(said["error"]["code"], "no_quorum");
+    EXPECT_EQ(outcome.err, "redlock: job: " + said["error"]["message"].get<std::string>() + "\n");
+    EXPECT_TRUE(said["owner"].is_null());
     EXPECT_EQ(said["nodes"][0]["vote"], "unknown");
-    EXPECT_EQ(said["nodes"][0]["cause"], "connection failed");
+    EXPECT_EQ(said["nodes"][0]["cause"]["code"], "connection_failed");
 }
 
 TEST_F(LeaseCommands, AskAllNodesAtOnceIfSoAsked) {

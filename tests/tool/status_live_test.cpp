@@ -34,7 +34,7 @@ TEST(Status, OfAHeldResourceNamesItsHolderAndItsEnd) {
     EXPECT_LE(json.at("expires_in_ms"), 60'000);
     ASSERT_EQ(json.at("nodes").size(), 3U);
     EXPECT_EQ(json["nodes"][1].at("owner"), lock.owner());
-    EXPECT_FALSE(json["nodes"][1].contains("fencing_count"));
+    EXPECT_EQ(json["nodes"][1].at("fencing_count"), 0);
     auto text = status(world);
     EXPECT_EQ(text.status(), 0);
     EXPECT_THAT(text.output(), HasSubstr("held by " + std::string{lock.owner()} + " on 3 of 3 nodes"));
@@ -48,7 +48,7 @@ TEST(Status, ShowsWhatTheHolderSaysAndWhoWaits) {
     ASSERT_EQ(world[1].command({"ZADD", std::string{"{"} + the_resource + "}:queue", "1", "a|1"}), "1");
     const auto shows = [&] {
         const auto json = status(world, {"--json"}).json();
-        return json.value("holder", "") == "host=web1\n" && json["nodes"][1].value("waiting", 0) == 1;
+        return json.at("holder") == "host=web1\n" && json["nodes"][1].at("waiting") == 1;
     };
     EXPECT_TRUE(wait_until(shows)) << "the note is not waited for";
     auto text = status(world);
@@ -63,9 +63,7 @@ TEST(Status, ShowsTheFencingCount) {
     auto lock = world.lock(LockOptions{.ttl = 1min, .fencing = true});
     ASSERT_THAT(lock.acquire(), Succeeds());
     const auto said = status(world, {"--json"}).json();
-    const auto counted = [&](const auto& node) {
-        return node.value("fencing_count", 0ULL) == lock.fencing_token();
-    };
+    const auto counted = [&](const auto& node) { return node.at("fencing_count") == lock.fencing_token(); };
     EXPECT_GE(std::ranges::count_if(said.at("nodes"), counted), 2);
     auto text = status(world);
     EXPECT_EQ(text.status(), 0);
@@ -104,7 +102,7 @@ TEST(Status, TellsWhyANodeDidNotAnswer) {
     auto json = status(world, {"--json"});
     EXPECT_EQ(json.status(), 69);
     EXPECT_EQ(json.json().at("state"), "no_quorum");
-    EXPECT_EQ(json.json()["nodes"][1].at("cause"), "connection failed");
+    EXPECT_EQ(json.json()["nodes"][1].at("cause").at("code"), "connection_failed");
 }
 
 TEST(Status, IsNotHeldUpByAFrozenNode) {

@@ -1,0 +1,218 @@
+// The manual names each field that --json prints, and no other: what is printed in many situations is
+// compared with the section JSON.
+#include "guarantees/guarantee_world.hpp"
+#include "invocation.hpp"
+
+#include <redlock/detail/causes.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using nlohmann::json;
+
+/// A field and a type that it has, as in "nodes[].cause.detail null".
+using Fields = std::set<std::string>;
+
+std::string type_of(const json& value) {
+    return value.is_number_integer() ? "integer" : value.type_name();
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& between) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    for (auto end = text.find(between); end != text.npos; end = text.find(between, begin)) {
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + between.size();
+    }
+    parts.push_back(text.substr(begin));
+    return parts;
+}
+
+/// Its lines.
+std::vector<std::string> manual() {
+    return split(content(REDLOCK_MANUAL), "\n");
+}
+
+std::vector<std::string> section_json() {
+    const auto lines = manual();
+    const auto begin = std::ranges::find(lines, ".Sh JSON");
+    const auto end = std::find_if(begin == lines.end() ? begin : begin + 1, lines.end(),
+                                  [](const auto& line) { return line.starts_with(".Sh "); });
+    return {begin, end};
+}
+
+/// ".Ss acquire , extend", ".It Va owner , nodes[].owner No string or null": the fields by the commands.
+std::map<std::set<std::string>, Fields> fields_of_manual() {
+    std::map<std::set<std::string>, Fields> result;
+    std::set<std::string> commands;
+    for (const auto& line : section_json()) {
+        std::smatch match;
+        if (line.starts_with(".Ss ")) {
+            const auto words = split(line.substr(4), " , ");
+            commands = {words.begin(), words.end()};
+        }
+        if (!std::regex_match(line, match, std::regex{R"(\.It Va (.*) No (.*))"})) continue;
+        for (const auto& name : split(match[1], " , "))
+            for (const auto& type : split(match[2], " or "))
+                EXPECT_TRUE(result[commands].insert(name + " " + type).second) << line << " stands twice";
+    }
+    return result;
+}
+
+std::vector<std::string> without(const Fields& fields, const Fields& others) {
+    std::vector<std::string> rest;
+    std::ranges::set_difference(fields, others, std::back_inserter(rest));
+    return rest;
+}
+
+/// What the commands of one part of the section have printed.
+class Shown {
+public:
+    /// Returns the object.
+    json run(const Cluster& cluster, std::vector<std::string> arguments, const std::string& timeout = "2s") {
+        return run(cluster.uri_list(), std::move(arguments), timeout);
+    }
+    json run(const std::string& nodes, std::vector<std::string> arguments,
+             const std::string& timeout = "2s") {
+        commands_.insert(arguments.front());
+        arguments.emplace_back("--json");
+        auto object = Invocation{nodes, std::move(arguments), timeout}.json();
+        add(object);
+        return object;
+    }
+
+    void expect_that_the_manual_says_so() const {
+        const auto manual = fields_of_manual();
+        const auto section = manual.find(commands_);
+        ASSERT_TRUE(section != manual.end()) << "there is no .Ss of these commands";
+        EXPECT_THAT(without(fields_, section->second), IsEmpty()) << "which the manual does not name";
+        EXPECT_THAT(without(section->second, fields_), IsEmpty()) << "which the manual alone names";
+    }
+
+private:
+    void add(const json& value, const std::string& name = {}) {
+        if (value.is_array())
+            for (const auto& element : value) add(element, name + "[]");
+        if (!value.is_object()) return;
+        std::set<std::string> members;
+        for (const auto& [key, member] : value.items()) {
+            const auto field = name.empty() ? key : name + "." + key;
+            members.insert(key);
+            fields_.insert(field + " " + type_of(member));
+            add(member, field);
+        }
+        EXPECT_EQ(members_.try_emplace(name, members).first->second, members) << "in " << name;
+    }
+
+    std::set<std::string> commands_{};
+    Fields fields_{};
+    std::map<std::string, std::set<std::string>> members_{};  ///< of each object: always the same
+};
+
+const std::string nobody(40, '0');
+
+TEST(LeaseJson, HasTheFieldsOfTheManual) {
+    Shown shown;
+    Cluster cluster{3};
+    const auto owner = shown.run(cluster, {"acquire", "--fencing", "job"}).at("owner").get<std::string>();
+    EXPECT_EQ(shown.run(cluster, {"acquire", "-n", "job"}).at("error").at("code"), "held_by_other");
+    EXPECT_TRUE(shown.run(cluster, {"extend", "--owner", owner, "job"}).at("error").is_null());
+    EXPECT_EQ(shown.run(cluster, {"break", "--owner", nobody, "job"}).at("error").at("code"), "lost");
+    EXPECT_TRUE(shown.run(cluster, {"release", "--owner", owner, "job"}).at("error").is_null());
+    EXPECT_EQ(shown.run(cluster, {"extend", "--owner", owner, "job"}).at("error").at("code"), "lost");
+    cluster[0].kill();
+    const auto without_one = shown.run(cluster, {"acquire", "job"});
+    EXPECT_TRUE(without_one.at("error").is_null());
+    EXPECT_EQ(without_one["nodes"][0].at("cause").at("code"), "connection_failed");
+    EXPECT_EQ(without_one["nodes"][0]["cause"].at("detail"), "Connection refused");
+    cluster[1].freeze();
+    const auto without_two = shown.run(cluster, {"acquire", "-n", "another"}, "300ms");
+    cluster[1].thaw();
+    EXPECT_EQ(without_two.at("error").at("code"), "no_quorum");
+    EXPECT_EQ(without_two["nodes"][1].at("cause").at("code"), "timed_out");
+    shown.expect_that_the_manual_says_so();
+}
+
+TEST(StatusJson, HasTheFieldsOfTheManual) {
+    Shown shown;
+    LiveWorld world{3};
+    EXPECT_EQ(shown.run(world, {"status", the_resource}).at("state"), "free");
+    auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_TRUE(wait_until([&] {
+        return shown.run(world, {"status", the_resource}).at("holder") == "host=web1";
+    }));
+    ASSERT_EQ(world[0].command({"DEL", the_resource}), "1");
+    ASSERT_EQ(world[0].command({"LPUSH", the_resource, "1"}), "1");
+    EXPECT_EQ(shown.run(world, {"status", the_resource})["nodes"][0].at("type"), "list");
+    world[0].kill();
+    world[1].freeze();
+    const auto silent = shown.run(world.uri_list(), {"status", the_resource}, "300ms");
+    world[1].thaw();
+    EXPECT_EQ(silent.at("state"), "no_quorum");
+    EXPECT_EQ(silent["nodes"][0].at("cause").at("code"), "connection_failed");
+    EXPECT_EQ(silent["nodes"][1].at("cause").at("code"), "timed_out");
+    shown.expect_that_the_manual_says_so();
+}
+
+TEST(DoctorJson, HasTheFieldsOfTheManual) {
+    Shown shown;
+    Cluster cluster{3, RedisConfig{}.keeps_data().user("locker on >s3cret ~* +@all -set")};
+    EXPECT_EQ(shown.run(cluster, {"doctor"}).at("verdict"), "ok");
+    whole_since(cluster[0], 1min);
+    const auto marked = shown.run(cluster, {"doctor", "--quarantine", "30s"});
+    EXPECT_EQ(marked["nodes"][0].at("quarantine_left_ms"), 0);
+    EXPECT_TRUE(marked["nodes"][1].at("quarantine_left_ms").is_null());
+    const auto forbidden = shown.run(cluster[0].uri("locker", "s3cret"), {"doctor"});
+    EXPECT_EQ(forbidden["nodes"][0]["findings"][0].at("cause").at("code"), "permission_denied");
+    cluster[0].kill();
+    cluster[1].freeze();
+    const auto silent = shown.run(cluster, {"doctor"}, "300ms");
+    cluster[1].thaw();
+    EXPECT_EQ(silent.at("verdict"), "unsafe");
+    EXPECT_EQ(silent["nodes"][0]["findings"][0].at("cause").at("code"), "connection_failed");
+    EXPECT_EQ(silent["nodes"][1]["findings"][0].at("cause").at("code"), "timed_out");
+    shown.expect_that_the_manual_says_so();
+}
+
+// A part of the section more needs a test more above.
+TEST(ToolJson, OfEachCommandIsInTheManual) {
+    std::set<std::string> documented;
+    for (const auto& [commands, fields] : fields_of_manual())
+        documented.insert(commands.begin(), commands.end());
+    EXPECT_EQ(fields_of_manual().size(), 3U);
+    std::size_t others = 0;
+    for (const auto& line : manual()) {
+        std::smatch match;
+        if (!std::regex_match(line, match, std::regex{R"(\.It Cm ([a-z]+))"})) continue;
+        Tool help{{match[1], "--help"}, {}};
+        const bool has_json = help.wait().out.find("--json") != std::string::npos;
+        EXPECT_EQ(has_json, documented.contains(match[1])) << match[1];
+        if (!has_json) ++others;
+    }
+    EXPECT_GT(others, 0U);
+}
+
+TEST(ToolJson, HasTheCodesOfTheManual) {
+    std::set<std::string_view> codes;
+    for (const auto& outcome : detail::outcomes) codes.insert(outcome.name);
+    for (const auto& cause : detail::causes) codes.insert(cause.name);
+    for (const auto& line : section_json())
+        if (line.starts_with(".Er ")) {
+            const auto code = split(line, " ").at(1);
+            EXPECT_TRUE(codes.contains(code)) << code;
+        }
+}
+
+}  // namespace
+}  // namespace redlock::test
