@@ -43,7 +43,7 @@ public:
         is_sentinel_ = true;
         return line("sentinel monitor mymaster 127.0.0.1 " + std::to_string(port) + " 2")
             .line("sentinel down-after-milliseconds mymaster 500")
-            .line("sentinel failover-timeout mymaster 2000");
+            .line("sentinel failover-timeout mymaster 5000");
     }
 
     /// Its wall clock is wrong by as many seconds as the file has at the time, or stands where it has

@@ -123,7 +123,7 @@ TEST_F(Guardian, OutlivesTimeout) {
 
 // Who reads from the command is not kept waiting by a process that nobody knows.
 TEST_F(Guardian, KeepsNothingOpenAndGoesWithUs) {
-    const auto pid = "pid=$(pgrep -x -P $PPID redlock-guard); ";
+    const auto pid = "until pid=$(pgrep -x -P $PPID redlock-guard); do :; done; ";
     const auto outcome = world.run(world.job(std::string{pid} + "echo $pid; ls /proc/$pid/fd | wc -l"));
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     const auto end = outcome.out.find('\n');

@@ -1,8 +1,11 @@
 // Nodes that Sentinels name: real ones, three of them, over a master and its replica.
 #include "guarantee_world.hpp"
 
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -28,32 +31,36 @@ public:
         return "redis+sentinel://" + hosts + "/mymaster";
     }
 
-    /// Until two of three name it.
+    /// Whether two of three name it.
     bool named(const RedisServer& server) const {
-        return wait_until(
-            [&] {
-                return std::ranges::count_if(sentinels, [&](const auto& it) {
-                           const auto answer =
-                               it->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
-                           return answer.find(std::to_string(server.port())) != answer.npos;
-                       }) >= 2;
-            },
-            60s);
+        return std::ranges::count_if(sentinels, [&](const auto& it) {
+                   const auto answer = it->command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster"});
+                   return answer.find(std::to_string(server.port())) != answer.npos;
+               }) >= 2;
     }
 
-    /// Has the replica promoted, as soon as that can be.
-    void fail_over() {
+    /// Has that one promoted; a Sentinel may give up a failover that it has begun.
+    void fail_over_to(const RedisServer& next) const {
         EXPECT_TRUE(wait_until(
             [&] {
-                return sentinels[0]->command({"SENTINEL", "FAILOVER", "mymaster"}) == "OK";
+                if (named(next)) return true;
+                sentinels[0]->command({"SENTINEL", "FAILOVER", "mymaster"});
+                return wait_until([&] { return named(next); }, 15s);
             },
-            60s));
+            90s));
+    }
+
+    /// Sentinels tell the former master that it is a replica now, too, but only after 8 s or more.
+    static void follow(const RedisServer& former, const RedisServer& master) {
+        boot_clock().sleep_until(boot_clock().now() + 2s, {});  // in which it goes on as a master
+        EXPECT_THAT(former.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())}),
+                    testing::StartsWith("OK"));
     }
 
     /// The master is frozen, and the replica promoted without the lock that it has granted last.
     void lose_master() {
         servers[0].freeze();
-        ASSERT_TRUE(named(servers[1]));
+        ASSERT_TRUE(wait_until([&] { return named(servers[1]); }, 60s));
         take_over();
         servers[1].command({"DEL", the_resource});
     }
@@ -89,8 +96,7 @@ TEST(Sentinels, NameTheMasterAndTheNextOne) {
     EXPECT_EQ(holder(world.servers[0]), client.lock.owner());
     ASSERT_THAT(client.lock.release(), Succeeds());
 
-    world.fail_over();
-    ASSERT_TRUE(world.named(world.servers[1]));
+    world.fail_over_to(world.servers[1]);
     world.take_over();
     EXPECT_TRUE(wait_until([&] {
         const auto result = client.lock.acquire();
@@ -154,6 +160,74 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     world.sentinels[2]->kill();
     Client fourth{world};
     EXPECT_THAT(fourth.lock.acquire().nodes()[0].detail, HasSubstr("of 3 Sentinels 1 named a master"));
+}
+
+// ---- Back and forth
+
+struct Hold {
+    Clock::time_point begin;
+    Clock::time_point end;
+    std::uint64_t token;
+};
+
+class FailingOver : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Nodes, FailingOver, testing::Values(1U, 3U));
+
+// Contenders, while the one node, or one of three, fails over, and later back to the server that it began
+// with.
+TEST_P(FailingOver, LetsNoTwoHoldAtOnce) {
+    constexpr auto ttl = 2s;
+    SentinelWorld world;
+    const Cluster others{GetParam() - 1};
+    auto uris = others.uris();
+    uris.push_back(world.uri());
+    std::mutex mutex;
+    std::vector<Hold> holds;  // guarded by mutex
+    std::atomic<bool> over = false;
+    const auto contend = [&] {
+        RedisNodes nodes{uris, {.node_timeout = 500ms, .quarantine = ttl + 1s + 6s}};
+        Lock lock{nodes, the_resource, {.ttl = ttl, .retry = {.attempts = 1}, .fencing = true}};
+        while (!over) {
+            if (!lock.acquire()) {
+                boot_clock().sleep_until(boot_clock().now() + 5ms, {});
+                continue;
+            }
+            Hold hold{boot_clock().now(), {}, lock.fencing_token()};
+            boot_clock().sleep_until(hold.begin + 3ms, {});
+            const auto now = boot_clock().now();
+            hold.end = std::min(now, now + lock.remaining());
+            (void)lock.release();
+            if (hold.end <= hold.begin) continue;
+            const std::lock_guard guard{mutex};
+            holds.push_back(hold);
+        }
+    };
+    const auto holds_since = [&](Clock::time_point instant) {
+        return wait_until(
+            [&] {
+                const std::lock_guard guard{mutex};
+                return std::ranges::any_of(holds, [&](const auto& it) { return it.begin > instant; });
+            },
+            1min);
+    };
+    {
+        std::vector<std::jthread> contenders;
+        for (int i = 0; i < 3; ++i) contenders.emplace_back(contend);
+        EXPECT_TRUE(holds_since(boot_clock().now()));
+        for (const std::size_t next : {1U, 0U}) {
+            world.fail_over_to(world.servers[next]);
+            world.follow(world.servers[1 - next], world.servers[next]);
+            EXPECT_TRUE(wait_until(
+                [&] { return world.servers[next].info("replication", "connected_slaves") == "1"; }, 1min));
+            EXPECT_TRUE(holds_since(boot_clock().now()));
+        }
+        over = true;
+    }
+    std::ranges::sort(holds, {}, &Hold::begin);
+    for (std::size_t i = 1; i < holds.size(); ++i) {
+        EXPECT_LE(holds[i - 1].end, holds[i].begin) << "hold " << i << " of " << holds.size();
+        EXPECT_LT(holds[i - 1].token, holds[i].token) << "hold " << i;
+    }
 }
 
 }  // namespace
