@@ -4,6 +4,7 @@
 #include "any_lock.hpp"
 #include "exit_status.hpp"
 #include "json.hpp"
+#include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "report.hpp"
@@ -16,7 +17,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -36,6 +39,7 @@ struct Request {
     AcquireArguments acquire{};
     std::string resource{};
     std::string owner{};
+    std::optional<pid_t> while_process{};
     bool fair = false;
     bool json = false;
     bool verbose = false;
@@ -122,14 +126,18 @@ public:
     std::string resource() const override { return resources_.front(); }
 
     const Lease& lease() const noexcept { return lease_; }
+    void hand_to(const LeaseKeeper& keeper) const {
+        keeper.keep_in_background(nodes_, lease_request(), lease_);
+    }
     void release() { (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); }
 
 private:
     Result acquire(const algorithm::AcquireLimits& limits) {
-        const algorithm::LeaseRequest request{resources_, options_.ttl, options_.drift_factor,
-                                              options_.fencing, options_.fair};
-        return algorithm::acquire(nodes_, boot_clock(), os_entropy(), request, options_.retry, limits,
+        return algorithm::acquire(nodes_, boot_clock(), os_entropy(), lease_request(), options_.retry, limits,
                                   lease_);
+    }
+    algorithm::LeaseRequest lease_request() const {
+        return {resources_, options_.ttl, options_.drift_factor, options_.fencing, options_.fair};
     }
 
     Nodes& nodes_;
@@ -139,6 +147,8 @@ private:
 };
 
 int acquire(const Request& request) {
+    std::optional<LeaseKeeper> keeper;
+    if (request.while_process) keeper.emplace(*request.while_process);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
@@ -150,6 +160,7 @@ int acquire(const Request& request) {
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
+    if (result && keeper) lock.hand_to(*keeper);
     return conclude(request, result);
 }
 
@@ -181,6 +192,10 @@ void add_acquire(CommandLine& line) {
     auto& arguments = line.add("acquire", "Acquire a lock that outlives this process, and print its owner",
                                [request] { return acquire(*request); });
     request->acquire.add_to(arguments);
+    arguments.number(
+        "--while-pid", [request = request.get()](int number) { request->while_process = number; }, 1,
+        std::numeric_limits<int>::max(),
+        "Extend it for as long as that process lives, then release it; $$ is a script itself");
     request->add_fair_to(arguments, "Wait in a queue, and be woken by the release of a fair holder");
     request->lease.add_to(arguments);
     request->add_common_to(arguments);

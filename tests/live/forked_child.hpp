@@ -59,6 +59,8 @@ public:
         }
     }
 
+    pid_t pid() const noexcept { return pid_; }
+
     void kill() {
         if (running()) ::kill(pid_, SIGKILL);
         (void)wait();

@@ -1,4 +1,5 @@
 // redlock acquire, extend and release, as scripts use them.
+#include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
 #include <nlohmann/json.hpp>
@@ -59,6 +60,44 @@ TEST_F(LeaseCommands, TakeAllThatAcquireAndExtendPrintForTheOwner) {
     EXPECT_EQ(world.keys(), 0U);
     for (const auto* const wrong : {"owner=", "owner=abc", "owner\nvalidity_ms=3", "validity_ms=3"})
         EXPECT_EQ(world.run({"release", "--owner", wrong, "job"}).status, 64) << wrong;
+}
+
+// lock=$(redlock acquire --while-pid $$ job), and nothing else to do until the script ends.
+TEST_F(LeaseCommands, KeepALockForAsLongAsAProcessLives) {
+    ForkedChild script{[](auto) { ::pause(); }};
+    const auto pid = std::to_string(script.pid());
+    const auto outcome = world.run({"acquire", "--ttl", "2s", "--while-pid", pid, "job"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto owner = value(outcome.out, "owner");
+    for (int i = 0; i < 3; ++i)  // each longer than what was left before
+        EXPECT_TRUE(wait_until([&] { return expiry(world[0], "job") < 1400ms; }) &&
+                    wait_until([&] { return expiry(world[0], "job") > 1500ms; }));
+    for (auto& node : world) EXPECT_EQ(holder(node, "job"), owner);
+    script.kill();
+    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
+}
+
+TEST_F(LeaseCommands, ReleaseALockAsSoonAsTheProcessEnds) {
+    ForkedChild script{[](auto) { ::pause(); }};
+    const auto pid = std::to_string(script.pid());
+    const auto owner = value(world.run({"acquire", "--ttl", "1h", "--while-pid", pid, "job"}).out, "owner");
+    EXPECT_EQ(holder(world[0], "job"), owner);
+    script.kill();
+    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; })) << "long before it would have expired";
+}
+
+TEST_F(LeaseCommands, AcquireForNoProcessThatIsNotThere) {
+    std::string gone;
+    {
+        ForkedChild script{[](auto) { ::pause(); }};
+        gone = std::to_string(script.pid());
+        script.kill();
+    }
+    const auto outcome = world.run({"acquire", "--while-pid", gone, "job"});
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, testing::HasSubstr("--while-pid: process " + gone + ": No such process"));
+    EXPECT_EQ(world.run({"acquire", "--while-pid", "0", "job"}).status, 64);
+    EXPECT_EQ(world.keys(), 0U);
 }
 
 TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
