@@ -162,6 +162,23 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     EXPECT_THAT(fourth.lock.acquire().nodes()[0].detail, HasSubstr("of 3 Sentinels 1 named a master"));
 }
 
+TEST(Sentinels, HaveAPasswordOfTheirOwn) {
+    RedisServer server{RedisConfig{}.password("ours")};
+    RedisServer sentinel{
+        RedisConfig{}.sentinel_of(server.port()).line("sentinel auth-pass mymaster ours").password("theirs")};
+    const auto acquire = [&](const std::string& password) {
+        RedisNodes nodes{
+            {"redis+sentinel://:ours@" + sentinel.name() + "/mymaster?sentinel_password=" + password},
+            {.node_timeout = 2s}};
+        Lock lock{nodes, the_resource, no_retry(1min)};
+        return lock.acquire();
+    };
+    EXPECT_THAT(acquire("theirs"), Succeeds());
+    const auto refused = acquire("ours");
+    EXPECT_THAT(refused, Reports(0, Errc::connection_failed));
+    EXPECT_THAT(refused.nodes()[0].detail, HasSubstr("authentication failed"));
+}
+
 // ---- Back and forth
 
 struct Hold {
