@@ -100,6 +100,8 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const bool release = command.verb == Verb::compare_and_delete;
+    // What has not answered yet may be a former master, frozen: no lease goes behind anything there.
+    if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = with_claim_of_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
@@ -145,6 +147,8 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
 
 std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point now, bool release) {
     if (auto idle = take_idle_locked(now, release)) return idle;
+    if (probe_ && config_.has_sentinels() && now - probe_->begun() >= longest_unasked)
+        drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
     return probe_ ? std::move(probe_) : connect_locked(now);
 }
 

@@ -25,9 +25,9 @@ public:
                                                                 std::size_t{0}, network_.clock().now()));
     }
 
-    /// Blocks for the node's budget at most.
+    /// Blocks for the node's budget at most, and no longer than an answer may be old.
     Resolution::Found run() {
-        const auto deadline = network_.clock().now() + node_.node_timeout;
+        const auto deadline = network_.clock().now() + std::min<Clock::duration>(node_.node_timeout, longest);
         for (;;) {
             for (std::size_t i = 0; i < connections_.size(); ++i)
                 if (connections_[i]) advance(i);
@@ -42,6 +42,8 @@ public:
     }
 
 private:
+    static constexpr std::chrono::seconds longest{1};
+
     void advance(std::size_t i) {
         auto& connection = *connections_[i];
         connection.advance();
