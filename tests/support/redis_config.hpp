@@ -42,7 +42,7 @@ public:
     RedisConfig& sentinel_of(std::uint16_t port) {
         is_sentinel_ = true;
         return line("sentinel monitor mymaster 127.0.0.1 " + std::to_string(port) + " 2")
-            .line("sentinel down-after-milliseconds mymaster 500")
+            .line("sentinel down-after-milliseconds mymaster 3000")
             .line("sentinel failover-timeout mymaster 5000");
     }
 
