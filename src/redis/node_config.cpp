@@ -95,14 +95,13 @@ private:
 
 }  // namespace
 
-NodeConfig NodeConfig::of(const Endpoint& endpoint, std::chrono::milliseconds node_timeout,
+NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine) {
-    NodeConfig config{.endpoint = endpoint,
-                      .tls = endpoint.tls.enabled ? std::make_shared<const TlsContext>(endpoint) : nullptr,
-                      .node_timeout = node_timeout,
-                      .quarantine = quarantine};
+    NodeConfig config{
+        .endpoint = std::move(endpoint), .node_timeout = node_timeout, .quarantine = quarantine};
+    if (config.endpoint.tls.enabled) config.tls = std::make_shared<const TlsContext>(config.endpoint);
     std::vector<NodeConfig> sentinels;
-    for (const auto& sentinel : endpoint.sentinels) sentinels.push_back(of(sentinel, node_timeout));
+    for (const auto& sentinel : config.endpoint.sentinels) sentinels.push_back(of(sentinel, node_timeout));
     if (!sentinels.empty())
         config.sentinels = std::make_shared<const std::vector<NodeConfig>>(std::move(sentinels));
     return config;

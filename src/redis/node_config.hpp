@@ -15,7 +15,7 @@ namespace redlock {
 /// Constant while there is a connection that uses it.
 struct NodeConfig {
     /// Throws std::invalid_argument where TLS cannot be had as the endpoint wants it.
-    static NodeConfig of(const Endpoint& endpoint, std::chrono::milliseconds node_timeout,
+    static NodeConfig of(Endpoint endpoint, std::chrono::milliseconds node_timeout,
                          std::chrono::milliseconds quarantine = {});
 
     bool has_sentinels() const noexcept { return sentinels && !sentinels->empty(); }

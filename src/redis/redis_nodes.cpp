@@ -79,11 +79,11 @@ const NodesOptions& checked(const NodesOptions& options) {
     return options;
 }
 
-std::vector<NodeConfig> configs_of(const std::vector<Endpoint>& endpoints, const NodesOptions& options) {
+std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesOptions& options) {
     std::vector<NodeConfig> configs;
     configs.reserve(endpoints.size());
-    for (const auto& endpoint : endpoints)
-        configs.push_back(NodeConfig::of(endpoint, options.node_timeout, options.quarantine));
+    for (auto& endpoint : endpoints)
+        configs.push_back(NodeConfig::of(std::move(endpoint), options.node_timeout, options.quarantine));
     return configs;
 }
 
@@ -116,7 +116,7 @@ RedisNodes::RedisNodes(const std::vector<std::string>& uris, NodesOptions option
 
 RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
-      impl_(new Impl(configs_of(endpoints, options), options)) {}
+      impl_(new Impl(configs_of(std::move(endpoints), options), options)) {}
 
 /// In a child of fork() nothing but its copies of the sockets is touched: another thread of the parent may
 /// have been about to change the rest.

@@ -18,13 +18,15 @@ void* find(const char* name) {
     static void* const library = ::dlopen(REDLOCK_LIBSSL, RTLD_NOW | RTLD_LOCAL);
     void* const function = library != nullptr ? ::dlsym(library, name) : nullptr;
     if (function == nullptr)
-        throw std::runtime_error{std::string{"TLS (rediss://) needs OpenSSL: "} + ::dlerror()};
+        throw std::runtime_error{std::string{"TLS (rediss://) needs OpenSSL: "} +
+                                 ::dlerror()};  // NOLINT(concurrency-mt-unsafe): it is the thread's own
     return function;
 }
 
 }  // namespace
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters
+// The parameters have names that say more than OpenSSL's.
+// NOLINTBEGIN(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name)
 #define FORWARD(result, name, parameters, arguments)                               \
     result name parameters {                                                       \
         static const auto theirs = reinterpret_cast<decltype(&name)>(find(#name)); \
@@ -74,4 +76,4 @@ FORWARD(int, X509_VERIFY_PARAM_set1_ip_asc, (X509_VERIFY_PARAM * parameters, con
         (parameters, address))
 FORWARD(const char*, X509_verify_cert_error_string, (long error), (error))
 }
-// NOLINTEND(bugprone-macro-parentheses)
+// NOLINTEND(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name)
