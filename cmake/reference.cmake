@@ -27,4 +27,4 @@ set(DOXYGEN_EXPAND_ONLY_PREDEF YES)
 set(DOXYGEN_PREDEFINED "REDLOCK_EXPORT=")
 set(DOXYGEN_SORT_MEMBER_DOCS NO)  # a header is read from the top
 set(DOXYGEN_INPUT_FILTER "${PROJECT_SOURCE_DIR}/cmake/reference_filter.sh")
-doxygen_add_docs(reference README.md docs include/redlock)
+doxygen_add_docs(reference README.md CHANGELOG.md docs include/redlock)
