@@ -3,6 +3,7 @@
 #include "acquisition.hpp"
 #include "any_lock.hpp"
 #include "exit_status.hpp"
+#include "holder_note.hpp"
 #include "json.hpp"
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
@@ -13,6 +14,8 @@
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 #include <redlock/resources.hpp>
+
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -66,7 +69,8 @@ struct Request {
                 .retry = {.delay = acquire.retry_delay},
                 .drift_factor = lease.drift_factor,
                 .fencing = acquire.fencing,
-                .fair = fair};
+                .fair = fair,
+                .holder = holder_note(while_process.value_or(::getppid()))};
     }
 };
 
@@ -126,8 +130,11 @@ public:
     std::string resource() const override { return resources_.front(); }
 
     const Lease& lease() const noexcept { return lease_; }
+    void note_holder() const {
+        algorithm::note_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
+    }
     void hand_to(const LeaseKeeper& keeper) const {
-        keeper.keep_in_background(nodes_, lease_request(), lease_);
+        keeper.keep_in_background(nodes_, lease_request(), lease_, options_.holder);
     }
     void release() { (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); }
 
@@ -160,6 +167,7 @@ int acquire(const Request& request) {
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
+    if (result) lock.note_holder();
     if (result && keeper) lock.hand_to(*keeper);
     return conclude(request, result);
 }
@@ -172,6 +180,7 @@ int extend(const Request& request) {
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
     const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
+    if (result) algorithm::note_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
     return conclude(request, result);
 }
@@ -179,8 +188,10 @@ int extend(const Request& request) {
 int release(const Request& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto resources = request.resources();
-    auto lease = lease_of(request.owner);
+    const auto before = lease_of(request.owner);
+    auto lease = before;
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
+    algorithm::note_holder(nodes, resources, before, "released", {});  // removes it, whatever it said
     if (request.json) print_json(std::cout, request.resource, lease, result);
     return conclude(request, result);
 }

@@ -49,27 +49,31 @@ LeaseKeeper::~LeaseKeeper() {
     ::close(process_);
 }
 
-void LeaseKeeper::keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request,
-                                     Lease lease) const {
+void LeaseKeeper::keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request, Lease lease,
+                                     std::string_view note) const {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return;
     try {
         leave_session();
-        keep(nodes, request, lease);
+        keep(nodes, request, lease, note);
     } catch (const std::exception&) {  // nobody is left who could be told; the lease ends by itself
     }
     ::_exit(0);
 }
 
 /// Three times in a ttl: one extension may fail. What is left of a lease that cannot be kept is let go.
-void LeaseKeeper::keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease) const {
+void LeaseKeeper::keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease,
+                       std::string_view note) const {
     auto& clock = boot_clock();
     while (!process_ends_within(request.ttl / 3))
-        if (!algorithm::extend(nodes, clock, request, lease) &&
-            clock.now() + request.ttl / 3 > lease.valid_until)
+        if (algorithm::extend(nodes, clock, request, lease))
+            algorithm::note_holder(nodes, request.resources, lease, note, request.ttl);
+        else if (clock.now() + request.ttl / 3 > lease.valid_until)
             break;
+    const auto before = lease;
     (void)algorithm::release(nodes, clock, request.resources, lease, request.fair);
+    algorithm::note_holder(nodes, request.resources, before, note, {});
 }
 
 bool LeaseKeeper::process_ends_within(std::chrono::nanoseconds span) const noexcept {

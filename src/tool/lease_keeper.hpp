@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <string_view>
 
 namespace redlock::tool {
 
@@ -21,13 +22,15 @@ public:
     LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
     /// Leaves a process behind, with nothing of ours open but `nodes`, which extends the lease until the
-    /// other one has ended, and then releases it. It also ends when the lease is lost or was released. Throws
-    /// std::system_error where no process is to be had.
-    void keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request, Lease lease) const;
+    /// other one has ended, and then releases it; the note of the holder with it. It also ends when the lease
+    /// is lost or was released. Throws std::system_error where no process is to be had.
+    void keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request, Lease lease,
+                            std::string_view note) const;
 
 private:
     bool process_ends_within(std::chrono::nanoseconds span) const noexcept;
-    void keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease) const;
+    void keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease,
+              std::string_view note) const;
 
     int process_;  // a descriptor of it
 };

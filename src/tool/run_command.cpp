@@ -6,6 +6,7 @@
 #include "event_pipe.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
+#include "holder_note.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "process_group.hpp"
@@ -20,7 +21,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -160,11 +160,7 @@ private:
 
 /// For others who wonder.
 std::string holder_of(const Request& request) {
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
-    constexpr std::size_t longest = 500;
-    return std::string{"host="} + host.data() + " pid=" + std::to_string(::getpid()) +
-           " program=" + request.command().front().substr(0, longest);
+    return holder_note(::getpid(), request.command().front());
 }
 
 LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {

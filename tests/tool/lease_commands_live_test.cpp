@@ -34,6 +34,45 @@ TEST_F(LeaseCommands, AcquireALockThatOutlivesThem) {
     EXPECT_EQ(value(outcome.out, "fencing_token"), "");
 }
 
+// Not themselves, which have ended by then, but the script that calls them.
+TEST_F(LeaseCommands, SayWhoHoldsTheLock) {
+    const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
+    const auto says = [&](const std::string& end) {
+        return wait_until([&] { return note().ends_with(end); });
+    };
+    const auto ours = " pid=" + std::to_string(::getpid()) + " program=tool_tests";
+    const auto owner = value(world.run({"acquire", "--ttl", "60s", "job"}).out, "owner");
+    EXPECT_TRUE(says(ours)) << note();
+    EXPECT_TRUE(note().starts_with(owner + " host="));
+    world[0].command({"DEL", "{job}:holder"});
+    EXPECT_EQ(world.run({"extend", "--owner", owner, "job"}).status, 0);
+    EXPECT_TRUE(says(ours)) << note();
+    EXPECT_EQ(world.run({"release", "--owner", owner, "job"}).status, 0);
+    EXPECT_TRUE(says("(nil)")) << note();
+}
+
+TEST_F(LeaseCommands, SayThatTheProcessHoldsTheLockForWhichItIsKept) {
+    const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
+    ForkedChild script{[](auto) { ::pause(); }};
+    const auto pid = std::to_string(script.pid());
+    EXPECT_EQ(world.run({"acquire", "--ttl", "1s", "--while-pid", pid, "job"}).status, 0);
+    const auto says_so = [&] { return note().find(" pid=" + pid + " program=") != std::string::npos; };
+    EXPECT_TRUE(wait_until(says_so)) << note();
+    world[0].command({"DEL", "{job}:holder"});
+    EXPECT_TRUE(wait_until(says_so)) << "with the next extension";
+}
+
+TEST_F(LeaseCommands, LeaveNoNoteOfAProcessThatHasEnded) {
+    const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
+    ForkedChild script{[](auto) { ::pause(); }};
+    const auto pid = std::to_string(script.pid());
+    EXPECT_EQ(world.run({"acquire", "--ttl", "1h", "--while-pid", pid, "job"}).status, 0);
+    EXPECT_TRUE(wait_until([&] { return note() != "(nil)"; }));
+    script.kill();
+    EXPECT_TRUE(wait_until([&] { return note() == "(nil)"; })) << note();
+    EXPECT_EQ(world.keys(), 0U);
+}
+
 TEST_F(LeaseCommands, PrintTheFencingTokenThatWasAskedFor) {
     const auto outcome = world.run({"acquire", "--fencing", "job"});
     EXPECT_GT(std::stoll(value(outcome.out, "fencing_token")), 0);
