@@ -37,13 +37,14 @@ using namespace std::chrono_literals;
 using support::TemporaryDirectory;
 
 /// Makes of clients.
-enum class Make { ours, ours_fair, ours_shared, node_redlock, redis_py };
+enum class Make { ours, ours_fair, ours_shared, ours_semaphore, node_redlock, redis_py };
 
 std::string name_of(Make make) {
     switch (make) {
         case Make::ours: return "Ours";
         case Make::ours_fair: return "OursFair";
         case Make::ours_shared: return "OursShared";
+        case Make::ours_semaphore: return "OursSemaphore";
         case Make::node_redlock: return "NodeRedlock";
         case Make::redis_py: return "RedisPy";
     }
@@ -55,6 +56,7 @@ std::vector<std::string> program_of(Make make, const std::vector<std::string>& u
     std::vector<std::string> words{REDLOCK_INTEROP_OURS};
     if (make == Make::ours_fair) words.emplace_back("--fair");
     if (make == Make::ours_shared) words.emplace_back("--shared");
+    if (make == Make::ours_semaphore) words.emplace_back("--semaphore");
     if (make == Make::node_redlock) words = {"node", here + "/node_redlock.js"};
     if (make == Make::redis_py) words = {std::getenv("REDLOCK_INTEROP_PYTHON"), here + "/redis_py.py"};
     words.insert(words.end(), uris.begin(), uris.end());
@@ -179,10 +181,10 @@ void PrintTo(const Field& field, std::ostream* out) {
 
 /// Every hold is witnessed by a file that must not be there yet.
 void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const std::vector<Make>& makes,
-                                                      std::chrono::milliseconds span) {
+                                                      std::chrono::milliseconds span,
+                                                      const std::string& resource = fresh_resource()) {
     auto clients = start(nodes, makes);
     const TemporaryDirectory directory;
-    const auto resource = fresh_resource();
     for (auto& client : clients)
         client.tell("contend " + directory.path().string() + " " + resource + " " +
                     std::to_string(span.count()));
@@ -210,6 +212,14 @@ TEST_P(AContest, HasReadersBesideOneAnotherAndBesideNoOther) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_shared);
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
+}
+
+// The slot of a semaphore is an ordinary lock.
+TEST_P(AContest, HasOneHolderOfASlotAtATime) {
+    auto makes = GetParam().makes;
+    makes.insert(makes.end(), 2, Make::ours_semaphore);
+    expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s,
+                                                     "{" + fresh_resource() + "}:slot:0");
 }
 
 // Three that wait in the queue beside others that know of none: each of them waits at most as long as its

@@ -1,9 +1,9 @@
 // This library, as a client of the interop tests (see interop_test.cpp).
 //
-//     redlock_cpp [--fair | --shared] redis://127.0.0.1:6379 ...
+//     redlock_cpp [--fair | --shared | --semaphore] redis://127.0.0.1:6379 ...
 //
 // With --fair it waits in the queue while it contends, and also says for how long at most. With --shared it
-// is a reader.
+// is a reader. With --semaphore it is one of one holder, of the slot that has the resource's name.
 #include <redlock/redlock.hpp>
 
 #include <fcntl.h>
@@ -31,7 +31,10 @@ using std::chrono::milliseconds;
 class Client {
 public:
     Client(const std::vector<std::string>& uris, std::string_view kind)
-        : fair_(kind == "--fair"), shared_(kind == "--shared"), nodes_(uris, {.node_timeout = 700ms}) {}
+        : fair_(kind == "--fair"),
+          shared_(kind == "--shared"),
+          semaphore_of_one_(kind == "--semaphore"),
+          nodes_(uris, {.node_timeout = 700ms}) {}
 
     std::string perform(const std::string& line) {
         std::istringstream words{line};
@@ -48,8 +51,19 @@ public:
 
 private:
     std::string acquire(const std::string& resource, milliseconds ttl) {
+        if (semaphore_of_one_) return acquire_slot(resource, ttl);
         lock_.emplace(nodes_, resource, redlock::LockOptions{.ttl = ttl, .shared = shared_});
         const auto result = lock_->try_acquire();
+        if (!result && result.error() != redlock::Errc::held_by_other) return result.message();
+        return result ? "held" : "taken";
+    }
+
+    std::string acquire_slot(const std::string& resource, milliseconds ttl) {
+        const std::string_view slot = ":slot:0";
+        if (!resource.ends_with(slot)) throw std::runtime_error("no slot: " + resource);
+        semaphore_.emplace(nodes_, resource.substr(0, resource.size() - slot.size()), 1,
+                           redlock::LockOptions{.ttl = ttl});
+        const auto result = semaphore_->try_acquire();
         if (!result && result.error() != redlock::Errc::held_by_other) return result.message();
         return result ? "held" : "taken";
     }
@@ -67,7 +81,7 @@ private:
     }
 
     std::string release() {
-        const auto result = lock_->release();
+        const auto result = semaphore_ ? semaphore_->release() : lock_->release();
         if (!result && result.error() != redlock::Errc::lost) return result.message();
         return result ? "released" : "lost";
     }
@@ -116,8 +130,10 @@ private:
 
     const bool fair_;
     const bool shared_;
+    const bool semaphore_of_one_;
     redlock::RedisNodes nodes_;
     std::optional<redlock::Lock> lock_{};
+    std::optional<redlock::Semaphore> semaphore_{};
     std::minstd_rand random_{std::random_device{}()};
 };
 
