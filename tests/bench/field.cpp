@@ -23,8 +23,9 @@ Field::Field(std::vector<std::string> uris) : uris_(std::move(uris)) {
     add(std::make_unique<RawClient>(uris_, RawClient::Way::multiplexed, "bench:raw--all"));
     add(std::make_unique<ScopedRedlockClient>(uris_, "bench:ours-all"));
     auto nodes = std::make_shared<RedisNodes>(uris_, NodesOptions{.round = Round::all_at_once});
-    add(std::make_unique<RedlockClient>("redlock fair", std::move(nodes), "bench:ours-all",
-                                        LockOptions{.fair = true}));
+    add(std::make_unique<RedlockClient>("redlock fair", nodes, "bench:ours-all", LockOptions{.fair = true}));
+    add(std::make_unique<RedlockClient>("redlock shared", std::move(nodes), "bench:ours-all",
+                                        LockOptions{.shared = true}));
 }
 
 void Field::add_peers() {
