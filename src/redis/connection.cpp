@@ -46,6 +46,7 @@ void Connection::advance() {
     if (state_ == State::resolving && resolution_->done()) connect();
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
+    if (std::exchange(just_connected_, false)) return;  // no answer can have come yet
     flush();
     read(Socket::Wait::no);
     flush();  // what reading has given to say: the handshake after that of TLS
@@ -87,6 +88,7 @@ void Connection::finish_connecting() {
 }
 
 void Connection::connected() {
+    just_connected_ = true;
     if (!config_.tls) return begin_handshake();
     state_ = State::securing;
     tls_ = std::make_unique<TlsSession>(*config_.tls);

@@ -171,6 +171,7 @@ private:
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;
+    bool just_connected_ = false;  // since the last advance()
     bool was_ready_ = false;
     bool used_ = false;
     std::string run_id_{};
