@@ -135,6 +135,16 @@ TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
 }
 
+TEST_F(Run, HearsOfTheEndThoughChildrenWereIgnored) {
+    support::ChildProcess child{{{"sh", "-c",
+                                  "exec env --ignore-signal=CHLD " REDLOCK_TOOL
+                                  " run job -- grep SigIgn /proc/self/status >$DIR/mask"},
+                                 world.environment()}};
+    ASSERT_TRUE(wait_until([&] { return !child.running(); }));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_THAT(world.in("mask"), HasSubstr("0000000000010000"));
+}
+
 TEST_F(Run, WorksWithoutStandardStreams) {
     const std::string redlock = REDLOCK_TOOL;
     support::ChildProcess child{
