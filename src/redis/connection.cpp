@@ -60,7 +60,7 @@ void Connection::receive_or_wait() {
 
 /// Tries the addresses that are left until one takes the connection, or may yet take it.
 void Connection::connect() {
-    if (resolution_->addresses().empty()) return fail(Errc::connection_failed, resolution_->error());
+    if (resolution_->addresses().empty()) return fail(resolution_->cause(), resolution_->error());
     const auto& addresses = resolution_->addresses();
     while (tried_addresses_ < addresses.size())
         if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))

@@ -175,8 +175,27 @@ TEST(Sentinels, HaveAPasswordOfTheirOwn) {
     };
     EXPECT_THAT(acquire("theirs"), Succeeds());
     const auto refused = acquire("ours");
-    EXPECT_THAT(refused, Reports(0, Errc::connection_failed));
+    EXPECT_THAT(refused, Reports(0, Errc::authentication_failed));
     EXPECT_THAT(refused.nodes()[0].detail, HasSubstr("authentication failed"));
+}
+
+// D7. What does not pass by itself counts as such where a majority needs those that refuse.
+TEST(Sentinels, ThatRefuseThePasswordDoNotMatterBesideAMajority) {
+    RedisServer server;
+    const auto sentinel = [&](const std::string& password) {
+        return RedisServer{RedisConfig{}.sentinel_of(server.port()).password(password)};
+    };
+    std::array sentinels{sentinel("theirs"), sentinel("theirs"), sentinel("another")};
+    std::string uri = "redis+sentinel://";
+    for (const auto& it : sentinels) uri += (&it == sentinels.data() ? "" : ",") + it.name();
+    const auto acquire = [&](const std::string& password) {
+        RedisNodes nodes{{uri + "/mymaster?sentinel_password=" + password}, {.node_timeout = 2s}};
+        return Lock{nodes, the_resource, no_retry(1min)}.acquire();
+    };
+    EXPECT_THAT(acquire("theirs"), Succeeds());
+    EXPECT_THAT(acquire("another"), Reports(0, Errc::authentication_failed)) << "two of three refuse it";
+    sentinels[1].kill();
+    EXPECT_THAT(acquire("theirs"), Reports(0, Errc::connection_failed)) << "with the killed one it would do";
 }
 
 // ---- Back and forth
