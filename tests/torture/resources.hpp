@@ -6,6 +6,7 @@
 
 #include "hold_log.hpp"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <random>
@@ -21,6 +22,12 @@ inline constexpr std::uint64_t fenced_resource = 1U << 3U;
 
 inline std::string name_of(unsigned resource) {
     return "torture:" + std::to_string(resource);
+}
+
+/// Its lock, its readers, its queue of waiters.
+inline std::array<std::string, 3> keys_of(unsigned resource) {
+    const auto name = name_of(resource);
+    return {name, "{" + name + "}:readers", "{" + name + "}:queue"};
 }
 
 inline std::vector<std::string> names_of(std::uint64_t resources) {
