@@ -25,7 +25,7 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
     : config_(config),
       network_(network),
       resolution_(std::move(resolution)),
-      begun_(now),
+      since_(now),
       first_address_(first_address) {
     if (resolution_->done()) connect();
 }

@@ -126,6 +126,7 @@ NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_time
 std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
+    if (asks_sentinels) return asks_sentinels();
     return Resolution::in_thread(endpoint.name(), [node = *this] { return SentinelInquiry{node}.run(); });
 }
 
