@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace redlock::torture {
 namespace {
@@ -21,7 +23,7 @@ std::string text(const Hold& hold) {
     auto result = "worker " + std::to_string(hold.worker) + " from " + std::to_string(hold.from) + " to " +
                   std::to_string(hold.until());
     if (hold.released_at == 0) result += " (not released)";
-    if (hold.shared) result += ", shared";
+    if (hold.mode == Mode::shared) result += ", shared";
     if (hold.fencing_token != 0) result += ", token " + std::to_string(hold.fencing_token);
     return result;
 }
@@ -39,14 +41,16 @@ bool was_suspended(const Hold& hold, const std::vector<Suspension>& suspensions)
 std::vector<Overlap> overlaps(const std::vector<Hold>& holds) {
     std::vector<Overlap> result;
     for (unsigned resource = 0; resource < resource_count; ++resource) {
-        Hold longest_alone{};
-        Hold longest_shared{};
+        std::vector<Hold> going_on;
         for (const auto& hold : holds_of(1U << resource, holds)) {
-            if (hold.from < longest_alone.until()) result.push_back({resource, longest_alone, hold});
-            if (!hold.shared && hold.from < longest_shared.until())
-                result.push_back({resource, longest_shared, hold});
-            auto& longest = hold.shared ? longest_shared : longest_alone;
-            if (hold.until() > longest.until()) longest = hold;
+            std::erase_if(going_on, [&](const Hold& other) { return other.until() <= hold.from; });
+            Overlap at_once{resource, {}};
+            std::ranges::copy_if(going_on, std::back_inserter(at_once.holds), [&](const Hold& other) {
+                return other.mode != Mode::shared || hold.mode != Mode::shared;
+            });
+            at_once.holds.push_back(hold);
+            going_on.push_back(hold);
+            if (at_once.holds.size() > capacity_of(resource)) result.push_back(std::move(at_once));
         }
     }
     return result;
@@ -54,19 +58,22 @@ std::vector<Overlap> overlaps(const std::vector<Hold>& holds) {
 
 std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds) {
     std::vector<TokenRegression> result;
-    Hold largest{};
-    for (const auto& hold : holds_of(fenced_resource, holds)) {
-        if (hold.fencing_token <= largest.fencing_token) result.push_back({largest, hold});
-        if (hold.fencing_token > largest.fencing_token) largest = hold;
+    for (const auto resource : {fenced_resource, leader_resource}) {
+        Hold largest{};
+        for (const auto& hold : holds_of(resource, holds)) {
+            if (hold.fencing_token <= largest.fencing_token) result.push_back({largest, hold});
+            if (hold.fencing_token > largest.fencing_token) largest = hold;
+        }
     }
     return result;
 }
 
 std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
-                                              const std::vector<Suspension>& suspensions) {
+                                              const std::vector<Suspension>& suspensions, bool of_leaders) {
     std::vector<std::int64_t> result;
     for (const auto& hold : holds)
-        if (hold.notified_at != 0 && !was_suspended(hold, suspensions))
+        if (hold.notified_at != 0 && (hold.mode == Mode::leader) == of_leaders &&
+            !was_suspended(hold, suspensions))
             result.push_back(hold.notified_at - hold.valid_until);
     std::ranges::sort(result);
     return result;
@@ -88,7 +95,9 @@ void find_stray_keys(const support::RedisServer& node, std::vector<std::string>&
 }
 
 std::string text(const Overlap& overlap) {
-    return name_of(overlap.resource) + ": " + text(overlap.earlier) + "; " + text(overlap.later);
+    auto result = name_of(overlap.resource) + ": ";
+    for (const auto& hold : overlap.holds) result += (&hold == overlap.holds.data() ? "" : "; ") + text(hold);
+    return result;
 }
 
 std::string text(const TokenRegression& regression) {

@@ -13,15 +13,14 @@
 
 namespace redlock::torture {
 
-/// Two holds of one resource at once, which are not both shared.
+/// More holds of one resource at once than there may be: of two of them that are not both shared, mostly.
 struct Overlap {
     unsigned resource;
-    Hold earlier;
-    Hold later;
+    std::vector<Hold> holds;
 };
 std::vector<Overlap> overlaps(const std::vector<Hold>& holds);
 
-/// A hold whose fencing token is not larger than that of an earlier one.
+/// A hold of a resource, or a leader's term, whose fencing token is not larger than that of an earlier one.
 struct TokenRegression {
     Hold earlier;
     Hold later;
@@ -29,9 +28,9 @@ struct TokenRegression {
 std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
 
 /// How long after the end of its validity each loss was notified, in nanoseconds, sorted: those of workers
-/// that were running at the time.
+/// that were running at the time. Leaders' are notified before: negative.
 std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
-                                              const std::vector<Suspension>& suspensions);
+                                              const std::vector<Suspension>& suspensions, bool of_leaders);
 
 /// Adds the keys of resources that a server still has though every ttl is over, and the queues of waiters
 /// that never expire.

@@ -27,7 +27,7 @@ void WorkerLog::read_into(std::vector<Hold>& all, std::size_t worker) {
                        .resources = hold.resources,
                        .fencing_token = hold.fencing_token,
                        .worker = worker,
-                       .shared = mode() == Mode::shared});
+                       .mode = mode()});
     }
 }
 

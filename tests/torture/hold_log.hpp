@@ -22,9 +22,10 @@ using Instant = std::int64_t;
 Instant now();
 
 /// What a worker does with locks.
-enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared };
-inline constexpr std::array modes{Mode::plain,   Mode::fenced, Mode::several,
-                                  Mode::watched, Mode::fair,   Mode::shared};
+enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared, semaphore, leader };
+/// As the workers take turns in them. More than three are after the semaphore of three.
+inline constexpr std::array modes{Mode::plain,  Mode::fenced,    Mode::several, Mode::watched,  Mode::fair,
+                                  Mode::shared, Mode::semaphore, Mode::leader,  Mode::semaphore};
 
 struct Hold {
     Instant from = 0;
@@ -34,11 +35,12 @@ struct Hold {
     std::uint64_t resources = 0;  ///< one bit each
     std::uint64_t fencing_token = 0;
     std::size_t worker = 0;
-    bool shared = false;
+    Mode mode = Mode::plain;
 
     Instant until() const {
         auto end = valid_until;
-        for (const auto at : {released_at, notified_at})
+        // A leader is told to stop, and is the leader still.
+        for (const auto at : {released_at, mode == Mode::leader ? 0 : notified_at})
             if (at != 0) end = std::min(end, at);
         return end;
     }
@@ -80,7 +82,7 @@ private:
 
 class HoldLog {
 public:
-    static constexpr std::size_t workers = 20;
+    static constexpr std::size_t workers = 3 * modes.size();
 
     /// Maps the file; makes it if it is not there.
     explicit HoldLog(const std::filesystem::path& path);

@@ -1,7 +1,8 @@
 // The resources that the workers are after, as bits, and which of them each mode takes.
 //
-// Plain, several, watched, fair and shared locks meet on the first three. The last is always locked with
-// fencing: a holder without would have no token to compare.
+// Plain, several, watched, fair and shared locks meet on the first three. The fourth is always locked with
+// fencing: a holder without would have no token to compare. The fifth is the leaders'. The sixth is a
+// semaphore, and each of the rest one of its slots.
 #pragma once
 
 #include "hold_log.hpp"
@@ -17,10 +18,23 @@
 
 namespace redlock::torture {
 
-inline constexpr unsigned resource_count = 4;
+inline constexpr std::size_t semaphore_limit = 3;
+inline constexpr unsigned resource_count = 6 + semaphore_limit;
 inline constexpr std::uint64_t fenced_resource = 1U << 3U;
+inline constexpr std::uint64_t leader_resource = 1U << 4U;
+inline constexpr std::uint64_t semaphore_resource = 1U << 5U;
+
+inline std::uint64_t slot_resource(std::size_t slot) {
+    return 1U << (6U + slot);
+}
+
+/// How many may hold it at once.
+inline std::size_t capacity_of(unsigned resource) {
+    return 1U << resource == semaphore_resource ? semaphore_limit : 1;
+}
 
 inline std::string name_of(unsigned resource) {
+    if (resource > 5) return "{torture:5}:slot:" + std::to_string(resource - 6);
     return "torture:" + std::to_string(resource);
 }
 
@@ -42,6 +56,8 @@ inline std::uint64_t choose(Mode mode, std::mt19937& randomness) {
     switch (mode) {
         case Mode::fenced: return fenced_resource;
         case Mode::several: return 7U ^ one;  // two of the three
+        case Mode::semaphore: return semaphore_resource;
+        case Mode::leader: return leader_resource;
         default: return one;
     }
 }
@@ -54,6 +70,8 @@ inline std::string_view name_of(Mode mode) {
         case Mode::watched: return "watched";
         case Mode::fair: return "fair";
         case Mode::shared: return "shared";
+        case Mode::semaphore: return "semaphore";
+        case Mode::leader: return "leader";
     }
     throw std::invalid_argument("no such mode");
 }

@@ -1,6 +1,6 @@
 // One process that acquires, holds and releases locks again and again, and logs what it holds:
 //
-//     torture_worker LOG INDEX plain|fenced|several|watched|fair|shared QUARANTINE TTL NODE_TIMEOUT NODE...
+//     torture_worker LOG INDEX MODE QUARANTINE TTL NODE_TIMEOUT NODE...
 //
 // worker_pool.hpp starts it.
 #include <redlock/redlock.hpp>
@@ -14,8 +14,10 @@
 #include <iostream>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -44,8 +46,16 @@ public:
                                    .round = below(2) == 0 ? Round::sequential : Round::all_at_once,
                                    .quarantine = arguments.quarantine}) {
         own_log_.set_mode(arguments.mode);
-        if (arguments.mode == Mode::watched || (arguments.mode == Mode::fenced && arguments.index % 2 == 0))
+        // The first of these extend by themselves.
+        const bool may_be_watched = arguments.mode == Mode::fenced || arguments.mode == Mode::semaphore;
+        if (arguments.mode == Mode::watched || (may_be_watched && arguments.index >= modes.size()))
             watchdog_.emplace();
+        if (arguments.mode == Mode::leader)
+            leader_.emplace(nodes_, names_of(leader_resource).front(),
+                            LeaderOptions{.ttl = arguments.ttl,
+                                          .margin = 3 * arguments.ttl / 8,
+                                          .retry = {.attempts = 3, .delay = 20ms},
+                                          .fair = is_fair()});
     }
 
     void run() {
@@ -69,15 +79,30 @@ private:
     /// Also half of those in other modes, for what they add to the commands of waiters and releases.
     bool is_fair() const {
         const bool second_half = arguments_.index >= HoldLog::workers / 2;
-        const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared;
+        const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared &&
+                            arguments_.mode != Mode::semaphore;
         return arguments_.mode == Mode::fair || (may_be && second_half);
     }
 
     void acquire_and_hold() {
-        const auto resources = choose(arguments_.mode, randomness_);
-        Lock lock{nodes_, names_of(resources), options()};
         own_log_.count_attempt();
+        if (leader_) {
+            (void)leader_->run_once([this](const Term& term) { lead(term); });
+            return;
+        }
+        const auto resources = choose(arguments_.mode, randomness_);
+        if (arguments_.mode == Mode::semaphore) {
+            Semaphore semaphore{nodes_, names_of(resources).front(), semaphore_limit, options()};
+            return acquire_and_hold(semaphore, resources);
+        }
+        Lock lock{nodes_, names_of(resources), options()};
+        acquire_and_hold(lock, resources);
+    }
+
+    template <class LockOrSemaphore>
+    void acquire_and_hold(LockOrSemaphore& lock, std::uint64_t resources) {
         if (!lock.acquire_for(500ms)) return;
+        if constexpr (std::is_same_v<LockOrSemaphore, Semaphore>) resources |= slot_resource(lock.slot());
         // In this order: an instant before remaining() was asked makes the validity no longer than it is.
         const auto acquired = now();
         const auto remaining = lock.remaining();
@@ -92,7 +117,7 @@ private:
     }
 
     /// Mostly short; at times with extensions, at times until after the lock has lapsed.
-    void hold(Lock& lock) {
+    void hold(auto& lock) {
         if (log_.hurried()) return work(lock, 1ms * below(5));
         const auto choice = below(16);
         if (watchdog_) return work(lock, choice < 4 ? 3 * arguments_.ttl : 10ms * choice);
@@ -104,7 +129,7 @@ private:
         }
     }
 
-    void work(const Lock& lock, std::chrono::nanoseconds span) {
+    void work(const auto& lock, std::chrono::nanoseconds span) {
         const auto end = now() + span.count();
         for (auto at = now(); at < end; at = now()) {
             const auto remaining = lock.remaining();
@@ -112,6 +137,37 @@ private:
             own_log_.set_valid_until(at + remaining.count());
             std::this_thread::sleep_for(1ms);  // this is the work
         }
+    }
+
+    /// Until told to stop, at the latest; at times to the end of the term, though told.
+    void lead(const Term& term) {
+        const auto elected = now();
+        own_log_.begin({.from = elected,
+                        .valid_until = elected + term.remaining().count(),
+                        .resources = leader_resource,
+                        .fencing_token = term.fencing_token()});
+        bool over = false;
+        const auto log_loss = [&] {
+            const auto told = now();
+            const auto remaining = term.remaining();
+            over = remaining == 0ns;
+            if (over) own_log_.released(told);
+            if (!over) own_log_.set_valid_until(told + remaining.count());
+            own_log_.notified(told);
+        };
+        {
+            const std::stop_callback on_lost{term.lost(), log_loss};
+            const auto choice = below(16);
+            const std::chrono::nanoseconds span = choice < 4 ? 3 * arguments_.ttl : 10ms * choice;
+            const auto end = now() + span.count();
+            while (now() < end) {
+                const bool told = term.lost().stop_requested();
+                if (told && (choice > 0 || term.remaining() == 0ns)) break;
+                work(term, 1ms);
+                std::this_thread::sleep_for(100us);  // a term that is over, though nobody was told
+            }
+        }
+        if (!over) own_log_.released(now());
     }
 
     unsigned below(unsigned count) {
@@ -124,6 +180,7 @@ private:
     std::mt19937 randomness_{std::random_device{}()};
     RedisNodes nodes_;
     std::optional<Watchdog> watchdog_{};
+    std::optional<Leader> leader_{};
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The worker processes: a fifth of them in each mode, half of them behind each of two sets of links.
+// The worker processes: as many in each mode, half of them behind each of two sets of links.
 #pragma once
 
 #include "hold_log.hpp"
