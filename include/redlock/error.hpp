@@ -33,7 +33,7 @@ enum class Errc {
 
     // The cause why one node's vote is unknown.
     timed_out = 100,        ///< no complete answer within the node's budget
-    connection_failed,      ///< refused, reset, closed, unreachable, or the name does not resolve
+    connection_failed,      ///< refused, reset, closed, unreachable, or no address is found
     authentication_failed,  ///< NOAUTH, WRONGPASS: password or user name are wrong or missing
     permission_denied,      ///< NOPERM: the ACL of the user lacks a command or the key
     read_only,              ///< READONLY: this is a replica, not a master

@@ -101,7 +101,7 @@ public:
 
     /// Waits in the queue, not longer than until then.
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
-        until = std::min(until, until_);
+        until = withdraws_until_ = std::min(until, until_);
         for (;;) {
             if (!now_is_before(until, stop)) return leave_with_attempt(Wake::over);
             if (!listen({.deadline = until, .stop = stop})) return note_refusals();
@@ -257,7 +257,8 @@ private:
         if (std::exchange(entered_, false)) withdraw(ticket_);
     }
 
-    /// Whoever is next is woken if the resource was reserved for `ticket`.
+    /// Whoever is next is woken if the resource was reserved for `ticket`. No connection is waited for once
+    /// the time is over.
     void withdraw(std::string_view ticket) {
         const QueueTerms terms{.ticket = ticket, .patience = terms_.patience, .repeated = true};
         Request request{
@@ -265,7 +266,7 @@ private:
                 .verb = Verb::compare_and_delete, .resources = resource_, .owner = ticket, .queue = &terms}};
         request.to.reset();
         request.to.set(waiter_->home());
-        (void)nodes_.ask(request, {.awaits_answers = false});
+        (void)nodes_.ask(request, {.deadline = withdraws_until_, .awaits_answers = false});
     }
 
     Nodes& nodes_;
@@ -277,6 +278,7 @@ private:
     const Clock::time_point begun_;
     Clock::time_point looked_at_;    // when an attempt was made last
     Clock::time_point holder_seen_;  // when the home was last held by a holder
+    Clock::time_point withdraws_until_ = Clock::never();
     std::unique_ptr<Waiter> waiter_{};
     NodeSet homes_{};       // where it may wait
     std::string ticket_{};  // empty while it listens nowhere

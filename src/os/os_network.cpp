@@ -51,8 +51,9 @@ namespace {
 
 class OsSocket final : public Socket {
 public:
-    OsSocket(int fd, std::chrono::milliseconds longest_wait, std::shared_ptr<OpenDescriptors> open)
-        : fd_(fd), longest_wait_(longest_wait), open_(std::move(open)) {}
+    OsSocket(int fd, const Address& address, std::chrono::milliseconds longest_wait,
+             std::shared_ptr<OpenDescriptors> open)
+        : fd_(fd), address_(address), longest_wait_(longest_wait), open_(std::move(open)) {}
 
     /// Forgotten first: a child that is forked in between keeps a copy open, where the other order would have
     /// it close what another thread has just opened under the same number.
@@ -63,13 +64,13 @@ public:
 
     int fd() const noexcept override { return fd_; }
 
+    /// Starts to connect; said once more, it asks the kernel what has become of that.
     std::optional<int> connect_result() noexcept override {
-        pollfd writable{fd_, POLLOUT, 0};
-        if (::poll(&writable, 1, 0) <= 0) return std::nullopt;
-        const int error = socket_error(fd_);
-        // From here on it blocks, for Wait::yes; all else says MSG_DONTWAIT.
-        if (error == 0) make_blocking(fd_, longest_wait_);
-        return error;
+        const auto* const to = reinterpret_cast<const sockaddr*>(&address_.storage);
+        connected_ = connected_ || ::connect(fd_, to, address_.length) == 0 || errno == EISCONN;
+        if (connected_) return 0;
+        if (errno == EALREADY || errno == EINPROGRESS || errno == EINTR) return std::nullopt;
+        return errno;
     }
 
     std::ptrdiff_t send(std::string_view bytes) noexcept override {
@@ -77,7 +78,9 @@ public:
     }
 
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept override {
-        return result(::recv(fd_, bytes.data(), bytes.size(), wait == Wait::yes ? 0 : MSG_DONTWAIT));
+        if (wait == Wait::no) return result(::recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT));
+        if (!std::exchange(blocks_, true)) make_blocking(fd_, longest_wait_);
+        return result(::recv(fd_, bytes.data(), bytes.size(), 0));
     }
 
     bool has_input() const noexcept override {
@@ -94,8 +97,11 @@ private:
     }
 
     const int fd_;
+    const Address address_;
     const std::chrono::milliseconds longest_wait_;
     const std::shared_ptr<OpenDescriptors> open_;
+    bool connected_ = false;
+    bool blocks_ = false;  // from the first Wait::yes on; all else says MSG_DONTWAIT
 };
 
 }  // namespace
@@ -107,20 +113,18 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
         error = errno;
         return nullptr;
     }
-    std::unique_ptr<Socket> socket;
+    std::unique_ptr<OsSocket> socket;
     try {
         open_->add(fd);
-        socket = std::make_unique<OsSocket>(fd, longest_wait, open_);
+        socket = std::make_unique<OsSocket>(fd, address, longest_wait, open_);
     } catch (...) {
         open_->remove(fd);
         ::close(fd);
         throw;
     }
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0 ||
-        errno == EINPROGRESS || errno == EINTR)
-        return socket;
-    error = errno;
-    return nullptr;
+    error = socket->connect_result().value_or(0);
+    if (error != 0) return nullptr;
+    return socket;
 }
 
 namespace {

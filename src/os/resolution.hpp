@@ -6,6 +6,8 @@
 // else takes time to find.
 #pragma once
 
+#include <redlock/error.hpp>
+
 #include <sys/socket.h>
 
 #include <atomic>
@@ -13,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace redlock {
@@ -26,7 +29,8 @@ class Resolution {
 public:
     struct Found {
         std::vector<Address> addresses{};
-        std::string error{};  ///< why there are none
+        std::string error{};                              ///< why there are none
+        std::error_code cause = Errc::connection_failed;  ///< the same, for those who decide
     };
 
     /// Starts a look-up, or finishes it at once where none is needed, or joins the one that is under way.
@@ -49,6 +53,7 @@ public:
     // Once done:
     const std::vector<Address>& addresses() const noexcept { return found_.addresses; }
     const std::string& error() const noexcept { return found_.error; }
+    std::error_code cause() const noexcept { return found_.cause; }
 
 private:
     Resolution() = default;

@@ -10,13 +10,6 @@
 
 namespace redlock {
 
-int socket_error(int fd) {
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
-    return error;
-}
-
 std::string errno_message(int error) {
     return std::error_code{error, std::generic_category()}.message();
 }

@@ -22,9 +22,6 @@ bool make_pipe(std::array<int, 2>& ends);
 /// From now on it blocks, reading for `longest` at most.
 void make_blocking(int fd, std::chrono::milliseconds longest);
 
-/// What went wrong on it; 0 if nothing did.
-int socket_error(int fd);
-
 /// Closing it will not send what the kernel still has to send.
 void drop_unsent(int fd);
 

@@ -25,7 +25,7 @@ Connection::Connection(const NodeConfig& config, Network& network, std::shared_p
     : config_(config),
       network_(network),
       resolution_(std::move(resolution)),
-      begun_(now),
+      since_(now),
       first_address_(first_address) {
     if (resolution_->done()) connect();
 }
@@ -46,6 +46,7 @@ void Connection::advance() {
     if (state_ == State::resolving && resolution_->done()) connect();
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
+    if (std::exchange(just_connected_, false)) return;  // no answer can have come yet
     flush();
     read(Socket::Wait::no);
     flush();  // what reading has given to say: the handshake after that of TLS
@@ -59,7 +60,7 @@ void Connection::receive_or_wait() {
 
 /// Tries the addresses that are left until one takes the connection, or may yet take it.
 void Connection::connect() {
-    if (resolution_->addresses().empty()) return fail(Errc::connection_failed, resolution_->error());
+    if (resolution_->addresses().empty()) return fail(resolution_->cause(), resolution_->error());
     const auto& addresses = resolution_->addresses();
     while (tried_addresses_ < addresses.size())
         if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))
@@ -87,6 +88,7 @@ void Connection::finish_connecting() {
 }
 
 void Connection::connected() {
+    just_connected_ = true;
     if (!config_.tls) return begin_handshake();
     state_ = State::securing;
     tls_ = std::make_unique<TlsSession>(*config_.tls);

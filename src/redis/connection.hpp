@@ -70,8 +70,9 @@ public:
     bool was_ready() const noexcept { return was_ready_; }
     /// Whether a command was ever written on it.
     bool used() const noexcept { return used_; }
-    /// When it was begun.
-    Clock::time_point begun() const noexcept { return begun_; }
+    /// When it was begun, or last became idle.
+    Clock::time_point since() const noexcept { return since_; }
+    void became_idle(Clock::time_point now) noexcept { since_ = now; }
     /// How its server was found.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
@@ -165,12 +166,13 @@ private:
     const NodeConfig& config_;
     Network& network_;
     std::shared_ptr<Resolution> resolution_;
-    Clock::time_point begun_;
+    Clock::time_point since_;
     std::size_t first_address_;
     std::size_t tried_addresses_ = 0;
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;
+    bool just_connected_ = false;  // since the last advance()
     bool was_ready_ = false;
     bool used_ = false;
     std::string run_id_{};

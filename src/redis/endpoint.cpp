@@ -82,19 +82,13 @@ private:
     void read_sentinels(std::string_view rest) {
         const auto query = cut_query(rest);
         const auto slash = rest.find('/');
-        auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
-        if (path.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
+        const auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+        endpoint_.master = decoded("master", path.substr(0, path.find('/')));
+        if (endpoint_.master.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
         auto hosts = rest.substr(0, slash);
         read_user(hosts);
-        while (!hosts.empty()) {
-            const auto host = cut_before(hosts, ",").value_or(hosts);
-            if (host.data() + host.size() == hosts.data() + hosts.size()) hosts = {};
-            read_host_and_port(host, sentinel_port);
-            endpoint_.sentinels.push_back(
-                {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
-        }
-        if (endpoint_.sentinels.empty()) fail("host", "is empty");
-        endpoint_.master = decoded("master", path.substr(0, path.find('/')));
+        for (std::optional<std::string_view> host; (host = cut_before(hosts, ","));) read_sentinel(*host);
+        read_sentinel(hosts);
         check_text("master", endpoint_.master, longest_name);
         if (const auto database = path.find('/'); database != path.npos)
             read_database(path.substr(database + 1));
@@ -116,6 +110,12 @@ private:
             if (tls == "yes") sentinel.tls = endpoint_.tls;
             sentinel.tls.server_name.clear();  // each has a name of its own
         }
+    }
+
+    void read_sentinel(std::string_view host) {
+        read_host_and_port(host, sentinel_port);
+        endpoint_.sentinels.push_back(
+            {.host = std::exchange(endpoint_.host, {}), .port = std::exchange(endpoint_.port, 0)});
     }
 
     std::string* tls_field(std::string_view field) {

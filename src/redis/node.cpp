@@ -16,6 +16,10 @@ constexpr std::size_t most_pending = 32;   // replies on one of them
 /// How long a server that Sentinels have named is taken for the master without a sign of life.
 constexpr auto longest_unasked = 1s;
 
+NodeFailure may_be_former() {
+    return {Errc::connection_failed, "may be a former master's"};
+}
+
 std::string_view text_of(const Resolution& found) {
     const auto& address = found.addresses().front();
     return {reinterpret_cast<const char*>(&address.storage), address.length};
@@ -48,13 +52,19 @@ bool Node::is_former_locked(const Connection& connection) const {
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     if (std::exchange(server_, text_of(*resolution_)) == server_) return;
-    const auto drop = [this](auto& kept) {
-        if (!is_former_locked(*kept.connection)) return false;
-        drop_locked(std::move(kept.connection), {Errc::connection_failed, "the Sentinels name another"});
+    const auto drop = [this](std::unique_ptr<Connection>& connection) {
+        if (!is_former_locked(*connection)) return false;
+        drop_locked(std::move(connection), {Errc::connection_failed, "the Sentinels name another"});
         return true;
     };
     std::erase_if(idle_, drop);
-    std::erase_if(draining_, drop);
+    std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
+}
+
+/// Whether nothing was heard on it for so long that Sentinels may have named another server meanwhile. What
+/// it says then does not make up for that: a server that was frozen first carries out what it has received.
+bool Node::was_silent(const Connection& connection, Clock::time_point now) const noexcept {
+    return config_.has_sentinels() && now - connection.since() >= longest_unasked;
 }
 
 /// Reads the late replies. Any reply shows that the node is alive; a connection that has drained is idle
@@ -140,14 +150,14 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     if (!due) return {};
     health_.begin_probe(now, network_.entropy());
     // A probe that hangs for too long is itself given up for a new one.
-    if (probe_ && now - probe_->begun() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
+    if (probe_ && now - probe_->since() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
     return {connect_locked(now)};
 }
 
 std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point now, bool release) {
     if (auto idle = take_idle_locked(now, release)) return idle;
-    if (probe_ && config_.has_sentinels() && now - probe_->begun() >= longest_unasked)
+    if (probe_ && was_silent(*probe_, now))
         drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
     return probe_ ? std::move(probe_) : connect_locked(now);
 }
@@ -192,14 +202,13 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        const bool unasked = config_.has_sentinels() && !release && now - idle.since >= longest_unasked;
-        if (unasked) {
-            drop_locked(std::move(idle.connection), {Errc::connection_failed, "may be a former master's"});
+        if (!release && was_silent(*idle, now)) {
+            drop_locked(std::move(idle), may_be_former());
             continue;
         }
-        const bool just_used = now - idle.since < (release ? 10ms : 1ms);
-        if (just_used || !idle.connection->gone_stale()) return std::move(idle.connection);
-        drop_locked(std::move(idle.connection), {Errc::connection_failed, "closed by the server while idle"});
+        const bool just_used = now - idle->since() < (release ? 10ms : 1ms);
+        if (just_used || !idle->gone_stale()) return idle;
+        drop_locked(std::move(idle), {Errc::connection_failed, "closed by the server while idle"});
     }
     return nullptr;
 }
@@ -235,8 +244,10 @@ void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point
 }
 
 void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
+    if (was_silent(*connection, now)) return drop_locked(std::move(connection), may_be_former());
     if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection));
-    idle_.push_back({std::move(connection), now});
+    connection->became_idle(now);
+    idle_.push_back(std::move(connection));
 }
 
 void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until) {

@@ -99,10 +99,6 @@ public:
     std::vector<NodeEvent> take_events();
 
 private:
-    struct Idle {
-        std::unique_ptr<Connection> connection;
-        Clock::time_point since;
-    };
     struct Draining {
         std::unique_ptr<Connection> connection;
         Clock::time_point until;  // no key that it may still make lives longer
@@ -110,6 +106,7 @@ private:
 
     // All of them with mutex_ held.
     bool is_former_locked(const Connection& connection) const;
+    bool was_silent(const Connection& connection, Clock::time_point now) const noexcept;
     void drop_former_locked();
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
@@ -142,7 +139,7 @@ private:
     std::shared_ptr<Resolution> resolution_{};
     std::string server_{};  // the address that its Sentinels have named last
     std::size_t first_address_ = 0;
-    std::vector<Idle> idle_{};
+    std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
     std::unique_ptr<Connection> probe_{};
     std::vector<std::unique_ptr<Listener>> listeners_{};

@@ -38,7 +38,7 @@ public:
             if (agreed_ || entries.empty() || now >= deadline) break;
             network_.wait(entries, now, deadline);
         }
-        return agreed_ ? found() : Resolution::Found{.error = error()};
+        return agreed_ ? found() : Resolution::Found{.error = error(), .cause = cause()};
     }
 
 private:
@@ -48,21 +48,29 @@ private:
         auto& connection = *connections_[i];
         connection.advance();
         if (connection.broken())
-            return give_up(i, connection.cause().message() + " (" + connection.detail() + ")");
+            return give_up(i, connection.cause(),
+                           connection.cause().message() + " (" + connection.detail() + ")");
         if (!connection.ready()) return;
         if (!connection.used())
             return connection.ask(std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME",
                                                                   node_.endpoint.master});
         if (connection.answers().empty()) return;
         const auto& reply = connection.answers().front();
+        if (reply.kind == detail::Reply::Kind::error)
+            return give_up(i, detail::cause_of(reply), connection.quoted(reply.text));
         if (reply.kind != detail::Reply::Kind::list)
-            return give_up(i, reply.kind == detail::Reply::Kind::nil ? "knows no such master"
-                                                                     : connection.quoted(reply.text));
+            return give_up(i, {},
+                           reply.kind == detail::Reply::Kind::nil ? "knows no such master"
+                                                                  : connection.quoted(reply.text));
         if (++votes_[reply.text] * 2 > connections_.size()) agreed_ = reply.text;
         connections_[i].reset();
     }
 
-    void give_up(std::size_t i, const std::string& why) {
+    void give_up(std::size_t i, std::error_code cause, const std::string& why) {
+        if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
+            refusal_ = cause;
+            ++refusing_;
+        }
         reasons_ += "; " + (*node_.sentinels)[i].endpoint.name() + ": " + why;
         connections_[i].reset();
     }
@@ -78,6 +86,12 @@ private:
         return Resolution::look_up(host, port);
     }
 
+    /// Where no majority is possible without those that do not let us in, waiting does not help.
+    std::error_code cause() const {
+        const bool possible = (connections_.size() - refusing_) * 2 > connections_.size();
+        return possible ? Errc::connection_failed : refusal_;
+    }
+
     std::string error() const {
         std::size_t answered = 0;
         for (const auto& [address, votes] : votes_) answered += votes;
@@ -91,6 +105,8 @@ private:
     std::map<std::string, std::size_t> votes_{};
     std::optional<std::string> agreed_{};
     std::string reasons_{};
+    std::error_code refusal_{};
+    std::size_t refusing_ = 0;
 };
 
 }  // namespace
@@ -110,6 +126,7 @@ NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_time
 std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
+    if (asks_sentinels) return asks_sentinels();
     return Resolution::in_thread(endpoint.name(), [node = *this] { return SentinelInquiry{node}.run(); });
 }
 

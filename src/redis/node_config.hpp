@@ -7,6 +7,7 @@
 #include "redis/tls.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct NodeConfig {
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds quarantine{};
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
+    std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< a test's, in place of ours
 };
 
 }  // namespace redlock

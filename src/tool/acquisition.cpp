@@ -2,14 +2,14 @@
 
 #include "words.hpp"
 
-#include "os/scoped_signal_block.hpp"
-
 #include <redlock/acquire.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/retry.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <stop_token>
 #include <thread>
@@ -64,26 +64,25 @@ Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool
     return outlast(lock, arguments, fair, stop);
 }
 
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, EventPipe& events) {
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, const Signals& signals) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
-    std::jthread worker;
-    {
-        const ScopedSignalBlock blocked;
-        worker = std::jthread{[&](const std::stop_token& stop) {
-            try {
-                acquisition.result = acquire_as_told(lock, arguments, fair, stop);
-            } catch (...) {
-                failure = std::current_exception();
-            }
-            EventPipe::post(EventPipe::finished);
-        }};
-    }
+    std::atomic<bool> finished{false};
+    std::jthread worker{[&](const std::stop_token& stop) {
+        try {
+            acquisition.result = acquire_as_told(lock, arguments, fair, stop);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        finished = true;
+        Signals::wake();
+    }};
     for (;;) {
-        const auto event = events.wait().value_or(EventPipe::loss);
-        if (event == EventPipe::finished) break;
-        if (event == EventPipe::loss) continue;  // the acquisition is over already, and has told so
-        acquisition.interrupted = event;
+        const int signal = signals.wait().value_or(SIGCHLD);
+        if (signal == SIGCHLD && finished) break;
+        if (signal == SIGCHLD)
+            continue;  // a child that we were started with, or the loss of what is held by now
+        acquisition.interrupted = signal;
         worker.request_stop();
     }
     worker.join();

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "any_lock.hpp"
-#include "event_pipe.hpp"
 #include "lock_arguments.hpp"
+#include "signals.hpp"
 
 #include <redlock/result.hpp>
 
@@ -22,7 +22,7 @@ struct Acquisition {
 Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
                        const std::stop_token& stop);
 
-/// The same in a thread of its own, so that a signal of `events` can end it.
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, EventPipe& events);
+/// The same in a thread of its own, so that one of `signals` can end it.
+Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, const Signals& signals);
 
 }  // namespace redlock::tool

@@ -2,12 +2,14 @@
 
 #include "bench_report.hpp"
 #include "exit_status.hpp"
+#include "json.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "span.hpp"
 #include "workload.hpp"
 
 #include <redlock/entropy.hpp>
+#include <redlock/error.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <pthread.h>
@@ -22,6 +24,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace redlock::tool {
 namespace {
@@ -34,6 +37,7 @@ struct Request {
     std::chrono::nanoseconds seconds = 5s;
     std::size_t threads = 1;
     std::string prefix = "redlock:bench";
+    bool json = false;
 
     void add_to(Arguments& arguments) {
         arguments.span("--seconds", seconds, "How long each kind of round is measured (5s)");
@@ -42,6 +46,7 @@ struct Request {
             "How many acquire at the same time (1)");
         arguments.text("--resource", prefix, "What the names of the resources begin with (redlock:bench)",
                        "PREFIX");
+        arguments.flag("--json", json, "One JSON object on stdout");
         lease.add_to(arguments);
         nodes.add_to(arguments);
     }
@@ -130,16 +135,25 @@ int bench(const Request& request) {
                                      .drift_factor = request.lease.drift_factor},
                             .threads = request.threads};
     Interruption interruption;
+    std::vector<MeasuredRound> rounds;
     bool acquired = false;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
         if (interruption.signal() != 0) break;
-        const auto measurement = measure(request, workload, round, title, interruption);
+        rounds.push_back({round, measure(request, workload, round, title, interruption)});
+        const auto& measurement = rounds.back().measurement;
+        acquired = acquired || measurement.acquire.count() > 0;
+        if (request.json) continue;
         if (round == Round::all_at_once) std::cout << '\n';
         print(std::cout, title, measurement);
         std::cout << std::flush;
-        acquired = acquired || measurement.acquire.count() > 0;
     }
+    std::error_code error;
+    if (interruption.signal() != 0)
+        error = Errc::cancelled;
+    else if (!acquired)
+        error = Errc::no_quorum;
+    if (request.json) print_json(std::cout, rounds, error);
     if (interruption.signal() != 0) return exit_status::signalled + interruption.signal();
     return acquired ? 0 : exit_status::no_quorum;
 }

@@ -28,6 +28,10 @@ std::string stripe(std::uint64_t count, std::uint64_t most) {
     return result;
 }
 
+std::string words_of(const Failure& failure) {
+    return failure.first + ": " + failure.second.message();
+}
+
 void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {
     const auto bars = bars_of(latencies);
     std::uint64_t most = 1;
@@ -68,10 +72,10 @@ void print(std::ostream& out, const std::string& title, const Measurement& measu
         out << table;
         print_histogram(out, measurement.acquire);
     }
-    for (const auto& [error, count] : measurement.failures)
-        out << "failed: " << error << ", " << count << " times\n";
-    for (const auto& [cause, count] : measurement.node_causes)
-        out << "no vote: " << cause << ", " << count << " times\n";
+    for (const auto& [failure, count] : measurement.failures)
+        out << "failed: " << words_of(failure) << ", " << count << " times\n";
+    for (const auto& [failure, count] : measurement.node_causes)
+        out << "no vote: " << words_of(failure) << ", " << count << " times\n";
 }
 
 }  // namespace redlock::tool

@@ -3,6 +3,8 @@
 
 #include "workload.hpp"
 
+#include <redlock/redis_nodes.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <ostream>
@@ -20,6 +22,12 @@ struct Bar {
 
 /// On a log scale: 1, 2, 5, 10, 20, 50 ... µs, from the first that has any to the last.
 std::vector<Bar> bars_of(const LatencyHistogram& latencies);
+
+/// What `bench` measures twice: each kind of round.
+struct MeasuredRound {
+    Round round;
+    Measurement measurement;
+};
 
 /// Percentiles of both verbs, failures by cause, and a histogram of the time it took to acquire.
 void print(std::ostream& out, const std::string& title, const Measurement& measurement);

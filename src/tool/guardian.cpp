@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -30,8 +31,9 @@ using namespace std::chrono_literals;
 
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Whoever waits for the end of what they are connected to is not to wait for us.
-void close_all_but(int fd) noexcept {
+/// Whoever waits for the end of what they are connected to is not to wait for us. `others` are closed also
+/// where there is no close_range() and they are high.
+void close_all_but(int fd, std::initializer_list<int> others) noexcept {
     const auto kept = static_cast<unsigned>(fd);
 #if defined(SYS_close_range)
     const bool below = kept == 0 || ::syscall(SYS_close_range, 0U, kept - 1, 0U) == 0;
@@ -40,6 +42,7 @@ void close_all_but(int fd) noexcept {
     constexpr int most = 1024;
     for (int it = 0; it < most; ++it)
         if (it != fd) ::close(it);
+    for (const int other : others) ::close(other);
 }
 
 void take_a_name() noexcept {
@@ -55,8 +58,8 @@ void ask_to_be_spared() noexcept {
     const int fd = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
     const auto ask = [fd](std::string_view score) { return ::write(fd, score.data(), score.size()) > 0; };
-    char sign = 0;
-    if (!ask("-1000") && ::pread(fd, &sign, 1, 0) == 1 && sign != '-') (void)ask("0");
+    char first = 0;
+    if (!ask("-1000") && ::pread(fd, &first, 1, 0) == 1 && first > '0') (void)ask("0");
     ::close(fd);
 #endif
 }
@@ -80,9 +83,7 @@ Guardian::Guardian(bool kills, std::chrono::nanoseconds grace) : kills_(kills), 
     int error = page == MAP_FAILED || ::pipe2(pipe_.data(), O_CLOEXEC) != 0 ? errno : 0;
     if (page != MAP_FAILED) shared_ = new (page) Shared;
     if (error == 0) error = start();
-    if (error == 0) return;
-    close_all();
-    throw std::system_error{error, std::generic_category(), "the guardian of the command"};
+    if (error != 0) throw std::system_error{error, std::generic_category(), "the guardian of the command"};
 }
 
 /// It may be stopped, and would not notice the end of the pipe.
@@ -91,7 +92,6 @@ Guardian::~Guardian() {
     if (id_ > 1) ::kill(id_, SIGKILL);
     while (id_ > 1 && ::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
-    close_all();
 }
 
 int Guardian::start() noexcept {
@@ -108,12 +108,6 @@ int Guardian::start() noexcept {
     if (ready_ >= 0) ::close(ready_);
     ready_ = ready[0];
     return error;
-}
-
-void Guardian::close_all() noexcept {
-    for (const int fd : {pipe_[0], pipe_[1], ready_})
-        if (fd >= 0) ::close(fd);
-    if (shared_) ::munmap(shared_, sizeof(Shared));
 }
 
 void Guardian::guard(pid_t group) const noexcept {
@@ -137,8 +131,7 @@ void Guardian::note(pid_t process, int status) noexcept {
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
     take_a_name();
-    close_all_but(pipe_[0]);
-    for (const int fd : {pipe_[1], ready}) ::close(fd);  // where there is no close_range() and they are high
+    close_all_but(pipe_[0], {pipe_[1], ready});
     ask_to_be_spared();
     wait_for_end_of(pipe_[0]);
     if (const pid_t group = shared_->group; group > 1) end(group);

@@ -21,7 +21,7 @@ public:
     /// the latest; without, it tells it to end and no more. Throws std::system_error where no process is to
     /// be had.
     Guardian(bool kills, std::chrono::nanoseconds grace);
-    /// Nothing is to be ended any more.
+    /// Nothing is to be ended any more. What it had open stays so: the program is about to end.
     ~Guardian();
     Guardian(const Guardian&) = delete;
     Guardian& operator=(const Guardian&) = delete;
@@ -45,7 +45,6 @@ private:
     };
 
     int start() noexcept;  // errno, or 0
-    void close_all() noexcept;
     [[noreturn]] void wait_for_our_end(int ready) const noexcept;
     void end(pid_t group) const noexcept;
 

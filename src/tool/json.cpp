@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -55,6 +57,11 @@ ordered_json cause_of(const std::error_code& cause, const std::string& detail) {
     return {{"code", code_of(cause)}, {"message", cause.message()}, {"detail", detail}};
 }
 
+ordered_json error_of(const std::error_code& error) {
+    if (!error) return nullptr;
+    return {{"code", code_of(error)}, {"message", error.message()}};
+}
+
 // ---- acquire, extend, release
 
 ordered_json error_of(const Result& result) {
@@ -87,6 +94,57 @@ ordered_json json_of(const NodeStatus& node) {
             {"fencing_count", where(answered, node.fencing_count)},
             {"type", or_null(node.type)},
             {"cause", cause_of(node.cause, node.detail)}};
+}
+
+ordered_json json_of(const std::string& resource, const LockStatus& status) {
+    const bool held = status.kind == LockStatus::Kind::held;
+    return {{"resource", resource},
+            {"state", name_of(status.kind)},
+            {"summary", summary_of(status)},
+            {"answered", status.answered},
+            {"owner", where(held, status.owner)},
+            {"ours", where(held, is_ours(status.owner))},
+            {"held_on", where(held, status.held_on)},
+            {"expires_in_ms", where(held, status.expires_in.count())},
+            {"holder", held ? or_null(status.holder) : nullptr},
+            {"readers", where(held, status.readers)}};
+}
+
+// ---- bench
+
+ordered_json json_of(const LatencyHistogram& latencies) {
+    if (latencies.count() == 0) return nullptr;
+    return {{"p50_ms", milliseconds_of(latencies.percentile(50))},
+            {"p90_ms", milliseconds_of(latencies.percentile(90))},
+            {"p99_ms", milliseconds_of(latencies.percentile(99))},
+            {"p99_9_ms", milliseconds_of(latencies.percentile(99.9))},
+            {"max_ms", milliseconds_of(latencies.largest())}};
+}
+
+/// What is counted, each with its name under `whose` and its reason under `why`.
+ordered_json json_of(const std::map<Failure, std::uint64_t>& failures, const char* whose, const char* why) {
+    auto json = ordered_json::array();
+    for (const auto& [failure, count] : failures)
+        json.push_back({{whose, failure.first}, {why, error_of(failure.second)}, {"count", count}});
+    return json;
+}
+
+ordered_json json_of(const MeasuredRound& it) {
+    const auto& measurement = it.measurement;
+    ordered_json json{{"order", it.round == Round::sequential ? "sequential" : "all_at_once"},
+                      {"took_ms", milliseconds_of(measurement.took)},
+                      {"acquired", measurement.acquire.count()},
+                      {"per_second", measurement.per_second()},
+                      {"acquire", json_of(measurement.acquire)},
+                      {"release", json_of(measurement.release)},
+                      {"histogram", ordered_json::array()},
+                      {"failures", json_of(measurement.failures, "verb", "error")},
+                      {"no_votes", json_of(measurement.node_causes, "node", "cause")}};
+    for (const auto& bar : bars_of(measurement.acquire))
+        json["histogram"].push_back({{"from_ms", milliseconds_of(bar.from)},
+                                     {"to_ms", milliseconds_of(bar.to)},
+                                     {"count", bar.count}});
+    return json;
 }
 
 // ---- doctor
@@ -144,19 +202,19 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
 }
 
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
-    const bool held = status.kind == LockStatus::Kind::held;
-    ordered_json json{{"resource", resource},
-                      {"state", name_of(status.kind)},
-                      {"summary", summary_of(status)},
-                      {"answered", status.answered},
-                      {"owner", where(held, status.owner)},
-                      {"ours", where(held, is_ours(status.owner))},
-                      {"held_on", where(held, status.held_on)},
-                      {"expires_in_ms", where(held, status.expires_in.count())},
-                      {"holder", held ? or_null(status.holder) : nullptr},
-                      {"readers", where(held, status.readers)},
-                      {"nodes", ordered_json::array()}};
+    auto json = json_of(resource, status);
+    json["nodes"] = ordered_json::array();
     for (const auto& node : status.nodes) json["nodes"].push_back(json_of(node));
+    print(out, json);
+}
+
+void print_json_of_who(std::ostream& out, const std::string& resource, const LockStatus& status) {
+    print(out, json_of(resource, status));
+}
+
+void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error) {
+    ordered_json json{{"error", error_of(error)}, {"rounds", ordered_json::array()}};
+    for (const auto& round : rounds) json["rounds"].push_back(json_of(round));
     print(out, json);
 }
 

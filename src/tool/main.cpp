@@ -11,6 +11,7 @@
 #include <redlock/version.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -83,11 +84,11 @@ void use_little_memory() {
 
 /// What is opened later is not to take the place of a standard stream that was closed.
 void reserve_standard_streams() {
-    int fd = 0;
-    do {
-        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd > STDERR_FILENO) ::close(fd);
+    std::array<pollfd, 3> streams{{{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}}};
+    (void)::poll(streams.data(), streams.size(), 0);
+    for (const auto& stream : streams)
+        if ((stream.revents & POLLNVAL) != 0)
+            (void)::open("/dev/null", O_RDWR | O_CLOEXEC);  // the lowest free
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 
 #include "exit_status.hpp"
 #include "group_signals.hpp"
-#include "os/scoped_signal_block.hpp"
 
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,9 +12,9 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -52,54 +51,39 @@ void adopt_orphans() {
 #endif
 }
 
-/// The error that the child met before it became the command; none when it became it.
-std::optional<int> read_failure(int fd) {
-    int error = 0;
-    const auto length = ::read(fd, &error, sizeof error);
-    return length == static_cast<ssize_t>(sizeof error) ? std::optional{error} : std::nullopt;
+/// A number that a child sees, too.
+std::atomic<int>& shared_number() {
+    constexpr auto size = sizeof(std::atomic<int>);
+    void* const page = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw std::system_error{errno, std::generic_category(), "mmap"};
+    return *new (page) std::atomic<int>{0};
 }
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal)
-    : guardian_(start.guardian) {
+ProcessGroup::ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal)
+    : guardian_(start.guardian), failure_(shared_number()) {
     const auto environment = environment_of(start);
     const auto words = pointers(start.words);
     const auto variables = pointers(environment);
-    std::array<int, 2> failure{};
-    if (::pipe2(failure.data(), O_CLOEXEC | O_NONBLOCK) != 0)
-        throw std::system_error{errno, std::generic_category(), "pipe"};
     adopt_orphans();
-    {
-        const ScopedSignalBlock blocked;  // no handler of ours runs in the child, and no signal is lost
-        id_ = ::fork();
-        if (id_ == 0) events.restore_all();
-    }
-    if (id_ == 0) become(start, words, variables, events, terminal, failure[1]);
-    const int error = errno;
-    ::close(failure[1]);
-    failure_pipe_ = failure[0];
-    if (id_ > 0) ::setpgid(id_, id_);  // the child does the same: one of the two is first
-    if (id_ > 0) return;
-    ::close(failure_pipe_);
-    throw std::system_error{error, std::generic_category(), "fork"};
-}
-
-ProcessGroup::~ProcessGroup() {
-    ::close(failure_pipe_);
+    id_ = ::fork();
+    if (id_ == 0) become(start, words, variables, signals, terminal, failure_);
+    if (id_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+    ::setpgid(id_, id_);  // the child does the same: one of the two is first
 }
 
 /// In the child, where after fork() only what is safe in a signal handler may be called.
 void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
-                          const std::vector<char*>& environment, const EventPipe& events,
-                          const Terminal& terminal, int failure_pipe) noexcept {
-    events.restore_mask();
+                          const std::vector<char*>& environment, const Signals& signals,
+                          const Terminal& terminal, std::atomic<int>& failure) noexcept {
+    signals.restore();
     ::setpgid(0, 0);
     if (start.in_foreground) terminal.give_to(::getpid());
     if (start.guardian) start.guardian->guard(::getpid());
     ::execvpe(words.front(), words.data(), environment.data());
     const int error = errno;
-    [[maybe_unused]] const auto written = ::write(failure_pipe, &error, sizeof error);
+    failure = error;
     ::_exit(error == ENOENT ? exit_status::not_found : exit_status::not_executable);
 }
 
@@ -122,7 +106,11 @@ void ProcessGroup::note(int status) noexcept {
     if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);
     if (WIFSIGNALED(status)) status_ = exit_status::signalled + WTERMSIG(status);
-    if (status_) failure_ = read_failure(failure_pipe_);
+}
+
+std::optional<int> ProcessGroup::failure() const noexcept {
+    const int error = failure_;
+    return error != 0 ? std::optional{error} : std::nullopt;
 }
 
 std::optional<int> ProcessGroup::take_stop() noexcept {

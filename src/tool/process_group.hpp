@@ -1,12 +1,13 @@
 // The command and all that it starts: a process group of its own, so that they can be signalled together.
 #pragma once
 
-#include "event_pipe.hpp"
 #include "guardian.hpp"
+#include "signals.hpp"
 #include "terminal.hpp"
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +24,9 @@ public:
         Guardian* guardian = nullptr;          ///< ends it, should we die before it
     };
 
-    /// Starts it. Its signals are as `events` found them. A program that cannot be executed has ended with
+    /// Starts it. Its signals are as `signals` found them. A program that cannot be executed has ended with
     /// 126 or 127, as in a shell. Throws std::system_error when no process can be made.
-    ProcessGroup(const Start& start, const EventPipe& events, const Terminal& terminal);
-    ~ProcessGroup();
+    ProcessGroup(const Start& start, const Signals& signals, const Terminal& terminal);
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;
 
@@ -42,7 +42,7 @@ public:
     std::optional<int> killed_by() const noexcept { return killed_by_; }
 
     /// Why it could not be executed, once it has ended for that.
-    std::optional<int> failure() const noexcept { return failure_; }
+    std::optional<int> failure() const noexcept;
 
     /// The signal that stopped the command, or what it has left behind, since this was last asked.
     std::optional<int> take_stop() noexcept;
@@ -55,16 +55,15 @@ public:
 
 private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
-                                    const std::vector<char*>& environment, const EventPipe& events,
-                                    const Terminal& terminal, int failure_pipe) noexcept;
+                                    const std::vector<char*>& environment, const Signals& signals,
+                                    const Terminal& terminal, std::atomic<int>& failure) noexcept;
     void note(int status) noexcept;
 
     Guardian* const guardian_;
+    std::atomic<int>& failure_;  // errno; the child sees it, too. Never unmapped: the program is about to end
     pid_t id_ = -1;
-    int failure_pipe_ = -1;  // from the child, which writes there why it could not become the command
     std::optional<int> status_{};
     std::optional<int> killed_by_{};
-    std::optional<int> failure_{};
     std::optional<int> stop_{};
 };
 

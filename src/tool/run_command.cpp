@@ -3,7 +3,6 @@
 #include "acquisition.hpp"
 #include "any_lock.hpp"
 #include "command_words.hpp"
-#include "event_pipe.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_note.hpp"
@@ -12,6 +11,7 @@
 #include "process_group.hpp"
 #include "queue_reporter.hpp"
 #include "report.hpp"
+#include "signals.hpp"
 #include "span.hpp"
 #include "supervisor.hpp"
 #include "terminal.hpp"
@@ -132,11 +132,11 @@ std::vector<std::string> Request::command() const {
     return words;
 }
 
-/// What the watchdog said of the loss. It posts an event, and the supervisor asks.
+/// What the watchdog said of the loss. It wakes the supervisor, which asks.
 class Loss {
 public:
     void tell(const std::string& resource, const Result& result) {
-        const PostWhenDone post;  // also where there is no memory for words
+        const WakeWhenDone wake;  // also where there is no memory for words
         auto why = resource + ": " + result.message();
         const std::lock_guard guard{mutex_};
         why_ = std::move(why);
@@ -147,11 +147,11 @@ public:
     }
 
 private:
-    struct PostWhenDone {
-        PostWhenDone() = default;
-        ~PostWhenDone() { EventPipe::post(EventPipe::loss); }
-        PostWhenDone(const PostWhenDone&) = delete;
-        PostWhenDone& operator=(const PostWhenDone&) = delete;
+    struct WakeWhenDone {
+        WakeWhenDone() = default;
+        ~WakeWhenDone() { Signals::wake(); }
+        WakeWhenDone(const WakeWhenDone&) = delete;
+        WakeWhenDone& operator=(const WakeWhenDone&) = delete;
     };
 
     mutable std::mutex mutex_;
@@ -163,7 +163,8 @@ std::string holder_of(const Request& request) {
     return holder_note(::getpid(), request.command().front());
 }
 
-LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
+/// A loss may still be being told when the lock has gone: it has all that it needs.
+LockOptions options_of(const Request& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
     return {.ttl = request.ttl(),
             .retry = {.delay = request.acquire.retry_delay},
             .drift_factor = request.lease.drift_factor,
@@ -174,7 +175,7 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, Loss& loss) {
             .holder = holder_of(request),
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
-            .on_lost = [&](const Result& result) { loss.tell(request.resource, result); }};
+            .on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); }};
 }
 
 std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const Request& request, LockOptions options) {
@@ -218,7 +219,7 @@ void say_failure(const Request& request, int error) {
               << '\n';
 }
 
-Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, EventPipe& events,
+Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Signals& signals,
                               const Loss& loss) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
@@ -233,8 +234,7 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
-    events.catch_signals({SIGCHLD, SIGTSTP, SIGCONT, SIGTTIN, SIGUSR1, SIGUSR2});
-    for (const int signal : {SIGPIPE, SIGTTOU}) events.ignore(signal);  // nothing we say may stop or end us
+    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2});
     (void)look_at_lock();
     Terminal terminal;
     const bool in_foreground = terminal.free_to_give();
@@ -243,10 +243,10 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
                           .hidden = request.hidden(),
                           .in_foreground = in_foreground,
                           .guardian = guardian ? &*guardian : nullptr},
-                         events,
+                         signals,
                          terminal};
     try {
-        Supervisor supervisor{command, events, terminal, in_foreground, policy, look_at_lock};
+        Supervisor supervisor{command, signals, terminal, in_foreground, policy, look_at_lock};
         const auto ending = supervisor.run();
         if (const auto error = command.failure()) say_failure(request, *error);
         return ending;
@@ -258,18 +258,22 @@ Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Event
 
 /// Ends as a command without a handler would have: the parent process sees the signal.
 int die_of(int signal) {
+    sigset_t only;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, signal);
     (void)::signal(signal, SIG_DFL);
     (void)::raise(signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     return exit_status::signalled + signal;
 }
 
 /// The lock is released in any case.
-int run_and_release(const Request& request, AnyLock& lock, EventPipe& events, const Loss& loss) {
+int run_and_release(const Request& request, AnyLock& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
     Supervisor::Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
     try {
-        if (lock.valid()) ending = run_locked(request, lock, events, loss);
+        if (lock.valid()) ending = run_locked(request, lock, signals, loss);
     } catch (const std::system_error& error) {
         no_process = error.what();
     }
@@ -284,19 +288,19 @@ int run_and_release(const Request& request, AnyLock& lock, EventPipe& events, co
 
 int run(const Request& request) {
     (void)request.command();  // before anything is locked
-    QueueReporter queue{request.resource, request.verbose || ::isatty(STDERR_FILENO) != 0};
+    QueueReporter queue{request.resource, request.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0)};
     auto nodes_options = request.nodes.options();
     if (request.fair) nodes_options.observer = &queue;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
-    Loss loss;
-    EventPipe events;
-    Watchdog watchdog;
-    const auto held = lock_of(nodes, request, options_of(request, watchdog, loss));
+    const auto loss = std::make_shared<Loss>();
+    Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.
+    static auto* const watchdog = new Watchdog;
+    const auto held = lock_of(nodes, request, options_of(request, *watchdog, loss));
     auto& lock = *held;
-    events.catch_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(lock, request.acquire, request.fair, events);
+    const auto acquired = acquire(lock, request.acquire, request.fair, signals);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);
@@ -308,7 +312,7 @@ int run(const Request& request) {
         return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
     }
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
-    return run_and_release(request, lock, events, loss);
+    return run_and_release(request, lock, signals, *loss);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "span.hpp"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 
@@ -26,18 +26,33 @@ double nanoseconds_of(std::string_view unit) {
     refuse();
 }
 
-/// Takes a number and its unit off the front; seconds where there is no unit.
+/// Takes a number without an exponent off the front. That of the standard library would need one more shared
+/// library, which takes longer to load than all words to read.
+double take_number(std::string_view& text) {
+    const auto number = text.substr(0, std::min(text.find_first_not_of("0123456789."), text.size()));
+    const auto point = std::min(number.find('.'), number.size());
+    if (number.find_first_of("0123456789") == number.npos || number.find('.', point + 1) != number.npos)
+        refuse();
+    double digits = 0;
+    double scale = 1;
+    for (std::size_t i = 0; i < number.size(); ++i) {
+        if (i == point) continue;
+        digits = 10 * digits + (number[i] - '0');
+        if (i > point) scale *= 10;
+    }
+    text.remove_prefix(number.size());
+    return digits / scale;
+}
+
+/// The same and its unit; seconds where there is no unit.
 double take_part(std::string_view& text, bool only) {
-    double number = 0;
-    const auto [rest, error] =
-        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (error == std::errc::invalid_argument) refuse();
-    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    const bool negative = text.starts_with('-');
+    text.remove_prefix(negative ? 1 : 0);
+    const auto number = take_number(text);
     const auto unit = text.substr(0, text.find_first_of("0123456789.-"));
     text.remove_prefix(unit.size());
     const auto scale = unit.empty() && only && text.empty() ? 1e9 : nanoseconds_of(unit);
-    if (!(number >= 0)) throw std::invalid_argument{"is negative"};
-    if (error != std::errc{}) return 2 * longest;
+    if (negative && number > 0) throw std::invalid_argument{"is negative"};
     return number * scale;
 }
 
@@ -47,8 +62,8 @@ nanoseconds parse_span(std::string_view text) {
     if (text.empty()) refuse();
     double count = take_part(text, true);
     while (!text.empty()) count += take_part(text, false);
-    if (count > longest) throw std::invalid_argument{"is longer than 100 years"};
-    return nanoseconds{std::llround(count)};
+    if (!(count <= longest)) throw std::invalid_argument{"is longer than 100 years"};
+    return nanoseconds{static_cast<std::int64_t>(count + 0.5)};
 }
 
 std::string argument_of(std::chrono::milliseconds span) {

@@ -24,6 +24,12 @@ struct Request {
     NodeArguments nodes{};
     std::string resource{};
     bool json = false;
+
+    void add_to(Arguments& arguments) {
+        arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
+        arguments.flag("--json", json, "One JSON object on stdout");
+        nodes.add_to(arguments);
+    }
 };
 
 /// What a node says that is neither its state nor a time.
@@ -68,7 +74,10 @@ int status(const Request& request) {
 
 int who(const Request& request) {
     const auto status = query(request);
-    std::cout << summary_of(status) << '\n';
+    if (request.json)
+        print_json_of_who(std::cout, request.resource, status);
+    else
+        std::cout << summary_of(status) << '\n';
     return exit_status_of(status);
 }
 
@@ -76,19 +85,13 @@ int who(const Request& request) {
 
 void add_status(CommandLine& line) {
     auto request = std::make_shared<Request>();
-    auto& arguments =
-        line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); });
-    arguments.required_text("RESOURCE", request->resource, "What is locked: the key on the nodes");
-    arguments.flag("--json", request->json, "One JSON object on stdout");
-    request->nodes.add_to(arguments);
+    request->add_to(
+        line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); }));
 }
 
 void add_who(CommandLine& line) {
     auto request = std::make_shared<Request>();
-    auto& arguments =
-        line.add("who", "Tell who holds a lock, in a line", [request] { return who(*request); });
-    arguments.required_text("RESOURCE", request->resource, "What is locked: the key on the nodes");
-    request->nodes.add_to(arguments);
+    request->add_to(line.add("who", "Tell who holds a lock, in a line", [request] { return who(*request); }));
 }
 
 }  // namespace redlock::tool

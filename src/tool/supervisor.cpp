@@ -19,31 +19,29 @@ using namespace std::chrono_literals;
 constexpr auto look_for_leftovers = 200ms;
 
 /// Stops our whole process group, and returns when it is continued; at once and false where no shell would
-/// continue it: the kernel does not stop an orphaned group. SIGCONT is still to be handled afterwards.
+/// continue it: the kernel does not stop an orphaned group. SIGCONT is blocked, and still to be handled
+/// afterwards.
 bool stop_our_group() {
-    sigset_t cont;
+    sigset_t tstp;
     sigset_t before;
     sigset_t pending;
-    ::sigemptyset(&cont);
-    ::sigaddset(&cont, SIGCONT);
-    ::pthread_sigmask(SIG_BLOCK, &cont, &before);
-    struct sigaction ours {};
-    struct sigaction stop {};
-    stop.sa_handler = SIG_DFL;
-    ::sigaction(SIGTSTP, &stop, &ours);
+    ::sigemptyset(&tstp);
+    ::sigaddset(&tstp, SIGTSTP);
+    auto* const ours = ::signal(SIGTSTP, SIG_DFL);
     ::kill(0, SIGTSTP);
-    ::sigaction(SIGTSTP, &ours, nullptr);
-    ::sigpending(&pending);
+    ::pthread_sigmask(SIG_UNBLOCK, &tstp, &before);  // here it stops us
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    (void)::signal(SIGTSTP, ours);
+    ::sigpending(&pending);
     return ::sigismember(&pending, SIGCONT) == 1;
 }
 
 }  // namespace
 
-Supervisor::Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal,
+Supervisor::Supervisor(ProcessGroup& command, const Signals& signals, Terminal& terminal, bool has_terminal,
                        Policy policy, std::function<std::optional<std::string>()> look_at_lock)
     : command_(command),
-      events_(events),
+      signals_(signals),
       terminal_(terminal),
       policy_(policy),
       look_at_lock_(std::move(look_at_lock)),
@@ -52,13 +50,13 @@ Supervisor::Supervisor(ProcessGroup& command, EventPipe& events, Terminal& termi
 
 Supervisor::Ending Supervisor::run() {
     for (;;) {
-        command_.look();
         handle_loss();
         if (const auto stop = command_.take_stop()) handle_stop(*stop);
-        if (!command_runs()) handle_leftovers();
         if (!command_.alive()) break;
-        if (const auto event = events_.wait(next_look())) handle(*event);
+        if (!command_runs()) handle_leftovers();
+        if (const auto signal = signals_.wait(next_look())) handle(*signal);
         if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
+        command_.look();
     }
     const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
     take_terminal_back();
@@ -73,19 +71,20 @@ Clock::time_point Supervisor::next_look() const {
     return std::min({kill_at_.value_or(Clock::never()), at, next});
 }
 
-void Supervisor::handle(int event) {
-    switch (event) {
-        case SIGCHLD:
-        case EventPipe::loss: return;  // run() looks
+void Supervisor::handle(int signal) {
+    switch (signal) {
+        case SIGCHLD: return;  // run() looks
+        case SIGPIPE:
+        case SIGTTOU: return;  // nothing we say may stop or end us
         case SIGCONT: return resume();
         case SIGTTIN: return lend_terminal_to_pipeline();
         case SIGTSTP:
         case SIGUSR1:
-        case SIGUSR2: return (void)command_.signal(event);  // where the command stops, so do we
+        case SIGUSR2: return (void)command_.signal(signal);  // where the command stops, so do we
         default:
             told_to_end_ = true;
             leftovers_handled_ = false;
-            (void)command_.signal(event);
+            (void)command_.signal(signal);
     }
 }
 
@@ -151,7 +150,7 @@ void Supervisor::kill() {
 /// What a command leaves behind that ended by itself is waited for, as flock does; what is left of one that
 /// was ended is ended, too.
 void Supervisor::handle_leftovers() {
-    if (!command_.alive() || std::exchange(leftovers_handled_, true)) return;
+    if (std::exchange(leftovers_handled_, true)) return;
     if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
     if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
         take_terminal_back();  // for Ctrl-C: what was started in the background does not get it

@@ -2,8 +2,8 @@
 // it when the lock is lost, and comes back when nothing of it is left.
 #pragma once
 
-#include "event_pipe.hpp"
 #include "process_group.hpp"
+#include "signals.hpp"
 #include "terminal.hpp"
 
 #include <redlock/clock.hpp>
@@ -34,8 +34,8 @@ public:
 
     /// `has_terminal`: the command got it when it was started. `look_at_lock` says why the lock was lost,
     /// once it is.
-    Supervisor(ProcessGroup& command, EventPipe& events, Terminal& terminal, bool has_terminal, Policy policy,
-               std::function<std::optional<std::string>()> look_at_lock);
+    Supervisor(ProcessGroup& command, const Signals& signals, Terminal& terminal, bool has_terminal,
+               Policy policy, std::function<std::optional<std::string>()> look_at_lock);
 
     struct Ending {
         int status;        ///< that of the command, or exit_status::lost where it had to be stopped
@@ -46,7 +46,7 @@ public:
     Ending run();
 
 private:
-    void handle(int event);
+    void handle(int signal);
     Clock::time_point next_look() const;
     bool command_runs() const noexcept { return !command_.status(); }
 
@@ -60,7 +60,7 @@ private:
     void kill();
 
     ProcessGroup& command_;
-    EventPipe& events_;
+    const Signals& signals_;
     Terminal& terminal_;
     const Policy policy_;
     const std::function<std::optional<std::string>()> look_at_lock_;

@@ -23,7 +23,7 @@ Terminal::~Terminal() {
 }
 
 bool Terminal::ours() const noexcept {
-    return is_of(::getpgrp());
+    return exists() && is_of(::getpgrp());
 }
 
 bool Terminal::is_of(pid_t group) const noexcept {

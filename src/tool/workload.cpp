@@ -45,10 +45,9 @@ private:
 
     void note(const char* verb, const Result& result) {
         if (result.error() == Errc::cancelled) return;
-        if (!result) ++measurement_.failures[std::string{verb} + ": " + result.error().message()];
+        if (!result) ++measurement_.failures[{verb, result.error()}];
         for (const auto& node : result.nodes())
-            if (detail::mattered(node))
-                ++measurement_.node_causes[std::string{node.name} + ": " + node.cause.message()];
+            if (detail::mattered(node)) ++measurement_.node_causes[{std::string{node.name}, node.cause}];
     }
 
     Lock lock_;

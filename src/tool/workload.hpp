@@ -12,6 +12,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
+#include <utility>
 
 namespace redlock::tool {
 
@@ -21,12 +23,15 @@ struct Workload {
     std::size_t threads = 1;
 };
 
+/// Of what, and why.
+using Failure = std::pair<std::string, std::error_code>;
+
 /// What has come of it.
 struct Measurement {
-    LatencyHistogram acquire{};                          ///< of the acquisitions that succeeded
-    LatencyHistogram release{};                          ///< and of their releases
-    std::map<std::string, std::uint64_t> failures{};     ///< rounds that failed, by the error
-    std::map<std::string, std::uint64_t> node_causes{};  ///< votes that were not had, by node and cause
+    LatencyHistogram acquire{};                      ///< of the acquisitions that succeeded
+    LatencyHistogram release{};                      ///< and of their releases
+    std::map<Failure, std::uint64_t> failures{};     ///< what failed, by verb and error
+    std::map<Failure, std::uint64_t> node_causes{};  ///< votes that were not had, by node and cause
     std::chrono::nanoseconds took{};
 
     void add(const Measurement& other);

@@ -60,18 +60,29 @@ std::string user_of(const Endpoint& endpoint) {
     return encoded(endpoint.username) + ":" + encoded(endpoint.password) + "@";
 }
 
+std::string hosts_of(const Endpoint& endpoint) {
+    if (endpoint.sentinels.empty()) return endpoint.name();
+    std::string hosts;
+    for (const auto& sentinel : endpoint.sentinels) hosts += (hosts.empty() ? "" : ",") + sentinel.name();
+    return hosts + "/" + encoded(endpoint.master);
+}
+
 std::string written(const Endpoint& endpoint) {
     const auto database = std::to_string(endpoint.database);
     if (!endpoint.unix_socket.empty())
         return "unix://" + user_of(endpoint) + "/" + encoded(endpoint.unix_socket.substr(1)) +
                "?db=" + database;
     const auto& tls = endpoint.tls;
-    auto uri =
-        (tls.enabled ? "rediss://" : "redis://") + user_of(endpoint) + endpoint.name() + "/" + database;
+    const auto& sentinels = endpoint.sentinels;
+    auto uri = std::string{tls.enabled ? "rediss" : "redis"} + (sentinels.empty() ? "://" : "+sentinel://") +
+               user_of(endpoint) + hosts_of(endpoint) + "/" + database + "?";
     if (tls.enabled)
-        uri += "?ca_file=" + encoded(tls.ca_file) + "&certificate=" + encoded(tls.certificate) +
-               "&key=" + encoded(tls.key) + "&server_name=" + encoded(tls.server_name);
-    return uri;
+        uri += "ca_file=" + encoded(tls.ca_file) + "&certificate=" + encoded(tls.certificate) +
+               "&key=" + encoded(tls.key) + "&server_name=" + encoded(tls.server_name) + "&";
+    if (sentinels.empty()) return uri;
+    if (tls.enabled) uri += std::string{"sentinel_tls="} + (sentinels[0].tls.enabled ? "yes&" : "no&");
+    return uri + "sentinel_user=" + encoded(sentinels[0].username) +
+           "&sentinel_password=" + encoded(sentinels[0].password);
 }
 
 void check_same(const Endpoint& a, const Endpoint& b) {
@@ -82,9 +93,15 @@ void check_same(const Endpoint& a, const Endpoint& b) {
                 a.tls.certificate == b.tls.certificate && a.tls.key == b.tls.key &&
                 a.tls.server_name == b.tls.server_name,
             "the same TLS");
+    require(a.master == b.master && a.sentinels.size() == b.sentinels.size(), "the same Sentinels");
+    for (std::size_t i = 0; i < a.sentinels.size(); ++i) check_same(a.sentinels[i], b.sentinels[i]);
 }
 
 void check_sound(const Endpoint& endpoint) {
+    for (const auto& sentinel : endpoint.sentinels) check_sound(sentinel);
+    if (!endpoint.sentinels.empty())
+        return require(endpoint.host.empty() && endpoint.unix_socket.empty() && !endpoint.master.empty(),
+                       "a master that Sentinels name");
     const bool local = !endpoint.unix_socket.empty();
     require(local != !endpoint.host.empty(), "a host or a socket");
     require(!local || (endpoint.unix_socket.front() == '/' && endpoint.unix_socket.size() <= 107),
@@ -98,6 +115,8 @@ void check_sound(const Endpoint& endpoint) {
 void check_named(const Endpoint& endpoint) {
     const auto name = endpoint.name();
     if (!endpoint.unix_socket.empty()) return require(name == endpoint.unix_socket, "named by its socket");
+    if (!endpoint.sentinels.empty())
+        return require(name == endpoint.master + "@" + endpoint.sentinels[0].name(), "named by its master");
     const auto place = Endpoint::parse(name);
     check_same(place, {.host = endpoint.host, .port = endpoint.port});
     require(place.name() == name, "one name for one place");
@@ -124,7 +143,8 @@ void try_address(std::string_view text) {
     check_named(endpoint);
     check_same(Endpoint::parse(written(endpoint)), endpoint);
     check_usable(endpoint);
-    if (endpoint.host.find(secret) == std::string::npos &&
+    if (hosts_of(endpoint).find(secret) == std::string::npos &&
+        endpoint.master.find(secret) == std::string::npos &&
         endpoint.unix_socket.find(secret) == std::string::npos)
         require_no_secret(endpoint.name());
 }

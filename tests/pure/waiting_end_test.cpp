@@ -24,6 +24,10 @@ using testing::SizeIs;
 
 using EndOfWaiting = Waiting;
 
+struct EndOfWaitingWithoutIdle : Waiting {
+    EndOfWaitingWithoutIdle() : Waiting(3, {.node_timeout = 50ms, .max_idle = 0}) {}
+};
+
 // ---- Its end
 
 TEST_F(EndOfWaiting, LeavesTheQueueWhenItIsStopped) {
@@ -75,6 +79,25 @@ TEST_F(EndOfWaiting, LeavesNothingInTheQueueOfAHomeThatHangs) {
     network.resume(0);
     EXPECT_THAT(all(0, "enter"), SizeIs(1));
     EXPECT_THAT(queued(0), IsEmpty());
+}
+
+// Its place is not told that it is given up, then: no connection is worth a wait once the time is over.
+TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerWhereTheHomeCannotBeReached) {
+    for (const std::size_t node : {1U, 2U}) hold(node, "other");
+    for (const std::size_t node : {0U, 1U}) forbid(node, {"SUBSCRIBE"});
+    auto& home = network.server(2);
+    home.refuses_command = [&, asked = 0](const Words& words) mutable {
+        if (verb_of(words) == "enter" && ++asked == 1)
+            network.server(0).refuses_command = [&](const Words&) {  // the attempt that looks around
+                network.server(1).paused = home.unreachable = true;
+                return std::string{};
+            };
+        return std::string{};
+    };
+    const auto took = time_of(
+        [&] { EXPECT_EQ(lock(alice, {.delay = 20ms}).acquire_for(290ms).error(), Errc::held_by_other); });
+    EXPECT_THAT(queued(2), SizeIs(1)) << "or this test shows nothing";
+    EXPECT_LE(took, 292ms) << "the attempt is undone, and no connection waited for";
 }
 
 TEST_F(EndOfWaiting, TellsHowLongAtMost) {

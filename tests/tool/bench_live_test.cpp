@@ -62,6 +62,17 @@ TEST(Bench, EndsEarlyOnCtrlC) {
     EXPECT_TRUE(world.clean());
 }
 
+TEST(Bench, SaysInJsonThatItWasEndedEarly) {
+    LiveWorld world{3};
+    auto it = bench(world, {"--seconds", "10m", "--json"});
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
+    it.signal(SIGINT);
+    const auto json = it.json();
+    EXPECT_EQ(it.status(), 128 + SIGINT);
+    EXPECT_EQ(json.at("error").at("code"), "cancelled");
+    EXPECT_EQ(json.at("rounds").size(), 1U);
+}
+
 TEST(Bench, ShowsItsProgressOnATerminal) {
     LiveWorld world{3};
     ShellOnATerminal shell{{"REDLOCK_NODES=" + world.uri_list()}};

@@ -1,6 +1,8 @@
 // What the bench prints.
 #include "tool/bench_report.hpp"
 
+#include <redlock/error.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +39,7 @@ TEST(BenchReport, TellsPercentilesRateAndFailures) {
     for (int i = 0; i < 100; ++i) measurement.acquire.record(3ms);
     for (int i = 0; i < 100; ++i) measurement.release.record(1ms);
     measurement.took = 2s;
-    measurement.failures["acquire: no quorum"] = 7;
+    measurement.failures[{"acquire", Errc::no_quorum}] = 7;
     std::ostringstream out;
     print(out, "all at once", measurement);
     EXPECT_THAT(out.str(), HasSubstr("all at once: 100 times acquired and released in 2.0 s, 50 a second"));

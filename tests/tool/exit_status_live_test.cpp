@@ -111,6 +111,15 @@ TEST(ExitStatusOfStrangers, IsThatOfAPermission) {
     }
 }
 
+TEST(ExitStatusOfSentinels, IsThatOfAPermissionWhereTheyWantAPassword) {
+    RedisServer server;
+    RedisServer sentinel{RedisConfig{}.sentinel_of(server.port()).password("geheim")};
+    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES=redis+sentinel://" + sentinel.name() + "/mymaster"}};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 77) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("NOAUTH"));
+}
+
 struct WrongUse {
     std::vector<std::string> arguments;
     std::string says{};  // on stderr

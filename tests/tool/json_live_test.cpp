@@ -6,6 +6,7 @@
 #include <redlock/detail/causes.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <regex>
@@ -165,6 +166,48 @@ TEST(StatusJson, HasTheFieldsOfTheManual) {
     shown.expect_that_the_manual_says_so();
 }
 
+TEST(WhoJson, HasTheFieldsOfTheManual) {
+    Shown shown;
+    LiveWorld world{3};
+    EXPECT_EQ(shown.run(world, {"who", the_resource}).at("state"), "free");
+    auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1"});
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_TRUE(wait_until([&] {
+        return shown.run(world, {"who", the_resource}).at("holder") == "host=web1";
+    }));
+    const auto held = shown.run(world, {"who", the_resource});
+    EXPECT_EQ(held.at("owner"), lock.owner());
+    EXPECT_EQ(held.at("held_on"), 3);
+    EXPECT_FALSE(held.contains("nodes"));
+    shown.expect_that_the_manual_says_so();
+}
+
+TEST(BenchJson, HasTheFieldsOfTheManual) {
+    Shown shown;
+    Cluster cluster{3};
+    cluster[0].kill();
+    const auto of_two = shown.run(cluster, {"bench", "--seconds", "200ms"});
+    EXPECT_TRUE(of_two.at("error").is_null());
+    ASSERT_EQ(of_two.at("rounds").size(), 2U);
+    EXPECT_EQ(of_two["rounds"][0].at("order"), "sequential");
+    EXPECT_EQ(of_two["rounds"][1].at("order"), "all_at_once");
+    for (const auto& round : of_two["rounds"]) {
+        std::uint64_t counted = 0;
+        for (const auto& bar : round.at("histogram")) counted += bar.at("count").get<std::uint64_t>();
+        EXPECT_EQ(counted, round.at("acquired")) << round;
+        EXPECT_GT(round.at("per_second"), 0) << round;
+        EXPECT_LE(round.at("acquire").at("p50_ms"), round["acquire"].at("max_ms")) << round;
+        EXPECT_EQ(round.at("no_votes")[0].at("node"), cluster[0].name()) << round;
+    }
+    cluster[1].kill();
+    const auto of_one = shown.run(cluster, {"bench", "--seconds", "200ms"});
+    EXPECT_EQ(of_one.at("error").at("code"), "no_quorum");
+    EXPECT_TRUE(of_one["rounds"][0].at("acquire").is_null());
+    EXPECT_EQ(of_one["rounds"][0].at("failures")[0].at("verb"), "acquire");
+    EXPECT_EQ(of_one["rounds"][0]["failures"][0].at("error").at("code"), "no_quorum");
+    shown.expect_that_the_manual_says_so();
+}
+
 TEST(DoctorJson, HasTheFieldsOfTheManual) {
     Shown shown;
     Cluster cluster{3, RedisConfig{}.keeps_data().user("locker on >s3cret ~* +@all -set")};
@@ -190,7 +233,7 @@ TEST(ToolJson, OfEachCommandIsInTheManual) {
     std::set<std::string> documented;
     for (const auto& [commands, fields] : fields_of_manual())
         documented.insert(commands.begin(), commands.end());
-    EXPECT_EQ(fields_of_manual().size(), 3U);
+    EXPECT_EQ(fields_of_manual().size(), 5U);
     std::size_t others = 0;
     for (const auto& line : manual()) {
         std::smatch match;

@@ -135,6 +135,16 @@ TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
 }
 
+TEST_F(Run, HearsOfTheEndThoughChildrenWereIgnored) {
+    support::ChildProcess child{{{"sh", "-c",
+                                  "exec env --ignore-signal=CHLD " REDLOCK_TOOL
+                                  " run job -- grep SigIgn /proc/self/status >$DIR/mask"},
+                                 world.environment()}};
+    ASSERT_TRUE(wait_until([&] { return !child.running(); }));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_THAT(world.in("mask"), HasSubstr("0000000000010000"));
+}
+
 TEST_F(Run, WorksWithoutStandardStreams) {
     const std::string redlock = REDLOCK_TOOL;
     support::ChildProcess child{
@@ -142,6 +152,21 @@ TEST_F(Run, WorksWithoutStandardStreams) {
     EXPECT_TRUE(wait_until([&] { return !child.running(); }));
     EXPECT_EQ(child.wait(), 0);
     EXPECT_TRUE(world.has("done"));
+    for (auto& node : world)
+        EXPECT_EQ(node.info("stats", "total_error_replies"), "0") << "what we say is for no node";
+}
+
+TEST_F(Run, EndsAsItsCommandThoughNobodyReadsWhatItSays) {
+    const std::string redlock = REDLOCK_TOOL;
+    const auto* const script =
+        "until [ -e $DIR/deaf ]; do sleep 0.01; done; exit 5'; echo $? >$DIR/s; mv $DIR/s $DIR/status; } "
+        "2>&1 | "
+        "{ until [ -e $DIR/begun ]; do sleep 0.01; done; exec <&-; touch $DIR/deaf; }";
+    support::ChildProcess child{
+        {{"sh", "-c", "{ " + redlock + " run -v job -- sh -c 'touch $DIR/begun; " + script},
+         world.environment()}};
+    ASSERT_TRUE(world.comes("status"));
+    EXPECT_EQ(world.in("status"), "5\n");
 }
 
 TEST_F(Run, LetsADaemonGo) {

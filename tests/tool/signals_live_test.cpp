@@ -1,6 +1,8 @@
 // redlock run and those who want it to end.
 #include "tool_world.hpp"
 
+#include <sys/wait.h>
+
 namespace redlock::test {
 namespace {
 
@@ -44,6 +46,12 @@ TEST_P(Signals, EndAWaitForTheLock) {
     auto tool = world.start(world.job("touch $DIR/begun", {"--retry-delay", "1h"}));
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
     tool.signal(GetParam());
+    siginfo_t end{};
+    ASSERT_TRUE(wait_until([&] {
+        const auto flags = WEXITED | WNOWAIT | WNOHANG;
+        return ::waitid(P_PID, static_cast<id_t>(tool.pid()), &end, flags) == 0 && end.si_pid != 0;
+    }));
+    EXPECT_NE(end.si_code, CLD_EXITED) << "a shell around us is to see the signal";
     EXPECT_EQ(tool.wait().status, 128 + GetParam());
     EXPECT_FALSE(world.has("begun"));
 }
@@ -80,6 +88,18 @@ TEST_P(Signals, ThatWereIgnoredFromTheStartEndNeitherUsNorTheCommand) {
     ASSERT_TRUE(world.comes("begun"));
     tool.signal(GetParam());
     world.touch("go");
+    EXPECT_EQ(tool.wait().status, 6);
+}
+
+TEST_P(Signals, ThatWereIgnoredFromTheStartDoNotEndAWait) {
+    world.occupy();
+    std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
+    auto tool = world.start(world.job("exit 6", {"--retry-delay", "50ms"}));
+    ignoring.reset();
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") >= 2; }));
+    tool.signal(GetParam());
+    EXPECT_TRUE(wait_until([&] { return calls(world[0], "set") >= 6; })) << "it goes on";
+    world.steal();
     EXPECT_EQ(tool.wait().status, 6);
 }
 

@@ -14,6 +14,8 @@ TEST(ASpan, IsSecondsWhereThereIsNoUnit) {
     EXPECT_EQ(parse_span("5"), 5s);
     EXPECT_EQ(parse_span("0.5"), 500ms);
     EXPECT_EQ(parse_span(".25"), 250ms);
+    EXPECT_EQ(parse_span("0.3"), 300ms);
+    EXPECT_EQ(parse_span("12.345678901"), 12'345'678'901ns);
     EXPECT_EQ(parse_span("0"), 0s);
 }
 
@@ -34,7 +36,7 @@ TEST(ASpan, MayBeOfSeveralParts) {
 
 TEST(ASpan, ThatIsNoneIsRefused) {
     for (const auto* const text :
-         {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5", "5days"})
+         {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5", "5days", "1.2.3", ".", "1..2"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
 }
 
@@ -42,6 +44,8 @@ TEST(ASpan, ThatIsNegativeOrWithoutMeasureIsRefused) {
     for (const auto* const text :
          {"-1", "-0.5ms", "1000000000000h", "99999999999999999999999999999999999999999s"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
+    const std::string many(400, '9');
+    EXPECT_THROW((void)parse_span(many + "." + many), std::invalid_argument);
     EXPECT_EQ(parse_span("876000h"), 876'000h);  // 100 years
 }
 

@@ -192,6 +192,16 @@ TEST_F(Terminal, InTheBackgroundACommandThatReadsIsStopped) {
     expect_status(0);
 }
 
+// What others than us would be stopped for.
+TEST_F(Terminal, InTheBackgroundWeSayWhatWeHaveToSay) {
+    shell.enter("stty tostop");
+    shell.enter(redlock_run("job -c '" + until_go + " & exit 3' &"));
+    EXPECT_TRUE(shell.shows("waiting for what it has left running")) << shell.screen();
+    world.touch("go");
+    shell.enter("wait %1");
+    expect_status(3);
+}
+
 TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
     shell.enter(redlock_run("job -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_go + "'"));
     ASSERT_TRUE(world.comes("begun"));

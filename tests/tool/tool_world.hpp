@@ -13,16 +13,19 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 namespace redlock::test {
 
+/// As much of it as can be read: the process of a file in /proc may just be ending.
 inline std::string content(const std::filesystem::path& path) {
     std::ifstream file{path};
-    return {std::istreambuf_iterator<char>{file}, {}};
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
 }
 
 struct Outcome {

@@ -79,22 +79,19 @@ std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
     return result;
 }
 
-std::vector<std::string> stray_keys(support::Cluster& nodes) {
+void find_stray_keys(const support::RedisServer& node, std::vector<std::string>& stray) {
     constexpr std::string_view absent = "-2";
     constexpr std::string_view for_ever = "-1";
-    std::vector<std::string> result;
-    for (const auto& node : nodes)
-        for (unsigned resource = 0; resource < resource_count; ++resource) {
-            const auto add = [&](const std::string& key, const std::string& pttl) {
-                result.push_back(key + " on " + node.name() + ", PTTL " + pttl);
-            };
-            const auto lock = name_of(resource);
-            const auto queue = "{" + lock + "}:queue";  // it may wait for its expiry
-            for (const auto& key : {lock, "{" + lock + "}:readers"})
-                if (const auto pttl = node.command({"PTTL", key}); pttl != absent) add(key, pttl);
-            if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
-        }
-    return result;
+    const auto add = [&](const std::string& key, const std::string& pttl) {
+        stray.push_back(key + " on " + node.name() + ", PTTL " + pttl);
+    };
+    for (unsigned resource = 0; resource < resource_count; ++resource) {
+        const auto [lock, readers, queue] = keys_of(resource);
+        for (const auto& key : {lock, readers})
+            if (const auto pttl = node.command({"PTTL", key}); pttl != absent) add(key, pttl);
+        // A queue may wait for its expiry.
+        if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
+    }
 }
 
 std::string text(const Overlap& overlap) {

@@ -4,7 +4,7 @@
 #include "hold_log.hpp"
 #include "worker_pool.hpp"
 
-#include "support/cluster.hpp"
+#include "support/redis_server.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,9 @@ std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
 std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
                                               const std::vector<Suspension>& suspensions, bool of_leaders);
 
-/// Keys of the resources that are there though every ttl is over, and queues of waiters that never expire.
-std::vector<std::string> stray_keys(support::Cluster& nodes);
+/// Adds the keys of resources that a server still has though every ttl is over, and the queues of waiters
+/// that never expire.
+void find_stray_keys(const support::RedisServer& node, std::vector<std::string>& stray);
 
 std::string text(const Overlap& overlap);
 std::string text(const TokenRegression& regression);

@@ -51,6 +51,12 @@ std::vector<Hold> HoldLog::holds() {
     return all;
 }
 
+std::int64_t HoldLog::count() {
+    std::int64_t sum = 0;
+    for (std::size_t worker = 0; worker < workers; ++worker) sum += of(worker).count();
+    return sum;
+}
+
 std::int64_t HoldLog::attempts() {
     std::int64_t sum = 0;
     for (std::size_t worker = 0; worker < workers; ++worker) sum += of(worker).attempts();

@@ -91,14 +91,19 @@ public:
     HoldLog& operator=(const HoldLog&) = delete;
 
     WorkerLog& of(std::size_t worker) { return shared_->logs.at(worker); }
+    /// From now on all hold shortly, so that each gets its turn soon.
+    void hurry() { std::atomic_ref{shared_->hurried}.store(1); }
+    bool hurried() { return std::atomic_ref{shared_->hurried}.load() != 0; }
     void stop() { std::atomic_ref{shared_->stopped}.store(1); }
     bool stopped() { return std::atomic_ref{shared_->stopped}.load() != 0; }
 
     std::vector<Hold> holds();
+    std::int64_t count();
     std::int64_t attempts();
 
 private:
     struct Shared {
+        std::int64_t hurried;
         std::int64_t stopped;
         std::array<WorkerLog, workers> logs;
     };

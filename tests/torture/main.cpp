@@ -1,13 +1,16 @@
 // Processes that lock resources, and lead, on five real servers, while a nemesis kills, freezes and empties
-// servers, cuts links and stops and kills processes. What each of them has held is checked afterwards.
+// servers, cuts links and stops and kills processes. Or on one node or three of which the first fails over,
+// back and forth, and none is emptied. What each of them has held is checked afterwards.
 //
 // Exit status: 0 nothing found, 1 a violation, 2 it could not run.
 #include "checker.hpp"
+#include "failovers.hpp"
 #include "nemesis.hpp"
 #include "resources.hpp"
 #include "worker_pool.hpp"
 
 #include "support/cluster.hpp"
+#include "support/sentinel_group.hpp"
 #include "support/tcp_proxy.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/wait_until.hpp"
@@ -22,6 +25,7 @@
 #include <iomanip>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -33,6 +37,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::Cluster;
 using support::RedisConfig;
+using support::SentinelGroup;
 using support::TcpProxy;
 
 struct Settings {
@@ -41,21 +46,40 @@ struct Settings {
     bool quarantine = true;
     bool keep_data = false;
     bool until_violation = false;
+    std::size_t nodes_with_failover = 0;  // 0: five nodes without
 
     LockSettings lock_settings() const {
-        return quarantine ? LockSettings{} : LockSettings{.quarantine = 0ms};
+        LockSettings result;
+        if (nodes_with_failover > 0) {
+            result.node_timeout = 300ms;               // the Sentinels are asked within it
+            result.quarantine = result.ttl + 1s + 6s;  // with min-replicas-max-lag 1, see docs/guarantees.md
+        }
+        if (!quarantine) result.quarantine = 0ms;
+        return result;
+    }
+    std::size_t ordinary_nodes() const { return nodes_with_failover > 0 ? nodes_with_failover - 1 : 5; }
+    RedisConfig server() const { return keep_data ? RedisConfig{}.keeps_data() : RedisConfig{}; }
+    Restart restart() const {
+        if (nodes_with_failover > 0) return Restart::never;
+        return keep_data ? Restart::with_data : Restart::empty;
     }
 };
 
+/// At least so many are seen, however busy the machine is, or it is a finding.
+constexpr std::size_t least_failovers = 2;
+
 class Torture {
 public:
-    explicit Torture(const Settings& settings) : settings_(settings) {}
+    explicit Torture(const Settings& settings) : settings_(settings) {
+        if (group_) failovers_.emplace(*group_, log_, settings_.seed);
+    }
 
     /// The number of violations.
     std::size_t run() {
         std::cout << "seed " << settings_.seed << ", " << settings_.seconds << " s, quarantine "
                   << (settings_.quarantine ? "on" : "off") << std::endl;
         inject_faults();
+        if (failovers_) failovers_->stop();
         nemesis_.heal_all();
         const auto starved = count_starved();
         const auto failed = workers_.size() - workers_.stop();
@@ -67,7 +91,7 @@ private:
     void inject_faults() {
         const auto end = now() + static_cast<Instant>(settings_.seconds * 1e9);
         auto next_check = now() + 1'000'000'000;
-        while (now() < end) {
+        while (now() < end || (failovers_are_few() && now() < end + 60'000'000'000)) {
             nemesis_.inject_fault();
             std::this_thread::sleep_for(std::chrono::milliseconds{50 + random_() % 400});
             if (!settings_.until_violation || now() < next_check) continue;
@@ -76,9 +100,12 @@ private:
         }
     }
 
-    /// Modes in which no worker gets a lock any more though all nodes and links are healthy (S3). Several
-    /// resources at once are rarely all free: on a busy machine that takes long.
+    bool failovers_are_few() const { return failovers_ && failovers_->completed() < least_failovers; }
+
+    /// Modes in which no worker gets a lock any more though all nodes and links are healthy (S3). On a busy
+    /// machine that takes long: several resources at once are rarely all free.
     std::size_t count_starved() {
+        log_.hurry();
         const auto before = holds_by_mode();
         const auto starved = [&] {
             std::size_t result = 0;
@@ -102,11 +129,16 @@ private:
         const auto regressions = token_regressions(holds);
         const auto delays = notification_delays(holds, workers_.suspensions(), false);
         const auto leaders_delays = notification_delays(holds, workers_.suspensions(), true);
-        const auto stray = stray_keys(nodes_);
+        std::vector<std::string> stray;
+        for (const auto& node : nodes_) find_stray_keys(node, stray);
+        if (group_)
+            for (const auto& server : group_->servers) find_stray_keys(server, stray);
         row("attempts", std::to_string(log_.attempts()));
         for (const auto& [mode, count] : holds_by_mode())
             row("holds, " + std::string{name_of(mode)}, std::to_string(count));
         for (const auto& [fault, times] : nemesis_.fault_counts()) row(fault, std::to_string(times));
+        if (failovers_)
+            for (const auto& [kind, times] : failovers_->counts()) row(kind, std::to_string(times));
         row("losses notified", std::to_string(delays.size()));
         if (!delays.empty()) row("notification after the validity, ms: p50, p99, max", in_ms(delays));
         row("leaders told to stop", std::to_string(leaders_delays.size()));
@@ -118,9 +150,18 @@ private:
         violations += check("fencing tokens out of order", regressions.size());
         violations += check("stray keys", stray.size());
         violations += check("notifications more than 250 ms late", count_late(delays, 250'000'000));
-        violations += check("leaders told to stop after their terms", count_late(leaders_delays, 0));
+        violations += check("leaders told 250 ms after their terms", count_late(leaders_delays, 250'000'000));
+        // A process that gets no processor for so long is told late; that most are is a fault of ours.
+        const auto late = count_late(leaders_delays, 0);
+        violations +=
+            check("leaders mostly told after their terms", 2 * late > leaders_delays.size() ? late : 0);
         violations += check("modes without a hold once all was healthy", starved);
         violations += check("workers that failed", failed);
+        if (failovers_) {
+            violations += check("failovers after which the node gave no lock", failovers_->without_holds());
+            if (!settings_.until_violation)
+                violations += check("failovers missing", failovers_are_few() ? 1 : 0);
+        }
         show(overlapping);
         show(regressions);
         for (const auto& key : stray) std::cout << "  " << key << '\n';
@@ -166,23 +207,27 @@ private:
         return links;
     }
 
-    /// The two sets of links.
-    static std::vector<std::vector<std::string>> node_lists(const std::deque<TcpProxy>& links) {
+    /// The two sets of links, to each of which the node that fails over is common.
+    std::vector<std::vector<std::string>> node_lists() const {
         std::vector<std::vector<std::string>> result(2);
-        for (std::size_t link = 0; link < links.size(); ++link)
-            result[link % 2].push_back(links[link].name());
+        if (group_)
+            for (auto& nodes : result) nodes.push_back(group_->uri());
+        for (std::size_t link = 0; link < links_.size(); ++link)
+            result[link % 2].push_back(links_[link].name());
         return result;
     }
 
     Settings settings_;
     support::TemporaryDirectory directory_{};
-    Cluster nodes_{5, settings_.keep_data ? RedisConfig{}.keeps_data() : RedisConfig{}};
+    Cluster nodes_{settings_.ordinary_nodes(), settings_.server()};
+    std::optional<SentinelGroup> group_ =
+        settings_.nodes_with_failover > 0 ? std::optional<SentinelGroup>{std::in_place} : std::nullopt;
     std::deque<TcpProxy> links_ = links_to(nodes_);
-    WorkerPool workers_{settings_.lock_settings(), directory_ / "", node_lists(links_)};
+    WorkerPool workers_{settings_.lock_settings(), directory_ / "", node_lists()};
     HoldLog& log_ = workers_.log();
     std::mt19937_64 random_{settings_.seed};
-    Nemesis nemesis_{nodes_, links_, workers_, settings_.keep_data ? Restart::with_data : Restart::empty,
-                     settings_.seed};
+    Nemesis nemesis_{nodes_, links_, workers_, settings_.restart(), settings_.seed};
+    std::optional<Failovers> failovers_{};
 };
 
 }  // namespace
@@ -199,6 +244,10 @@ int main(int argc, char** argv) {
     app.add_flag("--no-quarantine", no_quarantine, "The control: violations are to be found");
     app.add_flag("--keep-data", settings.keep_data,
                  "Servers that write every key to their disks: no quarantine");
+    app.add_option("--failover", settings.nodes_with_failover,
+                   "Of so many nodes the first fails over; without: five nodes, and none does")
+        ->check(CLI::IsMember({1, 3}))
+        ->excludes("--keep-data");
     app.add_flag("--until-violation", settings.until_violation, "Stop at the first overlap");
     CLI11_PARSE(app, argc, argv);
     if (minutes > 0) settings.seconds = 60 * minutes;

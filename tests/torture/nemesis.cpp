@@ -18,7 +18,9 @@ void Nemesis::inject_fault() {
     heal_overdue(now());
     // Mostly a majority is healthy, so that locks are held, and lost.
     const auto faulty = std::ranges::count_if(faults_, [](auto& it) { return it.node != no_node; });
-    const auto choice = below(faulty < 2 || below(20) == 0 ? 40 : 12);
+    const bool another = static_cast<std::size_t>(faulty) < nodes_.size() / 2 || below(20) == 0;
+    auto choice = below(another && nodes_.size() > 0 ? 40 : 12);
+    if (restart_ == Restart::never && choice >= 12 && choice < 22) choice += 10;
     if (choice < 10) return stop_worker();
     if (choice < 12) return kill_worker();
     if (choice < 15) return kill_node();

@@ -17,8 +17,8 @@
 
 namespace redlock::torture {
 
-/// What a node that was killed comes back with.
-enum class Restart : bool { empty, with_data };
+/// What a node that was killed comes back with; whether one is killed, or flushed, at all.
+enum class Restart : std::uint8_t { empty, with_data, never };
 
 class Nemesis {
 public:

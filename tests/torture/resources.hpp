@@ -7,6 +7,7 @@
 
 #include "hold_log.hpp"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <random>
@@ -35,6 +36,12 @@ inline std::size_t capacity_of(unsigned resource) {
 inline std::string name_of(unsigned resource) {
     if (resource > 5) return "{torture:5}:slot:" + std::to_string(resource - 6);
     return "torture:" + std::to_string(resource);
+}
+
+/// Its lock, its readers, its queue of waiters.
+inline std::array<std::string, 3> keys_of(unsigned resource) {
+    const auto name = name_of(resource);
+    return {name, "{" + name + "}:readers", "{" + name + "}:queue"};
 }
 
 inline std::vector<std::string> names_of(std::uint64_t resources) {

@@ -3,6 +3,8 @@
 #
 #     sh tests/torture/run.sh --minutes 10
 #     sh tests/torture/run.sh --minutes 2 --no-quarantine     the control: finds violations
+#     sh tests/torture/run.sh --minutes 5 --failover 3        three nodes, of which the first fails over: a master and its
+#                                                             replica behind three Sentinels; --failover 1: one node
 #
 # Exit status: 0 nothing found, 1 a violation, 2 it could not run. Options: --help.
 set -eu

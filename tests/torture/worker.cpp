@@ -1,6 +1,6 @@
 // One process that acquires, holds and releases locks again and again, and logs what it holds:
 //
-//     torture_worker LOG INDEX MODE QUARANTINE TTL NODE...
+//     torture_worker LOG INDEX MODE QUARANTINE TTL NODE_TIMEOUT NODE...
 //
 // worker_pool.hpp starts it.
 #include <redlock/redlock.hpp>
@@ -32,6 +32,7 @@ struct Arguments {
     Mode mode;
     std::chrono::milliseconds quarantine;
     std::chrono::milliseconds ttl;
+    std::chrono::milliseconds node_timeout;
     std::vector<std::string> nodes;
 };
 
@@ -41,7 +42,7 @@ public:
         : arguments_(arguments),
           log_(arguments.log),
           own_log_(log_.of(arguments.index)),
-          nodes_(arguments.nodes, {.node_timeout = 50ms,
+          nodes_(arguments.nodes, {.node_timeout = arguments.node_timeout,
                                    .round = below(2) == 0 ? Round::sequential : Round::all_at_once,
                                    .quarantine = arguments.quarantine}) {
         own_log_.set_mode(arguments.mode);
@@ -117,6 +118,7 @@ private:
 
     /// Mostly short; at times with extensions, at times until after the lock has lapsed.
     void hold(auto& lock) {
+        if (log_.hurried()) return work(lock, 1ms * below(5));
         const auto choice = below(16);
         if (watchdog_) return work(lock, choice < 4 ? 3 * arguments_.ttl : 10ms * choice);
         if (choice < 3) return work(lock, 2 * arguments_.ttl);
@@ -191,7 +193,8 @@ int main(int argc, char** argv) {
                                   .mode = mode_of(words.at(2)),
                                   .quarantine = std::chrono::milliseconds{std::stol(words.at(3))},
                                   .ttl = std::chrono::milliseconds{std::stol(words.at(4))},
-                                  .nodes = {words.begin() + 5, words.end()}};
+                                  .node_timeout = std::chrono::milliseconds{std::stol(words.at(5))},
+                                  .nodes = {words.begin() + 6, words.end()}};
         Worker{arguments}.run();
         return EXIT_SUCCESS;
     } catch (const std::exception& error) {

@@ -27,7 +27,8 @@ void WorkerPool::launch(std::size_t worker) {
                                    std::to_string(worker),
                                    std::string{name_of(modes.at(worker % modes.size()))},
                                    std::to_string(settings_.quarantine.count()),
-                                   std::to_string(settings_.ttl.count())};
+                                   std::to_string(settings_.ttl.count()),
+                                   std::to_string(settings_.node_timeout.count())};
     const auto& nodes = node_lists_.at(worker / modes.size() % node_lists_.size());
     words.insert(words.end(), nodes.begin(), nodes.end());
     workers_[worker].emplace(support::Program{.words = words, .output = directory_ / "output"});

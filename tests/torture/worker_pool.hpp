@@ -20,6 +20,7 @@ namespace redlock::torture {
 struct LockSettings {
     std::chrono::milliseconds ttl{800};
     std::chrono::milliseconds quarantine{900};
+    std::chrono::milliseconds node_timeout{50};
 };
 
 /// When a worker was stopped by SIGSTOP: what is due meanwhile it does late.

@@ -15,9 +15,9 @@ _redlock_options() {
     release) echo "$nodes --owner --fair --json --verbose --help" ;;
     break) echo "$nodes --owner --fair --json --verbose --help" ;;
     status) echo "$nodes --json --help" ;;
-    who) echo "$nodes --help" ;;
+    who) echo "$nodes --json --help" ;;
     doctor) echo "$nodes $lease --probe --fencing --fair --mark --json --help" ;;
-    bench) echo "$nodes $lease --seconds --threads --resource --help" ;;
+    bench) echo "$nodes $lease --seconds --threads --resource --json --help" ;;
     *) echo '--help --version' ;;
     esac
 }

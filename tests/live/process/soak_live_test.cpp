@@ -148,7 +148,8 @@ void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault
     lock_and_unlock(250);
     const Footprint before;
     lock_and_unlock(2'250);
-    expect_flat(before, 6);
+    constexpr std::size_t descriptors_a_connection = 3;  // two are the link's
+    expect_flat(before, descriptors_a_connection * one_more_a_node);
 }
 
 TEST_P(SoakOverLinks, ThatHoldRepliesBackLeavesMemoryDescriptorsAndThreadsFlat) {

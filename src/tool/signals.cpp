@@ -1,0 +1,54 @@
+#include "signals.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::tool {
+namespace {
+
+/// What is blocked is kept for us even then.
+bool is_ignored(int signal) noexcept {
+    struct sigaction now {};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+/// Where SIGCHLD is ignored nobody hears of the end of a child.
+Signals::Signals(std::initializer_list<int> signals) noexcept : on_child_before_(::signal(SIGCHLD, SIG_DFL)) {
+    ::sigemptyset(&awaited_);
+    ::sigaddset(&awaited_, SIGCHLD);
+    for (const int signal : signals) ::sigaddset(&awaited_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &awaited_, &mask_before_);
+}
+
+void Signals::add(std::initializer_list<int> signals) noexcept {
+    for (const int signal : signals) ::sigaddset(&awaited_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &awaited_, nullptr);
+}
+
+void Signals::restore() const noexcept {
+    if (on_child_before_ == SIG_IGN) (void)::signal(SIGCHLD, SIG_IGN);
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
+    using namespace std::chrono;
+    for (;;) {
+        const auto left =
+            std::clamp<Clock::duration>(deadline - boot_clock().now(), Clock::duration::zero(), 1h);
+        const auto whole = floor<seconds>(left);
+        const timespec most{.tv_sec = whole.count(), .tv_nsec = nanoseconds{left - whole}.count()};
+        const int signal = ::sigtimedwait(&awaited_, nullptr, &most);
+        if (signal == SIGCHLD || (signal > 0 && !is_ignored(signal))) return signal;
+        if (boot_clock().now() >= deadline) return std::nullopt;
+    }
+}
+
+void Signals::wake() noexcept {
+    ::kill(::getpid(), SIGCHLD);
+}
+
+}  // namespace redlock::tool

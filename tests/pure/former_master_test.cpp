@@ -1,0 +1,102 @@
+// What is sent to a server that Sentinels have named: it may have been frozen and replaced since, and carries
+// out what reaches it before it notices.
+#include "round_driver_world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+struct FormerMaster : testing::Test, RoundDriverWorld {
+    FormerMaster() : RoundDriverWorld(1) {
+        auto configs = network.configs();
+        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[0].asks_sentinels = [this] {
+            ++asked;
+            return Resolution::of_host("127.0.0.1", 1);
+        };
+        group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
+    }
+    MemoryServer& server() { return network.server(0); }
+    /// Over a connection that is ready; the server is frozen.
+    void acquire_late(std::string_view owner) {
+        (void)extend("nobody");
+        server().forget_log();
+        server().paused = true;
+        EXPECT_EQ(acquire(owner)[0].cause, Errc::timed_out);
+    }
+
+    int asked = 0;
+};
+
+TEST_F(FormerMaster, GetsALeaseWhileItWasHeardOfInTheLastSecond) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    network.pass(990ms);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    network.pass(990ms);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(asked, 1);
+}
+
+TEST_F(FormerMaster, GetsNoneAfterASecondOfSilence) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    network.pass(1s);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "2 PING", "2 EVAL"));
+    EXPECT_EQ(asked, 2);
+}
+
+// B1. It does no harm, and its answer says nothing of the leases to come.
+TEST_F(FormerMaster, GetsReleasesAtAnyTime) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    network.pass(1s);
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(acquire("B")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "2 PING", "2 SET"));
+}
+
+TEST_F(FormerMaster, GetsNoLeaseBehindPendingReplies) {
+    acquire_late("A");
+    EXPECT_FALSE(extend("A")[0].sent);
+    EXPECT_TRUE(release("A")[0].sent) << "B5: it does go behind";
+    EXPECT_FALSE(acquire("B")[0].sent);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL", "2 PING"));
+}
+
+TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
+    acquire_late("A");
+    network.pass(500ms);
+    network.resume(0);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(asked, 1);
+}
+
+// It has just been thawed.
+TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
+    acquire_late("A");
+    network.pass(1s);
+    network.resume(0);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 EVAL"));
+    EXPECT_THAT(log.lines, Contains(HasSubstr("may be a former master's")));
+}
+
+TEST_F(FormerMaster, GetsNoneOnceItHasLetUsInLate) {
+    server().paused = true;
+    EXPECT_FALSE(acquire("A")[0].sent);
+    network.pass(1s);
+    network.resume(0);
+    EXPECT_EQ(acquire("B")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), Not(Contains("1 SET")));
+    EXPECT_EQ(asked, 2);
+}
+
+}  // namespace
+}  // namespace redlock::test
