@@ -31,7 +31,7 @@ TEST_F(Lost, StopsTheCommand) {
 }
 
 TEST_F(Lost, KillsACommandThatDoesNotStopWithinTheGrace) {
-    const auto outcome = lose(deaf, {"--grace", "0.3"});
+    const auto outcome = lose(deaf, {"--grace", "1.5"});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_TRUE(world.has("heard"));
 }
