@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 
@@ -63,7 +62,7 @@ nanoseconds parse_span(std::string_view text) {
     double count = take_part(text, true);
     while (!text.empty()) count += take_part(text, false);
     if (!(count <= longest)) throw std::invalid_argument{"is longer than 100 years"};
-    return nanoseconds{static_cast<std::int64_t>(count + 0.5)};
+    return std::chrono::round<nanoseconds>(std::chrono::duration<double, std::nano>{count});
 }
 
 std::string argument_of(std::chrono::milliseconds span) {

@@ -35,8 +35,8 @@ TEST(ASpan, MayBeOfSeveralParts) {
 }
 
 TEST(ASpan, ThatIsNoneIsRefused) {
-    for (const auto* const text :
-         {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5", "5days", "1.2.3", ".", "1..2"})
+    for (const auto* const text : {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5",
+                                   "5days", "1.2.3", ".", "1..2"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
 }
 

@@ -198,7 +198,8 @@ void add_figures(Report& report, const Setting& setting, const Table& table, con
         report.add(Figure{client + ", " + setting.text() + ": " + what, measured, bound, target});
     };
     const bool many = setting.processes > 8;
-    // With plain retry the one that lets go mostly goes on, as if it were alone: no queue makes more than that.
+    // With plain retry the one that lets go mostly goes on, as if it were alone: no queue makes more than
+    // that.
     const auto rate = setting.hold > 1ms ? 0.98 : 0.9;
     add("acquisitions / plain all at once", cell(table, client, "x_plain"), Bound::at_least, rate);
     if (setting.hold > 1ms) return;
