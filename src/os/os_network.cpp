@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -78,9 +79,9 @@ public:
     }
 
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) noexcept override {
-        if (wait == Wait::no) return result(::recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT));
-        if (!std::exchange(blocks_, true)) make_blocking(fd_, longest_wait_);
-        return result(::recv(fd_, bytes.data(), bytes.size(), 0));
+        if (wait == Wait::yes && ++waits_ == 1) wait = wait_once();
+        if (wait == Wait::yes && waits_ == 2) make_blocking(fd_, longest_wait_);
+        return result(::recv(fd_, bytes.data(), bytes.size(), wait == Wait::yes ? 0 : MSG_DONTWAIT));
     }
 
     bool has_input() const noexcept override {
@@ -92,6 +93,13 @@ public:
     void drop_unsent() noexcept override { redlock::drop_unsent(fd_); }
 
 private:
+    /// For a connection that serves one round, to make it block would be a call more.
+    Wait wait_once() const noexcept {
+        pollfd readable{fd_, POLLIN, 0};
+        (void)::poll(&readable, 1, static_cast<int>(longest_wait_.count()));
+        return Wait::no;
+    }
+
     static std::ptrdiff_t result(ssize_t transferred) noexcept {
         return transferred < 0 ? -errno : transferred;
     }
@@ -101,7 +109,7 @@ private:
     const std::chrono::milliseconds longest_wait_;
     const std::shared_ptr<OpenDescriptors> open_;
     bool connected_ = false;
-    bool blocks_ = false;  // from the first Wait::yes on; all else says MSG_DONTWAIT
+    std::uint64_t waits_ = 0;  // from the second Wait::yes on it blocks; all else says MSG_DONTWAIT
 };
 
 }  // namespace
