@@ -80,6 +80,7 @@ public:
                   network_.now()),
           expected_(handshake_of(config_.endpoint)) {
         require(client_.handshaking(), "connected");
+        client_.advance();  // the first looks for no answer: none can have come
     }
 
     void add(char byte) { chunk_ += byte; }
