@@ -80,8 +80,8 @@ class Build:
         entries = json.loads((directory / "compile_commands.json").read_text())
         self.compile_commands = {entry["file"]: entry for entry in entries}
 
-    def command(self, source, optimised):
-        """How it is compiled; by clang, which is twice as fast at it, where there is one."""
+    def command(self, source):
+        """How it is compiled: not optimised, and by clang, which is twice as fast at it, where there is one."""
         words = shlex.split(self.compile_commands[str(ROOT / source)]["command"])
         if pathlib.Path(words[0]).name in ("ccache", "sccache"):
             del words[0]
@@ -89,21 +89,26 @@ class Build:
         if "-include" in words:  # a precompiled header; ours takes its place
             at = words.index("-include")
             del words[at:at + 2]
-        return [word for word in words if not word.startswith("-W")] + [optimised, "-w"]
+        return [word for word in words if not word.startswith("-W")] + ["-O0", "-w"]
 
-    def compile_prelude(self, source, optimised, headers):
+    def object_of(self, source):
+        """As it was compiled here."""
+        words = shlex.split(self.compile_commands[str(ROOT / source)]["command"])
+        return self.directory / words[words.index("-o") + 1]
+
+    def compile_prelude(self, source, headers):
         """What takes most of the time of a compilation, once for all that are compiled as `source` is."""
         prelude = self.scratch / f"prelude_of_{pathlib.Path(source).parent.name}.hpp"
         prelude.write_text("".join(f"#include <{it}>\n" for it in headers))
-        words = self.command(source, optimised)
+        words = self.command(source)
         words[words.index("-o") + 1] = f"{prelude}.gch"
         words = [word for word in words if word not in ("-c", str(ROOT / source))] + ["-x", "c++-header", str(prelude)]
         run(words, cwd=self.directory)  # without it all takes longer, no more
         self.preludes[str(pathlib.Path(source).parent)] = prelude
 
-    def compile(self, source, copy, target, text=None, optimised="-O0"):
+    def compile(self, source, copy, target, text=None):
         """`source`, or `text` in its place, with the headers and sources of `copy`."""
-        words = self.command(source, optimised)
+        words = self.command(source)
         if text is not None:
             written = target.with_suffix(".cpp")
             written.write_text(text)
@@ -180,8 +185,7 @@ def pure_tests_of(pattern):
 
 def find_in_sim(mutant, build, folder):
     world, claims = re.fullmatch(r"sim (\S+): (.*)", mutant.found_by).groups()
-    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()),
-                  "-O1")
+    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()))
     build.link_sim([folder / "engine.o"], folder / "sim")
     done = run([str(folder / "sim"), "--world", world, "--seeds", str(MOST_SEEDS), "--threads", "1"])
     found = re.search(r"^seed (\d+): (.*?) at ", done.stdout, re.MULTILINE)
@@ -194,9 +198,13 @@ def find_in_sim(mutant, build, folder):
 
 def find_in_pure_tests(mutant, build, folder):
     pattern = mutant.found_by.removeprefix("pure: ")
-    sources = pure_tests_of(pattern) + [it for it in mutant.touched() if it.endswith(".cpp")] + mutant.also
+    tests = pure_tests_of(pattern)
+    touched = mutant.touched()
     objects = []
-    for source in sources:
+    if all(it.endswith(".cpp") for it in touched):
+        objects = [build.object_of(it) for it in tests]
+        tests = []
+    for source in tests + [it for it in touched if it.endswith(".cpp")] + mutant.also:
         objects.append(folder / (source.replace("/", "_") + ".o"))
         build.compile(source, folder, objects[-1])
     build.link_pure(objects, folder / "pure_test")
@@ -246,8 +254,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="redlock-mutants-") as scratch, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         build = Build(options.build.resolve(), scratch)
-        build.compile_prelude("tests/pure/lock_test.cpp", "-O0", TEST_HEADERS + STANDARD_HEADERS)
-        build.compile_prelude("tests/mutants/engine.cpp", "-O1", STANDARD_HEADERS)
+        build.compile_prelude("tests/pure/lock_test.cpp", TEST_HEADERS + STANDARD_HEADERS)
+        build.compile_prelude("tests/mutants/engine.cpp", STANDARD_HEADERS)
         try:
             results = list(pool.map(lambda it: try_out(it, build, scratch), mutants))
         except BaseException:
