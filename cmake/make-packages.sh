@@ -32,7 +32,8 @@ echo "configure: $build"
 logged cmake --preset packages -B "$build" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_SHARED_LINKER_FLAGS="$LDFLAGS" \
     -DCMAKE_EXE_LINKER_FLAGS="$LDFLAGS"
 echo "build: $build"
-logged cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
+NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$build/build.log" \
+    cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 echo "pack: $build"
 logged cpack --config "$build/CPackConfig.cmake"
 ls "$build"/*.deb

@@ -11,8 +11,8 @@
 namespace redlock {
 namespace {
 
-constexpr std::size_t longest_name = 255;   // of a host, in DNS and TLS
-constexpr std::size_t longest_path = 4095;  // PATH_MAX less its NUL
+constexpr std::size_t longest_name = 255;        // of a host, in DNS and TLS
+constexpr std::size_t longest_file_path = 4095;  // PATH_MAX less its NUL
 constexpr std::uint16_t sentinel_port = 26'379;
 const std::string tls_fields = "ca_file, certificate, key and server_name";
 
@@ -129,9 +129,9 @@ private:
 
     void check_tls() const {
         const auto& tls = endpoint_.tls;
-        check_text("ca_file", tls.ca_file, longest_path);
-        check_text("certificate", tls.certificate, longest_path);
-        check_text("key", tls.key, longest_path);
+        check_text("ca_file", tls.ca_file, longest_file_path);
+        check_text("certificate", tls.certificate, longest_file_path);
+        check_text("key", tls.key, longest_file_path);
         check_text("server_name", tls.server_name, longest_name);
     }
 

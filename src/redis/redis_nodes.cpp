@@ -44,8 +44,8 @@ void check(const Endpoint& endpoint) {
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
         refuse("TLS to a master that Sentinels name needs tls.server_name");
     if (endpoint.database < 0) refuse("database is negative");
-    constexpr std::size_t longest_path = 107;  // sun_path less its NUL
-    if (endpoint.unix_socket.size() > longest_path) refuse("the socket path is longer than 107 bytes");
+    constexpr std::size_t longest_socket_path = 107;  // sun_path less its NUL
+    if (endpoint.unix_socket.size() > longest_socket_path) refuse("the socket path is longer than 107 bytes");
     if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
         refuse("TLS is for host and port, not a unix socket");
 }

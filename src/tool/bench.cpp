@@ -31,7 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Request {
+struct BenchArguments {
     NodeArguments nodes{};
     LeaseArguments lease{};
     std::chrono::nanoseconds seconds = 5s;
@@ -112,8 +112,8 @@ std::string random_below(const std::string& prefix) {
     return prefix + ":" + std::string{random.view()};
 }
 
-Measurement measure(const Request& request, const Workload& workload, Round round, const std::string& title,
-                    Interruption& interruption) {
+Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
+                    const std::string& title, Interruption& interruption) {
     auto options = request.nodes.options();
     options.round = round;
     options.max_idle = std::max(options.max_idle, request.threads);
@@ -127,7 +127,7 @@ Measurement measure(const Request& request, const Workload& workload, Round roun
     });
 }
 
-int bench(const Request& request) {
+int bench(const BenchArguments& request) {
     if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
     const Workload workload{.prefix = random_below(request.prefix),
                             .lock = {.ttl = request.lease.ttl,
@@ -161,7 +161,7 @@ int bench(const Request& request) {
 }  // namespace
 
 void add_bench(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<BenchArguments>();
     request->add_to(line.add("bench", "Measure how fast locks are on these nodes",
                              [request] { return bench(*request); }));
 }

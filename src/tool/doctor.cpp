@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Request {
+struct DoctorArguments {
     NodeArguments nodes{};
     LeaseArguments lease{};
     std::optional<std::string> probe{};
@@ -53,7 +53,7 @@ std::string random_name() {
     return "redlock:doctor:" + std::string{random.view()};
 }
 
-CheckupPlan plan_of(const Request& request) {
+CheckupPlan plan_of(const DoctorArguments& request) {
     const auto options = request.nodes.options();
     check({.ttl = request.lease.ttl, .drift_factor = request.lease.drift_factor}, options.node_timeout,
           options.quarantine);
@@ -74,7 +74,7 @@ int status_of(Severity verdict) {
     return verdict == Severity::warning ? exit_status::warnings : exit_status::unsafe;
 }
 
-int doctor(const Request& request) {
+int doctor(const DoctorArguments& request) {
     const auto plan = plan_of(request);
     const auto nodes = check_up(request.nodes.endpoints(), plan);
     const auto diagnosis = diagnose(nodes, plan.profile);
@@ -88,7 +88,7 @@ int doctor(const Request& request) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<DoctorArguments>();
     request->add_to(line.add("doctor", "Look what is wrong with the nodes, and what to change",
                              [request] { return doctor(*request); }));
 }

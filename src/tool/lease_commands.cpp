@@ -36,7 +36,7 @@ namespace {
 constexpr std::string_view owner_name = "owner=";
 
 /// What the three have in common.
-struct Request {
+struct LeaseCommandArguments {
     NodeArguments nodes{};
     LeaseArguments lease{};
     AcquireArguments acquire{};
@@ -99,7 +99,7 @@ void print_lease(const Lease& lease, Clock::duration validity) {
 }
 
 /// What a script reads: the lease it has from now on.
-void tell(const Request& request, const Lease& lease, const Result& result) {
+void tell(const LeaseCommandArguments& request, const Lease& lease, const Result& result) {
     if (request.json)
         print_json(std::cout, request.resource, lease, result);
     else if (result)
@@ -107,7 +107,7 @@ void tell(const Request& request, const Lease& lease, const Result& result) {
 }
 
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
-int conclude(const Request& request, const Result& result) {
+int conclude(const LeaseCommandArguments& request, const Result& result) {
     if (request.acquire.is_worth_a_word(result))
         std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
     if (request.verbose) print_votes(std::cerr, result);
@@ -153,7 +153,7 @@ private:
     Lease lease_{};
 };
 
-int acquire(const Request& request) {
+int acquire(const LeaseCommandArguments& request) {
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
@@ -172,7 +172,7 @@ int acquire(const Request& request) {
     return conclude(request, result);
 }
 
-int extend(const Request& request) {
+int extend(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
@@ -185,7 +185,7 @@ int extend(const Request& request) {
     return conclude(request, result);
 }
 
-int release(const Request& request) {
+int release(const LeaseCommandArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto resources = request.resources();
     const auto before = lease_of(request.owner);
@@ -199,7 +199,7 @@ int release(const Request& request) {
 }  // namespace
 
 void add_acquire(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<LeaseCommandArguments>();
     auto& arguments = line.add("acquire", "Acquire a lock that outlives this process, and print its owner",
                                [request] { return acquire(*request); });
     request->acquire.add_to(arguments);
@@ -213,7 +213,7 @@ void add_acquire(CommandLine& line) {
 }
 
 void add_extend(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<LeaseCommandArguments>();
     auto& arguments = line.add("extend", "Put the time that is left back to the ttl",
                                [request] { return extend(*request); });
     request->add_owner_to(arguments);
@@ -222,7 +222,7 @@ void add_extend(CommandLine& line) {
 }
 
 void add_release(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<LeaseCommandArguments>();
     auto& arguments = line.add("release", "Release a lock", [request] { return release(*request); });
     request->add_owner_to(arguments);
     request->add_fair_to(arguments, "Wake the next one that waits with --fair");
@@ -230,7 +230,7 @@ void add_release(CommandLine& line) {
 }
 
 void add_break(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<LeaseCommandArguments>();
     auto& arguments = line.add("break", "Take a lock away from its holder, as redlock who has named it",
                                [request] { return release(*request); });
     arguments.required_text("--owner", request->owner,

@@ -43,7 +43,7 @@ std::string shell() {
     return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
 }
 
-struct Request {
+struct RunArguments {
     NodeArguments nodes{};
     LeaseArguments lease{};
     AcquireArguments acquire{};
@@ -76,7 +76,7 @@ struct Request {
     std::chrono::milliseconds ttl() const { return std::max(lease.ttl, at_least); }
 };
 
-void Request::add_to(Arguments& arguments) {
+void RunArguments::add_to(Arguments& arguments) {
     static const std::map<std::string, OnLost> ends{
         {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
     arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
@@ -123,7 +123,7 @@ void Request::add_to(Arguments& arguments) {
     nodes.add_to(arguments);
 }
 
-std::vector<std::string> Request::command() const {
+std::vector<std::string> RunArguments::command() const {
     if (!shell_command.empty() && !words.empty())
         throw std::invalid_argument{"both --command and COMMAND are given"};
     if (!shell_command.empty()) return {shell(), "-c", shell_command};
@@ -159,12 +159,12 @@ private:
 };
 
 /// For others who wonder.
-std::string holder_of(const Request& request) {
+std::string holder_of(const RunArguments& request) {
     return holder_note(::getpid(), request.command().front());
 }
 
 /// A loss may still be being told when the lock has gone: it has all that it needs.
-LockOptions options_of(const Request& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
+LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
     return {.ttl = request.ttl(),
             .retry = {.delay = request.acquire.retry_delay},
             .drift_factor = request.lease.drift_factor,
@@ -178,14 +178,14 @@ LockOptions options_of(const Request& request, Watchdog& watchdog, const std::sh
             .on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); }};
 }
 
-std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const Request& request, LockOptions options) {
+std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const RunArguments& request, LockOptions options) {
     if (request.holders == 0)
         return std::make_unique<AnyLockOf<Lock>>(nodes, request.resources(), std::move(options));
     return std::make_unique<AnyLockOf<Semaphore>>(nodes, request.resource, request.holders,
                                                   std::move(options));
 }
 
-std::vector<std::string> environment_of(const Request& request, const AnyLock& lock) {
+std::vector<std::string> environment_of(const RunArguments& request, const AnyLock& lock) {
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
                                     "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
@@ -195,7 +195,8 @@ std::vector<std::string> environment_of(const Request& request, const AnyLock& l
     return result;
 }
 
-void say_acquired(const Request& request, const AnyLock& lock, const Result& result, Clock::duration took) {
+void say_acquired(const RunArguments& request, const AnyLock& lock, const Result& result,
+                  Clock::duration took) {
     if (!request.verbose) return;
     std::cerr << "redlock: " << request.resource << ": acquired after " << text_of(took) << ", "
               << result.attempts() << (result.attempts() == 1 ? " attempt" : " attempts") << ", valid for "
@@ -206,7 +207,7 @@ void say_acquired(const Request& request, const AnyLock& lock, const Result& res
 }
 
 /// A failed release is harmless, but costs the others the rest of the ttl.
-void say_released(const Request& request, const Result& result, Clock::duration held) {
+void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
     if (request.verbose)
         std::cerr << "redlock: " << request.resource << ": released after " << text_of(held) << '\n';
     if (!result) std::cerr << "redlock: " << request.resource << ": release: " << result.message() << '\n';
@@ -214,12 +215,12 @@ void say_released(const Request& request, const Result& result, Clock::duration 
 }
 
 /// The number of the failure in words, where it could not even be started.
-void say_failure(const Request& request, int error) {
+void say_failure(const RunArguments& request, int error) {
     std::cerr << "redlock: " << request.command().front() << ": " << std::generic_category().message(error)
               << '\n';
 }
 
-Supervisor::Ending run_locked(const Request& request, const AnyLock& lock, Signals& signals,
+Supervisor::Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& signals,
                               const Loss& loss) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
@@ -268,7 +269,7 @@ int die_of(int signal) {
 }
 
 /// The lock is released in any case.
-int run_and_release(const Request& request, AnyLock& lock, Signals& signals, const Loss& loss) {
+int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
     Supervisor::Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
@@ -286,7 +287,7 @@ int run_and_release(const Request& request, AnyLock& lock, Signals& signals, con
     return die_of(SIGINT);
 }
 
-int run(const Request& request) {
+int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
     QueueReporter queue{request.resource, request.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0)};
     auto nodes_options = request.nodes.options();
@@ -318,7 +319,7 @@ int run(const Request& request) {
 }  // namespace
 
 void add_run(CommandLine& line, std::vector<std::string>& words) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<RunArguments>();
     auto& arguments =
         line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
     arguments.footer(

@@ -20,7 +20,7 @@
 namespace redlock::tool {
 namespace {
 
-struct Request {
+struct StatusArguments {
     NodeArguments nodes{};
     std::string resource{};
     bool json = false;
@@ -51,7 +51,7 @@ void print(std::ostream& out, const LockStatus& status) {
     out << table << summary_of(status) << '\n';
 }
 
-LockStatus query(const Request& request) {
+LockStatus query(const StatusArguments& request) {
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     return redlock::query(nodes, request.resource);
 }
@@ -63,7 +63,7 @@ int exit_status_of(const LockStatus& status) {
     return known ? exit_status::not_held : exit_status::no_quorum;
 }
 
-int status(const Request& request) {
+int status(const StatusArguments& request) {
     const auto status = query(request);
     if (request.json)
         print_json(std::cout, request.resource, status);
@@ -72,7 +72,7 @@ int status(const Request& request) {
     return exit_status_of(status);
 }
 
-int who(const Request& request) {
+int who(const StatusArguments& request) {
     const auto status = query(request);
     if (request.json)
         print_json_of_who(std::cout, request.resource, status);
@@ -84,13 +84,13 @@ int who(const Request& request) {
 }  // namespace
 
 void add_status(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<StatusArguments>();
     request->add_to(
         line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); }));
 }
 
 void add_who(CommandLine& line) {
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<StatusArguments>();
     request->add_to(line.add("who", "Tell who holds a lock, in a line", [request] { return who(*request); }));
 }
 

@@ -14,7 +14,7 @@ fail() {
 }
 
 configure() {
-    cmake -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$compiler" "$@"
+    cmake -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_CXX_COMPILER="$compiler" "$@"
 }
 
 rm -rf "$build"
