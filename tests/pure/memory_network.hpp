@@ -31,6 +31,20 @@ namespace redlock::test {
 
 using namespace std::chrono_literals;
 
+/// While there is one, it is servers and the network that ask for memory, and not the client.
+struct OutsideTheClient {
+    static inline void (*entered_or_left)() = nullptr;
+    OutsideTheClient() { call(); }
+    ~OutsideTheClient() { call(); }
+    OutsideTheClient(const OutsideTheClient&) = delete;
+    OutsideTheClient& operator=(const OutsideTheClient&) = delete;
+
+private:
+    static void call() {
+        if (entered_or_left) entered_or_left();
+    }
+};
+
 class MemoryClock final : public Clock {
 public:
     time_point now() noexcept override { return now_; }
@@ -189,12 +203,14 @@ public:
 
     int fd() const noexcept override { return -1; }
     std::optional<int> connect_result() noexcept override {
+        const OutsideTheClient outside;
         if (server_.unreachable) return std::nullopt;
         if (server_.refuses) return ECONNREFUSED;
         if (!wire_) wire_ = server_.accept();
         return 0;
     }
     std::ptrdiff_t send(std::string_view bytes) override {
+        const OutsideTheClient outside;
         if (wire_->closed) return -EPIPE;
         if (clock_.now() < writable_) return -EAGAIN;
         const auto taken = bytes.substr(0, server_.takes_at_once);
@@ -203,6 +219,7 @@ public:
         return static_cast<std::ptrdiff_t>(taken.size());
     }
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
+        const OutsideTheClient outside;
         if (wait == Wait::yes && !has_input())
             clock_.pass_to(std::min(wire_->readable, clock_.now() + longest_wait_));
         if (!has_input()) return -EAGAIN;
@@ -263,12 +280,14 @@ public:
 
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int&) override {
+        const OutsideTheClient outside;
         const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
         return std::make_unique<MemorySocket>(servers_.at(port - 1U), clock_, longest_wait);
     }
 
     void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
               const std::stop_token& stop = {}) override {
+        const OutsideTheClient outside;
         const auto end = [&] {
             auto earliest = until;
             for (const auto& entry : entries) earliest = std::min(earliest, ready_at(entry));

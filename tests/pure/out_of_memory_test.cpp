@@ -1,5 +1,6 @@
 // What becomes of a lock where memory runs out, at each place where some is asked for. This program has an
 // operator new of its own, which fails when it is told to.
+#include "waiting_world.hpp"
 #include "world.hpp"
 
 #include <redlock/detail/renewal_queue.hpp>
@@ -119,6 +120,71 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
     }
 }
 
+/// A client with the real nodes, rounds and connections, to servers in memory which have enough of it.
+class OutOfMemoryInARound : public testing::TestWithParam<std::tuple<bool, Round>> {
+protected:
+    OutOfMemoryInARound() {
+        OutsideTheClient::entered_or_left = [] { std::swap(until_failure, left_of_the_client); };
+    }
+    ~OutOfMemoryInARound() override { OutsideTheClient::entered_or_left = nullptr; }
+
+    struct Setting {
+        WaitingWorld world{3, {.node_timeout = 50ms, .round = std::get<Round>(GetParam())}};
+        MemoryNodes& nodes = world.client();
+        Lock lock{nodes,
+                  "r",
+                  {.ttl = 30s, .retry = {.attempts = 1}, .fencing = std::get<bool>(GetParam())},
+                  world.network.clock(),
+                  world.entropy};
+
+        /// One node has failed and is left alone; the connections to the others are still to be made.
+        Setting() {
+            world.network.server(2).refuses = true;
+            (void)nodes.ask({.command = {.verb = Verb::query, .resources = lock.resources()}, .to = 4});
+        }
+        bool clean() { return world.holder(0) == "(nil)" && world.holder(1) == "(nil)"; }
+    };
+
+    static inline long left_of_the_client = never;
+};
+INSTANTIATE_TEST_SUITE_P(WithFencing, OutOfMemoryInARound,
+                         testing::Combine(testing::Bool(),
+                                          testing::Values(Round::sequential, Round::all_at_once)));
+
+TEST_P(OutOfMemoryInARound, AnAcquireFailsAndLeavesNothing) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        Setting it;
+        Result result{Errc::not_held};
+        went_on = fails_after(count, [&] { result = it.lock.acquire(); });
+        if (!result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+            EXPECT_TRUE(it.clean()) << count;
+            EXPECT_FALSE(it.lock.valid());
+            EXPECT_THAT(it.lock.acquire(), Succeeds()) << count;
+        }
+        EXPECT_TRUE(it.lock.valid()) << count;
+    }
+    EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
+}
+
+TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
+    for (long count = 0;; ++count) {
+        Setting it;
+        EXPECT_THAT(it.lock.acquire(), Succeeds());
+        Result extended{Errc::not_held};
+        const bool first = fails_after(count, [&] { extended = it.lock.extend(); });
+        EXPECT_TRUE(it.lock.valid()) << count << ": " << extended.message();
+        Result released{Errc::not_held};
+        const bool second = fails_after(count, [&] { released = it.lock.release(); });
+        if (!released) {
+            EXPECT_THAT(it.lock.release(), Succeeds()) << count;
+        }
+        EXPECT_TRUE(it.clean()) << count;
+        if (!first && !second) break;
+    }
+}
+
 // C6. Whatever fails in one turn, a later one extends.
 TEST_P(OutOfMemory, AWatchdogGoesOn) {
     long count = 0;
@@ -141,8 +207,8 @@ TEST_P(OutOfMemory, AWatchdogGoesOn) {
     EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
 }
 
-// C6. Where there is none for as long as the lock is valid, its loss is told in time.
-TEST_P(OutOfMemory, TheLossIsToldAllTheSame) {
+// C6. Where there is none for as long as the lock is valid, its loss is reported in time.
+TEST_P(OutOfMemory, TheLossIsReportedAllTheSame) {
     Client world;
     detail::RenewalQueue queue{world.clock};
     Clock::time_point told{};
