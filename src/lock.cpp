@@ -209,7 +209,7 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
     if (awaited)
         result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
     else
-        algorithm::let_go(*nodes_, *clock_, state->resources(), lease);
+        algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
     state->note_holder(before, {});
     state->end_release(acquisition, lease);
     return result;

@@ -1,4 +1,4 @@
-// The threads of a watchdog: the only ones that outlive a call into this library.
+// The threads of a watchdog: they outlive the call that starts them into this library.
 #include <redlock/detail/renewal_queue.hpp>
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>

@@ -132,14 +132,15 @@ inline void undo(Nodes& nodes, const LeaseRequest& request, const Lease& candida
     (void)delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
 }
 
-/// Beside the page: makes sure that a majority has counted up to the largest count that was granted, in a
-/// second round where the first does not show it. Then the next holder, who needs a grant of one of these
-/// nodes, gets a larger one. Where other nodes refuse to count that far, the nodes that did are not believed,
-/// and it is the next largest count that matters. Any majority of grants will do for the token.
-inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseRequest& request,
-                                    const RoundLimits& limits, Lease& candidate, RoundResult& round) {
+/// Not part of the page: makes sure that a majority has counted up to the largest count that was granted, in
+/// a second round where the first does not show it. Then the next holder, who needs a grant of one of these
+/// nodes, gets a larger one. Where other nodes refuse to count that far, the counts of the nodes that did are
+/// rejected, and it is the next largest count that matters. Any majority of grants will do for the token.
+inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const LeaseRequest& request,
+                                             const RoundLimits& limits, Lease& candidate,
+                                             RoundResult& round) {
     const auto needed = quorum(nodes.size());
-    for (auto believed = candidate.may_hold_key;;) {
+    for (auto accepted = candidate.may_hold_key;;) {
         candidate.fencing_token = largest_count(round.tally);
         const auto counted = nodes_that_counted(round.tally, candidate.fencing_token);
         if (counted.count() >= needed) return outcome(round, limits);
@@ -149,22 +150,22 @@ inline std::error_code settle_fence(Nodes& nodes, Clock& clock, const LeaseReque
                                    .owner = candidate.owner.view(),
                                    .fence = candidate.fencing_token,
                                    .shared = candidate.shared},
-                       .to = believed},
+                       .to = accepted},
                       {.deadline = std::min(limits.deadline, candidate.valid_until), .stop = limits.stop});
         round.ended = clock.now();
-        const bool refused_as_absurd = std::ranges::any_of(raised.reports(), own_count_in_refusal);
+        const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         for (std::size_t node = 0; node < raised.size(); ++node)
             if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
-        if (raised.granted() >= needed || !refused_as_absurd) {
-            carry_over_disbelief(round.tally, raised);
+        if (raised.granted() >= needed || !refused_as_too_large) {
+            carry_over_rejections(round.tally, raised);
             round.tally = std::move(raised);
             const auto error = outcome(round, limits);
             return error == Errc::held_by_other ? Errc::no_quorum
                                                 : error;  // our keys have gone, and no holder took them
         }
         take_own_counts(round.tally, raised);
-        disbelieve(round.tally, counted);
-        believed &= ~counted;
+        reject_counts(round.tally, counted);
+        accepted &= ~counted;
         if (round.tally.granted() < needed) return Errc::no_quorum;
     }
 }
@@ -192,7 +193,8 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
 
         // Step 4: it may be counted on for ttl − elapsed − drift.
         candidate.valid_until = round.valid_until;
-        if (!error && request.fencing) error = settle_fence(nodes, clock, request, limits, candidate, round);
+        if (!error && request.fencing)
+            error = confirm_fencing_token(nodes, clock, request, limits, candidate, round);
         if (!error) lease = candidate;
 
         // Step 5: otherwise the key is deleted wherever it may have been set.
@@ -204,8 +206,8 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     }
 }
 
-/// Beside the page: what the holder says of itself, for as long as it holds. It is written, and not waited
-/// for, and what becomes of it matters to no lock. Without `ttl`: it no longer holds.
+/// Not part of the page: what the holder says of itself, for as long as it holds. It is written, and not
+/// waited for, and what becomes of it matters to no lock. Without `ttl`: it no longer holds.
 inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view note,
                         std::chrono::milliseconds ttl, Clock::time_point deadline = Clock::never()) noexcept {
     try {
@@ -294,7 +296,7 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
 
 /// The same where nobody hears the answers: it is written, and not waited for. What acquires the same
 /// resources next goes behind it.
-inline void let_go(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
+inline void release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
                       rest_of(lease, clock.now()));
     lease = {};

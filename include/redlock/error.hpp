@@ -46,7 +46,8 @@ enum class Errc {
     unexpected_reply,       ///< not an answer to what was asked; the connection was destroyed
     server_busy,            ///< another error that passes by itself: BUSY, TRYAGAIN, MASTERDOWN, MISCONF ...
     server_error,           ///< another error that does not: MOVED, unknown command ...
-    not_asked,              ///< nothing was sent: the others' votes had already decided
+    not_asked,              ///< nothing was sent: the others' votes had already decided, the caller's time
+                            ///< was over, or a SET of the same owner was pending
     not_awaited,            ///< sent, but the others' votes decided before it answered
 };
 
@@ -69,8 +70,8 @@ inline std::error_code make_error_code(Errc e) noexcept {
 /// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
 REDLOCK_EXPORT bool is_transient(const std::error_code& cause) noexcept;
 
-/// Thrown by Lock::lock() alone, whose std signature has no other way to say that it failed. Every other
-/// verb returns a Result.
+/// Thrown by lock() of Lock, RecursiveLock and Semaphore, whose std signature has no other way to say that it
+/// failed. Every other verb returns a Result.
 class REDLOCK_EXPORT Error : public std::system_error {
 public:
     Error(std::error_code code, std::string message)

@@ -10,7 +10,7 @@
 //     counts 7 7 7    a majority has counted 7: token 7, one round
 //     counts 7 9 8    token 9; the second round raises the others to 9
 //
-// A count far ahead of the other nodes' clocks, by a mistake or a lie, would outrank all that they seed for a
+// A count far ahead of the other nodes' clocks, by an error or forged, would outrank all that they seed for a
 // long time. They refuse to be raised to it; the node that came with it then has no vote, and the next
 // largest count is the token.
 //
@@ -65,8 +65,8 @@ inline void take_own_counts(Tally& tally, const Tally& raised) {
             tally.refuse(node);
 }
 
-/// The count of these nodes is not to be believed, and with it their vote.
-inline void disbelieve(Tally& tally, const NodeSet& nodes) {
+/// The count of these nodes is rejected, and with it their vote.
+inline void reject_counts(Tally& tally, const NodeSet& nodes) {
     for (std::size_t node = 0; node < tally.size(); ++node) {
         if (!nodes[node]) continue;
         tally[node].detail = "counts " + std::to_string(tally[node].count) + ", far ahead of the other nodes";
@@ -74,8 +74,8 @@ inline void disbelieve(Tally& tally, const NodeSet& nodes) {
     }
 }
 
-/// Those that were not believed before are not asked any more: the reports say why.
-inline void carry_over_disbelief(const Tally& tally, Tally& raised) {
+/// Those whose counts were rejected before are not asked any more: the reports say why.
+inline void carry_over_rejections(const Tally& tally, Tally& raised) {
     for (std::size_t node = 0; node < tally.size(); ++node)
         if (tally[node].cause == Errc::unexpected_reply && raised[node].cause == Errc::not_asked)
             raised[node] = tally[node];

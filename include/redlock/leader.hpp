@@ -9,12 +9,13 @@
 // meanwhile; when that fails, lost() is stopped `margin` before the term ends, so that work that stops within
 // the margin is over before another leader is elected. After lost() nothing is extended: also work that does
 // not listen is the leader's for a margin, and not for ever. A process that is suspended cannot listen: what
-// must never be done by two checks the fencing token.
+// must never be done by two checks the fencing token, in reads as well as in writes.
 //
 //     state       | left by
 //     ------------+----------------------------------------------------------------------------------
-//     campaigning | elected → leading; `stop` → over; no quorum in retry.attempts attempts → pausing
-//     leading     | the work returns or throws: the leader resigns → pausing
+//     campaigning | elected → leading; `stop` → over; no quorum in retry.attempts attempts, or elected with
+//                 | no more than the margin left → pausing
+//     leading     | the work returns, or throws and there is an on_error: the leader resigns → pausing
 //     pausing     | the pause is over → campaigning; `stop` → over
 //
 // The pause after a term lets another one be elected. After work that has thrown it is twice as long as after
@@ -63,8 +64,8 @@ struct LeaderOptions {
     /// What extends the term. Null: a Watchdog of its own, with a thread, from the constructor on.
     detail::Renewer* watchdog = nullptr;
 
-    /// run() calls it, in its thread, with what the work has thrown. If there is none, that leaves run(); so
-    /// does what this throws.
+    /// run() calls it, in its thread, with what the work, or on_failure, has thrown. If there is none, that
+    /// leaves run(); so does what this throws.
     std::function<void(std::exception_ptr)> on_error{};
 
     /// run() calls it, in its thread, with what run_once() would return, where that is a failure other than

@@ -10,8 +10,8 @@
 //         log(result.message());
 //     }
 //
-// What it promises, and what it cannot: while `valid()` is true no other client that plays by the same
-// rules holds the resource, provided that clocks run at the same rate within the drift factor and that no
+// What it promises, and what it cannot: while `valid()` is true no other client that follows the
+// protocol holds the resource, provided that clocks run at the same rate within the drift factor and that no
 // node forgets the key before its expiry (a restart without persistence, a FLUSHALL). The lock is a lease:
 // it ends at `valid_until` by itself, whether the work is done or not. A process that pauses after it has
 // looked at valid() can wake up after that, so what must never be done twice needs a check where it is done.
@@ -20,7 +20,7 @@
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// With LockOptions::shared it is held beside others that are shared, and never beside one that is not.
+// With LockOptions::shared others that are shared may hold it too, and none that is not.
 //
 // With LockOptions::watchdog it is extended for as long as it is held, and lost() says when that failed.
 //
@@ -29,8 +29,8 @@
 // After fork() the parent's lock stays the parent's: in the child it is not held, and destroying it there
 // sends nothing.
 //
-// What each verb does in each state; "lapsed" is held once, but past its validity or told to be lost;
-// "unconfirmed" is released, but too few nodes have answered, and the ttl is not over:
+// What each verb does in each state; "lapsed" was held, but its validity is over or its loss was reported;
+// "unconfirmed" was released, but too few nodes have answered, and the ttl is not over:
 //
 //              | free               | held                 | lapsed             | unconfirmed
 //   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
@@ -41,6 +41,9 @@
 //   valid      | false              | true                 | false              | false
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //   destructor | nothing            | releases             | releases           | releases
+//
+// Where LockOptions::margin is set, a loss is reported that much before the validity ends: until then the
+// lock is held as before, but extend() answers `lost` without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -74,11 +77,11 @@ class Semaphore;
 
 class REDLOCK_EXPORT Lock {
 public:
-    /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, 1 to 512 MiB), or on
-    /// several as one lock, {"a", "b"}: all of them or none, with one owner and one validity. Their order
-    /// does not matter, and what is named twice is locked once, so that locks that overlap exclude one
-    /// another and cannot deadlock. No I/O. Throws std::invalid_argument naming the field that cannot work.
-    /// `nodes`, `clock` and `entropy` must outlive it.
+    /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, at most 512 MiB of
+    /// them), or on several as one lock, {"a", "b"}: all of them or none, with one owner and one validity.
+    /// Their order does not matter, and what is named twice is locked once, so that locks that overlap
+    /// exclude one another and cannot deadlock. No I/O. Throws std::invalid_argument naming the field that
+    /// cannot work. `nodes`, `clock` and `entropy` must outlive it.
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
@@ -89,7 +92,7 @@ public:
     /// Releases what is held first.
     Lock& operator=(Lock&& other) noexcept;
 
-    // ---- Questions. No I/O: they know what the clock says and what the verbs were told, no more.
+    // ---- Queries. No I/O: what they say follows from the clock and from what the verbs have learnt.
 
     /// Whether the lock may be counted on now. Once false it stays false for this acquisition (rule C4).
     bool valid() const noexcept;
@@ -98,8 +101,8 @@ public:
     std::chrono::nanoseconds remaining() const noexcept;
 
     /// Stopped when this acquisition is lost: when valid() turns false without a release(), or
-    /// LockOptions::margin earlier. To be asked for after the acquisition. Without LockOptions::watchdog it
-    /// is never stopped.
+    /// LockOptions::margin earlier. Call it after the acquisition: each has a token of its own. Without
+    /// LockOptions::watchdog it is never stopped.
     std::stop_token lost() const;
 
     /// The resource; of several, the first in order.
@@ -112,8 +115,8 @@ public:
     std::string_view owner() const noexcept;
 
     /// The number of this acquisition, larger than that of every earlier holder of any of the resources; 0
-    /// without LockOptions::fencing, and when there is none. What it is shown to must refuse smaller ones
-    /// than the largest that was shown before.
+    /// without LockOptions::fencing, and when there is none. The resource must refuse every access, reads
+    /// too, with a number smaller than the largest it has seen.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Verbs. They return what happened and never throw for circumstances.
@@ -121,16 +124,17 @@ public:
     /// Tries up to retry.attempts times, with a random pause in between (S20, S22). Blocks at most attempts ×
     /// (round + release + retry.delay), where a round is at most N × node_timeout and a release one
     /// node_timeout; with LockOptions::fair (attempts − 1) × retry.delay in the queue, and one round and
-    /// release, more. Errors: held_by_other, no_quorum, validity_exhausted; already_held; cancelled; no
-    /// entropy, no memory (system's code). After a failure nothing of it is left on any node that can be
-    /// reached (rule A2).
+    /// release, more; with LockOptions::fencing, where nodes lag behind or refuse to count, up to N − quorum
+    /// + 1 rounds more an attempt. Errors: held_by_other, no_quorum, validity_exhausted; already_held;
+    /// cancelled; no entropy, no memory (system's code). After a failure nothing of it is left on any node
+    /// that can be reached (rule A2).
     Result acquire() { return acquire(std::stop_token{}); }
 
     /// The same, given up when `stop` is stopped: at once during a pause, within one node_timeout during a
     /// round.
     Result acquire(std::stop_token stop);
 
-    /// One attempt (S12-S17).
+    /// One attempt (S12-S17): blocks as acquire() with retry.attempts = 1 would.
     Result try_acquire();
 
     /// Tries until `span` is over, whatever retry.attempts says; at least once if it is positive. Returns
@@ -150,18 +154,19 @@ public:
 
     /// Puts the time that is left back to the whole ttl, in one round (S31). Blocks at most a round.
     /// no_quorum: the time that was left stands (rule C2), and it may be tried again. `lost`: a majority no
-    /// longer has our key, or the validity is over; valid() is false from now on, and lost() stopped.
+    /// longer has our key, or the validity is over; valid() is false from now on, and lost() stopped. Also
+    /// `lost`, without I/O, where the loss was reported before, of which LockOptions::margin may be left.
     Result extend();
 
     /// The same with another ttl. Shorter than what is left changes nothing. A ttl that cannot work throws
     /// std::invalid_argument, as in the constructor.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Lets go on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is just extending.
-    /// Success: a majority confirmed. `lost`: the lock had ended before; keys of others are left alone (rule
-    /// B3). `no_quorum`: too few nodes answered; call it again, or let the keys expire after the ttl. In
-    /// every case valid() is false from now on, and nothing is extended or told any more (rules B7, C9).
-    /// Before LockOptions::at_least is over the resource is not free then, but kept from everybody.
+    /// Releases on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is just
+    /// extending. Success: a majority confirmed. `lost`: the lock had ended before; keys of others are left
+    /// alone (rule B3). `no_quorum`: too few nodes answered; call it again, or let the keys expire after the
+    /// ttl. In every case valid() is false from now on, and nothing is extended or told any more (rules B7,
+    /// C9). Before LockOptions::at_least is over the resource is not free then, but kept from everybody.
     Result release() noexcept;
 
     // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.

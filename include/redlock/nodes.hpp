@@ -136,7 +136,8 @@ struct NodeReport {
     std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count; of
                                               ///< a compare_and_delete: waiters that it has woken
     QueuePlace place{};                       ///< that came with a refused enter_queue
-    std::chrono::nanoseconds took{};          ///< from its first byte sent to its answer, or to giving up
+    std::chrono::nanoseconds took{};          ///< from asking it, a connection to be made included, to its
+                                              ///< answer, or to giving up
     bool sent = false;                        ///< a byte of the command may have reached the node
     std::string detail{};                     ///< the server's or the system's own words, mostly empty; the
                                               ///< answer to a query

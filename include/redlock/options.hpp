@@ -30,24 +30,25 @@ struct LockOptions {
     double drift_factor = 0.01;
 
     /// Whether an acquisition comes with a token, larger than that of every earlier holder, for the resource
-    /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ.
+    /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ; at
+    /// most N − quorum + 1 of them, where nodes refuse to count that far.
     bool fencing = false;
 
     /// Whether acquire() waits in a queue while others hold the resource: those that wait get it in the order
     /// of their age, and the release of a lock with this option wakes the next one. acquire() then waits for
     /// as long as the pauses between its attempts would last together; the other verbs for as long as they
     /// would without. Several resources, and try_acquire(), do not queue; their release wakes those that do.
-    /// Locks without this option, and clients in other languages, may stand beside it: they neither wake
-    /// anybody nor wait for their turn. See waiting.hpp.
+    /// Locks without this option, and clients in other languages, may use the resource as well: they neither
+    /// wake anybody nor wait for their turn. See waiting.hpp.
     bool fair = false;
 
-    /// Whether the lock is held beside others that are shared, too: readers. It excludes, and is excluded by,
-    /// every ordinary lock of the resource, also those of clients that know of no readers, in any language.
-    /// Each reader has its own ttl, and is extended and released by itself. Readers that follow one another
-    /// without a gap keep an ordinary lock waiting for ever. To become exclusive is to release and acquire.
-    /// A fencing token orders it with exclusive holders, not with other readers: what is shown to should
-    /// remember the largest of a write and the largest of any access, and refuse a write below the latter
-    /// and a read below the former. One resource only, and not with `fair`.
+    /// Whether others that are shared may hold the resource at the same time: readers. It excludes, and is
+    /// excluded by, every ordinary lock of the resource, also those of clients that know of no readers, in
+    /// any language. Each reader has its own ttl, and is extended and released by itself. Readers that follow
+    /// one another without a gap keep an ordinary lock waiting for ever. To become exclusive is to release
+    /// and acquire. A fencing token orders it with exclusive holders, not with other readers: what is shown
+    /// to should remember the largest of a write and the largest of any access, and refuse a write below the
+    /// latter and a read below the former. One resource only, and not with `fair`.
     bool shared = false;
 
     /// How long the resource is kept from everybody, from the acquisition on, however soon it is released: so

@@ -52,8 +52,8 @@ struct NodesOptions {
 
 /// Connections are made when they are first needed and kept for the next round. A node that failed is left
 /// alone for a while (10 ms at first, up to 1 s), so that it costs its budget once and not in every round;
-/// it is asked earlier if there is no quorum without it. A late reply is read when its connection is next
-/// used and never taken for another command's.
+/// it is asked earlier if there is no quorum without it. A late reply is read when the next round
+/// begins and never taken for another command's.
 ///
 /// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
 /// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
@@ -70,7 +70,7 @@ class REDLOCK_EXPORT RedisNodes final : public Nodes {
 
 public:
     /// No I/O: works with every node down (rule A4). Throws std::invalid_argument for an empty list, a
-    /// malformed URI, a node that stands in the list twice (rule D8), an option out of its range, or
+    /// malformed URI, a node that is listed twice (rule D8), an option out of its range, or
     /// `rediss://` in a build without TLS.
     RedisNodes(std::initializer_list<Uri> uris, NodesOptions options = {});
     explicit RedisNodes(const std::vector<std::string>& uris, NodesOptions options = {});

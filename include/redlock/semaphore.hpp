@@ -19,7 +19,7 @@
 // it.
 // - With L = 1 it is a lock, but not that of the same name: Lock{nodes, "exports"} has another key.
 // - A fencing token is larger than that of every earlier holder *of its slot*: what it is shown to must
-//   remember one for each slot().
+//   remember one for each slot(), of reads as well as of writes.
 // - LockOptions::at_least keeps the slot from everybody, LockOptions::holder is written beside it.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Waiting in a queue (LockOptions::fair): a client that is refused enters it, and a release wakes the next.
 //
-// Beside the page, and nothing that exclusion rests on: one node, the home, keeps the queue, as a hint. The
-// lock is what it always is, a majority of grants in a round of the waiter's own.
+// Not part of the page, and nothing that exclusion rests on: one node, the home, keeps the queue, as a hint.
+// The lock is what it always is, a majority of grants in a round of the waiter's own.
 //
 //   1. A client that is refused enters the queue of the home, the first node in the order configured that has
 //      answered, with its age, and learns what stands in the way and how many are in front.

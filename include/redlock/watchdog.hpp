@@ -14,9 +14,10 @@
 // A lock is extended from a third of its ttl on, and no later than half of it while its nodes answer. Where
 // they do not, the watchdog goes on trying until 5 ms (of a short ttl: a hundredth) before the validity ends,
 // and then reports the loss; where the machine was suspended meanwhile, within a second of its waking up,
-// while Lock::valid() knows it at once. After LockOptions::max_hold it stops extending, and the loss is told
-// as `hold_limit` when the validity ends. A lock that is acquired while a round of others on the same Nodes
-// hangs waits for the end of that, one node_timeout at most; locks on other Nodes do not wait for it.
+// while Lock::valid() knows it at once. After LockOptions::max_hold it stops extending, and the loss is
+// reported as `hold_limit` when the validity ends. A lock that is acquired while a round of others on the
+// same Nodes hangs waits for the end of that, one node_timeout at most; locks on other Nodes do not wait for
+// it.
 #pragma once
 
 #include <redlock/clock.hpp>

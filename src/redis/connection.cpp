@@ -334,7 +334,10 @@ void Connection::take_reply() {
     const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
     if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
     if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
-    if (late_ > 0) return void(--late_);
+    if (late_ > 0) {
+        --late_;
+        return;
+    }
     if (state_ == State::handshaking) return take_handshake_reply();
     if (kind == Kind::late) return;
     if (incoming_.is_error("NOSCRIPT"))

@@ -62,7 +62,6 @@ public:
     /// two of poll() and read, where no other reply is waited for.
     void receive_or_wait();
 
-    State state() const noexcept { return state_; }
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     bool handshaking() const noexcept { return state_ == State::handshaking; }

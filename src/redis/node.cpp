@@ -112,7 +112,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     const bool release = command.verb == Verb::compare_and_delete;
     // What has not answered yet may be a former master, frozen: no lease goes behind anything there.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
-    if (const auto it = with_claim_of_locked(command); it != draining_.end()) {
+    if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= most_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
@@ -168,7 +168,7 @@ auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::
 }
 
 /// Of what the command goes behind: its SET, or what has entered the queue that an acquisition leaves.
-auto Node::with_claim_of_locked(const Command& command) -> std::vector<Draining>::iterator {
+auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Draining>::iterator {
     const auto it = with_set_of_locked(command.owner);
     const bool leaves_queue = command.queue && acquires(command.verb);
     return leaves_queue && it == draining_.end() ? with_set_of_locked(command.queue->ticket) : it;

@@ -4,7 +4,7 @@
 // draining: the release of a SET must go behind it on the same connection (rule B5), and its replies are read
 // whenever the node is looked at. A node that is not trusted (NodeHealth) is asked only when a probe is due
 // or the vote hangs on it, and is trusted again when a probe, one connection at a time, has finished its
-// handshake, or an old connection has drained.
+// handshake, or when a late reply has come and its pause is over or the vote hangs on it.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -104,14 +104,13 @@ private:
         Clock::time_point until;  // no key that it may still make lives longer
     };
 
-    // All of them with mutex_ held.
-    bool is_former_locked(const Connection& connection) const;
     bool was_silent(const Connection& connection, Clock::time_point now) const noexcept;
+    bool is_former_locked(const Connection& connection) const;
     void drop_former_locked();
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
-    std::vector<Draining>::iterator with_claim_of_locked(const Command& command);
+    std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
     std::vector<Draining>::iterator without_set_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);

@@ -17,9 +17,9 @@ namespace {
 
 /// The Sentinels of one master, all asked at the same time. A minority of them may be cut off together with a
 /// former master, and name that one for ever: so more than half have to name the same.
-class SentinelInquiry {
+class SentinelQuery {
 public:
-    explicit SentinelInquiry(const NodeConfig& node) : node_(node) {
+    explicit SentinelQuery(const NodeConfig& node) : node_(node) {
         for (const auto& sentinel : *node.sentinels)
             connections_.push_back(std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
                                                                 std::size_t{0}, network_.clock().now()));
@@ -127,7 +127,7 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
     if (asks_sentinels) return asks_sentinels();
-    return Resolution::in_thread(endpoint.name(), [node = *this] { return SentinelInquiry{node}.run(); });
+    return Resolution::in_thread(endpoint.name(), [node = *this] { return SentinelQuery{node}.run(); });
 }
 
 }  // namespace redlock

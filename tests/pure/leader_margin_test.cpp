@@ -1,5 +1,5 @@
-// The margin: a loss is told that much before the validity ends, which runs on, and nothing is extended after
-// that.
+// The margin: a loss is reported that much before the validity ends, which runs on, and nothing is extended
+// after that.
 #include "leadership.hpp"
 
 #include <ostream>
@@ -143,7 +143,7 @@ TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// A holder's own extension that is under way when the loss is told comes too late.
+// A holder's own extension that is under way when the loss is reported comes too late.
 TEST_F(Margin, OutlastsAnExtensionThatIsUnderWay) {
     auto options = watched();
     options.margin = 10s;

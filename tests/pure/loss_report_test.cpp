@@ -222,7 +222,7 @@ TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// C8. While one loss is being told, another lock that was lost, too, is acquired anew.
+// C8. While one loss is being reported, another lock that was lost, too, is acquired anew.
 TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
     hold_until_lost([this](Lock& lock) {
         world.heal_all();
@@ -237,7 +237,7 @@ TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
     EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock->valid(); }), 1);
 }
 
-// C8. While one loss is being told, the holder of another lock extends it.
+// C8. While one loss is being reported, the holder of another lock extends it.
 TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
     auto kept = world.lock("kept", watched());
     auto options = watched();

@@ -1,4 +1,4 @@
-// Rules C6 and C7: when a lock under watch is extended, and when its loss is told.
+// Rules C6 and C7: when a lock under watch is extended, and when its loss is reported.
 #include "world.hpp"
 
 #include <redlock/detail/renewal_plan.hpp>

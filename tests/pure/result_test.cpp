@@ -21,7 +21,7 @@ TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
     EXPECT_EQ(granted, 3U);
 }
 
-// The example of api.md.
+// Who refused, and why others did not answer.
 TEST(AResult, NamesTheNodesThatMattered) {
     World world;
     world.occupy(1h, 0, 1, 2);

@@ -169,7 +169,7 @@ void CheckedLock::expect_lost_for_good(const Result& result, Clock::time_point v
 Result CheckedLock::release() {
     const auto holds = checker_.holds();
     Result result{Errc::not_held};
-    let_go([&] {
+    give_back([&] {
         result = lock_.release();
         return result.message();
     });
@@ -179,14 +179,14 @@ Result CheckedLock::release() {
 }
 
 void CheckedLock::unlock() {
-    let_go([&] {
+    give_back([&] {
         lock_.unlock();
         return "nobody asks";
     });
 }
 
 template <class Verb>
-void CheckedLock::let_go(Verb verb) {
+void CheckedLock::give_back(Verb verb) {
     const std::string owner{lock_.owner()};
     const auto now = client_.process().timeline().now();
     if (held_ && valid_until() > Clock::time_point{}) checker_.lasts(hold_, now);

@@ -63,7 +63,7 @@ private:
     Result extend_watched(milliseconds ttl);
     void expect_lost_for_good(const Result& result, Clock::time_point valid_until);
     template <class Verb>
-    void let_go(Verb verb);
+    void give_back(Verb verb);
     void ended(std::string owner);
     void notified(const Result& loss);
     bool was_notified() const { return !notified_.empty() && notified_ == lock_.owner(); }

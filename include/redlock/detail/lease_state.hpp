@@ -1,14 +1,14 @@
-// The one home of a lock's lease. The Lock has it alone, or shares it with its watchdog and, while a loss is
-// being told, with the callback; it has no pointer to the Lock.
+// Owns the lease of a lock. The Lock has it alone, or shares it with its watchdog and, while a loss is being
+// reported, with the callback; it has no pointer to the Lock.
 //
-//     state    | what holds                                      | left by
-//     ---------+-------------------------------------------------+--------------------------------------------
-//     free     | there is no lease                               | begin() → held
-//     held     | on some nodes there are keys of this owner      | give_up() → released, forget() → free
-//     released | given up, and too few nodes have confirmed that | end_release() → free, forget() → free
+//     state       | what holds                                      | left by
+//     ------------+-------------------------------------------------+----------------------------------------
+//     free        | there is no lease                               | begin() → held
+//     held        | on some nodes there are keys of this owner      | give_up() → unconfirmed, forget() → free
+//     unconfirmed | given up, and too few nodes have confirmed that | end_release() → free, forget() → free
 //
-// A lease that is held is valid until its instant, or until it is found or told to be lost. Each acquisition
-// has a number: what comes too late, of an earlier one, finds another number and does nothing.
+// A lease that is held is valid until its instant, or until it is found or reported to be lost. Each
+// acquisition has a number: what comes too late, of an earlier one, finds another number and does nothing.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -101,7 +101,7 @@ public:
         lease_ = lease;
         there_is_a_lease_ = true;
         lost_ = std::move(lost);
-        found_lost_ = told_ = false;
+        found_lost_ = loss_reported_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
@@ -117,7 +117,7 @@ public:
         ++number_;
     }
 
-    /// Not valid any more, and its loss is not told any more. The answer: what it was.
+    /// Not valid any more, and its loss is not reported any more. The answer: what it was.
     Lease give_up(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return {};
@@ -151,13 +151,13 @@ public:
     }
 
     /// Its holder is to stop, for another reason than a loss: lost() is stopped, nothing is extended any
-    /// more, and no loss is told.
+    /// more, and no loss is reported.
     void request_stop(std::uint64_t number) noexcept {
         std::stop_source lost{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || told_) return;
-            told_ = true;
+            if (!is_current_locked(number) || lease_.released || loss_reported_) return;
+            loss_reported_ = true;
             lost = lost_;
         }
         lost.request_stop();
@@ -167,7 +167,7 @@ public:
 
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
-        if (!is_current_locked(number) || lease_.released || told_) return {};
+        if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
         // A thread that comes late, after the limit, does not extend either.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, request_, last_failure_,
@@ -198,13 +198,13 @@ public:
 
     /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called.
     /// With a margin the validity runs on to its end. Needs no memory.
-    void tell_loss(std::uint64_t number) noexcept {
+    void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source lost{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || told_) return;
-            told_ = true;
+            if (!is_current_locked(number) || lease_.released || loss_reported_) return;
+            loss_reported_ = true;
             const auto now = clock_->now();
             if (margin_ == margin_.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
@@ -227,9 +227,9 @@ private:
 
     /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
     /// and a caller may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease. What was
-    /// told to be lost is not extended.
+    /// reported to be lost is not extended.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
-        if (told_) return algorithm::result_of(Errc::lost, std::move(round));
+        if (loss_reported_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
@@ -253,7 +253,7 @@ private:
     Lease lease_{};
     std::stop_source lost_{std::nostopstate};
     bool found_lost_ = false;                          // by an extension, before its time
-    bool told_ = false;                                // of its loss
+    bool loss_reported_ = false;                       // of its loss
     std::optional<Clock::time_point> last_failure_{};  // of a renewal since the last that succeeded
     std::optional<Result> last_extend_error_{};
     Clock::time_point hold_until_ = Clock::never();

@@ -144,7 +144,6 @@ public:
     bool is_open(std::size_t node) const noexcept { return nodes_[node].open(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
     bool is_left_alone(std::size_t node) const noexcept { return nodes_[node].stage == Stage::left_alone; }
-    Clock::time_point deadline(std::size_t node) const noexcept { return nodes_[node].deadline; }
     std::span<const Request> requests() const noexcept { return requests_; }
 
     /// Whether the request is sent to the node; false also where exclude() was said.
@@ -199,7 +198,7 @@ public:
         return end_if_answered(node);
     }
 
-    /// The connection has failed, or the node is not to be believed. True: the commands are to be sent once
+    /// The connection has failed, or its answer cannot be right. True: the commands are to be sent once
     /// more, over another connection; to delete twice does no harm, and the failure may have been the
     /// connection's.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,

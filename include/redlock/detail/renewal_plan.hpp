@@ -1,13 +1,13 @@
-// When a lease under a watchdog is extended, and when its loss is told.
+// When a lease under a watchdog is extended, and when its loss is reported.
 //
 //     |--------- extension, from a third of the ttl on ------------|-|
 //     start   ttl/3                                   notify_at    ^ ^ valid_until − margin
 //
 // It is extended from a third of the ttl on (S61), a little later if that lets it be extended in one round
 // with others, again and again while that fails. Right before the validity ends, or LockOptions::margin
-// earlier, the loss is told, whatever else is under way (rule C6). Where the drift and the margin take more
-// than half of the ttl, everything goes by twice what is left in place of the ttl, so that an extension can
-// still be won.
+// earlier, the loss is reported, whatever else is under way (rule C6). Where the drift and the margin take
+// more than half of the ttl, everything goes by twice what is left in place of the ttl, so that an extension
+// can still be won.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -22,7 +22,7 @@ namespace redlock::detail {
 struct RenewalPlan {
     Clock::time_point extend_from = Clock::never();  ///< may be extended, in one round with others
     Clock::time_point extend_by = Clock::never();    ///< is extended, if need be alone
-    Clock::time_point notify_at = Clock::never();    ///< the loss is told
+    Clock::time_point notify_at = Clock::never();    ///< the loss is reported
 
     Clock::time_point next() const noexcept { return std::min(extend_by, notify_at); }
 };

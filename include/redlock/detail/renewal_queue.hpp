@@ -2,8 +2,9 @@
 // simulation takes the turns by hand.
 //
 // Leases that are due at about the same time, on the same Nodes, are extended in one round. No round goes on
-// beyond the instant at which the next loss is to be told, of whatever lease: a node that hangs delays no
-// notice. Where there is no memory, a renewal is tried again after a pause, and a loss is told all the same.
+// beyond the instant at which the next loss is to be reported, of whatever lease: a node that hangs delays no
+// notice. Where there is no memory, a renewal is tried again after a pause, and a loss is reported all the
+// same.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -121,13 +122,13 @@ private:
     bool tell_losses() noexcept {
         bool told = false;
         for (auto lost = take_lost(); lost.lease; lost = take_lost()) {
-            lost.lease->tell_loss(lost.number);
+            lost.lease->report_loss(lost.number);
             told = true;
         }
         return told;
     }
 
-    /// One whose loss is to be told now, if there is one; it is extended no longer.
+    /// One whose loss is to be reported now, if there is one; it is extended no longer.
     Acquisition take_lost() noexcept {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();

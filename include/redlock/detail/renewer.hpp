@@ -40,10 +40,10 @@ protected:
 };
 
 /// What the running thread is doing for a watchdog: a release() from a callback must not wait for itself, and
-/// is about the acquisition whose loss is being told.
+/// is about the acquisition whose loss is being reported.
 struct RenewalContext {
     const void* queue = nullptr;       ///< the RenewalQueue whose turn it is
-    const LeaseState* told = nullptr;  ///< the lease whose loss is being told
+    const LeaseState* told = nullptr;  ///< the lease whose loss is being reported
     std::uint64_t number = 0;          ///< of the acquisition that was lost
 };
 

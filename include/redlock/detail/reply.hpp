@@ -66,8 +66,8 @@ inline NodeVote number_to_vote(const Command& command, long long number) noexcep
         number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
     const bool counted = command.verb == Verb::set_and_count && number > 0;
     if (counted) return {Vote::granted, {}, magnitude};
-    const bool absurd = command.verb == Verb::raise_count && number < 0;
-    if (absurd) return {Vote::refused, {}, magnitude};
+    const bool too_far_ahead = command.verb == Verb::raise_count && number < 0;
+    if (too_far_ahead) return {Vote::refused, {}, magnitude};
     const bool may_wake = command.verb == Verb::compare_and_delete && command.queue;
     if (may_wake && (number == 2 || number == 3)) return {number == 3 ? Vote::granted : Vote::refused, {}, 1};
     if (number == 1) return {Vote::granted};

@@ -30,9 +30,9 @@ struct Script {
     "end "
 
 /// A node that is not known to have had its data for the whole quarantine, q, has no vote. Since when it has
-/// had them stands in the marker, the last of KEYS, which goes when the data go; the first command makes it.
-/// A clock that was set back counts against the node.
-#define REDLOCK_UNLESS_TOO_YOUNG                                                                           \
+/// had them is the value of the marker, the last of KEYS, which goes when the data go; the first command
+/// makes it. A clock that was set back counts against the node.
+#define REDLOCK_CHECK_DATA_AGE                                                                             \
     "local marker,t=KEYS[#KEYS],redis.call('time') "                                                       \
     "local now=t[1]*1000000+t[2] "                                                                         \
     "local since=number_in(redis.call('get',marker) or '') "                                               \
@@ -44,13 +44,13 @@ struct Script {
 
 /// What a script begins with that asks for a vote. The quarantine is the last of ARGV, in microseconds; 0:
 /// there is none.
-#define REDLOCK_UNLESS_YOUNG         \
+#define REDLOCK_QUARANTINE           \
     "local q=tonumber(ARGV[#ARGV]) " \
-    "if q>0 then " REDLOCK_WHOSE_DATA REDLOCK_UNLESS_TOO_YOUNG "end "
+    "if q>0 then " REDLOCK_WHOSE_DATA REDLOCK_CHECK_DATA_AGE "end "
 
 /// The same where the vote comes with a count.
 #define REDLOCK_COUNTING \
-    "local q=tonumber(ARGV[#ARGV]) " REDLOCK_WHOSE_DATA "if q>0 then " REDLOCK_UNLESS_TOO_YOUNG "end "
+    "local q=tonumber(ARGV[#ARGV]) " REDLOCK_WHOSE_DATA "if q>0 then " REDLOCK_CHECK_DATA_AGE "end "
 
 /// The page's release: delete only if the value is still ours (S8).
 /// KEYS: the resource. ARGV: owner.
@@ -80,7 +80,7 @@ inline constexpr Script delete_all{
 
 /// The same extension of several resources, or with a quarantine.
 /// KEYS: the resources, the marker. ARGV: owner, ttl, number of resources, quarantine.
-inline constexpr Script expire_all{REDLOCK_UNLESS_YOUNG
+inline constexpr Script expire_all{REDLOCK_QUARANTINE
                                    "local n=tonumber(ARGV[3]) "
                                    "for i=1,n do if redis.call('get',KEYS[i])~=ARGV[1] then return 0 end end "
                                    "for i=1,n do if redis.call('pttl',KEYS[i])<tonumber(ARGV[2]) then "
@@ -90,7 +90,7 @@ inline constexpr Script expire_all{REDLOCK_UNLESS_YOUNG
 
 /// SET NX PX of several resources, or with a quarantine.
 /// KEYS: the resources, the marker. ARGV: owner, ttl, number of resources, quarantine.
-inline constexpr Script set_all{REDLOCK_UNLESS_YOUNG
+inline constexpr Script set_all{REDLOCK_QUARANTINE
                                 "local n=tonumber(ARGV[3]) "
                                 "for i=1,n do if redis.call('exists',KEYS[i])==1 then return 0 end end "
                                 "for i=1,n do redis.call('set',KEYS[i],ARGV[1],'px',ARGV[2]) end "
@@ -288,7 +288,7 @@ inline constexpr std::string_view shared_marker = REDLOCK_SHARED_MARKER;
 
 /// Beside other readers. An ordinary lock excludes it.
 /// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
-inline constexpr Script share{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS
+inline constexpr Script share{REDLOCK_READERS REDLOCK_QUARANTINE REDLOCK_PRUNE_READERS
                                   REDLOCK_UNLESS_HELD_BY_WRITER REDLOCK_ENTER_READERS "return 1",
                               "bd1b4ae69d79d2e7c23f8fcd2045db3657fc47d9"};
 
@@ -302,7 +302,7 @@ inline constexpr Script share_and_count{
 
 /// Lengthens the time of one reader, and makes nothing anew: a marker that has gone has let others in.
 /// KEYS: the resource, its readers, the marker of a quarantine. ARGV: owner, ttl, 1, quarantine.
-inline constexpr Script stay{REDLOCK_READERS REDLOCK_UNLESS_YOUNG REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING
+inline constexpr Script stay{REDLOCK_READERS REDLOCK_QUARANTINE REDLOCK_PRUNE_READERS REDLOCK_UNLESS_READING
                              "if tonumber(ends)<now+ARGV[2] then "
                              "redis.call('zadd',readers,string.format('%.0f',now+ARGV[2]),ARGV[1]) "
                              "end " REDLOCK_FOLLOW_LAST_READER "return 1",
@@ -332,8 +332,8 @@ inline constexpr Script raise_as_reader{
 #undef REDLOCK_RAISE
 #undef REDLOCK_COUNT
 #undef REDLOCK_COUNTING
-#undef REDLOCK_UNLESS_YOUNG
-#undef REDLOCK_UNLESS_TOO_YOUNG
+#undef REDLOCK_QUARANTINE
+#undef REDLOCK_CHECK_DATA_AGE
 #undef REDLOCK_WHOSE_DATA
 
 /// A release before LockOptions::at_least is over: nobody's value, for the rest of the time. To shorten the

@@ -18,7 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 
-struct LetGo : testing::Test {
+struct ReleaseWithoutWaiting : testing::Test {
     Lock lock(std::string resource = "r") { return {*nodes, std::move(resource), {}, clock, entropy}; }
     std::string holder(std::size_t node) {
         const auto* const value = network.server(node).redis->find("r", 0s);
@@ -32,7 +32,7 @@ struct LetGo : testing::Test {
     ConstantEntropy entropy{0x11};
 };
 
-TEST_F(LetGo, WaitsForNoAnswer) {
+TEST_F(ReleaseWithoutWaiting, WaitsForNoAnswer) {
     for (const bool unlocks : {true, false}) {
         std::optional<Lock> it{lock()};
         ASSERT_TRUE(it->acquire());
@@ -45,7 +45,7 @@ TEST_F(LetGo, WaitsForNoAnswer) {
     }
 }
 
-TEST_F(LetGo, WaitsForNoNodeThatIsFrozen) {
+TEST_F(ReleaseWithoutWaiting, WaitsForNoNodeThatIsFrozen) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(1).paused = true;
@@ -58,7 +58,7 @@ TEST_F(LetGo, WaitsForNoNodeThatIsFrozen) {
 }
 
 // Over another connection it could overtake the release, and would be refused because of a key of our own.
-TEST_F(LetGo, IsFollowedByTheNextSetOfTheResource) {
+TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfTheResource) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     auto& server = network.server(0);
@@ -70,7 +70,7 @@ TEST_F(LetGo, IsFollowedByTheNextSetOfTheResource) {
     EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 SET"));
 }
 
-TEST_F(LetGo, IsFollowedByTheNextSetOfOneOfTheResources) {
+TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfOneOfTheResources) {
     Lock both{*nodes, {"r", "s"}, {}, clock, entropy};
     ASSERT_TRUE(both.acquire());
     auto& server = network.server(0);
@@ -83,7 +83,7 @@ TEST_F(LetGo, IsFollowedByTheNextSetOfOneOfTheResources) {
 }
 
 // A note is worth no connection of its own.
-TEST_F(LetGo, OfANoteGoesBehindWhatIsPending) {
+TEST_F(ReleaseWithoutWaiting, OfANoteGoesBehindWhatIsPending) {
     Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
     ASSERT_TRUE(noted.acquire());
     network.pass(1s);
@@ -97,7 +97,7 @@ TEST_F(LetGo, OfANoteGoesBehindWhatIsPending) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
-TEST_F(LetGo, KeepsNoOtherResourceWaiting) {
+TEST_F(ReleaseWithoutWaiting, KeepsNoOtherResourceWaiting) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     auto& server = network.server(0);
@@ -108,7 +108,7 @@ TEST_F(LetGo, KeepsNoOtherResourceWaiting) {
 }
 
 // Its answer may come when nobody looks any more: it has to work without a second try.
-TEST_F(LetGo, IsSentWhole) {
+TEST_F(ReleaseWithoutWaiting, IsSentWhole) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     (void)it.release();
@@ -118,7 +118,7 @@ TEST_F(LetGo, IsSentWhole) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(LetGo, IsDeliveredWhereTheSocketTakesItInParts) {
+TEST_F(ReleaseWithoutWaiting, IsDeliveredWhereTheSocketTakesItInParts) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(0).takes_at_once = 10;
@@ -128,7 +128,7 @@ TEST_F(LetGo, IsDeliveredWhereTheSocketTakesItInParts) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(LetGo, HasANodesBudgetForItsDeliveryAtTheEnd) {
+TEST_F(ReleaseWithoutWaiting, HasANodesBudgetForItsDeliveryAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(0).takes_at_once = 1;
@@ -139,7 +139,7 @@ TEST_F(LetGo, HasANodesBudgetForItsDeliveryAtTheEnd) {
 }
 
 // Not one after the other.
-TEST_F(LetGo, HasOneBudgetForAllNodesAtTheEnd) {
+TEST_F(ReleaseWithoutWaiting, HasOneBudgetForAllNodesAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     for (std::size_t node = 0; node < 3; ++node) network.server(node).takes_at_once = 6;
@@ -153,7 +153,7 @@ TEST_F(LetGo, HasOneBudgetForAllNodesAtTheEnd) {
 }
 
 // The answers that were not awaited come before those about the run of the server.
-TEST(LetGoInAQuarantine, MixesUpNoReplies) {
+TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
     MemoryNetwork network{1};
     MemoryNodes nodes{network, 1, {.node_timeout = 50ms, .quarantine = 20s}};
     auto& clock = network.clock();
@@ -162,17 +162,17 @@ TEST(LetGoInAQuarantine, MixesUpNoReplies) {
     Lease lease;
     ASSERT_FALSE(lease.owner.draw(entropy));
     lease.may_hold_key.set();
-    algorithm::let_go(nodes, clock, resources, lease);
+    algorithm::release_without_waiting(nodes, clock, resources, lease);
     Lock lock{nodes, "r", {}, clock, entropy};
     network.pass(20s);
-    algorithm::let_go(nodes, clock, resources, lease);
+    algorithm::release_without_waiting(nodes, clock, resources, lease);
     (void)lock.try_acquire();  // begins the quarantine
     network.pass(21s);
     EXPECT_TRUE(lock.try_acquire());
 }
 
 // It has to hear whether others wait.
-TEST_F(LetGo, OfAFairLockWaits) {
+TEST_F(ReleaseWithoutWaiting, OfAFairLockWaits) {
     Lock fair{*nodes, "r", {.fair = true}, clock, entropy};
     ASSERT_TRUE(fair.acquire());
     const auto before = clock.now();
