@@ -52,8 +52,9 @@ private:
                            std::string_view value = {}) const {
         auto text = "redlock: node address: " + std::string{part} + " ";
         // Only a scheme or the name of a field is ever quoted: of a mistyped address, a piece of the password
-        // may have ended up as host, port or path. With an '@' about, even those are not safe.
-        if (!value.empty() && uri_.find('@') == uri_.npos) text += "\"" + std::string{value} + "\" ";
+        // may have ended up as host, port or path. With a password about, even those are not safe.
+        const bool has_password = uri_.find('@') != uri_.npos || uri_.find("password=") != uri_.npos;
+        if (!value.empty() && !has_password) text += "\"" + std::string{value} + "\" ";
         throw std::invalid_argument(text + std::string{problem});
     }
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -42,6 +43,10 @@ void check_secrecy(const std::string& path) {
         throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path};
 }
 
+bool has_password(const Endpoint& endpoint) {
+    return !endpoint.password.empty() || std::ranges::any_of(endpoint.sentinels, has_password);
+}
+
 /// One address a line; what begins with '#', at the beginning or behind a blank, is a comment.
 std::vector<Endpoint> read_file(const std::string& path) {
     std::ifstream file{path};
@@ -56,7 +61,7 @@ std::vector<Endpoint> read_file(const std::string& path) {
         line = trimmed(line);
         if (line.empty()) continue;
         endpoints.push_back(parse(line, path + ":" + std::to_string(number)));
-        if (!endpoints.back().password.empty()) check_secrecy(path);
+        if (has_password(endpoints.back())) check_secrecy(path);
     }
     if (endpoints.empty()) throw std::invalid_argument{path + ": names no node"};
     return endpoints;

@@ -8,10 +8,17 @@ namespace redlock::tool {
 namespace {
 
 constexpr std::string_view scheme_end = "://";
+constexpr std::string_view sentinel_field = "sentinel_password=";
 
-/// A word may hold more than one address, so all up to its last '@' goes.
+/// A word may hold more than one address: all up to its last '@' goes, and all of a field up to an '&'.
 void erase_in_word(std::span<char> word) {
     const std::string_view view{word.data(), word.size()};
+    for (auto field = view.find(sentinel_field); field != view.npos;
+         field = view.find(sentinel_field, field + 1)) {
+        const auto value = field + sentinel_field.size();
+        const auto end = std::min(view.find('&', value), view.size());
+        std::ranges::fill(word.subspan(value, end - value), '*');
+    }
     const auto begin = view.find(scheme_end);
     const auto at = view.rfind('@');
     if (begin == view.npos || at == view.npos || at < begin) return;

@@ -193,6 +193,7 @@ const Bad bad[] = {
     {"PercentInUser", "redis://al%ice:hunter2@h", "user"},
     {"QueryUnknown", "redis://h?db=1", "query"},
     {"QueryUnknownWithPassword", "redis://alice:hunter2@h?pass=hunter2", "query"},
+    {"QueryUnknownInAPassword", "redis+sentinel://s/m?sentinel_password=x&hunter2", "query"},
     {"QueryUnknownTls", "rediss://h?insecure=1", "query"},
     {"QueryTlsWithoutTls", "redis://h?ca_file=/ca.pem", "query"},
     {"QueryWithoutValue", "rediss://h?ca_file", "query"},

@@ -194,16 +194,19 @@ TEST_F(Run, ReadsItsNodesFromAFile) {
 // As ssh with a key: what everybody may read is no secret.
 TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
     const auto path = world.file("nodes");
-    std::ofstream{path} << "redis://:geheim@127.0.0.1:1 # one of them\n";
-    std::filesystem::permissions(path, std::filesystem::perms{0644});
     const std::vector<std::string> words{"run", "-n", "--nodes-file", path.string(), "job", "true"};
-    Tool open_file{words, {}};
-    const auto outcome = open_file.wait();
-    EXPECT_EQ(outcome.status, 64);
-    EXPECT_THAT(outcome.err, HasSubstr("chmod o-r " + path.string()));
-    std::filesystem::permissions(path, std::filesystem::perms{0640});
-    Tool closed_file{words, {}};
-    EXPECT_EQ(closed_file.wait().status, 69);
+    for (const auto* const address :
+         {"redis://:geheim@127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m?sentinel_password=geheim"}) {
+        std::ofstream{path} << address << " # one of them\n";
+        std::filesystem::permissions(path, std::filesystem::perms{0644});
+        Tool open_file{words, {}};
+        const auto outcome = open_file.wait();
+        EXPECT_EQ(outcome.status, 64) << address;
+        EXPECT_THAT(outcome.err, HasSubstr("chmod o-r " + path.string()));
+        std::filesystem::permissions(path, std::filesystem::perms{0640});
+        Tool closed_file{words, {}};
+        EXPECT_EQ(closed_file.wait().status, 69) << address;
+    }
 }
 
 TEST_F(Run, FindsTheNodesOfTheUser) {
@@ -218,6 +221,13 @@ TEST_F(Run, FindsTheNodesOfTheUser) {
                {"REDLOCK_NODES=", "XDG_CONFIG_HOME=" + world.file("").string()}};
     EXPECT_EQ(wrong.wait().status, 64);
     EXPECT_THAT(wrong.err(), HasSubstr("redlock/nodes:2: node address: port"));
+}
+
+TEST_F(Run, TakesCommasBetweenSentinelsAsThoseOfOneAddress) {
+    Tool tool{{"run", "-n", "job", "true"},
+              {"REDLOCK_NODES=127.0.0.1:1,redis+sentinel://127.0.0.1:2,127.0.0.1:3/m,127.0.0.1:4"}};
+    EXPECT_EQ(tool.wait().status, 69);
+    EXPECT_THAT(tool.err(), HasSubstr("of 3 nodes"));
 }
 
 TEST_F(Run, HidesTheNodesFromTheCommandIfSoAsked) {

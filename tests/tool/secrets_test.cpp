@@ -24,6 +24,18 @@ TEST(Secrets, OfSeveralAddressesInAWordAllGo) {
     EXPECT_EQ(text.find("two"), text.npos);
 }
 
+TEST(Secrets, AreThoseOfSentinelsToo) {
+    EXPECT_EQ(without_secrets("redis+sentinel://s1,s2/m?sentinel_password=ab&sentinel_user=u"),
+              "redis+sentinel://s1,s2/m?sentinel_password=**&sentinel_user=u");
+    EXPECT_EQ(without_secrets("--node=redis+sentinel://:pw@s1/m?sentinel_password=a@b x"),
+              "--node=redis+sentinel://***@s1/m?sentinel_password=*** x");
+    const auto two = without_secrets(
+        "redis+sentinel://s/m?sentinel_password=one,redis+sentinel://s/"
+        "n?sentinel_password=two");
+    EXPECT_EQ(two.find("one"), two.npos);
+    EXPECT_EQ(two.find("two"), two.npos);
+}
+
 TEST(Secrets, AreErasedInEachWordOfAMessage) {
     EXPECT_EQ(without_secrets("not expected: redis://:pw@a x@y redis://b"),
               "not expected: redis://***@a x@y redis://b");
