@@ -167,6 +167,9 @@ check failover-run-alone unsafe failover -DRUN_ALONE
 check failover-replication-alone unsafe failover -DREPLICATION_ALONE -DPROMOTIONS=0 -DRESTARTS=1
 check failover-no-bound unsafe failover -DNO_BOUND
 check failover-idle-connection unsafe failover -DIDLE_CONNECTION
+check failover-three-no-bound unsafe failover -DNODES=3 -DPROMOTIONS=2 -DNO_BOUND
+check failover-three-run-alone unsafe failover -DNODES=3 -DPROMOTIONS=2 -DRUN_ALONE
+check failover-three-idle-connection unsafe failover -DNODES=3 -DPROMOTIONS=2 -DIDLE_CONNECTION
 check failover-witness unsafe failover -DWITNESS
 
 if [ "$checked" -eq 0 ]; then
