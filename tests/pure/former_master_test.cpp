@@ -79,6 +79,18 @@ TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
 }
 
 // It has just been thawed.
+TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
+    (void)extend("nobody");
+    server().instead = "-READONLY You can't write against a read only replica.\r\n";
+    const auto tally = acquire("A");
+    EXPECT_EQ(tally[0].cause, Errc::connection_failed)
+        << "it may pass, unlike that of a node without Sentinels";
+    EXPECT_THAT(tally[0].detail, HasSubstr("READONLY"));
+    network.pass(100ms);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(asked, 2);
+}
+
 TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
     acquire_late("A");
     network.pass(1s);
