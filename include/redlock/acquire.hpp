@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -109,12 +110,24 @@ Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_a
     }
 }
 
-/// The same for one request. Each attempt has an owner of its own (rule A5). With `place` it waits there
-/// while others hold the resource.
-inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                                  const Retry& retry, const AcquireLimits& limits, PlaceInQueue* place,
-                                  bool last_attempt, Lease& lease) {
-    return repeat(
+/// Acquires one request; each attempt has an owner of its own (rule A5). While others hold the resource a
+/// fair request waits in the queue, for as long as the pauses between so many attempts would last. Several
+/// resources have no queue: waiting for one of them would keep the others from clients that could have them.
+inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
+    std::optional<PlaceInQueue> queued;
+    bool last_attempt = false;
+    if (request.fair && request.resources.size() == 1 && (limits.attempts > 1 || limits.wait_while_held)) {
+        const auto now = clock.now();
+        const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
+        const auto until = limits.wait_while_held ? Clock::never() : deadline_after(now, pauses);
+        queued.emplace(nodes, clock, entropy, request.resources, retry.delay, until);
+        last_attempt =
+            nodes.contended().contains(request.resources.front()) &&
+            queued->wait(latest_attempt(now, limits.deadline, {}), limits.stop) == PlaceInQueue::Wake::over;
+    }
+    auto* const place = queued ? &*queued : nullptr;
+    auto result = repeat(
         clock, limits, place || limits.wait_while_held, last_attempt,
         [&](const RoundLimits& round_limits) {
             return attempt_from(place, nodes, clock, entropy, request, round_limits, lease);
@@ -123,27 +136,9 @@ inline Result acquire_in_attempts(Nodes& nodes, Clock& clock, Entropy& entropy, 
             return held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)
                         : pause(clock, entropy, retry, latest, limits.stop);
         });
-}
-
-/// The same, with a place in the queue where the request is fair. So many attempts wait there for as long as
-/// the pauses between them would last. Several resources have no queue: waiting for one of them would keep
-/// the others from clients that could have them.
-inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
-    const bool waits = limits.attempts > 1 || limits.wait_while_held;
-    if (!request.fair || !waits || request.resources.size() > 1)
-        return acquire_in_attempts(nodes, clock, entropy, request, retry, limits, nullptr, false, lease);
-    const auto now = clock.now();
-    const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
-    const auto until = limits.wait_while_held ? Clock::never() : deadline_after(now, pauses);
-    PlaceInQueue place{nodes, clock, entropy, request.resources, retry.delay, until};
-    const bool last_attempt =
-        nodes.contended().contains(request.resources.front()) &&
-        place.wait(latest_attempt(now, limits.deadline, {}), limits.stop) == PlaceInQueue::Wake::over;
-    auto result =
-        acquire_in_attempts(nodes, clock, entropy, request, retry, limits, &place, last_attempt, lease);
-    if (place.last()) result.set_place(*place.last());
-    result.set_queue_refusals(place.refusals());
+    if (!place) return result;
+    if (place->last()) result.set_place(*place->last());
+    result.set_queue_refusals(place->refusals());
     return result;
 }
 

@@ -107,6 +107,12 @@ struct Request {
     NodeSet to = NodeSet{}.set();
 };
 
+/// How an acquire goes round the nodes. Extension and release always go to all at once.
+enum class Round : std::uint8_t {
+    sequential,   ///< one node after the other, in the order configured, as the page's step 2 (S13)
+    all_at_once,  ///< writes to all nodes, then reads them all: the page's multiplexing (S23)
+};
+
 /// How long a round may take.
 struct RoundLimits {
     Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget

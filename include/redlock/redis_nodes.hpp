@@ -10,7 +10,6 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -19,12 +18,6 @@
 #include <vector>
 
 namespace redlock {
-
-/// How an acquire goes round the nodes. Extension and release always go to all at once.
-enum class Round : std::uint8_t {
-    sequential,   ///< one node after the other, in the order configured, as the page's step 2 (S13)
-    all_at_once,  ///< writes to all nodes, then reads them all: the page's multiplexing (S23)
-};
 
 struct NodesOptions {
     /// The whole budget of one node in one round: connecting, authentication, command and reply (S13, rule

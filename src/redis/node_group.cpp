@@ -49,12 +49,10 @@ void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
     }
-    using detail::AcquireOrder;
-    const auto order =
-        options_.round == Round::sequential ? AcquireOrder::sequential : AcquireOrder::parallel;
     const auto start = options_.observer ? network_.clock().now() : Clock::time_point{};
     {
-        detail::QuorumRound round{requests, limits, options_.node_timeout, order, nodes_.size(), tallies};
+        detail::QuorumRound round{requests,       limits,        options_.node_timeout,
+                                  options_.round, nodes_.size(), tallies};
         RoundDriver{nodes_, servers_, network_, options_.node_timeout, round}.run();
     }
     if (options_.observer) notify(requests, tallies, network_.clock().now() - start);

@@ -22,7 +22,6 @@
 namespace redlock::test {
 
 using namespace std::chrono_literals;
-using detail::AcquireOrder;
 
 class PlayedRound {
 public:
@@ -31,7 +30,7 @@ public:
     struct Settings {
         std::size_t nodes = 3;
         Verb verb = Verb::set_if_absent;
-        AcquireOrder order = AcquireOrder::sequential;
+        Round order = Round::sequential;
         std::chrono::milliseconds deadline = never;
         std::size_t requests = 1;
         std::chrono::milliseconds node_timeout = 50ms;

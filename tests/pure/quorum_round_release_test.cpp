@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto parallel = AcquireOrder::parallel;
+constexpr auto all_at_once = Round::all_at_once;
 constexpr auto release = Verb::compare_and_delete;
 constexpr auto extension = Verb::compare_and_expire;
 
@@ -87,7 +87,7 @@ TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
 
 TEST(QuorumRound, NothingElseIsRepeated) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
-        PlayedRound round{{.verb = verb, .order = parallel}};
+        PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).breaks_after(5ms).silent();
         round.node(1).answers_after(10ms);
         round.play();
@@ -101,7 +101,7 @@ TEST(QuorumRound, ARepeatedReleaseThatFindsNoConnectionReportsTheTimeItTook) {
     Tally tally{std::make_shared<const std::vector<std::string>>(1, "0")};
     const Clock::time_point start{1h};
     const RoundLimits limits{};
-    detail::QuorumRound round{{&request, 1}, limits, 50ms, parallel, 1, {&tally, 1}};
+    detail::QuorumRound round{{&request, 1}, limits, 50ms, all_at_once, 1, {&tally, 1}};
     (void)round.next(start);
     round.on_check_out(0, true);
     round.on_sent(0);

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto parallel = AcquireOrder::parallel;
+constexpr auto all_at_once = Round::all_at_once;
 constexpr auto release = Verb::compare_and_delete;
 constexpr auto extension = Verb::compare_and_expire;
 
@@ -28,7 +28,7 @@ TEST(QuorumRound, AsksOneNodeAfterTheOtherAndGoesOnAfterAQuorum) {
 TEST(QuorumRound, AsksAllNodesAtOnce) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
         const bool acquire = acquires(verb);
-        PlayedRound round{{.verb = verb, .order = acquire ? parallel : AcquireOrder::sequential}};
+        PlayedRound round{{.verb = verb, .order = acquire ? all_at_once : Round::sequential}};
         round.play();
         EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "0 ask 1", "0 ask 2"));
         EXPECT_EQ(round.ended(), 1ms);
@@ -140,7 +140,7 @@ TEST(QuorumRound, SaysThatANodeWasConnecting) {
 
 // However late this process gets to read it: it looks once more before it gives up.
 TEST(QuorumRound, AnAnswerThatHasComeCountsThoughTheProcessStalled) {
-    for (const auto order : {AcquireOrder::sequential, parallel})
+    for (const auto order : {Round::sequential, all_at_once})
         for (const auto answers : {20ms, 300ms}) {
             PlayedRound round{{.nodes = 1, .order = order}};
             round.node(0).answers_after(answers);
@@ -152,7 +152,7 @@ TEST(QuorumRound, AnAnswerThatHasComeCountsThoughTheProcessStalled) {
 }
 
 TEST(QuorumRound, AnAnswerCountsThatCameWhileTheProcessStalledAfterTheWait) {
-    for (const auto order : {AcquireOrder::sequential, parallel}) {
+    for (const auto order : {Round::sequential, all_at_once}) {
         PlayedRound round{{.nodes = 1, .order = order}};
         round.node(0).answers_after(20ms);
         round.stall_after_wait_until(300ms);
@@ -177,7 +177,7 @@ TEST(QuorumRound, AsksNodesThatAreNotTrustedLastAllAtOnce) {
 
 TEST(QuorumRound, DoesNotAwaitAnUntrustedNodeOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension, release}) {
-        PlayedRound round{{.verb = verb, .order = parallel}};
+        PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).untrusted(true).silent();
         round.play();
         EXPECT_EQ(round.ended(), 1ms);
@@ -188,7 +188,7 @@ TEST(QuorumRound, DoesNotAwaitAnUntrustedNodeOnceDecided) {
 
 TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
     for (const auto verb : {Verb::set_if_absent, extension, release}) {
-        PlayedRound round{{.verb = verb, .order = parallel}};
+        PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).untrusted(true).answers_after(40ms);
         round.node(1).voting("u");
         round.play();
@@ -199,7 +199,7 @@ TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
 
 // Clients that collide would each hold a part for a whole budget, and none of them ever all.
 TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
-    for (const auto order : {AcquireOrder::sequential, parallel}) {
+    for (const auto order : {Round::sequential, all_at_once}) {
         PlayedRound round{{.order = order}};
         round.node(0).untrusted().silent();
         round.node(1).voting("r");
@@ -210,7 +210,7 @@ TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
 }
 
 TEST(QuorumRound, ARefusedAcquireDoesNotCountOnUntrustedNodes) {
-    PlayedRound round{{.nodes = 5, .order = parallel}};
+    PlayedRound round{{.nodes = 5, .order = all_at_once}};
     for (const auto node : {0U, 1U}) round.node(node).untrusted();
     round.node(2).voting("r");
     round.node(4).silent();
@@ -255,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(QuorumRound, HalfTime,
                          testing::Values(Verb::set_if_absent, Verb::set_and_count, extension));
 
 TEST_P(HalfTime, AsksANodeAfterAllThatTheVoteHangsOn) {
-    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().answers_after(10ms);
     round.node(2).silent();
     round.play();
@@ -265,7 +265,7 @@ TEST_P(HalfTime, AsksANodeAfterAllThatTheVoteHangsOn) {
 }
 
 TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
-    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.node(2).breaks_after(5ms).silent();
     round.play();
@@ -273,7 +273,7 @@ TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
 }
 
 TEST_P(HalfTime, EndsWithTheSameBudget) {
-    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().silent();
     round.node(2).silent();
     round.play();
@@ -283,7 +283,7 @@ TEST_P(HalfTime, EndsWithTheSameBudget) {
 }
 
 TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
-    PlayedRound round{{.nodes = 5, .verb = GetParam(), .order = parallel}};
+    PlayedRound round{{.nodes = 5, .verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.node(2).answers_after(30ms);
     round.node(3).silent();
@@ -296,7 +296,7 @@ TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
 }
 
 TEST_P(HalfTime, IsNoMatterOnceDecided) {
-    PlayedRound round{{.verb = GetParam(), .order = parallel}};
+    PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "1 leave alone 0"));
@@ -308,7 +308,7 @@ TEST_P(HalfTime, IsNoMatterOnceDecided) {
 // A lock on exactly a quorum survives no further node.
 TEST(QuorumRound, CapsTheTimeToConnectOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension}) {
-        PlayedRound round{{.verb = verb, .order = parallel, .node_timeout = 80ms}};
+        PlayedRound round{{.verb = verb, .order = all_at_once, .node_timeout = 80ms}};
         round.node(2).connects_after(PlayedRound::never);
         round.play();
         EXPECT_EQ(round.ended(), 10ms) << "an eighth of the budget";
@@ -333,7 +333,7 @@ TEST(QuorumRound, DoesNotWaitForAnUntrustedNodeToConnectOnceDecided) {
 }
 
 TEST(QuorumRound, AnUndecidedRoundGivesTheWholeBudgetToConnect) {
-    PlayedRound round{{.order = parallel}};
+    PlayedRound round{{.order = all_at_once}};
     round.node(1).voting("u");
     round.node(2).connects_after(45ms);
     round.play();
@@ -342,7 +342,7 @@ TEST(QuorumRound, AnUndecidedRoundGivesTheWholeBudgetToConnect) {
 
 TEST(QuorumRound, EndsWhenTheVotesAreDecided) {
     for (const char* const vote : {"g", "r"}) {
-        PlayedRound round{{.order = parallel}};
+        PlayedRound round{{.order = all_at_once}};
         round.node(0).voting(vote).answers_after(2ms);
         round.node(1).voting(vote).answers_after(3ms);
         round.node(2).silent();

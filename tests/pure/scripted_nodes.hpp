@@ -269,11 +269,10 @@ private:
                            : "delete " + owner;
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
-            case Verb::enter_queue: return "enter queue";
             case Verb::note_holder: return "note " + owner;
             case Verb::query: return "query";
+            default: return "command " + std::to_string(static_cast<int>(command.verb));
         }
-        return {};
     }
 
     ManualClock* clock_;

@@ -84,7 +84,10 @@ inline std::string verb_of(const support::CommandReader::Words& words) {
                                "query",
                                "which"};
     for (const auto* const script : detail::scripts)
-        if (words[1] == script->text || words[1] == script->sha1) return names.at(detail::number_of(script));
+        if (words[1] == script->text || words[1] == script->sha1) {
+            const auto number = detail::number_of(script);
+            return number < names.size() ? names.at(number) : "another script";
+        }
     return "?";
 }
 

@@ -57,9 +57,6 @@ struct NodeVote {
     QueuePlace place{};
 };
 
-/// How nodes are asked to acquire.
-enum class AcquireOrder : std::uint8_t { sequential, parallel };
-
 class QuorumRound {
 public:
     struct Step {
@@ -73,7 +70,7 @@ public:
 
     /// The requests and tallies must outlive it. All requests have the same verb.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
-                AcquireOrder order, std::size_t nodes, std::span<Tally> tallies)
+                Round order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
           limits_(limits),
           node_timeout_(node_timeout),
@@ -88,7 +85,7 @@ public:
                     nodes_[node].stage = Stage::unasked;
                     ++counts()[i].pending;
                 }
-        if (acquires(verb()) && order == AcquireOrder::sequential) phase_ = Phase::in_turn;
+        if (acquires(verb()) && order == Round::sequential) phase_ = Phase::in_turn;
     }
     QuorumRound(const QuorumRound&) = delete;
     QuorumRound& operator=(const QuorumRound&) = delete;
