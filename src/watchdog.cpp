@@ -23,42 +23,38 @@ RenewalContext& renewal_context() noexcept {
 
 }  // namespace detail
 
-namespace {
-
-/// A queue, and the thread that takes its turns.
-class Worker {
-public:
-    explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
-        const ScopedSignalBlock blocked;
-        // The thread keeps the queue: it may outlive this, see below.
-        thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
-    }
-
-    /// From within its own callback it cannot wait for itself.
-    ~Worker() {
-        stop();
-        if (thread_.get_id() == std::this_thread::get_id())
-            thread_.detach();
-        else
-            thread_.join();
-    }
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
-
-    detail::RenewalQueue& queue() noexcept { return *queue_; }
-    void stop() noexcept { stop_.request_stop(); }
-
-    const Nodes* nodes = nullptr;  ///< those that it works for, or last worked for
-
-private:
-    std::shared_ptr<detail::RenewalQueue> queue_;
-    std::stop_source stop_{};
-    std::thread thread_{};
-};
-
-}  // namespace
-
 class Watchdog::Impl {
+    /// A queue, and the thread that takes its turns.
+    class Worker {
+    public:
+        explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
+            const ScopedSignalBlock blocked;
+            // The thread keeps the queue: it may outlive this, see below.
+            thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
+        }
+
+        /// From within its own callback it cannot wait for itself.
+        ~Worker() {
+            stop();
+            if (thread_.get_id() == std::this_thread::get_id())
+                thread_.detach();
+            else
+                thread_.join();
+        }
+        Worker(const Worker&) = delete;
+        Worker& operator=(const Worker&) = delete;
+
+        detail::RenewalQueue& queue() noexcept { return *queue_; }
+        void stop() noexcept { stop_.request_stop(); }
+
+        const Nodes* nodes = nullptr;  ///< those that it works for, or last worked for
+
+    private:
+        std::shared_ptr<detail::RenewalQueue> queue_;
+        std::stop_source stop_{};
+        std::thread thread_{};
+    };
+
 public:
     explicit Impl(Clock& clock) : clock_(clock) { workers_.push_back(std::make_unique<Worker>(clock)); }
 
