@@ -155,7 +155,12 @@ int bench(const BenchArguments& request) {
         error = Errc::no_quorum;
     if (request.json) print_json(std::cout, rounds, error);
     if (interruption.signal() != 0) return exit_status::signalled + interruption.signal();
-    return acquired ? 0 : exit_status::no_quorum;
+    if (acquired) return 0;
+    const auto nodes = request.nodes.endpoints().size();
+    const auto refusing = std::ranges::count_if(rounds.back().measurement.node_causes, [](const auto& it) {
+        return exit_status::is_refusal(it.first.second);
+    });
+    return exit_status::without_quorum(nodes, std::min(nodes, static_cast<std::size_t>(refusing)));
 }
 
 }  // namespace

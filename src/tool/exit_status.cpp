@@ -5,18 +5,14 @@
 #include <algorithm>
 
 namespace redlock::tool::exit_status {
-namespace {
 
-/// Whether there would be no quorum of the nodes that let us in.
-bool is_denied(const Result& result) noexcept {
-    const auto nodes = result.nodes();
-    const auto refusing = std::ranges::count_if(nodes, [](const NodeReport& node) {
-        return node.cause == Errc::authentication_failed || node.cause == Errc::permission_denied;
-    });
-    return nodes.size() - static_cast<std::size_t>(refusing) < quorum(nodes.size());
+bool is_refusal(const std::error_code& cause) noexcept {
+    return cause == Errc::authentication_failed || cause == Errc::permission_denied;
 }
 
-}  // namespace
+int without_quorum(std::size_t nodes, std::size_t refusing) noexcept {
+    return nodes - refusing < quorum(nodes) ? denied : no_quorum;
+}
 
 int of(const Result& result, int conflict) noexcept {
     const auto error = result.error();
@@ -24,7 +20,9 @@ int of(const Result& result, int conflict) noexcept {
     if (error == Errc::held_by_other) return conflict;
     if (error == Errc::lost || error == Errc::not_held || error == Errc::hold_limit) return lost;
     if (error.category() != category()) return internal;
-    return is_denied(result) ? denied : no_quorum;
+    const auto nodes = result.nodes();
+    const auto refusing = std::ranges::count_if(nodes, is_refusal, &NodeReport::cause);
+    return without_quorum(nodes.size(), static_cast<std::size_t>(refusing));
 }
 
 }  // namespace redlock::tool::exit_status

@@ -3,6 +3,9 @@
 
 #include <redlock/result.hpp>
 
+#include <cstddef>
+#include <system_error>
+
 namespace redlock::tool::exit_status {
 
 inline constexpr int held_by_other = 1;     ///< as flock; --conflict-exit-code sets another
@@ -18,6 +21,12 @@ inline constexpr int denied = 77;           ///< EX_NOPERM: a wrong password, or
 inline constexpr int not_executable = 126;  ///< as a shell
 inline constexpr int not_found = 127;       ///< as a shell
 inline constexpr int signalled = 128;       ///< plus the number of the signal
+
+/// Whether a node does not let us in, or not do what locks need.
+bool is_refusal(const std::error_code& cause) noexcept;
+
+/// Where too few nodes have answered: `denied` where those that let us in are no quorum.
+int without_quorum(std::size_t nodes, std::size_t refusing) noexcept;
 
 /// What a verb of a lock has come to.
 int of(const Result& result, int conflict = held_by_other) noexcept;

@@ -72,7 +72,8 @@ int carry_out(std::vector<std::string> words) {
         (void)say(error.what(), exit_status::usage);
         return say("try redlock --help, redlock COMMAND --help", exit_status::usage);
     }
-    return chosen ? (*chosen)() : 0;
+    const int status = chosen ? (*chosen)() : 0;
+    return std::cout.flush() ? status : say("stdout takes nothing", exit_status::internal);
 }
 
 /// Threads get no heaps of their own, which take longer to make than ours ever wait for one another.
@@ -87,8 +88,8 @@ void reserve_standard_streams() {
     std::array<pollfd, 3> streams{{{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}}};
     (void)::poll(streams.data(), streams.size(), 0);
     for (const auto& stream : streams)
-        if ((stream.revents & POLLNVAL) != 0)
-            (void)::open("/dev/null", O_RDWR | O_CLOEXEC);  // the lowest free
+        if ((stream.revents & POLLNVAL) != 0)  // the lowest free; what should be told is not told to nobody
+            (void)::open("/dev/null", (stream.fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 }
 
 }  // namespace

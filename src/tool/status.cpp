@@ -11,6 +11,7 @@
 #include <redlock/query.hpp>
 #include <redlock/redis_nodes.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -59,8 +60,9 @@ LockStatus query(const StatusArguments& request) {
 int exit_status_of(const LockStatus& status) {
     using Kind = LockStatus::Kind;
     if (status.kind == Kind::held) return 0;
-    const bool known = status.kind == Kind::free || status.kind == Kind::split;
-    return known ? exit_status::not_held : exit_status::no_quorum;
+    if (status.kind == Kind::free || status.kind == Kind::split) return exit_status::not_held;
+    const auto refusing = std::ranges::count_if(status.nodes, exit_status::is_refusal, &NodeStatus::cause);
+    return exit_status::without_quorum(status.nodes.size(), static_cast<std::size_t>(refusing));
 }
 
 int status(const StatusArguments& request) {

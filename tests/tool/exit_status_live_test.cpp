@@ -102,13 +102,40 @@ TEST(ExitStatusOfStrangers, IsThatOfAPermission) {
     std::string without_password = world.uri_list();
     for (std::size_t at; (at = without_password.find(":geheim@")) != without_password.npos;)
         without_password.erase(at, 8);
-    for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"run", "job", "true"}, {"run", "-n", "job", "true"}, {"acquire", "job"}}) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "job", "true"},
+                                                  {"run", "-n", "job", "true"},
+                                                  {"acquire", "job"},
+                                                  {"status", "job"},
+                                                  {"who", "job"},
+                                                  {"bench", "--seconds", "0.1"}}) {
         Tool tool{words, {"REDLOCK_NODES=" + without_password}};
         const auto outcome = tool.wait();
-        EXPECT_EQ(outcome.status, 77) << outcome.err;
-        EXPECT_THAT(outcome.err, HasSubstr("NOAUTH"));
+        EXPECT_EQ(outcome.status, 77) << words.front() << ": " << outcome.err;
+        if (words.front() != "who") {
+            EXPECT_THAT(outcome.out + outcome.err, HasSubstr("authentication failed"));
+        }
     }
+    auto with_another = world.uri_list();
+    for (std::size_t at; (at = with_another.find("geheim")) != with_another.npos;)
+        with_another.replace(at, 6, "falsch");
+    Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES=" + with_another}};
+    EXPECT_EQ(tool.wait().status, 77);
+    EXPECT_THAT(tool.err(), HasSubstr("WRONGPASS"));
+}
+
+// Who asks for an answer and does not get it must not take the silence for one.
+TEST(ExitStatusOfAnswers, IsThatOfAnErrorWhereTheyCannotBeWritten) {
+    ToolWorld world;
+    const std::vector<std::string> commands{
+        "status job", "who job", "who --json job",     "release --json --owner " + nobody + " job",
+        "doctor",     "--help",  "bench --seconds 0.1"};
+    for (const auto& words : commands)
+        for (const std::string stdout_of : {">/dev/full", ">&-"}) {
+            support::ChildProcess child{
+                {{"sh", "-c", "exec " REDLOCK_TOOL " " + words + " 2>/dev/null " + stdout_of},
+                 world.environment()}};
+            EXPECT_EQ(child.wait(), 70) << words << stdout_of;
+        }
 }
 
 TEST(ExitStatusOfSentinels, IsThatOfAPermissionWhereTheyWantAPassword) {

@@ -208,11 +208,14 @@ TEST_F(LeaseCommands, TakeOffTheDriftThatTheyAreTold) {
 
 // Nobody would know the owner of a lock that was acquired and not told.
 TEST_F(LeaseCommands, KeepNoLockThatTheyCannotTellOf) {
-    support::ChildProcess child{
-        {{"sh", "-c", "exec " REDLOCK_TOOL " acquire job >/dev/full 2>/dev/null"}, world.environment()}};
-    EXPECT_TRUE(wait_until([&] { return !child.running(); }));
-    EXPECT_EQ(child.wait(), 70);
-    EXPECT_EQ(world.keys(), 0U);
+    for (const std::string stdout_of : {">/dev/full", ">&-"}) {
+        support::ChildProcess child{
+            {{"sh", "-c", "exec " REDLOCK_TOOL " acquire job 2>/dev/null " + stdout_of},
+             world.environment()}};
+        EXPECT_TRUE(wait_until([&] { return !child.running(); }));
+        EXPECT_EQ(child.wait(), 70) << stdout_of;
+        EXPECT_EQ(world.keys(), 0U);
+    }
 }
 
 TEST_F(LeaseCommands, SayAResourceThatIsNotUtf8) {
