@@ -137,9 +137,13 @@ Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
              "before 6.2.7 scripts write without the replicas that min-replicas-to-write asks for",
              "upgrade the server");
     if (facts.backlog_ttl.value_or(0s) > 0s)
-        findings.push_back({Severity::hint, "failover", "repl-backlog-ttl is " + text_of(*facts.backlog_ttl),
-                            "when it has been without a replica for so long, its quarantine begins anew",
-                            "repl-backlog-ttl 0"});
+        warn("repl-backlog-ttl is " + text_of(*facts.backlog_ttl),
+             "when it has been without a replica for so long, its quarantine begins anew",
+             "repl-backlog-ttl 0");
+    if (!node.config_error && !(facts.min_replicas && facts.max_lag))
+        warn("it has no min-replicas-to-write, or no min-replicas-max-lag",
+             "for how long a former master goes on is unknown",
+             "look up in its documentation when it stops to write without a replica");
     return findings;
 }
 
@@ -182,7 +186,10 @@ Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
              true, error});
     };
     tell("info", "INFO", node.info_error, "version, role, memory and persistence stay", "+info");
-    if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))
+    if (node.failover)
+        tell("failover", "CONFIG GET", node.config_error, "for how long a former master goes on is",
+             "+config|get");
+    else if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))
         tell("persistence", "CONFIG GET", node.config_error, "whether a crash can take its last writes stays",
              "+config|get");
     tell("clock", "TIME", node.clock_error, "how far off its clock is stays", "+time");

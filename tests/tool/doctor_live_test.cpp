@@ -1,7 +1,8 @@
-// `redlock doctor` against servers that are well, and against each kind of sick one.
+// `redlock doctor` against servers that are well, and against each kind of unhealthy one.
 #include "invocation.hpp"
 #include "live_world.hpp"
 #include "support/loopback_name.hpp"
+#include "support/sentinel_group.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <fstream>
@@ -17,9 +18,9 @@ Invocation doctor(const std::string& nodes, std::vector<std::string> more = {}) 
 }
 
 /// A cluster of three in which the last is another kind of server.
-struct SickWorld {
-    explicit SickWorld(const RedisConfig& sick)
-        : server{sick}, list{others.uri_list() + "," + server.uri()} {}
+struct UnhealthyWorld {
+    explicit UnhealthyWorld(const RedisConfig& unhealthy)
+        : server{unhealthy}, list{others.uri_list() + "," + server.uri()} {}
 
     /// Its findings, by subject.
     std::vector<std::string> findings() {
@@ -103,14 +104,15 @@ TEST(Doctor, DoesNotAcceptAReplica) {
 }
 
 TEST(Doctor, DoesNotAcceptAServerThatEvictsKeys) {
-    SickWorld world{RedisConfig{}.keeps_data().max_memory("100mb").line("maxmemory-policy volatile-ttl")};
+    UnhealthyWorld world{
+        RedisConfig{}.keeps_data().max_memory("100mb").line("maxmemory-policy volatile-ttl")};
     EXPECT_THAT(world.findings(), ElementsAre("eviction"));
     EXPECT_EQ(world.finding().at("remedy"), "maxmemory-policy noeviction");
     EXPECT_EQ(world.status(), 2);
 }
 
 TEST(Doctor, DoesNotAcceptAServerWithoutRoom) {
-    SickWorld world{RedisConfig{}.keeps_data().max_memory("1")};
+    UnhealthyWorld world{RedisConfig{}.keeps_data().max_memory("1")};
     EXPECT_THAT(world.findings(), ElementsAre("memory"));
     EXPECT_EQ(world.report.at("votes"), 2);
     EXPECT_EQ(world.status(), 2);
@@ -130,7 +132,7 @@ TEST(Doctor, FindsAClockThatIsOff) {
     support::TemporaryDirectory directory;
     const auto clock = directory / "clock";
     std::ofstream{clock} << -3600 << '\n';
-    SickWorld world{RedisConfig{}.keeps_data().clock_set_by(clock)};
+    UnhealthyWorld world{RedisConfig{}.keeps_data().clock_set_by(clock)};
     EXPECT_THAT(world.findings(), ElementsAre("clock"));
     EXPECT_THAT(world.finding().at("what"), HasSubstr("behind the other nodes'"));
     EXPECT_EQ(world.status(), 2);
@@ -143,7 +145,7 @@ TEST(Doctor, FindsAClockThatIsOff) {
 }
 
 TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
-    SickWorld world{well};
+    UnhealthyWorld world{well};
     world.server.kill();
     EXPECT_THAT(world.findings(), ElementsAre("reach"));
     EXPECT_EQ(world.report["nodes"][2].at("verdict"), "unreachable");
@@ -171,6 +173,25 @@ TEST(Doctor, IsNotHeldUpByAFrozenNode) {
     EXPECT_THAT(time_taken([&] { EXPECT_EQ(it.status(), 1); }), LastsAtMost(10s));
     EXPECT_THAT(it.output(), HasSubstr("unreachable: " + cluster[1].name() + ": timed out"));
     cluster[1].thaw();
+}
+
+TEST(DoctorOfSentinels, JudgesWhatMakesAFailoverSafe) {
+    const support::SentinelGroup group;
+    const auto& master = group.servers[0];
+    const auto about_failover = [&] {
+        std::vector<std::string> found;
+        const auto report = doctor(group.uri(), {"--json", "--quarantine", "1h"}).json();
+        for (const auto& it : report.at("nodes").at(0).at("findings"))
+            if (it.at("subject") == "failover") found.push_back(it.at("what"));
+        return found;
+    };
+    EXPECT_THAT(about_failover(), ElementsAre("repl-backlog-ttl is 3600.0 s"));
+    master.command({"CONFIG", "SET", "repl-backlog-ttl", "0"});
+    EXPECT_THAT(about_failover(), IsEmpty());
+    support::SentinelGroup::allow_writes_alone(master, true);
+    EXPECT_THAT(about_failover(), ElementsAre("it takes writes without a replica"));
+    master.command({"ACL", "SETUSER", "default", "-config"});
+    EXPECT_THAT(about_failover(), ElementsAre(HasSubstr("CONFIG GET is not answered: permission denied")));
 }
 
 }  // namespace

@@ -69,7 +69,13 @@ TEST(NodeDiagnosis, JudgesWhatMakesAFailoverSafe) {
     expect(
         {
             {"safe", failover([](auto&) {}), {}},
-            {"unknown", failover([](auto& n) { n.failover = FailoverFacts{}; }), {}},
+            {"unknown", failover([](auto& n) { n.failover = FailoverFacts{}; }), {"warning failover"}},
+            {"denied",
+             failover([](auto& n) {
+                 n.failover = FailoverFacts{};
+                 n.config_error = {Errc::permission_denied, "NOPERM"};
+             }),
+             {"warning failover"}},
             {"a lag that the quarantine does not allow for",
              failover([](auto& n) { n.failover->max_lag = 11s; }),
              {"warning failover"}},
@@ -81,7 +87,7 @@ TEST(NodeDiagnosis, JudgesWhatMakesAFailoverSafe) {
             {"6.2.7", failover([](auto& n) { n.info.redis_version = "6.2.7"; }), {}},
             {"a backlog that ends",
              failover([](auto& n) { n.failover->backlog_ttl = 1h; }),
-             {"hint failover"}},
+             {"warning failover"}},
         },
         {.ttl = 30s, .quarantine = 46s});
     expect({{"a short quarantine", failover([](auto&) {}), {"warning failover"}}},
