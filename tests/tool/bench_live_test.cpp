@@ -51,15 +51,17 @@ TEST(Bench, FailsWhereNothingCanBeAcquired) {
     EXPECT_EQ(world[0].command({"DBSIZE"}), "0");
 }
 
-TEST(Bench, EndsEarlyOnCtrlC) {
-    LiveWorld world{3};
-    auto it = bench(world, {"--seconds", "10m"});
-    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
-    it.signal(SIGINT);
-    EXPECT_EQ(it.status(), 128 + SIGINT);
-    EXPECT_THAT(it.output(), HasSubstr("one after the other: "));
-    EXPECT_THAT(it.output(), Not(HasSubstr("all at once")));
-    EXPECT_TRUE(world.clean());
+TEST(Bench, EndsEarlyOnASignal) {
+    for (const auto signal : {SIGINT, SIGTERM}) {
+        LiveWorld world{3};
+        auto it = bench(world, {"--seconds", "10m"});
+        ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
+        it.signal(signal);
+        EXPECT_EQ(it.status(), 128 + signal);
+        EXPECT_THAT(it.output(), HasSubstr("one after the other: "));
+        EXPECT_THAT(it.output(), Not(HasSubstr("all at once")));
+        EXPECT_TRUE(world.clean());
+    }
 }
 
 TEST(Bench, SaysInJsonThatItWasEndedEarly) {

@@ -65,6 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"Nonblock", {"run", "-n", "job", "true"}, 1, "job: held by another"},
         Case{"WaitUntilItIsOver", {"run", "-w", "0.3", "job", "true"}, 1, "job: held by another"},
+        Case{"WaitForEver", {"run", "-w", "infinity", "another", "true"}, 0},
         Case{"WaitForNothing", {"run", "-w", "0", "job", "true"}, 1, "job: held by another"},
         Case{"AnotherStatus", {"run", "-n", "-E", "0", "job", "false"}, 0, "job: held by another"},
         Case{"AsFlockSpellsIt", {"run", "-x", "--nb", "-o", "-E0", "job", "false"}, 0, "held by another"},

@@ -140,6 +140,7 @@ TEST(LeaseJson, HasTheFieldsOfTheManual) {
     const auto without_two = shown.run(cluster, {"acquire", "-n", "another"}, "300ms");
     cluster[1].thaw();
     EXPECT_EQ(without_two.at("error").at("code"), "no_quorum");
+    EXPECT_EQ(without_two.at("attempts"), 3) << "-n is about other holders";
     EXPECT_EQ(without_two["nodes"][1].at("cause").at("code"), "timed_out");
     shown.expect_that_the_manual_says_so();
 }
