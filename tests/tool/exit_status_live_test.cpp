@@ -1,6 +1,17 @@
 // Every exit status that the command has, in one table; the man page has the same.
 #include "tool_world.hpp"
 
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
 namespace redlock::test {
 namespace {
 
@@ -137,6 +148,44 @@ TEST(ExitStatusOfAnswers, IsThatOfAnErrorWhereTheyCannotBeWritten) {
                  world.environment()}};
             EXPECT_EQ(child.wait(), 70) << words << stdout_of;
         }
+}
+
+/// From now on, also behind exec(), fork() fails and threads can be made: a limit of processes would not hold
+/// for root.
+bool refuse_processes() {
+    std::array<sock_filter, 6> program{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+                                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+                                        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+                                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+    const sock_fprog filter{program.size(), program.data()};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(ExitStatusOfAFullMachine, IsThatOfTheSystemAndTheLockIsReleased) {
+    ToolWorld world{3};
+    for (const std::string option : {"--on-lost=stop", "--on-lost=ignore"}) {  // with a guardian and without
+        const auto err = world.file("err" + option).string();
+        const auto nodes = world.environment().front();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const int file = ::creat(err.c_str(), 0600);
+            ::dup2(file, STDERR_FILENO);
+            ::putenv(const_cast<char*>(nodes.c_str()));
+            if (refuse_processes())
+                ::execl(REDLOCK_TOOL, REDLOCK_TOOL, "run", "--node-timeout", "2s", option.c_str(), "job",
+                        "true", nullptr);
+            ::_exit(99);
+        }
+        ASSERT_GT(child, 1);
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 71) << option;
+        EXPECT_THAT(world.in("err" + option), HasSubstr("no process for the command: "));
+        EXPECT_EQ(world.keys(), 0U);
+    }
 }
 
 TEST(ExitStatusOfSentinels, IsThatOfAPermissionWhereTheyWantAPassword) {

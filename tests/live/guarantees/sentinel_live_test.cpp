@@ -1,5 +1,6 @@
 // Nodes that Sentinels name: real ones, three of them, over a master and its replica.
 #include "guarantee_world.hpp"
+#include "live/scheduling_delay.hpp"
 
 #include "support/sentinel_group.hpp"
 
@@ -103,6 +104,24 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     world.sentinels[2].kill();
     Client fourth{world};
     EXPECT_THAT(fourth.lock.acquire().nodes()[0].detail, HasSubstr("of 3 Sentinels 1 named a master"));
+}
+
+// D1. To ask them is part of what a node may take.
+TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
+    SentinelWorld world;
+    for (auto& it : world.sentinels) it.freeze();
+    constexpr auto budget = 400ms;
+    RedisNodes nodes{{world.uri()}, {.node_timeout = budget}};
+    Lock lock{nodes, the_resource, no_retry(1min)};
+    const SchedulingDelayMonitor machine;
+    for (const std::string round : {"first", "second"}) {
+        const auto before = boot_clock().now();
+        const auto delayed = machine.delay();
+        const auto result = lock.acquire();
+        const auto took = boot_clock().now() - before - (machine.delay() - delayed);
+        EXPECT_EQ(result.error(), Errc::no_quorum) << round;
+        EXPECT_LT(took, budget + 100ms) << round;
+    }
 }
 
 TEST(Sentinels, HaveAPasswordOfTheirOwn) {
