@@ -20,6 +20,7 @@
 #include <ctime>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -157,10 +158,10 @@ int bench(const BenchArguments& request) {
     if (interruption.signal() != 0) return exit_status::signalled + interruption.signal();
     if (acquired) return 0;
     const auto nodes = request.nodes.endpoints().size();
-    const auto refusing = std::ranges::count_if(rounds.back().measurement.node_causes, [](const auto& it) {
-        return exit_status::is_refusal(it.first.second);
-    });
-    return exit_status::without_quorum(nodes, std::min(nodes, static_cast<std::size_t>(refusing)));
+    std::set<std::string> refusing;
+    for (const auto& [failure, times] : rounds.back().measurement.node_causes)
+        if (exit_status::is_refusal(failure.second)) refusing.insert(failure.first);
+    return exit_status::without_quorum(nodes, refusing.size());
 }
 
 }  // namespace

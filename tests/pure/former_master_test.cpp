@@ -78,7 +78,7 @@ TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
     EXPECT_EQ(asked, 1);
 }
 
-// It has just been thawed.
+// The Sentinels may name another by now.
 TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
     (void)extend("nobody");
     server().instead = "-READONLY You can't write against a read only replica.\r\n";
@@ -91,6 +91,7 @@ TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
     EXPECT_EQ(asked, 2);
 }
 
+// It has just been thawed.
 TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
     acquire_late("A");
     network.pass(1s);

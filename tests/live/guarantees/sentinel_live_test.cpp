@@ -106,7 +106,7 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     EXPECT_THAT(fourth.lock.acquire().nodes()[0].detail, HasSubstr("of 3 Sentinels 1 named a master"));
 }
 
-// D1. To ask them is part of what a node may take.
+// A9. To ask them is part of what a node may take.
 TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
     SentinelWorld world;
     for (auto& it : world.sentinels) it.freeze();
@@ -120,7 +120,7 @@ TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
         const auto result = lock.acquire();
         const auto took = boot_clock().now() - before - (machine.delay() - delayed);
         EXPECT_EQ(result.error(), Errc::no_quorum) << round;
-        EXPECT_LT(took, budget + 100ms) << round;
+        EXPECT_LT(took, budget + 300ms) << round;
     }
 }
 
