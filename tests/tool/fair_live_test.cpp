@@ -10,6 +10,7 @@
 namespace redlock::test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::MatchesRegex;
 
 class Fair : public testing::Test {
@@ -78,8 +79,9 @@ TEST_F(Fair, SaysWhereItStandsIfVerbose) {
     auto silent = start("true");
     ASSERT_TRUE(queue_has(3));
     world.touch("go");
-    EXPECT_THAT(first.wait().err,
-                HasSubstr("redlock: waiting for job: held for at most 30 s more, nobody in front\n"));
+    EXPECT_THAT(
+        first.wait().err,
+        ContainsRegex("redlock: waiting for job: held for at most [23]?[0-9] s more, nobody in front\n"));
     EXPECT_THAT(second.wait().err, HasSubstr("s more, 1 in front\n"));
     EXPECT_EQ(silent.wait().err, "");
     EXPECT_EQ(holder.wait().status, 0);
@@ -137,8 +139,8 @@ TEST_F(Fair, SaysWhereItStandsOnATerminal) {
     auto holder = start(until_go);
     ASSERT_TRUE(world.comes("begun"));
     shell.enter(std::string{REDLOCK_TOOL} + " run --node-timeout 2s --fair job echo do''ne");
-    EXPECT_TRUE(shell.shows("waiting for job: held for at most 30 s more, nobody in front"))
-        << shell.screen();
+    EXPECT_TRUE(shell.shows("waiting for job: held for at most ")) << shell.screen();
+    EXPECT_TRUE(shell.shows(" s more, nobody in front")) << shell.screen();
     world.touch("go");
     EXPECT_TRUE(shell.shows("done")) << shell.screen();
     EXPECT_TRUE(shell.is_back()) << shell.screen();
