@@ -1,23 +1,21 @@
 #!/bin/sh
 # sh tests/bench/pictures/make.sh: makes the pictures of the README and of docs/ anew, timeline.svg,
-# benchmarks.svg and waits.svg, each from the figures beside it.
+# benchmarks.svg and waits.svg, from the figures beside them, timeline.json and benchmarks.json.
 #
 #     sh tests/bench/pictures/make.sh                  from the figures as they are: a moment
 #     sh tests/bench/pictures/make.sh --check          changes nothing: are the pictures what the figures make?
 #     sh tests/bench/pictures/make.sh --record         records timeline.json anew first: a build and some seconds
 #     sh tests/bench/pictures/make.sh --results FILE   first takes FILE for benchmarks.json: the
 #                                                      build/bench/results.json of a whole tests/bench/run.sh
-#     sh tests/bench/pictures/make.sh --waits FILE     first takes FILE for waits.json: that of tests/bench/run.sh
-#                                                      --no-peers contention
 set -eu
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 cd -- "$here/../../.."
 
 draw() {
-    for picture in timeline benchmarks waits; do
-        python3 -B "$here/$picture.py" "$here/$picture.json" "$1/$picture.svg"
-    done
+    python3 -B "$here/timeline.py" "$here/timeline.json" "$1/timeline.svg"
+    python3 -B "$here/benchmarks.py" "$here/benchmarks.json" "$1/benchmarks.svg"
+    python3 -B "$here/waits.py" "$here/benchmarks.json" "$1/waits.svg"
 }
 
 check() {
@@ -52,9 +50,8 @@ case $#${1-} in
     ;;
 1--record) record ;;
 2--results) cp -- "$2" "$here/benchmarks.json" ;;
-2--waits) cp -- "$2" "$here/waits.json" ;;
 *)
-    echo "usage: make.sh [--check | --record | --results FILE | --waits FILE]" >&2
+    echo "usage: make.sh [--check | --record | --results FILE]" >&2
     exit 2
     ;;
 esac
