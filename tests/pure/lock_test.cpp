@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -81,6 +82,30 @@ TEST_F(AFreeLock, AnswersThatItIsFree) {
     { const auto gone = std::move(lock); }
     EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_EQ(world.log.owners_met(), 0U);
+}
+
+TEST_F(AFreeLock, BringsAlongWhatItDrawsFrom) {
+    ConstantEntropy ones{0x11};
+    lock = Lock{world, the_resource, {}, world.clock, ones};
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(lock.owner(), std::string(40, '1'));
+}
+
+TEST_F(AFreeLock, StaysFreeWhereItCannotBeWatched) {
+    struct WithoutThreads : detail::Renewer {
+        explicit WithoutThreads(Clock& the_clock) : its_clock(the_clock) {}
+        Clock& clock() noexcept override { return its_clock; }
+        void add(detail::Acquisition) override {
+            throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+        }
+        void remove(const detail::Acquisition&) noexcept override {}
+        Clock& its_clock;
+    } watchdog{world.clock};
+    auto watched = world.lock({.watchdog = &watchdog});
+    EXPECT_THAT(watched.acquire(),
+                FailsWith(std::make_error_code(std::errc::resource_unavailable_try_again)));
+    EXPECT_FALSE(watched.valid());
+    EXPECT_TRUE(world.held().valid()) << "others can have it";
 }
 
 TEST_F(AFreeLock, HasNothingToExtendOrRelease) {

@@ -128,6 +128,17 @@ TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
     EXPECT_THAT(losses, SizeIs(2));
 }
 
+TEST_F(LossReport, FindsTheReasonOfEachAcquisitionAnew) {
+    auto options = watched();
+    options.max_hold = 1min;
+    auto lock = world.held(options);
+    world.forget(0, 1, 2);
+    pass(13s);
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    pass(2min);
+    EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost), FailsWith(Errc::hold_limit)));
+}
+
 TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
     std::vector<Lock> locks;
     for (int i = 0; i < 300; ++i) locks.push_back(world.held("resource " + std::to_string(i), watched()));
@@ -139,6 +150,18 @@ TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
 }
 
 // ---- C8: callbacks
+
+// While one loss is reported in the turn of a queue, and after it.
+TEST(RenewalScope, LeavesWhatWasBefore) {
+    const int queue = 0;
+    const detail::RenewalScope turn{{.queue = &queue}};
+    {
+        const detail::RenewalScope report{{.queue = &queue, .number = 7}};
+        EXPECT_EQ(detail::renewal_context().number, 7U);
+    }
+    EXPECT_EQ(detail::renewal_context().queue, &queue);
+    EXPECT_EQ(detail::renewal_context().number, 0U);
+}
 
 /// A lock whose callback notes the loss, and then does what it is told to do with the lock.
 struct LossReportCallback : Watched {

@@ -42,6 +42,14 @@ TEST(Query, EndsWhenFewerThanAMajorityAreLeft) {
     EXPECT_EQ(conclude(nodes_of("aabb.")).expires_in, -1ms);
 }
 
+TEST(Query, ShowsWhatItsOwnHolderSays) {
+    auto nodes = nodes_of("aba");
+    nodes[1].holder = "another";
+    EXPECT_EQ(conclude(nodes).holder, "");
+    nodes[2].holder = "the owner";
+    EXPECT_EQ(conclude(nodes).holder, "the owner");
+}
+
 // ---- What they are asked
 
 struct Holder : testing::Test {

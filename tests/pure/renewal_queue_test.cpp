@@ -185,6 +185,21 @@ TEST_F(RenewalQueue, HoldsForEverWhereThatIsWanted) {
     EXPECT_TRUE(lock.valid());
 }
 
+// The nodes were not given the time to answer: that says nothing about them.
+TEST_F(RenewalQueue, IsTriedAgainAtOnceWhereItWasCutShort) {
+    const auto now = world.clock.now();
+    detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+    Lease held{.valid_until = now + 5s};
+    ASSERT_FALSE(held.owner.draw(world.entropy));
+    held.may_hold_key.set();
+    const auto number = lease.begin(held, std::stop_source{});
+    const Tally silent{std::make_shared<std::vector<std::string>>(5)};
+    lease.apply_renewal(number, {silent, now + 30s, now}, {.deadline = now});
+    EXPECT_LE(lease.plan(number).extend_from, now);
+    lease.apply_renewal(number, {silent, now + 30s, now}, {});
+    EXPECT_GT(lease.plan(number).extend_from, now);
+}
+
 // ---- B7, C9: the end of the watch
 
 TEST_F(RenewalQueue, ExtendsNothingAfterTheRelease) {

@@ -47,6 +47,7 @@ TEST_F(SeveralResources, HaveToBeNamed) {
         {std::vector<std::string>(1001, "a"), "1001 entries"}};
     for (const auto& [resources, words] : wrong)
         EXPECT_THAT(refusal([this, &names = resources] { (void)lock_of(names); }), HasSubstr(words));
+    EXPECT_EQ(refusal([this] { (void)lock_of(std::vector<std::string>(1000, "a")); }), "");
 }
 
 }  // namespace

@@ -86,6 +86,17 @@ TEST_F(Semaphores, LookBeforeTheyTryAllSlots) {
     EXPECT_LE(world.events().size(), 4U);
 }
 
+TEST_F(Semaphores, TakeASlotThatAMinorityKeepsFromThem) {
+    for (std::size_t node = 0; node < 5; ++node) {
+        world.command(node, {"SET", "{jobs}:slot:1", "x", "PX", "60000"});
+        if (node < 2) world.command(node, {"SET", "{jobs}:slot:0", "x", "PX", "60000"});
+    }
+    ConstantEntropy begins_at_1{1};
+    Semaphore late{world, "jobs", 2, no_retry(), world.clock, begins_at_1};
+    EXPECT_THAT(late.try_acquire(), Succeeds());
+    EXPECT_EQ(late.slot(), 0U);
+}
+
 // What a look cannot tell is tried: at most L + 1 rounds, and the releases of what was refused.
 TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
     for (std::size_t slot = 0; slot < 8; ++slot)
