@@ -1,7 +1,11 @@
 // What a doctor makes of the nodes together.
 #include "facts.hpp"
+#include "tool/json.hpp"
 
 #include <redlock/error.hpp>
+
+#include <algorithm>
+#include <sstream>
 
 namespace redlock::tool {
 namespace {
@@ -32,9 +36,13 @@ TEST(Diagnosis, CountsHowManyMayFail) {
         {5, 3, -1, Severity::unsafe}, {4, 1, 0, Severity::warning}, {2, 1, -1, Severity::unsafe},
     };
     for (const auto& [count, dead, spare, expected] : table) {
-        const auto diagnosis = diagnose(with_dead(count, dead), {});
+        const auto nodes = with_dead(count, dead);
+        const auto diagnosis = diagnose(nodes, {});
         EXPECT_EQ(diagnosis.spare(), spare) << count << " with " << dead << " dead";
         EXPECT_EQ(diagnosis.verdict, expected) << count << " with " << dead << " dead";
+        std::ostringstream json;
+        print_json(json, diagnosis, nodes);
+        EXPECT_THAT(json.str(), HasSubstr("\"may_fail\": " + std::to_string(std::max(spare, 0L)) + ","));
     }
     EXPECT_EQ(summary_of(diagnose(with_dead(5, 1), {})),
               "4 of 5 nodes have a vote, the quorum is 3: 1 may fail");

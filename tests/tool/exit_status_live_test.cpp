@@ -223,7 +223,7 @@ TEST(ExitStatusOfWrongUse, IsUsage) {
         {{"run", "-w", "soon", "job", "true"}, "--wait: \"soon\" is no span"},
         {{"run", "-n", "-w", "1", "job", "true"}, "excludes"},
         {{"run", "--ttl", "10ms", "job", "true"}, "--ttl is 10 ms; it must exceed"},
-        {{"run", "--ttl", "0.0001", "job", "true"}, "--ttl"},
+        {{"run", "--ttl", "1.5ms", "job", "true"}, "--ttl: \"1.5ms\" is finer than a millisecond"},
         {{"run", "-E", "256", "job", "true"}, "--conflict-exit-code"},
         {{"run", "--on-lost", "die", "job", "true"}, "\"die\" is not stop, term or ignore"},
         {{"run", "--node", "http://x", "job", "true"}, "scheme"},

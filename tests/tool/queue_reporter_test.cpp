@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace redlock::tool {
 namespace {
@@ -16,6 +20,22 @@ TEST(QueueReporter, SaysForHowLongAtMostAndHowManyAreInFront) {
     EXPECT_EQ(text_of({Held::by_holder, -1ms, 1}), "held without an end, 1 in front");
     EXPECT_EQ(text_of({Held::by_waiter, 100ms, 1}), "being handed over, 1 in front");
     EXPECT_EQ(text_of({Held::by_nobody, -1ms, 2}), "free, 2 in front");
+}
+
+TEST(QueueReporter, SaysThatTooFewNodesAnswerAfterFailuresInARowOnly) {
+    const Command attempt{.verb = Verb::set_if_absent};
+    const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
+    auto refused = silent;
+    for (std::size_t node = 0; node < 3; ++node) refused.refuse(node);
+    QueueReporter reporter{"job", false};
+    const auto said_after = [&](const std::vector<Tally>& rounds) {
+        testing::internal::CaptureStderr();
+        for (const auto& tally : rounds) reporter.round_ended(attempt, tally, 1ms);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(said_after({silent, silent, refused, silent, silent}), "");
+    EXPECT_EQ(said_after({silent}), "redlock: job: too few nodes answer; waiting\n");
+    EXPECT_EQ(said_after({silent, silent, silent}), "") << "once is enough";
 }
 
 }  // namespace

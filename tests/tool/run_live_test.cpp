@@ -120,9 +120,11 @@ TEST_F(Run, WaitsForWhatACommandLeavesRunning) {
     }
 }
 
-TEST_F(Run, HidesTheTokenOfALockAround) {
-    const auto inner = std::string{REDLOCK_TOOL} + " run other -c 'echo [$REDLOCK_FENCING_TOKEN]'";
-    EXPECT_EQ(world.run(world.job(inner, {"--fencing"})).out, "[]\n");
+TEST_F(Run, HidesTheTokenAndTheSlotOfALockAround) {
+    const std::string variables = "echo [${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]";
+    const auto inner = std::string{REDLOCK_TOOL} + " run other -c '" + variables + "'";
+    const auto outcome = world.run(world.job(variables + "; " + inner, {"--fencing", "--holders", "2"}));
+    EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
 }
 
 TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
@@ -210,17 +212,26 @@ TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
 }
 
 TEST_F(Run, FindsTheNodesOfTheUser) {
-    std::filesystem::create_directories(world.file("redlock"));
-    std::ofstream nodes{world.file("redlock") / "nodes"};
+    const auto home = world.file("").string();
+    const auto file = world.file(".config/redlock/nodes");
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream nodes{file};
     for (const auto& uri : world.uris()) nodes << uri << "  # with a comment\n";
     nodes.close();
-    Tool tool{{"run", "-n", "job", "true"}, {"REDLOCK_NODES=", "XDG_CONFIG_HOME=" + world.file("").string()}};
-    EXPECT_EQ(tool.wait().status, 0) << tool.err();
-    std::ofstream{world.file("redlock") / "nodes"} << "# none\nhost:port\n";
-    Tool wrong{{"run", "-n", "job", "true"},
-               {"REDLOCK_NODES=", "XDG_CONFIG_HOME=" + world.file("").string()}};
-    EXPECT_EQ(wrong.wait().status, 64);
-    EXPECT_THAT(wrong.err(), HasSubstr("redlock/nodes:2: node address: port"));
+    const auto run_with = [](const std::string& home_of_user, const std::string& config) {
+        Tool tool{{"run", "-n", "job", "true"},
+                  {"REDLOCK_NODES=", "HOME=" + home_of_user, "XDG_CONFIG_HOME=" + config}};
+        return tool.wait();
+    };
+    EXPECT_EQ(run_with("/none", home + "/.config").status, 0);
+    EXPECT_EQ(run_with(home, "").status, 0);
+    const auto elsewhere = run_with(home, "/none");
+    EXPECT_EQ(elsewhere.status, 64);
+    EXPECT_THAT(elsewhere.err, HasSubstr("no nodes"));
+    std::ofstream{file} << "# none\nhost:port\n";
+    const auto wrong = run_with(home, "");
+    EXPECT_EQ(wrong.status, 64);
+    EXPECT_THAT(wrong.err, HasSubstr("redlock/nodes:2: node address: port"));
 }
 
 TEST_F(Run, TakesCommasBetweenSentinelsAsThoseOfOneAddress) {

@@ -30,8 +30,8 @@ TEST(Secrets, AreThoseOfSentinelsToo) {
     EXPECT_EQ(without_secrets("--node=redis+sentinel://:pw@s1/m?sentinel_password=a@b x"),
               "--node=redis+sentinel://***@s1/m?sentinel_password=*** x");
     const auto two = without_secrets(
-        "redis+sentinel://s/m?sentinel_password=one,redis+sentinel://s/"
-        "n?sentinel_password=two");
+        "redis+sentinel://s/m?sentinel_password=one&sentinel_user=u,"
+        "redis+sentinel://s/n?sentinel_password=two");
     EXPECT_EQ(two.find("one"), two.npos);
     EXPECT_EQ(two.find("two"), two.npos);
 }
