@@ -1,4 +1,5 @@
 // Plain words to one node, on the library's own connection.
+#include "fake_redis_server.hpp"
 #include "live_world.hpp"
 #include "redis/admin_connection.hpp"
 
@@ -72,6 +73,18 @@ TEST(AdminConnection, KeepsItsBudget) {
     const auto answer = fresh.connect();
     EXPECT_EQ(answer.cause, Errc::timed_out);
     EXPECT_EQ(answer.detail, "while connecting");
+}
+
+// Connecting and asking are paid for together.
+TEST(AdminConnection, KeepsItsBudgetThoughConnectingIsSlow) {
+    FakeRedisServer server{[](Session& session) {
+        session.receive_command();
+        session.trickle("+PONG\r\n", 300ms);
+        session.ignore_all();
+    }};
+    AdminConnection admin{Endpoint::parse(server.uri()), 2s};
+    EXPECT_THAT(time_taken([&] { EXPECT_EQ(admin.ask({"PING"}).cause, Errc::timed_out); }),
+                LastsAtMost(3500ms));
 }
 
 TEST(AdminConnection, ComesInByAUnixSocketAndSelectsADatabase) {

@@ -1,6 +1,10 @@
 // redlock run when the lock is lost under its command.
 #include "tool_world.hpp"
 
+#include <sys/resource.h>
+
+#include <chrono>
+
 namespace redlock::test {
 namespace {
 
@@ -110,6 +114,22 @@ TEST_F(Lost, IsWhatIsHeldForTooLong) {
     EXPECT_THAT(outcome.err, HasSubstr("held for as long as --max-hold says; the command is ended"));
     EXPECT_LE(boot_clock().now() - begun, 30s) << "not when the ttl is over";
     EXPECT_EQ(world.keys(), 0U);
+}
+
+/// Of all children that have been waited for, and theirs.
+std::chrono::microseconds processor_time_of_children() {
+    rusage used{};
+    EXPECT_EQ(::getrusage(RUSAGE_CHILDREN, &used), 0);
+    return std::chrono::seconds{used.ru_utime.tv_sec + used.ru_stime.tv_sec} +
+           std::chrono::microseconds{used.ru_utime.tv_usec + used.ru_stime.tv_usec};
+}
+
+TEST_F(Lost, SleepsDuringTheGrace) {
+    const auto before = processor_time_of_children();
+    const auto outcome =
+        world.run(world.job("trap '' TERM; exec sleep 60", {"--max-hold", "0.5", "--grace", "2"}));
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_LE(processor_time_of_children() - before, 1s);
 }
 
 }  // namespace

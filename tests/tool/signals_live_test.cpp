@@ -153,6 +153,18 @@ TEST_F(Ends, WithItsCommandAlsoByKill) {
     EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
 }
 
+TEST_F(Ends, WithTheLockReleasedThatComesAfterTheSignal) {
+    const auto pings = calls(world[0], "ping");
+    world[0].command({"CLIENT", "PAUSE", "60000", "WRITE"});
+    auto tool = world.start({"run", "-n", "--node-timeout", "20s", "job", "--", "true"});
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "ping") > pings; }));
+    tool.signal(SIGTERM);
+    world[0].command({"CLIENT", "UNPAUSE"});
+    EXPECT_EQ(tool.wait().status, 143);
+    EXPECT_GE(calls(world[0], "set"), 1U);
+    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
+}
+
 // A signal that ends what runs ends what is stopped, too.
 TEST_F(Ends, AlsoWhileTheCommandIsStopped) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
