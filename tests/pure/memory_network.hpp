@@ -81,6 +81,7 @@ public:
     bool refuses = false;                ///< connections
     bool unreachable = false;            ///< connections stay as they are: connecting
     bool paused = false;                 ///< what comes in is carried out after resume()
+    bool cut_off = false;                ///< what is sent stays in the client's kernel until reach_again()
     std::size_t takes_at_once = 65'536;  ///< bytes, each millisecond
     std::string instead{};               ///< the bytes that answer the next command in place of its reply
     std::function<std::string(const support::CommandReader::Words&)>
@@ -92,6 +93,7 @@ public:
     struct Wire {
         std::size_t number = 0;
         bool closed = false;  // by the server
+        std::string unsent{};
         support::CommandReader reader{4096};
         std::deque<support::CommandReader::Words> commands{};
         std::string channel{};  // that it listens to
@@ -106,6 +108,10 @@ public:
     }
 
     void receive(Wire& wire, std::string_view bytes, Clock::time_point now) {
+        if (cut_off) {
+            wire.unsent += bytes;
+            return;
+        }
         wire.reader.take(bytes, [&](auto words) { wire.commands.push_back(std::move(words)); });
         if (!paused) execute(wire, now);
     }
@@ -113,6 +119,11 @@ public:
     void resume(Clock::time_point now) {
         paused = false;
         for (const auto& wire : wires_) execute(*wire, now);
+    }
+
+    void reach_again(Clock::time_point now) {
+        cut_off = false;
+        for (const auto& wire : wires_) receive(*wire, std::exchange(wire->unsent, {}), now);
     }
 
     void close_connections(Clock::time_point now) {
@@ -230,7 +241,9 @@ public:
         return static_cast<std::ptrdiff_t>(count);
     }
     bool has_input() const noexcept override { return wire_ && clock_.now() >= wire_->readable; }
-    void drop_unsent() noexcept override {}
+    void drop_unsent() noexcept override {
+        if (wire_) wire_->unsent.clear();
+    }
 
     /// When what is waited for comes.
     Clock::time_point ready_at(bool writes) const {

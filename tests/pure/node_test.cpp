@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -136,6 +140,19 @@ TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
                                               ", replies were pending for too long")));
 }
 
+// It would be carried out long after its owner has given up.
+TEST_F(NodeTest, WhatIsNotDeliveredWhenItsConnectionIsGivenUpNeverIs) {
+    (void)extend("nobody");
+    server().cut_off = true;
+    EXPECT_TRUE(acquire("A")[0].sent);
+    network.pass(2min);
+    (void)release("B");
+    server().reach_again(network.clock().now());
+    EXPECT_THAT(server().log(), Contains("2 EVAL")) << "of a connection that is not given up";
+    EXPECT_THAT(server().log(), Not(Contains("1 SET")));
+    EXPECT_EQ(holder(0), "");
+}
+
 // ---- Idle connections
 
 TEST_F(NodeTest, AnIdleConnectionThatWasClosedIsReplaced) {
@@ -164,6 +181,36 @@ TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
     EXPECT_EQ(server().open_connections(), 1u);
     EXPECT_THAT(log.lines, ElementsAre("n0 disconnected", "round of A: 1 granted")) << "for no cause";
+}
+
+// ---- Addresses
+
+/// A node behind two addresses, with a server at each. They are found as those of a master are.
+struct WithTwoAddresses : testing::Test, RoundDriverWorld {
+    WithTwoAddresses() : RoundDriverWorld(2) {
+        auto configs = network.configs();
+        configs.resize(1);
+        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[0].asks_sentinels = [] {
+            const auto address = [](std::uint16_t port) {
+                return Resolution::of_host("127.0.0.1", port)->addresses().front();
+            };
+            auto both = Resolution::in_thread("both", [=] {
+                return Resolution::Found{.addresses = {address(1), address(2)}};
+            });
+            while (!both->done()) std::this_thread::yield();
+            return both;
+        };
+        group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
+    }
+};
+
+TEST_F(WithTwoAddresses, ADeadOneIsNotTriedFirstAgain) {
+    network.server(0).unreachable = true;
+    EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
+    network.pass(2s);
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(1), "A");
 }
 
 // ---- Replicas
@@ -207,6 +254,16 @@ TEST_F(NodeTest, AScriptThatTheServerHasForgottenIsSentWhole) {
     server().redis->restart("run-0", server().redis->keys());
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
     EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVAL"));
+}
+
+TEST_F(NodeTest, AServerThatHasForgottenOneScriptIsSentEachWhole) {
+    (void)extend("A");
+    (void)release("A");
+    server().forget_log();
+    server().redis->restart("run-0", server().redis->keys());
+    (void)extend("A");
+    (void)release("A");
+    EXPECT_THAT(server().log(), ElementsAre("1 EVALSHA", "1 EVAL", "1 EVAL"));
 }
 
 // What is pending may be late, and nobody would send it a second time.

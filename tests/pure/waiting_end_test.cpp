@@ -81,6 +81,16 @@ TEST_F(EndOfWaiting, LeavesNothingInTheQueueOfAHomeThatHangs) {
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
+TEST_F(EndOfWaiting, BlamesNoNodeWhereTheCallerHasTooLittleTime) {
+    others_hold();
+    auto mine = lock(alice);
+    EXPECT_FALSE(mine.try_acquire());
+    network.server(0).unreachable = true;
+    EXPECT_FALSE(mine.acquire_for(30ms));
+    network.server(0).unreachable = false;
+    EXPECT_EQ(mine.try_acquire().nodes()[0].vote, Vote::refused);
+}
+
 // Its place is not told that it is given up, then: no connection is worth a wait once the time is over.
 TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerWhereTheHomeCannotBeReached) {
     for (const std::size_t node : {1U, 2U}) hold(node, "other");
@@ -219,6 +229,13 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
     EXPECT_EQ(server.redis->keys().size(), 0U);
 }
 
+TEST_F(EndOfWaiting, IsEndedForOneByAReleaseThatTakesTwoConnections) {
+    bob_holds_for(1h);
+    network.server(0).instead = "+OK\r\n";
+    (void)bobs->release();
+    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+}
+
 // ---- Users that may not
 
 TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayListen) {
@@ -229,6 +246,11 @@ TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayListen) {
     for (std::size_t node = 0; node < 3; ++node)
         EXPECT_THAT(all(node, "SUBSCRIBE"), SizeIs(1)) << "not again";
     EXPECT_THAT(verbs(0), Not(Contains("enter")));
+    (void)mine.release();
+    network.pass(50s);
+    bob_holds_for(50ms);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(all(0, "SUBSCRIBE"), IsEmpty()) << "nor for a minute";
 }
 
 TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayEnter) {
@@ -265,7 +287,7 @@ TEST_F(EndOfWaiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
 TEST_F(EndOfWaiting, SaysWhyThereIsNoQueue) {
     forbid(0, {"enter"});
     network.server(1).refuses_command = [](const Words& words) {
-        return std::string{words.front() == "SUBSCRIBE" ? "-NOPERM no channel\r\n" : ""};
+        return std::string{words.front() == "SUBSCRIBE" ? "-NOPERM no\tchannel\r\n" : ""};
     };
     forbid(2, {"enter"});
     others_hold();
@@ -275,9 +297,9 @@ TEST_F(EndOfWaiting, SaysWhyThereIsNoQueue) {
         ASSERT_THAT(result.queue_refusals(), SizeIs(3)) << i;
         EXPECT_EQ(result.queue_refusals()[0].name, "n0");
         EXPECT_EQ(result.queue_refusals()[0].cause, Errc::permission_denied);
-        EXPECT_EQ(result.queue_refusals()[1].detail, "NOPERM no channel");
+        EXPECT_EQ(result.queue_refusals()[1].detail, "NOPERM no?channel");
         EXPECT_THAT(result.message(), HasSubstr("; no queue: n1 "));
-        EXPECT_THAT(result.message(), HasSubstr("NOPERM no channel"));
+        EXPECT_THAT(result.message(), HasSubstr("NOPERM no?channel"));
     }
 }
 
