@@ -3,7 +3,9 @@
 #include "forked_child.hpp"
 #include "live_world.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +76,39 @@ TEST_F(Fork, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
     EXPECT_EQ(child.receive(), "held");
     EXPECT_EQ(child.receive(), "0 left");
     EXPECT_THAT(held.extend(), Succeeds()) << "the parent's connections stay";
+}
+
+/// Their descriptors.
+std::set<int> socket_descriptors() {
+    std::set<int> descriptors;
+    for (int fd = 0; fd < 1024; ++fd)
+        if (struct stat it{}; ::fstat(fd, &it) == 0 && S_ISSOCK(it.st_mode)) descriptors.insert(fd);
+    return descriptors;
+}
+
+// D10. Since the parent has closed it, its number may have become that of anything.
+TEST_F(Fork, TheChildClosesNothingThatHasTheNumberOfAClosedSocket) {
+    auto numbers = socket_descriptors();
+    world[2].kill();
+    ASSERT_TRUE(wait_until([&] { return lock.extend().nodes()[2].cause == Errc::connection_failed; }));
+    for (const int open : socket_descriptors()) numbers.erase(open);
+    ASSERT_FALSE(numbers.empty()) << "or this test shows nothing";
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    numbers.insert(null);
+    for (const int number : numbers) ASSERT_EQ(::dup2(null, number), number);
+    ForkedChild child{[&](auto report) {
+        auto mine = world.lock("mine");
+        report(mine.acquire() ? "held" : "not held");
+        const auto is_open = [&](int number) {
+            const auto path = "/proc/self/fd/" + std::to_string(number);
+            std::error_code gone;
+            return std::filesystem::read_symlink(path, gone) == "/dev/null";
+        };
+        report(std::ranges::all_of(numbers, is_open) ? "all open" : "closed");
+    }};
+    EXPECT_EQ(child.receive(), "held");
+    EXPECT_EQ(child.receive(), "all open");
+    for (const int number : numbers) ::close(number);
 }
 
 // D10. Both use the servers at once, over and over: no reply of the one reaches the other.

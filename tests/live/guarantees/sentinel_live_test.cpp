@@ -5,6 +5,9 @@
 #include "support/sentinel_group.hpp"
 
 #include <array>
+#include <functional>
+#include <initializer_list>
+#include <string>
 #include <thread>
 
 namespace redlock::test {
@@ -141,23 +144,46 @@ TEST(Sentinels, HaveAPasswordOfTheirOwn) {
     EXPECT_THAT(refused.nodes()[0].detail, HasSubstr("authentication failed"));
 }
 
+std::string uri_of(std::initializer_list<std::reference_wrapper<const RedisServer>> sentinels) {
+    std::string uri = "redis+sentinel://";
+    for (const RedisServer& it : sentinels) uri += (uri.back() == '/' ? "" : ",") + it.name();
+    return uri + "/mymaster";
+}
+
+Result acquire_once(const std::string& uri) {
+    RedisNodes nodes{{uri}, {.node_timeout = 2s}};
+    return Lock{nodes, the_resource, no_retry(1min)}.acquire();
+}
+
+// Each may be cut off together with the server that it names.
+TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
+    const std::array<RedisServer, 2> servers;
+    const RedisServer one{RedisConfig{}.sentinel_of(servers[0].port())};
+    const RedisServer another{RedisConfig{}.sentinel_of(servers[1].port())};
+    EXPECT_THAT(acquire_once(uri_of({one})), Succeeds());
+    const auto result = acquire_once(uri_of({one, another}));
+    EXPECT_THAT(result, Reports(0, Errc::connection_failed));
+    EXPECT_THAT(result.nodes()[0].detail,
+                HasSubstr("of 2 Sentinels 2 named a master, and no majority the same"));
+}
+
 // D7. What does not pass by itself counts as such where a majority needs those that refuse.
 TEST(Sentinels, ThatRefuseThePasswordDoNotMatterBesideAMajority) {
     RedisServer server;
     const auto sentinel = [&](const std::string& password) {
         return RedisServer{RedisConfig{}.sentinel_of(server.port()).password(password)};
     };
-    std::array sentinels{sentinel("theirs"), sentinel("theirs"), sentinel("another")};
-    std::string uri = "redis+sentinel://";
-    for (const auto& it : sentinels) uri += (&it == sentinels.data() ? "" : ",") + it.name();
-    const auto acquire = [&](const std::string& password) {
-        RedisNodes nodes{{uri + "/mymaster?sentinel_password=" + password}, {.node_timeout = 2s}};
-        return Lock{nodes, the_resource, no_retry(1min)}.acquire();
-    };
-    EXPECT_THAT(acquire("theirs"), Succeeds());
-    EXPECT_THAT(acquire("another"), Reports(0, Errc::authentication_failed)) << "two of three refuse it";
-    sentinels[1].kill();
-    EXPECT_THAT(acquire("theirs"), Reports(0, Errc::connection_failed)) << "with the killed one it would do";
+    RedisServer one = sentinel("theirs"), two = sentinel("theirs"), three = sentinel("another");
+    const auto all = uri_of({one, two, three}) + "?sentinel_password=";
+    EXPECT_THAT(acquire_once(all + "theirs"), Succeeds());
+    EXPECT_THAT(acquire_once(all + "another"), Reports(0, Errc::authentication_failed))
+        << "two of three refuse it";
+    EXPECT_THAT(acquire_once(uri_of({one, three}) + "?sentinel_password=theirs"),
+                Reports(0, Errc::authentication_failed))
+        << "half of them do";
+    two.kill();
+    EXPECT_THAT(acquire_once(all + "theirs"), Reports(0, Errc::connection_failed))
+        << "with the killed one it would do";
 }
 
 }  // namespace
