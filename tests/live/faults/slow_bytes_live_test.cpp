@@ -43,15 +43,13 @@ private:
     std::jthread thread_{};
 };
 
-class SlowBytes : public InEachRound {
-protected:
-    FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
-    Lock lock = world.lock(no_retry());
-};
+class SlowBytes : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
 
 // D2. A signal now and then interrupts poll(), and no more: 400 ms are 400 ms.
 TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
+    FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
+    auto lock = world.lock(no_retry());
     world.warm_up();
     for (const std::size_t node : {1U, 2U}) world.link(node).black_hole();
     const RepeatedSignals signals{10ms};
@@ -64,6 +62,8 @@ TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
 
 // D2. Nor do they make a node fail that answers: connecting, writing and reading go on.
 TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
+    FaultWorld world{3, {.node_timeout = 10s, .round = GetParam()}};
+    auto lock = world.lock(no_retry(60s));
     const RepeatedSignals signals{1ms};
     for (auto& link : world.links()) link.delay(3ms);
     for (int i = 0; i < 20; ++i) {
