@@ -33,11 +33,12 @@ public:
     }
 };
 
+constinit const Category the_category;
+
 }  // namespace
 
 const std::error_category& category() noexcept {
-    static const Category instance;
-    return instance;
+    return the_category;
 }
 
 bool is_transient(const std::error_code& cause) noexcept {

@@ -205,11 +205,8 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
     }
     const auto before = lease;
     const bool awaited = answers == Answers::awaited || options_.fair;
-    Result result{Errc::not_held};
-    if (awaited)
-        result = algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair);
-    else
-        algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
+    auto result = awaited ? algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair)
+                          : algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
     state->note_holder(before, {});
     state->end_release(acquisition, lease);
     return result;

@@ -295,11 +295,12 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
 }
 
 /// The same where nobody hears the answers: it is written, and not waited for. What acquires the same
-/// resources next goes behind it.
-inline void release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
+/// resources next goes behind it. Success: more is not known.
+inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
                       rest_of(lease, clock.now()));
     lease = {};
+    return Result{std::error_code{}};
 }
 
 }  // namespace redlock::algorithm

@@ -20,7 +20,7 @@ public:
     explicit Result(std::error_code error) noexcept : error_(error) {}
 
     /// The outcome of the round tallied, the last of `attempts`.
-    Result(std::error_code error, Tally tally, int attempts, std::chrono::nanoseconds validity)
+    Result(std::error_code error, Tally&& tally, int attempts, std::chrono::nanoseconds validity)
         : error_(error), tally_(std::move(tally)), attempts_(attempts), validity_(validity) {}
 
     /// True when the verb did what it is called.
