@@ -32,5 +32,15 @@ TEST(DuplicateServerCheck, BelievesTheLatestAnswer) {
     EXPECT_EQ(servers.other_node_of(0, "run-1"), 1u);
 }
 
+// What a node answered before it was another server says nothing any more.
+TEST(DuplicateServerCheck, LetsTwoNodesSwapTheirServers) {
+    DuplicateServerCheck servers{2};
+    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-2"), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-2"), 1u);
+    EXPECT_EQ(servers.other_node_of(1, "run-1"), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-2"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace redlock::detail

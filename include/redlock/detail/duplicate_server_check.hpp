@@ -16,12 +16,15 @@ public:
     explicit DuplicateServerCheck(std::size_t nodes) : run_ids_(nodes) {}
 
     /// Notes which run of which server answers for `node`. If the same answers for another node already,
-    /// returns that node and notes nothing.
+    /// returns that node; what `node` was before is forgotten, for another may be that by now.
     std::optional<std::size_t> other_node_of(std::size_t node, std::string_view run_id) {
         const std::lock_guard guard{mutex_};
         if (run_ids_[node] == run_id) return std::nullopt;
         for (std::size_t other = 0; other < run_ids_.size(); ++other)
-            if (run_ids_[other] == run_id) return other;
+            if (run_ids_[other] == run_id) {
+                run_ids_[node].clear();
+                return other;
+            }
         run_ids_[node] = run_id;
         return std::nullopt;
     }
