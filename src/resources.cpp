@@ -8,9 +8,9 @@ namespace redlock::detail {
 std::vector<std::string> checked_resources(std::vector<std::string> resources) {
     if (resources.empty())
         throw std::invalid_argument("redlock: the list of resources is empty; name what is locked");
-    if (resources.size() > most_resources)
+    if (resources.size() > max_resources)
         throw std::invalid_argument("redlock: the list of resources has " + std::to_string(resources.size()) +
-                                    " entries; at most " + std::to_string(most_resources) +
+                                    " entries; at most " + std::to_string(max_resources) +
                                     " go into one script without holding up the servers");
     for (const auto& resource : resources) {
         if (resource.empty()) throw std::invalid_argument("redlock: resource is empty; name what is locked");

@@ -12,9 +12,9 @@ namespace {
 
 std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
     if (name.empty()) detail::refuse("Semaphore: name", "empty", "have a byte");
-    if (limit < 1 || limit > detail::most_resources)
+    if (limit < 1 || limit > detail::max_resources)
         detail::refuse("Semaphore: limit", std::to_string(limit),
-                       "be from 1 to " + std::to_string(detail::most_resources));
+                       "be from 1 to " + std::to_string(detail::max_resources));
     std::vector<std::string> slots;
     slots.reserve(limit);
     for (std::size_t slot = 0; slot < limit; ++slot)

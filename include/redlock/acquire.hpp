@@ -28,7 +28,8 @@ struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    bool wait_while_held = false;  ///< attempts refused by a holder do not count, as std::mutex::lock() waits
+    bool wait_while_held =
+        false;  ///< attempts refused by a holder are not counted: waits as std::mutex::lock()
 };
 
 /// Whether another attempt could end differently: the holder releases, or enough nodes recover by themselves.
@@ -42,8 +43,8 @@ inline bool worth_retrying(const Result& result) {
 }
 
 /// When the pause after an attempt has to end at the latest, so that there is room for one more before the
-/// deadline (rule A8): one that takes twice as long as the last, but that one may have waited for nodes that
-/// are well again, so no more than half of what is left.
+/// deadline (rule A8): twice the time of the last one, but not more than half of what is left, for that one
+/// may have been slowed by nodes that are well again.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -69,15 +70,6 @@ inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, c
         latest = std::min(latest, place->until());
     }
     return pause(clock, entropy, retry, latest, stop);
-}
-
-/// One attempt, with a place in the queue or without.
-inline Result attempt_from(PlaceInQueue* place, Nodes& nodes, Clock& clock, Entropy& entropy,
-                           const LeaseRequest& request, const RoundLimits& limits, Lease& lease) {
-    const auto start = place ? clock.now() : Clock::time_point{};
-    auto result = attempt(nodes, clock, entropy, request, limits, lease, place ? place->terms() : nullptr);
-    if (place) place->attempted(result, clock.now() - start);
-    return result;
 }
 
 /// Attempts until one succeeds, none can, or a limit is reached: `attempt` is given its limits and number,
@@ -130,7 +122,11 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     auto result = repeat(
         clock, limits, place || limits.wait_while_held, last_attempt,
         [&](const RoundLimits& round_limits) {
-            return attempt_from(place, nodes, clock, entropy, request, round_limits, lease);
+            if (!place) return attempt(nodes, clock, entropy, request, round_limits, lease);
+            const auto start = clock.now();
+            auto made = attempt(nodes, clock, entropy, request, round_limits, lease, place->terms());
+            place->attempted(made, clock.now() - start);
+            return made;
         },
         [&](Clock::time_point latest, bool held) {
             return held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)

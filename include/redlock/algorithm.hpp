@@ -56,10 +56,8 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 /// Whether others stood in the way, and not the nodes: a node refused, and those that answered, or would
 /// have been asked had it still mattered, form a quorum. Clients that collide split the votes like this, too.
 inline bool refused_by_holders(const Tally& tally) {
-    const auto sound = std::ranges::count_if(tally.reports(), [](const NodeReport& node) {
-        return node.vote != Vote::unknown || node.cause == Errc::not_asked || node.cause == Errc::not_awaited;
-    });
-    return tally.refused() > 0 && static_cast<std::size_t>(sound) >= quorum(tally.size());
+    const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
+    return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());
 }
 
 /// Whether refusals alone rule out a majority.
@@ -67,7 +65,7 @@ inline bool ruled_out(const Tally& tally) {
     return tally.size() - tally.refused() < quorum(tally.size());
 }
 
-/// Whether some node had too little time, for the caller has: what the others have answered is not all.
+/// Whether the caller's deadline left some node too little time to answer: the tally is incomplete.
 inline bool cut_short(const Tally& tally) {
     return std::ranges::any_of(tally.reports(),
                                [](const NodeReport& node) { return node.cause == Errc::deadline; });
@@ -155,13 +153,15 @@ inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const L
         round.ended = clock.now();
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         for (std::size_t node = 0; node < raised.size(); ++node)
-            if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
+            if (counted[node] && raised[node].vote == Vote::unknown)
+                raised.grant(node);  // in the first round, with just this count: that stands
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round.tally, raised);
             round.tally = std::move(raised);
             const auto error = outcome(round, limits);
-            return error == Errc::held_by_other ? Errc::no_quorum
-                                                : error;  // our keys have gone, and no holder took them
+            if (error == Errc::held_by_other) return Errc::no_quorum;  // our keys have gone; nobody took them
+            const bool callers = limits.deadline <= candidate.valid_until;
+            return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
         }
         take_own_counts(round.tally, raised);
         reject_counts(round.tally, counted);
@@ -270,8 +270,9 @@ inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point n
 }
 
 /// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
-/// without the key counts as well: it may have deleted it the first time, unheard. The lease is kept only
-/// while a majority has given no answer, so that the release can be repeated (rule B4). If it is fair, it
+/// without the key counts as well: it may have deleted it the first time, unheard. Until it
+/// expires, the lease is kept while no majority has confirmed that, so that the release can be repeated (rule
+/// B4). If it is fair, it
 /// wakes the next waiter, unless the resource is to be kept for longer: then nobody can have it yet.
 inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
     const bool again = lease.released;

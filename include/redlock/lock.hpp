@@ -30,7 +30,7 @@
 // sends nothing.
 //
 // What each verb does in each state; "lapsed" was held, but its validity is over or its loss was reported;
-// "unconfirmed" was released, but too few nodes have answered, and the ttl is not over:
+// "unconfirmed" was released, but too few nodes have confirmed that, and its validity is not over:
 //
 //              | free               | held                 | lapsed             | unconfirmed
 //   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
@@ -114,9 +114,9 @@ public:
     /// The 40 hex digits that sign this acquisition on the nodes; empty when there is none. Fresh each time.
     std::string_view owner() const noexcept;
 
-    /// The number of this acquisition, larger than that of every earlier holder of any of the resources; 0
-    /// without LockOptions::fencing, and when there is none. The resource must refuse every access, reads
-    /// too, with a number smaller than the largest it has seen.
+    /// The fencing token of this acquisition: a number larger than that of every earlier holder of any of the
+    /// resources; 0 without LockOptions::fencing, and when there is none. The resource must refuse every
+    /// access, reads too, with a number smaller than the largest it has seen.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Verbs. They return what happened and never throw for circumstances.
@@ -146,7 +146,7 @@ public:
         return acquire_by(deadline, std::move(stop));
     }
 
-    /// The same, until an instant of any clock; one that has passed is `deadline` without I/O.
+    /// The same, until an instant of any clock; one that has passed is `deadline`, without a round.
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
         return acquire_for(time_left(until), std::move(stop));
@@ -154,7 +154,8 @@ public:
 
     /// Puts the time that is left back to the whole ttl, in one round (S31). Blocks at most a round.
     /// no_quorum: the time that was left stands (rule C2), and it may be tried again. `lost`: a majority no
-    /// longer has our key, or the validity is over; valid() is false from now on, and lost() stopped. Also
+    /// longer has our key, or the validity is over; valid() is false from now on, and a
+    /// watchdog stops lost(). Also
     /// `lost`, without I/O, where the loss was reported before, of which LockOptions::margin may be left.
     Result extend();
 
@@ -162,11 +163,12 @@ public:
     /// std::invalid_argument, as in the constructor.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Releases on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is just
-    /// extending. Success: a majority confirmed. `lost`: the lock had ended before; keys of others are left
-    /// alone (rule B3). `no_quorum`: too few nodes answered; call it again, or let the keys expire after the
-    /// ttl. In every case valid() is false from now on, and nothing is extended or told any more (rules B7,
-    /// C9). Before LockOptions::at_least is over the resource is not free then, but kept from everybody.
+    /// Releases on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is in
+    /// the middle of an extension. Success: a majority confirmed. `lost`: the lock had ended before; keys of
+    /// others are left alone (rule B3). `no_quorum`: too few nodes answered; call it again, or let the keys
+    /// expire after the ttl. In every case valid() is false from now on, no extension is sent and no callback
+    /// begins any more (rules B7, C9). Before LockOptions::at_least is over the resource is not free then,
+    /// but kept from everybody.
     Result release() noexcept;
 
     // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.
@@ -191,8 +193,8 @@ public:
 
     /// release() where nobody asks what has come of it: written to all nodes, and not waited for. Blocks
     /// while a connection has to be made, an eighth of node_timeout at most; as release() where the watchdog
-    /// is just extending, and with LockOptions::fair. What acquires the resource next in this process goes
-    /// behind it.
+    /// is in the middle of an extension, and with LockOptions::fair. What acquires the resource next in this
+    /// process goes behind it.
     void unlock() noexcept;
 
 private:

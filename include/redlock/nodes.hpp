@@ -1,7 +1,7 @@
 // The N independent Redis masters as the algorithm sees them: one round, a command to every node in, a
 // tally of their votes out. The algorithm knows nothing else of the network.
 //
-// RedisNodes is the implementation over hiredis. To test code of your own without servers, derive a fake:
+// RedisNodes is the implementation for real servers. To test code of your own without servers, derive a fake:
 //
 //     class ThreeWillingNodes : public redlock::Nodes {
 //     public:
@@ -78,7 +78,7 @@ struct QueueTerms {
     std::string_view ticket{};             ///< of the waiter; empty: the command is of none
     std::size_t home = 0;                  ///< the node where it waits
     std::chrono::milliseconds patience{};  ///< how long a resource stays reserved for one that was woken
-    std::chrono::microseconds waited{};    ///< of enter_queue: since when the waiter has been one
+    std::chrono::microseconds waited{};    ///< of enter_queue: for how long the waiter has waited
     bool may_take = true;                  ///< of enter_queue: what is free may be reserved for it at once
     bool repeated = false;                 ///< of compare_and_delete: it may have woken a waiter already
 };
@@ -117,8 +117,8 @@ enum class Round : std::uint8_t {
 struct RoundLimits {
     Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
     std::stop_token stop{};                       ///< no further node is asked once this is stopped
-    bool awaits_answers =
-        true;  ///< false, for compare_and_delete: what is written is written, nobody will hear
+    bool awaits_answers = true;  ///< false, for compare_and_delete and note_holder: the commands are written,
+                                 ///< and the replies not waited for
 };
 
 // ---- What comes back.
@@ -140,7 +140,7 @@ struct NodeReport {
     Vote vote = Vote::unknown;                ///< its answer
     std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
     std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count; of
-                                              ///< a compare_and_delete: waiters that it has woken
+                                              ///< a compare_and_delete: 1 if it has woken a waiter
     QueuePlace place{};                       ///< that came with a refused enter_queue
     std::chrono::nanoseconds took{};          ///< from asking it, a connection to be made included, to its
                                               ///< answer, or to giving up
@@ -250,7 +250,8 @@ public:
     }
 
 private:
-    /// What shares one with a contended resource is taken for contended: that costs a command.
+    /// What shares one with a contended resource is taken for contended, which costs a
+    /// command; and its release, which wakes nobody, makes both uncontended: that costs a refused round.
     static std::size_t slot_of(std::string_view resource) noexcept {
         return std::hash<std::string_view>{}(resource) % slots;
     }

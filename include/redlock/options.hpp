@@ -61,7 +61,7 @@ struct LockOptions {
     /// What the holder says of itself, such as host and process, for query() and `redlock status`: at most
     /// 1000 bytes, empty for none. Written beside the lock once that is acquired, for as long as it lasts;
     /// not waited for, no part of any vote, and nothing that exclusion rests on. Costs each node a short
-    /// script more for an acquisition, an extension and a release.
+    /// script more for an acquisition, an extension and a release. Not written for a `shared` lock.
     std::string holder{};
 
     /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null

@@ -1,4 +1,4 @@
-// N independent Redis masters, spoken to through hiredis over synchronous sockets.
+// N independent Redis masters, over sockets that a round waits for itself; hiredis parses the replies.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -50,7 +50,8 @@ struct NodesOptions {
 ///
 /// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
 /// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
-/// bounded otherwise; addresses need none. Never throws after construction.
+/// bounded otherwise; addresses need none. After construction only
+/// std::bad_alloc is thrown.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {
     /// Made of anything that is text, and of nothing else: {{"a", "b"}} are two nodes, and not the string
     /// that lies between two pointers.

@@ -1,4 +1,4 @@
-// redlock: distributed locks with Redis (Redlock) for C++20. This header includes all of it.
+// redlock: distributed locks with Redis (Redlock) for C++20. This header includes what users name.
 //
 // Redlock is the algorithm of the page "Distributed Locks with Redis": a client asks N independent masters
 // to set a key, if absent, to a random value of its own, and holds the lock for as long as a majority of

@@ -60,7 +60,7 @@ private:
 namespace detail {
 
 inline constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
-inline constexpr std::size_t most_resources = 1000;
+inline constexpr std::size_t max_resources = 1000;
 
 /// Sorted and without repetition. Throws std::invalid_argument for a list that cannot be locked.
 REDLOCK_EXPORT std::vector<std::string> checked_resources(std::vector<std::string> resources);

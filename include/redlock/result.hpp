@@ -79,8 +79,8 @@ private:
 
 namespace detail {
 
-/// Worth a word in a log: its vote is unknown for a reason of its own.
-inline bool mattered(const NodeReport& node) {
+/// Whether its vote is unknown for a reason of its own, and not because it was not needed.
+inline bool failed_to_vote(const NodeReport& node) {
     return node.vote == Vote::unknown && node.cause != Errc::not_asked && node.cause != Errc::not_awaited;
 }
 

@@ -58,10 +58,8 @@ inline std::chrono::milliseconds patience(std::chrono::milliseconds node_timeout
 /// The nodes that can be a home: those that have voted, or were not asked.
 inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     NodeSet result;
-    for (std::size_t node = 0; node < reports.size(); ++node) {
-        const auto& [vote, cause] = std::pair{reports[node].vote, reports[node].cause};
-        result[node] = vote != Vote::unknown || cause == Errc::not_asked || cause == Errc::not_awaited;
-    }
+    for (std::size_t node = 0; node < reports.size(); ++node)
+        result[node] = !detail::failed_to_vote(reports[node]);
     return result;
 }
 
@@ -168,13 +166,13 @@ private:
         auto terms = terms_;
         terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
         terms.may_take = now >= may_take_from_;
-        Request request{
-            .command = {
-                .verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms}};
-        request.to.reset();
-        request.to.set(waiter_->home());
         entered_ = true;
-        return nodes_.ask(request, limits)[waiter_->home()];
+        return nodes_.ask({.command = {.verb = Verb::enter_queue,
+                                       .resources = resource_,
+                                       .owner = ticket_,
+                                       .queue = &terms},
+                           .to = NodeSet{}.set(waiter_->home())},
+                          limits)[waiter_->home()];
     }
 
     bool now_is_before(Clock::time_point until, const std::stop_token& stop) {
@@ -261,12 +259,12 @@ private:
     /// the time is over.
     void withdraw(std::string_view ticket) {
         const QueueTerms terms{.ticket = ticket, .patience = terms_.patience, .repeated = true};
-        Request request{
-            .command = {
-                .verb = Verb::compare_and_delete, .resources = resource_, .owner = ticket, .queue = &terms}};
-        request.to.reset();
-        request.to.set(waiter_->home());
-        (void)nodes_.ask(request, {.deadline = withdraws_until_, .awaits_answers = false});
+        (void)nodes_.ask({.command = {.verb = Verb::compare_and_delete,
+                                      .resources = resource_,
+                                      .owner = ticket,
+                                      .queue = &terms},
+                          .to = NodeSet{}.set(waiter_->home())},
+                         {.deadline = withdraws_until_, .awaits_answers = false});
     }
 
     Nodes& nodes_;

@@ -16,9 +16,9 @@ namespace {
 class OsEntropy final : public Entropy {
 public:
     std::error_code fill(std::span<std::byte> out) noexcept override {
-        constexpr std::size_t most_per_call = 256;
+        constexpr std::size_t max_per_call = 256;
         while (!out.empty()) {
-            const auto part = out.first(std::min(out.size(), most_per_call));
+            const auto part = out.first(std::min(out.size(), max_per_call));
             if (::getentropy(part.data(), part.size()) != 0) return {errno, std::generic_category()};
             out = out.subspan(part.size());
         }

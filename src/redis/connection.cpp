@@ -248,8 +248,9 @@ void Connection::write(const Command& command, detail::ScriptForm form) {
     uses_queue_ = command.verb != Verb::enter_queue && detail::uses_queue(command, recipient());
     by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
     used_ = true;
+    pending_.sent(
+        command);  // first: if memory runs out in between, a reply too many is expected, not too few
     detail::append(outgoing(), command, recipient(), form);
-    pending_.sent(command);
 }
 
 void Connection::flush() {
@@ -277,8 +278,8 @@ void Connection::read(Socket::Wait wait) {
     if (broken() || !receive(wait)) return;
     while (!broken() && parse_reply()) take_reply();
     // More than any reply of ours needs: a server that streams without an end must not fill our memory.
-    constexpr std::size_t most_unparsed = 65'536;
-    if (!broken() && parser_.unparsed() > most_unparsed)
+    constexpr std::size_t max_unparsed = 65'536;
+    if (!broken() && parser_.unparsed() > max_unparsed)
         fail(Errc::unexpected_reply, "a reply without an end");
 }
 

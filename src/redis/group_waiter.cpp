@@ -1,18 +1,22 @@
 #include "redis/group_waiter.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace redlock {
 
 GroupWaiter::~GroupWaiter() {
-    if (listener_) nodes_[home_]->check_in_listener(std::move(listener_));
+    try {
+        if (listener_) nodes_[home_]->check_in_listener(std::move(listener_), network_.clock().now());
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a connection less
+    }
 }
 
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     hang_up({}, {});
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (homes[node] && listen_at(node, limits)) return true;
+        if (homes[node] && !refused_[node] && listen_at(node, limits)) return true;
     return false;
 }
 
@@ -56,12 +60,18 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 
 void GroupWaiter::hang_up(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
-    if (refused) nodes_[home_]->refused_to_queue({refused, std::string{words}}, network_.clock().now());
+    if (!refused) return;
+    detail::NodeFailure why{refused, std::string{words}};
+    if (refused == Errc::wrong_type)
+        refused_[home_] = std::move(why);
+    else
+        nodes_[home_]->refused_to_queue(std::move(why), network_.clock().now());
 }
 
 void GroupWaiter::report_refusals(Tally& tally) const {
+    const auto now = network_.clock().now();
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (const auto refusal = nodes_[node]->queue_refusal(network_.clock().now())) {
+        if (auto refusal = refused_[node]; refusal || (refusal = nodes_[node]->queue_refusal(now))) {
             tally.mark_not_sent(node, refusal->cause);
             tally[node].detail = refusal->detail;
         }

@@ -6,9 +6,11 @@
 #include "os/network.hpp"
 #include "redis/node.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -42,6 +44,7 @@ private:
     const std::chrono::milliseconds node_timeout_;
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};
+    std::array<std::optional<detail::NodeFailure>, max_nodes> refused_{};  // this resource a queue, no other
 };
 
 }  // namespace redlock

@@ -1,6 +1,7 @@
 #include "redis/node.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -10,15 +11,16 @@ namespace {
 using namespace std::chrono_literals;
 using detail::NodeFailure;
 
-constexpr std::size_t most_draining = 64;  // connections
-constexpr std::size_t most_pending = 32;   // replies on one of them
+constexpr std::size_t max_draining = 64;  // connections
+constexpr std::size_t max_pending = 32;   // replies on one of them
+
+/// How long a listener may be idle: nothing is sent on it that would show that it was cut off.
+constexpr auto longest_deaf = 10s;
 
 /// How long a server that Sentinels have named is taken for the master without a sign of life.
 constexpr auto longest_unasked = 1s;
 
-NodeFailure may_be_former() {
-    return {Errc::connection_failed, "may be a former master's"};
-}
+constexpr auto* may_be_former = "may be a former master's";
 
 std::string_view text_of(const Resolution& found) {
     const auto& address = found.addresses().front();
@@ -51,10 +53,12 @@ bool Node::is_former_locked(const Connection& connection) const {
 /// its own has long ended (docs/protocol.md, Promotion).
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
-    if (std::exchange(server_, text_of(*resolution_)) == server_) return;
-    const auto drop = [this](std::unique_ptr<Connection>& connection) {
+    const auto named = text_of(*resolution_);
+    if (server_ == named) return;
+    server_ = named;
+    const auto drop = [this](std::unique_ptr<Connection>& connection) noexcept {
         if (!is_former_locked(*connection)) return false;
-        drop_locked(std::move(connection), {Errc::connection_failed, "the Sentinels name another"});
+        drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
         return true;
     };
     std::erase_if(idle_, drop);
@@ -68,22 +72,26 @@ bool Node::was_silent(const Connection& connection, Clock::time_point now) const
 }
 
 /// Reads the late replies. Any reply shows that the node is alive; a connection that has drained is idle
-/// again.
+/// again. Memory may run out at any step: what is moved on is no longer in the list by then.
 void Node::drain_locked(Clock::time_point now) {
-    std::erase_if(draining_, [&](Draining& it) {
-        auto& connection = *it.connection;
+    for (auto it = draining_.begin(); it != draining_.end();) {
+        auto& connection = *it->connection;
         const auto pending = connection.pending().count();
         connection.advance();
         if (connection.pending().count() < pending) health_.replied_late();
         (void)connection.repeat_release();
-        if (!connection.broken() && connection.pending().none())
-            keep_idle_locked(std::move(it.connection), now);
-        else if (connection.broken() || now >= it.until)
-            drop_locked(std::move(it.connection), {Errc::timed_out, "replies were pending for too long"});
+        const bool drained = !connection.broken() && connection.pending().none();
+        if (!drained && !connection.broken() && now < it->until) {
+            ++it;
+            continue;
+        }
+        auto taken = std::move(it->connection);
+        it = draining_.erase(it);
+        if (drained)
+            keep_idle_locked(std::move(taken), now);
         else
-            return false;
-        return true;
-    });
+            drop_locked(std::move(taken), Errc::timed_out, "replies were pending for too long");
+    }
 }
 
 void Node::advance_probe_locked(Clock::time_point now) {
@@ -113,7 +121,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     // What has not answered yet may be a former master, frozen: no lease goes behind anything there.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
-        if (!release && it->connection->pending().count() >= most_pending) return {};
+        if (!release && it->connection->pending().count() >= max_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
     const bool note = command.verb == Verb::note_holder;
@@ -151,14 +159,14 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     health_.begin_probe(now, network_.entropy());
     // A probe that hangs for too long is itself given up for a new one.
     if (probe_ && now - probe_->since() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
-    if (probe_) drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
+    if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {connect_locked(now)};
 }
 
 std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point now, bool release) {
     if (auto idle = take_idle_locked(now, release)) return idle;
     if (probe_ && was_silent(*probe_, now))
-        drop_locked(std::move(probe_), {Errc::timed_out, "while connecting"});
+        drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return probe_ ? std::move(probe_) : connect_locked(now);
 }
 
@@ -177,7 +185,7 @@ auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Dr
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
-        return pending.may_release(resources) && !pending.has_set() && pending.count() < most_pending;
+        return pending.may_release(resources) && !pending.has_set() && pending.count() < max_pending;
     });
 }
 
@@ -185,7 +193,7 @@ auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>:
 auto Node::without_set_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         const auto& pending = it.connection->pending();
-        return !pending.has_set() && pending.count() < most_pending;
+        return !pending.has_set() && pending.count() < max_pending;
     });
 }
 
@@ -203,12 +211,12 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
         auto idle = std::move(idle_.back());
         idle_.pop_back();
         if (!release && was_silent(*idle, now)) {
-            drop_locked(std::move(idle), may_be_former());
+            drop_locked(std::move(idle), Errc::connection_failed, may_be_former);
             continue;
         }
         const bool just_used = now - idle->since() < (release ? 10ms : 1ms);
         if (just_used || !idle->gone_stale()) return idle;
-        drop_locked(std::move(idle), {Errc::connection_failed, "closed by the server while idle"});
+        drop_locked(std::move(idle), Errc::connection_failed, "closed by the server while idle");
     }
     return nullptr;
 }
@@ -236,7 +244,7 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
 
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
-        return drop_locked(std::move(connection), {Errc::connection_failed, "the Sentinels name another"});
+        return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
     if (connection->pending().none() && !connection->repeat_release())
         return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
@@ -244,31 +252,32 @@ void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point
 }
 
 void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
-    if (was_silent(*connection, now)) return drop_locked(std::move(connection), may_be_former());
+    if (was_silent(*connection, now))
+        return drop_locked(std::move(connection), Errc::connection_failed, may_be_former);
     if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection));
     connection->became_idle(now);
     idle_.push_back(std::move(connection));
 }
 
 void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until) {
-    if (draining_.size() >= most_draining) {
-        drop_locked(std::move(draining_.front().connection),
-                    {Errc::timed_out, "too many connections have replies pending"});
+    if (draining_.size() >= max_draining) {
+        drop_locked(std::move(draining_.front().connection), Errc::timed_out,
+                    "too many connections have replies pending");
         draining_.erase(draining_.begin());
     }
     draining_.push_back({std::move(connection), until});
 }
 
-/// Ends a connection; `why` where it does not know that itself. What the kernel still has of it is not sent
-/// on. One that never got ready may have had a dead address: the next one starts with another, and looks the
-/// name up anew.
-void Node::drop_locked(std::unique_ptr<Connection> connection, NodeFailure why) {
-    if (connection->broken()) why = {connection->cause(), connection->detail()};
+/// Ends a connection; `cause` and `why` where it does not know that itself. What the kernel still has of it
+/// is not sent on. One that never got ready may have had a dead address: the next one starts with another,
+/// and looks the name up anew.
+void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
+                       const char* why) noexcept {
     if (!connection->was_ready()) {
         first_address_ = connection->next_address();
         if (resolution_ && resolution_->done()) resolution_.reset();
     }
-    note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
+    note_disconnected_locked(*connection, cause, why);
     connection->fail({}, {});
 }
 
@@ -290,30 +299,23 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
         listeners_.pop_back();
         listener->advance();
         (void)listener->connection().take_message();  // for one that has gone
-        if (listener->listens()) return listener;
-        drop_listener_locked(std::move(listener));
+        if (listener->listens() && now - listener->connection().since() < longest_deaf) return listener;
+        note_disconnected_locked(listener->connection());
     }
     return std::make_unique<Listener>(connect_locked(now), network_.entropy());
 }
 
-void Node::check_in_listener(std::unique_ptr<Listener> listener) {
+void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
-    if (listener->listens() && listeners_.size() < options_.max_idle)
-        listeners_.push_back(std::move(listener));
-    else
-        drop_listener_locked(std::move(listener));
+    if (!listener->listens() || listeners_.size() >= options_.max_idle)
+        return note_disconnected_locked(listener->connection());
+    listener->connection().became_idle(now);
+    listeners_.push_back(std::move(listener));
 }
 
-void Node::drop_listener(std::unique_ptr<Listener> listener) {
+void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
     const std::lock_guard guard{mutex_};
-    drop_listener_locked(std::move(listener));
-}
-
-void Node::drop_listener_locked(std::unique_ptr<Listener> listener) {
-    const auto& connection = listener->connection();
-    NodeFailure why;
-    if (connection.broken()) why = {connection.cause(), connection.detail()};
-    note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(why)});
+    note_disconnected_locked(listener->connection());
 }
 
 void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {
@@ -359,6 +361,18 @@ NodeFailure Node::last_failure() {
 
 void Node::note_locked(NodeEvent event) {
     if (options_.observed) events_.push_back(std::move(event));
+}
+
+/// An event less, where memory runs out.
+void Node::note_disconnected_locked(const Connection& connection, std::error_code cause,
+                                    const char* why) noexcept {
+    if (!options_.observed) return;
+    try {
+        auto failure = connection.broken() ? NodeFailure{connection.cause(), connection.detail()}
+                                           : NodeFailure{cause, why};
+        note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    }
 }
 
 std::vector<NodeEvent> Node::take_events() {

@@ -64,9 +64,9 @@ public:
     /// overtake it.
     std::vector<std::size_t> overtaking(std::span<const Request> requests);
 
-    /// A connection for one command: the one on which its SET is pending, if there is, or to acquire, a
-    /// release of the resource, or a question of its ticket. A node that is not trusted gives one only if its
-    /// next probe is due, or `needed`, or to a release.
+    /// A connection for one command: the one on which its SET is pending, if any; for an acquisition, the one
+    /// on which a release of the resource, or the enter_queue of its ticket, is pending. A node that is not
+    /// trusted gives one only if its next probe is due, or `needed`, or to a release.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// The same for commands of several owners, none of which may have a SET pending here.
@@ -78,9 +78,9 @@ public:
     /// A connection that listens, or is about to; null if the node is left alone for now.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
     /// Takes it back, if it still listens; ends it.
-    void check_in_listener(std::unique_ptr<Listener> listener);
-    void drop_listener(std::unique_ptr<Listener> listener);
-    /// It gives none for a minute: no queue can be used there, for that reason.
+    void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
+    void drop_listener(std::unique_ptr<Listener> listener) noexcept;
+    /// For the next minute check_out_listener() returns null: this node keeps no queue for us.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
     /// While it gives none for such a reason: that.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
@@ -122,9 +122,11 @@ private:
     void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
-    void drop_locked(std::unique_ptr<Connection> connection, detail::NodeFailure why = {});
-    void drop_listener_locked(std::unique_ptr<Listener> listener);
+    void drop_locked(std::unique_ptr<Connection> connection, std::error_code cause = {},
+                     const char* why = "") noexcept;
     void note_locked(NodeEvent event);
+    void note_disconnected_locked(const Connection& connection, std::error_code cause = {},
+                                  const char* why = "") noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
 
     // Constant after construction.

@@ -43,7 +43,7 @@ void* parse_nil(const redisReadTask* task) {
     return reply;
 }
 
-/// No command of ours is answered by an array: a server that announces a milliard elements gets none.
+/// No command of ours is answered by an array: a server that announces a billion elements gets none.
 template <class Count>
 void* refuse_array(const redisReadTask*, Count) {
     return nullptr;
@@ -66,7 +66,7 @@ redisReplyObjectFunctions* parser() {
 
 // ---- The same for an AdminConnection, which may be answered by a short flat list.
 
-constexpr std::size_t most_elements = 16;
+constexpr std::size_t max_elements = 16;
 
 /// Elements come one by one, perhaps with reads between them, when the kind is forgotten.
 void* add_element(const redisReadTask* task, std::string_view element) {
@@ -91,7 +91,7 @@ void* parse_nil_or_element(const redisReadTask* task) {
 
 template <class Count>
 void* begin_list(const redisReadTask* task, Count count) {
-    if (task->parent || static_cast<std::size_t>(count) > most_elements) return nullptr;
+    if (task->parent || static_cast<std::size_t>(count) > max_elements) return nullptr;
     auto* const reply = target(task);
     reply->kind = Reply::Kind::list;
     reply->text.clear();

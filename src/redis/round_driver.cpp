@@ -91,7 +91,8 @@ void RoundDriver::wait(Clock::time_point until) {
     // ticks and lasts for a share of the whole budget: only right after the start is it not too long.
     const bool whole_budget = node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
     const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
-    if (only_one && whole_budget && connections_[node_of[0]]->ready()) {
+    if (only_one && whole_budget && connections_[node_of[0]]->ready() &&
+        !connections_[node_of[0]]->unsent()) {
         connections_[node_of[0]]->receive_or_wait();
         now_ = clock_.now();
         take_answers(node_of[0]);
@@ -120,8 +121,8 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// The form of a command for one node. One that has waited has only its home to tell; and what is sent once
-/// more may have woken a waiter before.
+/// The form of a command for one node. A waiter's attempt leaves the queue at its home only; and a release
+/// that is sent once more says so, for the first may have woken a waiter.
 struct RoundDriver::Form {
     Form(const QuorumRound& round, std::size_t node, const Command& any) : command(any) {
         if (!command.queue) return;

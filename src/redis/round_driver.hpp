@@ -23,7 +23,8 @@ class RoundDriver {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
                 Network& network, Clock::duration node_timeout, detail::QuorumRound& round);
-    /// What is still open was not waited for: it will be read when the node is next looked at.
+    /// Replies that were not waited for stay with their connections, and are read when a round next looks at
+    /// the node.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;

@@ -47,7 +47,8 @@ private:
         if (result.error() == Errc::cancelled) return;
         if (!result) ++measurement_.failures[{verb, result.error()}];
         for (const auto& node : result.nodes())
-            if (detail::mattered(node)) ++measurement_.node_causes[{std::string{node.name}, node.cause}];
+            if (detail::failed_to_vote(node))
+                ++measurement_.node_causes[{std::string{node.name}, node.cause}];
     }
 
     Lock lock_;

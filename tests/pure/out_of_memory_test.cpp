@@ -185,6 +185,50 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
     }
 }
 
+// A connection whose late replies are read goes back to the idle ones, or is given up.
+TEST_P(OutOfMemoryInARound, ANodeKeepsTheConnectionsThatItHas) {
+    for (const bool closed : {false, true}) {
+        long count = 0;
+        for (bool went_on = true; went_on; ++count) {
+            Setting it;
+            auto& server = it.world.network.server(0);
+            EXPECT_THAT(it.lock.acquire(), Succeeds());
+            EXPECT_THAT(it.lock.release(), Succeeds());
+            server.paused = true;
+            EXPECT_THAT(it.lock.acquire(), FailsWith(Errc::no_quorum));
+            if (closed) server.close_connections(it.world.now());
+            it.world.network.resume(0);
+            Result result{Errc::not_held};
+            went_on = fails_after(count, [&] { result = it.lock.acquire(); });
+            it.world.network.pass(2s);
+            if (!result) {
+                EXPECT_THAT(it.lock.acquire(), Succeeds()) << count;
+            }
+            EXPECT_TRUE(it.lock.valid()) << count;
+        }
+        EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
+    }
+}
+
+class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
+INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
+                         testing::Values(std::tuple{false, Round::all_at_once}));
+
+TEST_P(OutOfMemoryInTheQueue, AWaiterGoesAndLeavesNothing) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world;
+        auto holder = world.lock(world.client());
+        auto waiter = world.lock(world.client());
+        EXPECT_THAT(holder.acquire(), Succeeds());
+        went_on = fails_after(count, [&] { EXPECT_FALSE(waiter.acquire_for(300ms)) << count; });
+        EXPECT_THAT(holder.release(), Succeeds()) << count;
+        world.network.pass(1s);
+        EXPECT_THAT(waiter.acquire_for(1s), Succeeds()) << count;
+    }
+    EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
+}
+
 // C6. Whatever fails in one turn, a later one extends.
 TEST_P(OutOfMemory, AWatchdogGoesOn) {
     long count = 0;

@@ -91,6 +91,16 @@ TEST_F(Holder, GoesWithTheRelease) {
     }
 }
 
+TEST_F(Holder, SaysNothingAsAReader) {
+    (void)lock.release();
+    world.forget_events();
+    auto reader = world.lock({.ttl = 10s, .shared = true, .holder = "host=web1 pid=8"});
+    ASSERT_TRUE(reader.acquire());
+    (void)reader.extend();
+    (void)reader.release();
+    EXPECT_THAT(world.events(), testing::Not(testing::Contains(testing::HasSubstr("note"))));
+}
+
 // A note that comes late, after the release: by then the resource may be another's.
 TEST_F(Holder, IsNotWrittenForAnother) {
     const auto late = [&](milliseconds ttl) {

@@ -38,6 +38,16 @@ TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheBudget) {
     }
 }
 
+// The other half of a command that its socket has not taken is not kept back while one waits for the answer.
+TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsAnswerIsAwaited) {
+    RoundDriverWorld world{1, {.round = Round::sequential}};
+    (void)world.extend("A");
+    world.network.server(0).takes_at_once = 7;
+    const auto start = world.network.clock().now();
+    EXPECT_EQ(world.acquire("A")[0].vote, Vote::granted);
+    EXPECT_LT(world.network.clock().now() - start, 15ms);
+}
+
 // ---- Batches
 
 TEST(RoundDriver, ABatchSendsNoExtensionThatWouldOvertakeItsSet) {

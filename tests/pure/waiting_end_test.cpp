@@ -312,6 +312,28 @@ TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
 }
 
 // A missing permission costs the waiters their message, never the release.
+// What stands under the queue's name of one resource is no reason to leave the home with the others.
+TEST_F(EndOfWaiting, GoesOnElsewhereForOneResourceAlone) {
+    ask(0, {"SET", "{r}:queue", "no queue"});
+    others_hold();
+    EXPECT_FALSE(lock(alice).acquire_for(100ms));
+    EXPECT_THAT(queued(1), IsEmpty());
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty())) << "the next node is the home";
+    for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "s", "other"});
+    forget_log();
+    Lock another{alice, "s", {.fair = true}, network.clock(), entropy};
+    EXPECT_FALSE(another.acquire_for(100ms));
+    EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+}
+
+TEST_F(EndOfWaiting, SaysThatNoNodeHasAQueueOfTheRightType) {
+    for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "{r}:queue", "no queue"});
+    others_hold();
+    const auto result = lock(alice).acquire_for(300ms);
+    ASSERT_THAT(result.queue_refusals(), SizeIs(3));
+    for (const auto& node : result.queue_refusals()) EXPECT_EQ(node.cause, Errc::wrong_type);
+}
+
 TEST_F(EndOfWaiting, HarmsNoReleaseThatMayWakeNobody) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"wake"});
     bob_holds_for(1h);
@@ -368,6 +390,38 @@ TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
     const auto result = mine.acquire_for(1s);
     EXPECT_TRUE(result);
     EXPECT_EQ(result.nodes()[0].cause, Errc::quarantined);
+}
+
+/// Three nodes with a count each, of which the first is ahead of the others.
+struct SecondRoundOfFencing : Waiting {
+    SecondRoundOfFencing() {
+        for (std::size_t node = 0; node < size; ++node) network.server(node).latency = 5ms;
+        const auto ahead =
+            std::chrono::duration_cast<std::chrono::microseconds>(now().time_since_epoch() + 1h);
+        ask(0, {"SET", "{r}:fence", network.server(0).redis->data() + std::to_string(ahead.count())});
+    }
+    /// Two nodes hang from the second round on.
+    void hang_when_raised() {
+        for (const std::size_t node : {1U, 2U})
+            network.server(node).refuses_command = [this, node](const Words& words) {
+                if (verb_of(words) == "raise") network.server(node).latency = 1h;
+                return std::string{};
+            };
+    }
+};
+
+TEST_F(SecondRoundOfFencing, UsesUpTheValidity) {
+    hang_when_raised();
+    auto mine = lock(alice, {.attempts = 1}, {.ttl = 60ms, .fencing = true});
+    EXPECT_EQ(mine.acquire().error(), Errc::validity_exhausted) << "the caller has no deadline";
+    EXPECT_FALSE(mine.valid());
+}
+
+TEST_F(SecondRoundOfFencing, EndsAtTheCallersDeadline) {
+    hang_when_raised();
+    auto mine = lock(alice, {.attempts = 1}, {.ttl = 10s, .fencing = true});
+    const auto result = mine.acquire_for(75ms);
+    EXPECT_EQ(result.error(), Errc::deadline) << result.message();
 }
 
 struct WaitingForACount : Waiting {

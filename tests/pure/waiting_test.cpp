@@ -87,6 +87,21 @@ TEST_F(Waiting, IsOverOnceTheListenerServesTheNext) {
     EXPECT_NE(arguments(0, "enter", 1).front(), first) << "no ticket is given twice";
 }
 
+// Nothing tells that a connection was cut off on which nothing is ever sent.
+TEST_F(Waiting, ListensAnewWhereTheListenerWasIdleForLong) {
+    for (const auto idle : {9s, 11s}) {
+        bob_holds_for(100ms);
+        auto mine = lock(alice);
+        EXPECT_TRUE(mine.acquire_for(1s));
+        (void)mine.release();
+        network.pass(idle);
+        bob_holds_for(100ms);
+        EXPECT_TRUE(mine.acquire_for(1s));
+        EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(idle > 10s ? 1 : 0));
+        (void)mine.release();
+    }
+}
+
 TEST_F(Waiting, IsNotForThoseThatTryOnce) {
     others_hold();
     EXPECT_EQ(lock(alice).try_acquire().error(), Errc::held_by_other);

@@ -9,7 +9,7 @@ namespace redlock::sim {
 namespace {
 
 /// A world whose clients never come to an end is a mistake of the test.
-constexpr std::uint64_t most_events = 2'000'000;
+constexpr std::uint64_t max_events = 2'000'000;
 
 /// The nodes' clocks show a day in 2026, since tokens are seeded with them.
 constexpr nanoseconds today = std::chrono::hours{24 * 365 * 56};
@@ -63,7 +63,7 @@ void World::run_to_a_violation() {
 
 void World::step_on() {
     checker_.check();
-    if (events() > most_events) throw std::runtime_error("this world never ends");
+    if (events() > max_events) throw std::runtime_error("this world never ends");
 }
 
 bool World::busy() const noexcept {

@@ -19,7 +19,7 @@ namespace redlock::support {
 
 namespace {
 
-constexpr std::size_t most_remembered = 100'000;  // commands
+constexpr std::size_t max_remembered = 100'000;  // commands
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -180,7 +180,7 @@ void TcpProxy::pass_on() {
     for (const auto& connection : connections_)
         connection->pass_on(now, faults_, server_port_, [&](std::vector<std::string> words) {
             ++traffic_.commands;
-            if (recording_ && seen_.size() < most_remembered)
+            if (recording_ && seen_.size() < max_remembered)
                 seen_.push_back({connection->number(), std::move(words)});
         });
     std::erase_if(connections_, [this](const auto& connection) {

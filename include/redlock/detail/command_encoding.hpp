@@ -68,9 +68,9 @@ inline const Script* script_of_reader(Verb verb) noexcept {
         case Verb::compare_and_delete: return &leave;
         case Verb::set_and_count: return &share_and_count;
         case Verb::raise_count: return &raise_as_reader;
-        case Verb::enter_queue: break;  // readers do not queue
-        case Verb::note_holder: return &note_holder;
-        case Verb::query: return &query;
+        case Verb::enter_queue:  // of these, readers have none
+        case Verb::note_holder:
+        case Verb::query: break;
     }
     return nullptr;
 }

@@ -60,10 +60,10 @@ public:
     const std::vector<std::string>& resources() const noexcept { return resources_; }
     const algorithm::LeaseRequest& request() const noexcept { return request_; }
 
-    /// What the holder says of itself, see algorithm::note_holder().
+    /// What the holder says of itself, see algorithm::note_holder(). There is no place for those of readers.
     void note_holder(const Lease& lease, std::chrono::milliseconds ttl,
                      Clock::time_point deadline = Clock::never()) const noexcept {
-        algorithm::note_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
+        if (!lease.shared) algorithm::note_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
     }
 
     // ---- For the Lock.

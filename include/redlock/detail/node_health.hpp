@@ -80,14 +80,14 @@ public:
         if (state_ == State::open && now < next_probe_) return std::nullopt;
         state_ = State::open;
         replied_late_ = false;
-        failures_ = std::min(failures_ + 1, most_failures);
+        failures_ = std::min(failures_ + 1, max_failures);
         const auto span = pause(entropy);
         next_probe_ = now + span;
         return span;
     }
 
 private:
-    static constexpr int most_failures = 8;  // 10 ms × 2^7 exceeds a second
+    static constexpr int max_failures = 8;  // 10 ms × 2^7 exceeds a second
 
     Clock::duration pause(Entropy& entropy) const {
         const auto doublings = std::max(failures_ - 1, 0);

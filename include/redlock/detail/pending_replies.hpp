@@ -4,8 +4,8 @@
 // A server answers in the order of the commands. Only the replies to what was sent last are answers; those
 // that come before them are late and belong to rounds that have ended. A SET whose reply is pending is
 // remembered by its owner: its release has to go behind it on this same connection (rule B5), or it would
-// overtake it. So it is with a release that nobody waits for, and the next SET of its resource; with a
-// ticket: what enters the queue counts as a SET, what leaves it as the release; and with a holder's note.
+// overtake it. The same order is kept for a release that is not waited for and the next SET of its resource;
+// for what enters a ticket into the queue and what takes it out; and for writing and removing a note.
 #pragma once
 
 #include <redlock/nodes.hpp>

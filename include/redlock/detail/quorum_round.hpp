@@ -28,8 +28,8 @@
 // once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
 // left alone are asked after all where the vote has come to hang on them. A round ends when its votes are
 // decided; a query waits for every trusted node, and so does a release, unless nobody is going to hear its
-// answers. That is written to the last node first: a waiter that the first node wakes is to find the others
-// free.
+// answers. A release is written from the last node to the first: a waiter that the first node wakes is to
+// find the others free.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -15,7 +15,7 @@ constexpr auto budget = 800ms;
 /// How a node is unreachable.
 struct Outage {
     const char* name;
-    int most_costly;  // rounds that may take the budget: none where the kernel refuses at once
+    int max_costly;  // rounds that may take the budget: none where the kernel refuses at once
     std::function<void(TcpProxy&)> begin;
 };
 
@@ -74,10 +74,10 @@ TEST_P(ADeadNode, CostsItsBudgetOnce) {
         const auto before = world.link(0).traffic().connections;
         rounds = lock_and_unlock(3s);
         connections = world.link(0).traffic().connections - before;
-        return rounds.failed == 0 && rounds.costly <= std::get<Outage>(GetParam()).most_costly;
+        return rounds.failed == 0 && rounds.costly <= std::get<Outage>(GetParam()).max_costly;
     });
     EXPECT_EQ(rounds.failed, 0);
-    EXPECT_LE(rounds.costly, std::get<Outage>(GetParam()).most_costly);
+    EXPECT_LE(rounds.costly, std::get<Outage>(GetParam()).max_costly);
     EXPECT_LE(connections, 20U);
 }
 
