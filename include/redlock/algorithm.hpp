@@ -130,6 +130,15 @@ inline void undo(Nodes& nodes, const LeaseRequest& request, const Lease& candida
     (void)delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
 }
 
+/// What the round that raises the counts has come to. A majority of refusals means that our keys have gone,
+/// and nobody took them; and the deadline may have been the end of the validity, and not the caller's.
+inline std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLimits& limits) {
+    const auto error = outcome(round, limits);
+    if (error == Errc::held_by_other) return Errc::no_quorum;
+    const bool callers = limits.deadline <= round.valid_until;
+    return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
+}
+
 /// Not part of the page: makes sure that a majority has counted up to the largest count that was granted, in
 /// a second round where the first does not show it. Then the next holder, who needs a grant of one of these
 /// nodes, gets a larger one. Where other nodes refuse to count that far, the counts of the nodes that did are
@@ -158,10 +167,7 @@ inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const L
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round.tally, raised);
             round.tally = std::move(raised);
-            const auto error = outcome(round, limits);
-            if (error == Errc::held_by_other) return Errc::no_quorum;  // our keys have gone; nobody took them
-            const bool callers = limits.deadline <= candidate.valid_until;
-            return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
+            return outcome_of_confirmation(round, limits);
         }
         take_own_counts(round.tally, raised);
         reject_counts(round.tally, counted);
