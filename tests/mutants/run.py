@@ -243,9 +243,11 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     arguments.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    arguments.add_argument("--part", default="1of1", help="2of6: of six equal parts of the mutants the second")
     arguments.add_argument("names", nargs="*", help="of mutants; default: all")
     options = arguments.parse_args()
-    patches = sorted(HERE.glob("*.patch"))
+    part, parts = map(int, options.part.split("of"))
+    patches = sorted(HERE.glob("*.patch"))[part - 1::parts]
     mutants = [Mutant.read(it) for it in patches if not options.names or it.stem in options.names]
     if not mutants:
         raise SystemExit("no such mutant")
@@ -254,9 +256,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="redlock-mutants-") as scratch, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         build = Build(options.build.resolve(), scratch)
-        build.compile_prelude("tests/pure/lock_test.cpp", TEST_HEADERS + STANDARD_HEADERS)
-        build.compile_prelude("tests/mutants/engine.cpp", STANDARD_HEADERS)
         try:
+            list(pool.map(build.compile_prelude, ("tests/pure/lock_test.cpp", "tests/mutants/engine.cpp"),
+                          (TEST_HEADERS + STANDARD_HEADERS, STANDARD_HEADERS)))
             results = list(pool.map(lambda it: try_out(it, build, scratch), mutants))
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
