@@ -24,7 +24,7 @@ bool take_number(std::string_view& line, Number& number) {
     return std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{};
 }
 
-/// The answer of the script `query`, see scripts.hpp; false if it is none.
+/// The answer of the script `query`, see src/lua/query.lua; false if it is none.
 bool read(std::string_view text, NodeStatus& it) {
     const auto end = std::min(text.find('\n'), text.size());
     auto line = text.substr(0, end);

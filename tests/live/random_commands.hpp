@@ -74,8 +74,9 @@ public:
         Words keys;
         Words arguments{owner()};
         for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
-        if (script == &detail::compare_and_expire || script == &detail::rest_all) arguments.push_back(span());
-        if (script == &detail::note_holder) {
+        if (script == &detail::compare_and_expire || script == &detail::hold_remaining)
+            arguments.push_back(span());
+        if (script == &detail::describe_holder) {
             for (std::size_t i = 1; i <= resources; ++i) keys.push_back("note" + std::to_string(i));
             arguments.emplace_back("a note");
         } else if (script == &detail::query) {
@@ -119,10 +120,10 @@ public:
     Words for_readers(const detail::Script* script, RedisModel::Time now) {
         Words keys{"resource1", "readers1"};
         Words arguments{owner()};
-        if (script == &detail::leave) return call(script, keys, arguments, now);
-        arguments.push_back(script == &detail::raise_as_reader ? count(now) : span());
+        if (script == &detail::reader_release) return call(script, keys, arguments, now);
+        arguments.push_back(script == &detail::reader_raise_count ? count(now) : span());
         arguments.emplace_back("1");
-        if (script == &detail::share_and_count || script == &detail::raise_as_reader) {
+        if (script == &detail::reader_acquire_and_count || script == &detail::reader_raise_count) {
             keys.emplace_back("counter1");
             arguments.emplace_back("86400000");
         }

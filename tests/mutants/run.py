@@ -58,7 +58,11 @@ class Mutant:
         return Mutant(patch.stem, patch, lines["Mistake"], lines["Found by"], lines.get("With", "").split())
 
     def touched(self):
-        return re.findall(r"^\+\+\+ b/(\S+)", self.patch.read_text(), re.MULTILINE)
+        """The C++ files that it changes."""
+        return re.findall(r"^\+\+\+ b/(\S+[.][ch]pp)", self.patch.read_text(), re.MULTILINE)
+
+    def touches_scripts(self):
+        return "\n+++ b/src/lua/" in self.patch.read_text()
 
 
 def run(command, seconds=MOST_SECONDS, **options):
@@ -121,6 +125,17 @@ class Build:
         done = run(words, cwd=self.directory)
         if done.returncode:
             raise Red("does not compile:\n" + done.stdout)
+
+    def compile_scripts(self, copy, target):
+        """The Lua scripts of `copy`, embedded as the build does it."""
+        written = target.with_suffix(".cpp")
+        embedded = self.directory / "src/scripts.cpp"
+        line = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", str(embedded)]).stdout.strip()
+        command = line.splitlines()[-1].replace(f"{ROOT}/src", f"{copy}/src").replace(str(embedded), str(written))
+        done = run(command, cwd=self.directory, shell=True)
+        if done.returncode:
+            raise Red("the scripts cannot be embedded:\n" + done.stdout)
+        self.compile(str(embedded), copy, target, written.read_text())
 
     def link(self, program, objects, target):
         """`program` as it is linked here, with `objects` before its libraries."""
@@ -185,8 +200,14 @@ def pure_tests_of(pattern):
 
 def find_in_sim(mutant, build, folder):
     world, claims = re.fullmatch(r"sim (\S+): (.*)", mutant.found_by).groups()
-    build.compile("tests/mutants/engine.cpp", folder, folder / "engine.o", engine_with(mutant.touched()))
-    build.link_sim([folder / "engine.o"], folder / "sim")
+    objects = []
+    if mutant.touches_scripts():
+        objects.append(folder / "scripts.o")
+        build.compile_scripts(folder, objects[-1])
+    if touched := mutant.touched():
+        objects.append(folder / "engine.o")
+        build.compile("tests/mutants/engine.cpp", folder, objects[-1], engine_with(touched))
+    build.link_sim(objects, folder / "sim")
     done = run([str(folder / "sim"), "--world", world, "--seeds", str(MOST_SEEDS), "--threads", "1"])
     found = re.search(r"^seed (\d+): (.*?) at ", done.stdout, re.MULTILINE)
     if not found:
@@ -204,6 +225,9 @@ def find_in_pure_tests(mutant, build, folder):
     if all(it.endswith(".cpp") for it in touched):
         objects = [build.object_of(it) for it in tests]
         tests = []
+    if mutant.touches_scripts():
+        objects.append(folder / "scripts.o")
+        build.compile_scripts(folder, objects[-1])
     for source in tests + [it for it in touched if it.endswith(".cpp")] + mutant.also:
         objects.append(folder / (source.replace("/", "_") + ".o"))
         build.compile(source, folder, objects[-1])

@@ -11,20 +11,22 @@ using testing::HasSubstr;
 /// Readers of the resource a.
 struct Readers : Scripts {
     std::string share(const std::string& owner, milliseconds ttl = 10s) {
-        return run(detail::share, keys({"a", "readers"}), arguments(owner, ttl.count()));
+        return run(detail::reader_acquire, keys({"a", "readers"}), arguments(owner, ttl.count()));
     }
     std::string share_and_count(const std::string& owner, milliseconds ttl = 10s) {
-        return run(detail::share_and_count, keys({"a", "readers", "count:a"}),
+        return run(detail::reader_acquire_and_count, keys({"a", "readers", "count:a"}),
                    counted(arguments(owner, ttl.count())));
     }
     std::string stay(const std::string& owner, milliseconds ttl = 10s) {
-        return run(detail::stay, keys({"a", "readers"}), arguments(owner, ttl.count()));
+        return run(detail::reader_extend, keys({"a", "readers"}), arguments(owner, ttl.count()));
     }
     std::string raise(const std::string& owner, std::int64_t fence) {
-        return run(detail::raise_as_reader, keys({"a", "readers", "count:a"}),
+        return run(detail::reader_raise_count, keys({"a", "readers", "count:a"}),
                    counted(arguments(owner, fence)));
     }
-    std::string leave(const std::string& owner) { return run(detail::leave, {"a", "readers"}, {owner}); }
+    std::string leave(const std::string& owner) {
+        return run(detail::reader_release, {"a", "readers"}, {owner});
+    }
 
     Words keys(const Words& names) const { return with_marker(names); }
     Words arguments(const std::string& owner, std::int64_t amount) const {

@@ -1,4 +1,4 @@
-// The scripts of include/redlock/detail/scripts.hpp, every branch of them, run by Lua on a Redis in memory.
+// The scripts of src/lua, every branch of them, run by Lua on a Redis in memory.
 #include "scripts_fixture.hpp"
 
 #include <cstdint>
@@ -83,9 +83,9 @@ using RestAll = Scripts;
 TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
     for (const auto* const key : {"a", "c"}) hold(key, me, 60s);
     hold("b", "you", 5s);
-    EXPECT_EQ(run(detail::rest_all, {"a", "c"}, {me, "7000"}), "1");
+    EXPECT_EQ(run(detail::hold_remaining, {"a", "c"}, {me, "7000"}), "1");
     hold("a", me, 5s);
-    EXPECT_EQ(run(detail::rest_all, {"a", "b", "d"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(detail::hold_remaining, {"a", "b", "d"}, {me, "7000"}), "0");
     for (const auto* const key : {"a", "c"}) {
         EXPECT_EQ(value(key), "redlock:rest");
         EXPECT_EQ(ttl(key), 7s);

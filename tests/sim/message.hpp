@@ -37,7 +37,8 @@ inline std::string_view owner_of(const Words& words) {
 /// Whether it lengthens the life of a key.
 inline bool extends(const Words& words) {
     const auto* const script = script_of(words);
-    return script == &detail::compare_and_expire || script == &detail::expire_all || script == &detail::stay;
+    return script == &detail::compare_and_expire || script == &detail::expire_all ||
+           script == &detail::reader_extend;
 }
 
 /// Whether it makes a key.
@@ -46,14 +47,15 @@ inline bool sets(const Words& words) {
     if (!script) return !owner_of(words).empty();
     return script == &detail::set_all || script == &detail::set_and_count ||
            script == &detail::leave_and_set || script == &detail::leave_and_count ||
-           script == &detail::share || script == &detail::share_and_count;
+           script == &detail::reader_acquire || script == &detail::reader_acquire_and_count;
 }
 
 /// Whether it deletes a key.
 inline bool releases(const Words& words) {
     const auto* const script = script_of(words);
     return script == &detail::compare_and_delete || script == &detail::delete_all ||
-           script == &detail::delete_and_wake || script == &detail::rest_all || script == &detail::leave;
+           script == &detail::delete_and_wake || script == &detail::hold_remaining ||
+           script == &detail::reader_release;
 }
 
 /// "set", "extend to 300 ms" …
@@ -62,15 +64,16 @@ inline std::string text(const Words& words) {
     if (!script) return words[0];
     if (script == &detail::delete_and_wake) return "delete and wake";
     if (script == &detail::enter_queue) return "enter the queue";
-    if (script == &detail::leave) return "leave the readers";
-    if (script == &detail::share || script == &detail::share_and_count) return "join the readers";
-    if (script == &detail::note_holder) return "note";
+    if (script == &detail::reader_release) return "leave the readers";
+    if (script == &detail::reader_acquire || script == &detail::reader_acquire_and_count)
+        return "join the readers";
+    if (script == &detail::describe_holder) return "note";
     if (script == &detail::query || script == &detail::which_exist) return "query";
-    if (script == &detail::rest_all) return "rest for " + std::string{argument(words, 2)} + " ms";
+    if (script == &detail::hold_remaining) return "rest for " + std::string{argument(words, 2)} + " ms";
     if (releases(words)) return "delete";
     if (sets(words)) return "set";
     const std::string amount{argument(words, 2)};
-    return script == &detail::raise_count || script == &detail::raise_as_reader
+    return script == &detail::raise_count || script == &detail::reader_raise_count
                ? "raise to " + amount
                : "extend to " + amount + " ms";
 }

@@ -63,11 +63,11 @@ inline bool uses_queue(const Command& command, const Recipient& recipient) noexc
 /// The script that carries out the command of a reader.
 inline const Script* script_of_reader(Verb verb) noexcept {
     switch (verb) {
-        case Verb::set_if_absent: return &share;
-        case Verb::compare_and_expire: return &stay;
-        case Verb::compare_and_delete: return &leave;
-        case Verb::set_and_count: return &share_and_count;
-        case Verb::raise_count: return &raise_as_reader;
+        case Verb::set_if_absent: return &reader_acquire;
+        case Verb::compare_and_expire: return &reader_extend;
+        case Verb::compare_and_delete: return &reader_release;
+        case Verb::set_and_count: return &reader_acquire_and_count;
+        case Verb::raise_count: return &reader_raise_count;
         case Verb::enter_queue:  // of these, readers have none
         case Verb::note_holder:
         case Verb::query: break;
@@ -76,7 +76,7 @@ inline const Script* script_of_reader(Verb verb) noexcept {
 }
 
 inline const Script* script_of_release(const Command& command, bool queue) noexcept {
-    if (command.rest > std::chrono::milliseconds::zero()) return &rest_all;
+    if (command.rest > std::chrono::milliseconds::zero()) return &hold_remaining;
     if (queue) return &delete_and_wake;
     return command.resources.size() == 1 ? &compare_and_delete : &delete_all;
 }
@@ -95,7 +95,7 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
         case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
         case Verb::raise_count: return &raise_count;
         case Verb::enter_queue: return &enter_queue;
-        case Verb::note_holder: return &note_holder;
+        case Verb::note_holder: return &describe_holder;
         case Verb::query: return one ? &query : &which_exist;
     }
     return nullptr;
@@ -183,7 +183,7 @@ inline std::chrono::milliseconds counters_expiry(const Recipient& recipient) noe
 }
 
 /// The general form, for several resources, a count, a quarantine, a queue, readers: keys, then arguments, as
-/// scripts.hpp says.
+/// the .lua files say.
 inline void append_script(std::string& out, const Command& command, const Recipient& recipient,
                           std::string_view verb, std::string_view body) {
     using namespace std::chrono_literals;

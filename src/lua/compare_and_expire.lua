@@ -1,0 +1,9 @@
+-- Extends one resource, as the Redlock specification does. Never shortens the remaining time, because an extension that
+-- arrives late must not undo a longer one.
+-- KEYS: the resource. ARGV: owner, ttl. Returns 1 if the key still holds the owner, otherwise 0.
+if redis.call('get', KEYS[1]) == ARGV[1] then
+  if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
+  return 1
+else
+  return 0
+end

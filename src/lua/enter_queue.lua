@@ -1,0 +1,24 @@
+-- Enters the queue of waiters, or stays in it, and reports who is in front. A free resource is reserved for the first waiter,
+-- because its holder has died or belongs to a client that wakes nobody.
+-- KEYS: the resource, its queue.
+-- ARGV: ticket, reservation ttl, how long the waiter has waited (in microseconds), expiry of the queue, '1' if the caller may
+-- be given the resource now.
+-- Returns the status RESERVED, or WAITING with the remaining time of the key (in milliseconds), the number of waiters in
+-- front, and what the key is: 'holder', 'reservation' or 'nothing'.
+local held = redis.call('get', KEYS[1])
+if held == ARGV[1] then return {ok = 'RESERVED'} end
+local time = redis.call('time')
+redis.call('zadd', KEYS[2], 'nx', string.format('%.0f', time[1] * 1000000 + time[2] - ARGV[3]), ARGV[1])
+redis.call('pexpire', KEYS[2], ARGV[4])
+if not held and ARGV[5] == '1' then
+  local woken = wake_next(KEYS[1], KEYS[2], ARGV[2])
+  if type(woken) ~= 'number' then return woken end
+  held = redis.call('get', KEYS[1])
+  if held == ARGV[1] then return {ok = 'RESERVED'} end
+end
+local what = not held and 'nothing' or string.find(held, '|', 1, true) and 'reservation' or 'holder'
+return {
+  ok = string.format(
+    'WAITING %.0f %.0f %s', redis.call('pttl', KEYS[1]), redis.call('zrank', KEYS[2], ARGV[1]) or 0, what
+  )
+}

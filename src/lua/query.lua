@@ -1,0 +1,26 @@
+-- Reports the state of a resource and of the keys beside it. Leaves out what the user may not read.
+-- KEYS: the resource, its queue, the holder's description, its readers, its counter; or the resource alone if the user may not
+-- use the other keys.
+-- Returns a line with the type, the remaining time to live, the numbers of waiters, of readers and of counted holders (0 if
+-- there is no counter), and the length of the owner; behind the line the owner and the description.
+local function text(key, max_length)
+  local value = redis.pcall('get', key)
+  return type(value) == 'string' and string.sub(value, 1, max_length) or ''
+end
+local function number(value)
+  return type(value) == 'number' and value or 0
+end
+local kind = redis.call('type', KEYS[1]).ok
+local owner = text(KEYS[1], 512)
+local waiters, description, readers, count = 0, '', 0, 0
+if KEYS[2] then
+  waiters = number(redis.pcall('zcard', KEYS[2]))
+  description = text(KEYS[3], 2048)
+  local time = redis.pcall('time')
+  local now = time[1] and string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) or '-inf'
+  readers = number(redis.pcall('zcount', KEYS[4], now, '+inf'))
+  count = tonumber(string.match(text(KEYS[5], 128), ':(%d+)$') or 0)
+end
+return string.format(
+  '%s %.0f %.0f %.0f %.0f %.0f\n', kind, redis.call('pttl', KEYS[1]), waiters, readers, count, #owner
+) .. owner .. description

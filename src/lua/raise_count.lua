@@ -1,0 +1,11 @@
+-- Raises the counters of the resources that hold the owner (the second round of fencing).
+-- KEYS: the resources, their counters, the marker if there is a quarantine.
+-- ARGV: owner, fencing token, number of resources, expiry of the counters, quarantine.
+-- Returns 1 if they were raised, 0 if the lock or a counter is gone, minus the count if the token is too far ahead of the clock.
+local data, no_vote = check_counting()
+if no_vote then return no_vote end
+local n = tonumber(ARGV[3])
+for i = 1, n do
+  if redis.call('get', KEYS[i]) ~= ARGV[1] then return 0 end
+end
+return raise_counters(data, n)

@@ -1,0 +1,13 @@
+-- Acquires as reader_acquire does, and counts the holders, both readers and others (fencing).
+-- KEYS: the resource, its readers, its counter, the marker if there is a quarantine.
+-- ARGV: owner, ttl, 1, expiry of the counter, quarantine.
+-- Returns the count, or 0 if an exclusive lock holds the resource.
+local readers, now = take_readers()
+local data, no_vote = check_counting()
+if no_vote then return no_vote end
+remove_ended_readers(readers, now)
+if held_by_writer() then return 0 end
+local fence, failure = count_holder(data, 1)
+if failure then return failure end
+enter_readers(readers, now)
+return fence

@@ -1,0 +1,14 @@
+-- Extends one reader. Makes no key again: if the resource no longer belongs to the readers, another client may have entered.
+-- KEYS: the resource, its readers, the marker if there is a quarantine. ARGV: owner, ttl, 1, quarantine.
+-- Returns 1 if this reader still holds the resource, otherwise 0.
+local readers, now = take_readers()
+local no_vote = check_quarantine()
+if no_vote then return no_vote end
+remove_ended_readers(readers, now)
+local ends = end_of_reader(readers)
+if not ends then return 0 end
+if tonumber(ends) < now + ARGV[2] then
+  redis.call('zadd', readers, string.format('%.0f', now + ARGV[2]), ARGV[1])
+end
+follow_last_reader(readers)
+return 1

@@ -1,0 +1,9 @@
+-- Raises the counter of a resource that the reader holds, as raise_count does for an exclusive lock.
+-- KEYS: the resource, its readers, its counter, the marker if there is a quarantine.
+-- ARGV: owner, fencing token, 1, expiry of the counter, quarantine. Returns what raise_count returns.
+local readers, now = take_readers()
+local data, no_vote = check_counting()
+if no_vote then return no_vote end
+remove_ended_readers(readers, now)
+if not end_of_reader(readers) then return 0 end
+return raise_counters(data, 1)
