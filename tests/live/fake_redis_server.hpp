@@ -58,6 +58,8 @@ public:
 
     /// Waits for any byte.
     void receive_byte() { (void)take(1); }
+    /// The same, and leaves it in the kernel.
+    void wait_for_byte() { wait_for(POLLIN); }
 
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
