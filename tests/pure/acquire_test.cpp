@@ -30,6 +30,41 @@ TEST(Acquire, LosesASplitVote) {
     EXPECT_EQ(world.owner_on(3), "");
 }
 
+// A7, A12. A grant, a refusal and no answer: whoever it is that does not answer, and why, it is the holder of
+// the second node who stood in the way.
+TEST(Acquire, IsRefusedWhereOneGrantsAndOneRefusesAndOneIsDead) {
+    const std::vector<std::function<void(World&, std::size_t)>> deaths{
+        [](World& world, std::size_t node) { world.cut(node); },
+        [](World& world, std::size_t node) { world.back_off(node); },
+        [](World& world, std::size_t node) { world.silence(node); },
+        [](World& world, std::size_t node) { world.lose_replies_of(node); },
+        [](World& world, std::size_t node) { world.lie(Errc::loading, node); }};
+    for (const auto& die : deaths)
+        for (std::size_t dead = 0; dead < 3; ++dead)
+            for (const std::size_t holds : {(dead + 1) % 3, (dead + 2) % 3}) {
+                World world{3};
+                die(world, dead);
+                world.occupy(1h, holds);
+                const auto result = world.lock(no_retry()).acquire();
+                EXPECT_THAT(result, FailsWith(Errc::held_by_other))
+                    << dead << " is dead, " << holds << " refuses";
+                EXPECT_EQ(result.nodes()[holds].vote, Vote::refused);
+                EXPECT_EQ(result.nodes()[dead].vote, Vote::unknown);
+            }
+}
+
+// Where those that answer are no quorum, it is the nodes that stand in the way, whatever the others say.
+TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
+    World world;
+    world.occupy(1h, 0);
+    world.cut(2);
+    world.silence(3);
+    world.lie(Errc::loading, 4);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::no_quorum)) << "1 grant, 1 refusal";
+    world.heal(4);
+    EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other)) << "2 grants, 1 refusal";
+}
+
 // ---- Cleaning up (A2).
 
 // A2, B1, S17. What a failed attempt may have left is deleted on every node that a byte was sent to, and on

@@ -2,6 +2,7 @@
 #include "world.hpp"
 
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -91,6 +92,46 @@ TEST_F(Fencing, FailsWithoutAMajorityInTheSecondRound) {
     EXPECT_EQ(lock.fencing_token(), 0U);
     EXPECT_EQ(world.owner_on(3), "") << "given back";
     EXPECT_EQ(world.owner_on(4), "");
+}
+
+/// The third node is ahead, so that it alone has counted to the token in the first round. In the second, two
+/// grant and two are silent: its own vote decides.
+struct SecondRound : Fencing {
+    SecondRound() {
+        world.count_on(3, ahead);
+        world.slow(4, 10ms);
+    }
+    void between_the_rounds(std::function<void()> event) {
+        world.after(5ms, [this, event = std::move(event)] {
+            world.silence(2, 4);
+            event();
+        });
+    }
+};
+
+// It has counted so far, and nobody gets a smaller token there.
+TEST_F(SecondRound, CountsANodeThatHasCountedAndIsSilentNow) {
+    between_the_rounds([&] { world.silence(3); });
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, Succeeds()) << "2 raised, 1 has counted, 2 are silent";
+    EXPECT_EQ(lock.fencing_token(), ahead + 1);
+    EXPECT_EQ(result.nodes()[3].vote, Vote::granted);
+}
+
+// Its key is gone, and its next holder may have a token already.
+TEST_F(SecondRound, DoesNotCountANodeThatHasCountedAndRefusesNow) {
+    between_the_rounds([&] { world.occupy(1min, 3); });
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum)) << "2 raised, 1 has lost the key, 2 are silent";
+    EXPECT_EQ(result.nodes()[3].vote, Vote::refused);
+    EXPECT_EQ(lock.fencing_token(), 0U);
+    EXPECT_THAT(result.validity(), Lasts(0ns));
+}
+
+// Nor one that has not counted so far, and is silent now.
+TEST_F(SecondRound, DoesNotCountANodeThatHasNotCountedAndIsSilentNow) {
+    between_the_rounds([&] { world.silence(1); });
+    EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)) << "1 raised, 1 has counted, 3 are silent";
 }
 
 // A node that lost our key between the rounds does not take part, and its count stays: its next holder may

@@ -123,6 +123,20 @@ TEST_F(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum)) << "2 deleted, 1 had lost it, 2 unknown";
 }
 
+// B4. A quorum answered, and none confirmed: whether the silent nodes hold the key is not known.
+TEST_F(Release, CanBeRepeatedWhereAQuorumAnsweredAndNoneConfirmed) {
+    world.forget(0, 1);
+    world.silence(3, 4);
+    const auto owner = std::string{lock.owner()};
+    const auto result = lock.release();
+    ASSERT_THAT(result, FailsWith(Errc::no_quorum)) << "1 deleted, 2 had lost it, 2 unknown";
+    EXPECT_THAT(result.validity(), Lasts(0ns));
+    EXPECT_EQ(lock.owner(), owner);
+    world.heal(3, 4);
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_TRUE(world.clean());
+}
+
 // B4. The same when some nodes had answered the first time and the others answer now.
 TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
     world.cut(2, 3, 4);

@@ -47,6 +47,39 @@ TEST(AResult, CountsTheAttempts) {
         "no quorum: granted by 1 of 3 nodes, 2 attempts; node0 connection failed; node2 connection failed");
 }
 
+// Whatever the nodes have granted: what is not held has no time left.
+TEST(AResult, OfAFailureHasNoValidity) {
+    World world;
+    auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}});
+    EXPECT_THAT(lock.acquire().validity(), Lasts(10s - 102ms));
+    world.cut(0, 1, 2);
+    const auto extended = lock.extend();
+    ASSERT_THAT(extended, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(extended.validity(), Lasts(0ns));
+    world.heal_all();
+    EXPECT_THAT(lock.release().validity(), Lasts(0ns)) << "a success, after which nothing is held";
+    world.occupy(1h, 0);
+    world.silence(1, 2, 3);
+    const auto without_quorum = lock.acquire();
+    ASSERT_THAT(without_quorum, FailsWith(Errc::no_quorum));
+    EXPECT_THAT(without_quorum.validity(), Lasts(0ns));
+    world.heal_all();
+    world.occupy(1h, 1, 2);
+    const auto held = lock.acquire();
+    ASSERT_THAT(held, FailsWith(Errc::held_by_other));
+    EXPECT_THAT(held.validity(), Lasts(0ns));
+}
+
+TEST(AResult, OfAFailureHasNoValidityThoughAMajorityGranted) {
+    World world;
+    world.slow(0, 40ms);
+    world.slow(1, 40ms);
+    auto brief = world.lock({.ttl = 60ms, .retry = {.attempts = 1}});
+    const auto late = brief.acquire();
+    ASSERT_THAT(late, FailsWith(Errc::validity_exhausted));
+    EXPECT_THAT(late.validity(), Lasts(0ns));
+}
+
 TEST(AResult, IsAWordWhereThereWasNoRound) {
     World world;
     auto lock = world.lock();
