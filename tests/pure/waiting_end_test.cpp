@@ -229,6 +229,16 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
     EXPECT_EQ(server.redis->keys().size(), 0U);
 }
 
+TEST_F(EndOfWaiting, IsEndedForOneByARepeatedReleaseOfSeveralResources) {
+    Lock both{alice, {"r", "s"}, {.retry = {.attempts = 1}, .fair = true}, network.clock(), entropy};
+    ASSERT_TRUE(both.acquire());
+    for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
+    EXPECT_EQ(both.release().error(), Errc::no_quorum);
+    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1"));
+    (void)both.release();
+    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+}
+
 TEST_F(EndOfWaiting, IsEndedForOneByAReleaseThatTakesTwoConnections) {
     bob_holds_for(1h);
     network.server(0).instead = "+OK\r\n";
