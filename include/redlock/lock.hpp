@@ -191,10 +191,10 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    /// release() where nobody asks what has come of it: written to all nodes, and not waited for. Blocks
-    /// while a connection has to be made, an eighth of node_timeout at most; as release() where the watchdog
-    /// is in the middle of an extension, and with LockOptions::fair. What acquires the resource next in this
-    /// process goes behind it.
+    /// Releases without waiting for answers. Blocks as release() while the watchdog extends, and if `fair`;
+    /// otherwise an eighth of node_timeout at most, for a connection. If that takes longer, the next round
+    /// with the node, a short-lived thread, or the destructor of the nodes sends the release once the
+    /// connection is ready. What acquires the resource next in this process goes behind the release.
     void unlock() noexcept;
 
 private:

@@ -49,8 +49,8 @@ struct NodesOptions {
 /// begins and never taken for another command's.
 ///
 /// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
-/// connections of its own. Names are resolved by a short-lived thread of their own, since resolving cannot be
-/// bounded otherwise; addresses need none. After construction only
+/// connections of its own. A short-lived thread resolves names, and one sends releases whose connections were
+/// not ready in time; the destructor does so for one node_timeout at most. After construction only
 /// std::bad_alloc is thrown.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {
     /// Made of anything that is text, and of nothing else: {{"a", "b"}} are two nodes, and not the string

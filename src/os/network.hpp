@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,25 @@ struct PollEntry {
     bool ready = false;
 };
 
+/// A function that is called beside the threads of the user, by a thread that lives only while there is
+/// something to do.
+class BackgroundTask {
+public:
+    /// Returns when the function is to be called again; Clock::never() if there is nothing left to do.
+    using Function = std::function<Clock::time_point(Clock::time_point now)>;
+
+    /// Waits for the end of a call that is under way. No further one begins.
+    virtual ~BackgroundTask() = default;
+    BackgroundTask(const BackgroundTask&) = delete;
+    BackgroundTask& operator=(const BackgroundTask&) = delete;
+
+    /// Has the function called soon. Does nothing if no thread can be started.
+    virtual void start() noexcept = 0;
+
+protected:
+    BackgroundTask() = default;
+};
+
 class Network {
 public:
     virtual Clock& clock() noexcept = 0;
@@ -67,6 +87,9 @@ public:
     /// as soon as `stop` is stopped.
     virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                       const std::stop_token& stop = {}) = 0;
+
+    /// The task does nothing before it is started.
+    virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) = 0;
 
 protected:
     ~Network() = default;

@@ -1,5 +1,6 @@
 #include "os/os_network.hpp"
 
+#include "os/background_thread.hpp"
 #include "os/socket.hpp"
 
 #include <poll.h>
@@ -182,6 +183,10 @@ void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock:
     const auto polled = static_cast<nfds_t>(stopped.fd() < 0 ? count : count + 1);
     if (::poll(fds.data(), polled, static_cast<int>(wait.count())) <= 0) return;
     for (std::size_t i = 0; i < count; ++i) entries[i].ready = fds[i].revents != 0;
+}
+
+std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function function) {
+    return std::make_unique<BackgroundThread>(clock(), std::move(function));
 }
 
 }  // namespace redlock

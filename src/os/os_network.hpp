@@ -40,6 +40,7 @@ public:
                                     int& error) override;
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override;
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
     /// In a child of fork(): the sockets here are the parent's. Closed without a word to the servers.
     void close_in_child() noexcept { open_->close_all(); }

@@ -110,7 +110,8 @@ void Connection::begin_handshake() {
     const bool anonymous = endpoint.username.empty() && endpoint.password.empty();
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
     for (auto step = step_; step != Step::done; step = step_after(step)) {
-        pending_.sent_other(1);
+        pending_.sent_first(1);
+        if (replies_before_it_ > 0) ++replies_before_it_;
         if (step == Step::select)
             detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
         else if (step == Step::ping)
@@ -120,6 +121,7 @@ void Connection::begin_handshake() {
         else
             detail::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
     }
+    outgoing() += std::exchange(queued_, {});
     flush();
 }
 
@@ -250,7 +252,7 @@ void Connection::write(const Command& command, detail::ScriptForm form) {
     used_ = true;
     pending_.sent(
         command);  // first: if memory runs out in between, a reply too many is expected, not too few
-    detail::append(outgoing(), command, recipient(), form);
+    detail::append(outgoing_command(), command, recipient(), form);
 }
 
 void Connection::flush() {

@@ -11,8 +11,9 @@
 //     ready       | the server has answered                       | fetch_run_id() → handshaking
 //     broken      | for good: never revived (rule D4)             |
 //
-// Every state can turn into broken, by fail(). PendingReplies knows which reply answers which command; one
-// whose replies are late is kept and read on later. None of the functions blocks, but for receive_or_wait().
+// Every state can turn into broken, by fail(). What is sent before the handshake is queued, and is written
+// right behind it. PendingReplies knows which reply answers which command; one whose replies are late is kept
+// and read on later. None of the functions blocks, but for receive_or_wait().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -65,6 +66,8 @@ public:
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
+    /// Whether bytes can be written to the server behind its handshake.
+    bool greeted() const noexcept { return ready() || handshaking(); }
     /// Whether it is ready or was before it broke.
     bool was_ready() const noexcept { return was_ready_; }
     /// Whether a command was ever written on it.
@@ -91,10 +94,13 @@ public:
 
     /// Sends the commands in one go behind whatever is still pending; from then on a byte of them may reach
     /// the server. Their replies become the answers, in order. Without `awaited`, nobody is going to look at
-    /// them.
+    /// them. Before the handshake the commands are queued: no byte of them can reach the server until it is
+    /// handshaking.
     void send(std::span<const Command> commands, bool awaited = true);
     /// Whether the socket has not taken all of what was sent.
-    bool unsent() const noexcept { return socket_ && (written_ < out_.size() || !plain_out_.empty()); }
+    bool unsent() const noexcept {
+        return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
+    }
 
     /// Whether the only answer is that the server does not know the script by its digest (rule D6), or does
     /// not let us use the queue of waiters; then resend() sends it whole, or without the queue.
@@ -154,6 +160,7 @@ private:
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
+    std::string& outgoing_command() noexcept { return greeted() ? outgoing() : queued_; }
     void flush();
     void read(Socket::Wait wait);
     bool receive(Socket::Wait wait);
@@ -178,6 +185,7 @@ private:
 
     std::string out_{};  // bytes to write, from written_ on
     std::size_t written_ = 0;
+    std::string queued_{};  // the commands that go behind the handshake
     std::unique_ptr<TlsSession> tls_{};
     std::string plain_out_{};  // with TLS: what is not yet in out_
     std::string plain_in_{};

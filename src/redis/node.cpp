@@ -30,7 +30,10 @@ std::string_view text_of(const Resolution& found) {
 }  // namespace
 
 Node::Node(NodeConfig config, Network& network, Options options)
-    : config_(std::move(config)), network_(network), options_(options) {}
+    : config_(std::move(config)), network_(network), options_(options) {
+    draining_.reserve(
+        max_draining);  // so that a release which is sent later is kept without asking for memory
+}
 
 void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
@@ -143,7 +146,19 @@ CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool ne
     const bool due = needed || health_.probe_due(now);
     if (due) health_.trust_late_replies();
     if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
-    return {take_idle_or_connect_locked(now, release), true};
+    return check_out_trusted_locked(release, now);
+}
+
+/// Releases share a connection that is being made, and wait for it together no longer than one of them would.
+CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
+    if (auto idle = take_idle_locked(now, release)) return {std::move(idle), true};
+    if (const auto it = being_made_locked(); release && it != draining_.end()) {
+        const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
+        return {take_locked(it), is_new};
+    }
+    if (probe_ && was_silent(*probe_, now))
+        drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
+    return {probe_ ? std::move(probe_) : connect_locked(now), true};
 }
 
 CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
@@ -155,19 +170,12 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
         if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
         if (!probe_) return {connect_locked(now), true};
     }
-    if (!due) return {};
-    health_.begin_probe(now, network_.entropy());
+    if (!due && !release) return {};
+    if (due) health_.begin_probe(now, network_.entropy());
     // A probe that hangs for too long is itself given up for a new one.
     if (probe_ && now - probe_->since() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {connect_locked(now)};
-}
-
-std::unique_ptr<Connection> Node::take_idle_or_connect_locked(Clock::time_point now, bool release) {
-    if (auto idle = take_idle_locked(now, release)) return idle;
-    if (probe_ && was_silent(*probe_, now))
-        drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
-    return probe_ ? std::move(probe_) : connect_locked(now);
 }
 
 auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::iterator {
@@ -194,6 +202,13 @@ auto Node::without_set_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         const auto& pending = it.connection->pending();
         return !pending.has_set() && pending.count() < max_pending;
+    });
+}
+
+/// One whose commands are queued.
+auto Node::being_made_locked() -> std::vector<Draining>::iterator {
+    return std::ranges::find_if(draining_, [](const Draining& it) {
+        return !it.connection->greeted() && it.connection->pending().count() < max_pending;
     });
 }
 
@@ -279,6 +294,12 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code c
     }
     note_disconnected_locked(*connection, cause, why);
     connection->fail({}, {});
+}
+
+bool Node::send_unsent(Clock::time_point now) {
+    const std::lock_guard guard{mutex_};
+    drain_locked(now);
+    return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
 void Node::append_unsent(std::vector<Connection*>& connections) {

@@ -2,7 +2,8 @@
 //
 // A connection without pending replies is idle and serves the next round. One with pending replies is
 // draining: the release of a SET must go behind it on the same connection (rule B5), and its replies are read
-// whenever the node is looked at. A node that is not trusted (NodeHealth) is asked only when a probe is due
+// whenever the node is looked at. So is one that is being made and has releases queued, which are sent when
+// the server has accepted it. A node that is not trusted (NodeHealth) is asked only when a probe is due
 // or the vote hangs on it, and is trusted again when a probe, one connection at a time, has finished its
 // handshake, or when a late reply has come and its pause is over or the vote hangs on it.
 #pragma once
@@ -85,7 +86,11 @@ public:
     /// While it gives none for such a reason: that.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
-    /// The connections of which something written is not sent yet; they stay here.
+    /// Reads and writes on the connections that have something pending. Returns whether something is not sent
+    /// yet.
+    bool send_unsent(Clock::time_point now);
+
+    /// The connections of which something is not sent yet; they stay here.
     void append_unsent(std::vector<Connection*>& connections);
 
     /// A handshake was answered; the node answered in time; the node did not.
@@ -113,11 +118,12 @@ private:
     std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
     std::vector<Draining>::iterator without_set_locked();
+    std::vector<Draining>::iterator being_made_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
-    std::unique_ptr<Connection> take_idle_or_connect_locked(Clock::time_point now, bool release);
     std::unique_ptr<Connection> connect_locked(Clock::time_point now);
     CheckOut check_out_any_locked(bool release, Clock::time_point now, bool needed);
+    CheckOut check_out_trusted_locked(bool release, Clock::time_point now);
     CheckOut check_out_untrusted_locked(bool release, Clock::time_point now, bool due);
     void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);

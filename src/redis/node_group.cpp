@@ -7,22 +7,27 @@
 
 namespace redlock {
 
+using namespace std::chrono_literals;
+
 NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
     : options_(options), network_(network), servers_(configs.size()) {
     for (const auto& config : configs)
         nodes_.push_back(std::make_unique<Node>(
             config, network_,
             Node::Options{.max_idle = options_.max_idle, .observed = options_.observer != nullptr}));
+    sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
 NodeGroup::~NodeGroup() {
+    sender_.reset();
     try {
         send_the_rest();
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; the keys expire
     }
 }
 
-/// A socket may have taken only a part: all nodes together have one node's budget for what is left.
+/// A connection may still be being made, or a socket has taken only a part of a release. All nodes together
+/// have one node_timeout for what is left.
 void NodeGroup::send_the_rest() {
     const auto start = network_.clock().now();
     const auto deadline = start + options_.node_timeout;
@@ -34,9 +39,26 @@ void NodeGroup::send_the_rest() {
         for (const auto& node : nodes_) node->append_unsent(unsent);
         if (unsent.empty()) return;
         for (const auto* const connection : unsent) entries.push_back(connection->poll_entry());
-        network_.wait(entries, now, deadline);
+        // Not all of them are waited for if there are many.
+        network_.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
         for (auto* const connection : unsent) connection->advance();
     }
+}
+
+/// Sends what a release has left unsent, if no other round comes to look at the nodes.
+void NodeGroup::send_in_background() noexcept {
+    unsent_since_ = network_.clock().now();
+    sender_->start();
+}
+
+/// It does not wait for the sockets, because a round may take their connections meanwhile. The pauses grow
+/// with the time that has passed.
+Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
+    const auto since = unsent_since_.load();
+    bool unsent = false;
+    for (const auto& node : nodes_) unsent = node->send_unsent(now) || unsent;
+    if (!unsent || now >= since + options_.node_timeout) return Clock::never();
+    return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
@@ -53,7 +75,9 @@ void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits
     {
         detail::QuorumRound round{requests,       limits,        options_.node_timeout,
                                   options_.round, nodes_.size(), tallies};
-        RoundDriver{nodes_, servers_, network_, options_.node_timeout, round}.run();
+        RoundDriver driver{nodes_, servers_, network_, options_.node_timeout, round};
+        driver.run();
+        if (driver.has_left_release_unsent()) send_in_background();
     }
     if (options_.observer) notify(requests, tallies, network_.clock().now() - start);
 }

@@ -9,6 +9,7 @@
 #include "redis/connection.hpp"
 #include "redis/node.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -21,7 +22,7 @@ class NodeGroup {
 public:
     /// No I/O. `network` must outlive it.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
-    /// Sends what was written and not waited for. Blocks one node_timeout at most.
+    /// Sends the releases that are not sent yet. Blocks one node_timeout at most.
     ~NodeGroup();
     NodeGroup(const NodeGroup&) = delete;
     NodeGroup& operator=(const NodeGroup&) = delete;
@@ -34,6 +35,8 @@ public:
 
 private:
     void send_the_rest();
+    void send_in_background() noexcept;
+    Clock::time_point send_unsent(Clock::time_point now);
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,
                 std::chrono::nanoseconds took) const;
     void notify(std::string_view node, const NodeEvent& event) const;
@@ -42,6 +45,8 @@ private:
     Network& network_;
     detail::DuplicateServerCheck servers_;
     std::vector<std::unique_ptr<Node>> nodes_{};
+    std::atomic<Clock::time_point> unsent_since_{};  // the last release of which something is not sent
+    std::unique_ptr<BackgroundTask> sender_{};
 };
 
 }  // namespace redlock

@@ -22,6 +22,10 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
 }
 
 RoundDriver::~RoundDriver() {
+    end();
+}
+
+void RoundDriver::end() noexcept {
     try {
         for (std::size_t node = 0; node < nodes_.size(); ++node) {
             if (round_.is_open(node)) round_.end(node, Errc::not_awaited, {}, now_);
@@ -39,7 +43,7 @@ void RoundDriver::run() {
             case Kind::ask: ask(step.node); break;
             case Kind::give_up: give_up(step); break;
             case Kind::wait: wait(step.until); break;
-            case Kind::done: return;
+            case Kind::done: return end();
         }
     }
 }
@@ -69,6 +73,9 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     answered_[node] = 0;
     round_.on_check_out(node, trusted);
+    // Queued now, while there is time to fail: when the round ends, the connection keeps the release.
+    queued_[node] = round_.is_release() && !connections_[node]->greeted();
+    if (queued_[node]) write(node);
     return true;
 }
 
@@ -113,7 +120,7 @@ void RoundDriver::proceed(std::size_t node) {
     if (!was_ready && connection.ready()) nodes_[node]->connected();
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.next_answered(node));
     // A release may go behind the handshake: a node that does not answer will find it when it wakes up.
-    const bool may_send = connection.ready() || (round_.is_release() && connection.handshaking());
+    const bool may_send = round_.is_release() ? connection.greeted() : connection.ready();
     if (round_.is_connecting(node) && may_send) {
         if (is_duplicate(node)) return;
         send(node);
@@ -139,6 +146,10 @@ struct RoundDriver::Form {
 
 void RoundDriver::send(std::size_t node) {
     round_.on_sent(node);
+    if (!queued_[node]) write(node);
+}
+
+void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
         const Form form{round_, node, requests.front().command};
@@ -210,7 +221,10 @@ void RoundDriver::report_left_alone(std::size_t node) {
 }
 
 void RoundDriver::check_in(std::size_t node) {
-    if (round_.is_release()) connections_[node]->keep_release(round_.requests().front().command);
+    if (round_.is_release()) {
+        connections_[node]->keep_release(round_.requests().front().command);
+        has_left_release_unsent_ = has_left_release_unsent_ || connections_[node]->unsent();
+    }
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 

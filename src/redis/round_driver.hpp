@@ -32,16 +32,21 @@ public:
     /// To the end of the round.
     void run();
 
+    /// After run(): whether a release, or a part of it, is not sent yet.
+    bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
+
 private:
     using Step = detail::QuorumRound::Step;
     struct Form;
 
+    void end() noexcept;
     void ask(std::size_t node);
     bool check_out(std::size_t node);
     void give_up(const Step& step);
     void wait(Clock::time_point until);
     void proceed(std::size_t node);
     void send(std::size_t node);
+    void write(std::size_t node);
     bool is_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     void fail(std::size_t node, std::error_code cause, const std::string& detail);
@@ -57,7 +62,9 @@ private:
     Clock::time_point now_;  // read after each step that takes time
     std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
     std::array<std::size_t, max_nodes>
-        answered_{};  // of the answers of a connection, those that were counted
+        answered_{};    // of the answers of a connection, those that were counted
+    NodeSet queued_{};  // the release goes behind the handshake, and is sent with it
+    bool has_left_release_unsent_ = false;
 };
 
 }  // namespace redlock

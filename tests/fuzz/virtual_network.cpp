@@ -82,6 +82,20 @@ void VirtualNetwork::wait(std::span<PollEntry> entries, time_point now, time_poi
     pass_time(now_ + std::chrono::ceil<std::chrono::milliseconds>(until - now), refresh);
 }
 
+namespace {
+
+/// There is no thread to be had.
+class NoTask final : public BackgroundTask {
+public:
+    void start() noexcept override {}
+};
+
+}  // namespace
+
+std::unique_ptr<BackgroundTask> VirtualNetwork::make_task(BackgroundTask::Function) {
+    return std::make_unique<NoTask>();
+}
+
 void VirtualNetwork::sleep_until(time_point until, std::stop_token stop) {
     require(until < never(), "no sleep without an end");
     pass_time(until, [&] { return stop.stop_requested(); });

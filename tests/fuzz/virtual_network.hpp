@@ -65,6 +65,7 @@ public:
                                     int& error) override;
     void wait(std::span<PollEntry> entries, time_point now, time_point until,
               const std::stop_token& stop = {}) override;
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
     // ---- Clock
     time_point now() noexcept override { return now_; }

@@ -259,6 +259,31 @@ private:
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };
 
+/// In no thread: it is called while something waits, or time passes.
+class MemoryTask final : public BackgroundTask {
+public:
+    MemoryTask(MemoryClock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
+    void start() noexcept override {
+        const OutsideTheClient outside;
+        call_after(0s);
+    }
+
+private:
+    /// Whatever was to be called before is not.
+    void call_after(Clock::duration span) {
+        latest_ = std::make_shared<int>();
+        clock_.after(span, [this, call = std::weak_ptr{latest_}] {
+            if (call.expired()) return;
+            const auto next = function_(clock_.now());
+            if (next < Clock::never()) call_after(next - clock_.now());
+        });
+    }
+
+    MemoryClock& clock_;
+    const Function function_;
+    std::shared_ptr<int> latest_{};  // the call that is to come
+};
+
 class MemoryNetwork final : public Network {
 public:
     explicit MemoryNetwork(std::size_t servers) : servers_(servers) {
@@ -310,6 +335,11 @@ public:
         }
         if (!stop.stop_requested()) clock_.pass_to(end());
         for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();
+    }
+
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override {
+        const OutsideTheClient outside;
+        return std::make_unique<MemoryTask>(clock_, std::move(function));
     }
 
 private:

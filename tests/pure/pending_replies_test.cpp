@@ -173,6 +173,19 @@ TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
     EXPECT_EQ(pending.set_owner(), std::string(40, 'a'));
 }
 
+// A command that was queued is answered behind the handshake, which is written in front of it.
+TEST(PendingReplies, CountAHandshakeInFrontOfWhatWasQueued) {
+    PendingReplies pending;
+    ask(pending, release_of("A"));
+    pending.sent_first(2);
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_EQ(pending.received(), Reply::late);
+    EXPECT_TRUE(pending.may_release(resource)) << "only the handshake is answered";
+    EXPECT_EQ(pending.received(), Reply::answer);
+    EXPECT_FALSE(pending.may_release(resource));
+    EXPECT_TRUE(pending.none());
+}
+
 // ---- For how long what is pending can matter.
 
 TEST(PendingReplies, KnowTheLongestTtlThatIsPending) {

@@ -46,6 +46,16 @@ TEST(QuorumRound, ANoteAwaitsNothing) {
     EXPECT_FALSE(round.raw_report(1).sent);
 }
 
+// It stays queued on the connection, and an eighth of node_timeout says nothing of a node.
+TEST(QuorumRound, AReleaseThatIsNotAwaitedBlamesNobodyForASlowConnection) {
+    PlayedRound round{{.verb = release, .node_timeout = 80ms, .awaits_answers = false}};
+    round.node(2).connects_after(PlayedRound::never);
+    round.play();
+    EXPECT_EQ(round.ended(), 10ms);
+    EXPECT_EQ(round.report(2), "not_awaited unsent 10 ms while connecting");
+    EXPECT_THAT(round.blamed(), testing::IsEmpty());
+}
+
 TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsBudgetToConnect) {
     PlayedRound round{{.verb = release}};
     round.node(2).connects_after(45ms);

@@ -45,6 +45,44 @@ private:
     std::shared_ptr<Channel> channel_;
 };
 
+/// A fiber of the process, which begins when the task is first started.
+class SimTask final : public BackgroundTask {
+public:
+    SimTask(Process& process, Function function)
+        : state_(std::make_shared<State>(process, std::move(function))) {}
+    ~SimTask() override { state_->over = true; }
+
+    void start() noexcept override {
+        state_->started = true;
+        if (state_->fiber) return state_->process.wake(*state_->fiber);
+        if (std::exchange(state_->spawned, true)) return;
+        state_->process.spawn([state = state_] { run(*state); }, Service::background);
+    }
+
+private:
+    /// The fiber may end after the task.
+    struct State {
+        State(Process& its_process, Function its_function)
+            : process(its_process), function(std::move(its_function)) {}
+        Process& process;
+        const Function function;
+        Task* fiber = nullptr;
+        bool spawned = false;
+        bool started = false;
+        bool over = false;
+    };
+
+    static void run(State& state) {
+        state.fiber = state.process.current();
+        for (auto next = Clock::never(); !state.over;) {
+            if (!std::exchange(state.started, false)) state.process.wait_until(next);
+            if (!state.over) next = state.function(state.process.now());
+        }
+    }
+
+    const std::shared_ptr<State> state_;
+};
+
 Channel& channel_of(const PollEntry& entry) {
     return static_cast<const SimSocket&>(*entry.socket).channel();
 }
@@ -97,6 +135,10 @@ void ProcessNetwork::wait(std::span<PollEntry> entries, Clock::time_point, Clock
         channel_of(entry).listen(nullptr);
         entry.ready = has_news(entry);
     }
+}
+
+std::unique_ptr<BackgroundTask> ProcessNetwork::make_task(BackgroundTask::Function function) {
+    return std::make_unique<SimTask>(process_, std::move(function));
 }
 
 void ProcessNetwork::abandon() {

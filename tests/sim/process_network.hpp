@@ -31,6 +31,7 @@ public:
     std::unique_ptr<Socket> connect(const Address& address, milliseconds longest_wait, int& error) override;
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override;
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
     /// Where the library finds a node: the number of the node as the path of a unix socket, which no name
     /// service has to resolve.

@@ -48,8 +48,14 @@ public:
         }
     }
 
-    /// Commands that touch no key: of the handshake, of an operator.
+    /// Commands that touch no key: questions, and those of an operator.
     void sent_other(std::size_t commands) noexcept { count_ += commands; }
+
+    /// Commands that touch no key, and go in front of everything that is pending: those of the handshake.
+    void sent_first(std::size_t commands) noexcept {
+        count_ += commands;
+        if (until_released_ > 0) until_released_ += commands;
+    }
 
     Reply received() noexcept {
         if (none()) return Reply::unexpected;

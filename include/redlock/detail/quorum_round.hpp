@@ -362,6 +362,8 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool callers = it.deadline == limits_.deadline || it.cut_short;
+        // Its release stays queued, and an eighth of node_timeout says nothing of the node.
+        const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // One that has answered some of its commands is alive: the rest is for another round.
         const bool alive = it.answered > it.excluded.size();
         const char* detail = "";
@@ -369,8 +371,10 @@ private:
             detail = "after it had answered others";
         else if (!callers && it.stage == Stage::connecting)
             detail = "while connecting";
-        end(node, callers ? Errc::deadline : Errc::timed_out, detail, now);
-        return {.kind = Step::Kind::give_up, .node = node, .timed_out = !callers && !alive, .detail = detail};
+        const auto cause = queued ? Errc::not_awaited : callers ? Errc::deadline : Errc::timed_out;
+        end(node, cause, detail, now);
+        const bool timed_out = !callers && !alive && !queued;
+        return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
     }
 
     // ---- Counting

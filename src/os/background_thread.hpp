@@ -1,0 +1,42 @@
+// A BackgroundTask in a thread of the operating system.
+//
+// The thread ends when its function has nothing left to do. exit() waits for the threads that still run,
+// before it ends what they may use, such as OpenSSL.
+#pragma once
+
+#include "os/network.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace redlock {
+
+class BackgroundThread final : public BackgroundTask {
+public:
+    /// Starts no thread. `clock` must outlive it.
+    BackgroundThread(Clock& clock, Function function);
+    ~BackgroundThread() override;
+
+    void start() noexcept override;
+
+private:
+    class AtExit;
+
+    void start_thread();
+    void run() noexcept;
+
+    // Constant after construction.
+    Clock& clock_;
+    const Function function_;
+
+    std::mutex mutex_{};
+    std::condition_variable changed_{};
+    // Guarded by mutex_.
+    bool started_ = false;  // since the function was last called
+    bool running_ = false;
+    bool stopping_ = false;
+    std::thread thread_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,111 @@
+// A release whose connection is still being made when its process exits, or forks.
+#include "live/forked_child.hpp"
+#include "unsent_release_world.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+namespace redlock::test {
+namespace {
+
+/// Has the links slow down when a child has told that it is ready: a proxy runs in one process only.
+class UnsentReleaseOfAChild : public UnsentRelease {
+protected:
+    /// `body(slowed)` acquires, calls `slowed` and unlocks.
+    template <class Body>
+    auto in_child(Body body) {
+        return [this, body](auto report) {
+            body([&] {
+                report("acquired");
+                EXPECT_TRUE(wait_until([&] { return exists(slowed_down); }));
+            });
+        };
+    }
+    template <class SlowDown>
+    void slow_down_when_ready(ForkedChild& child, SlowDown slow_down) {
+        ASSERT_EQ(child.receive(), "acquired");
+        slow_down();
+        std::ofstream{slowed_down};
+    }
+    void expect_clean_after_exit(std::function<void(std::function<void()>)> body) {
+        ForkedChild child{[&](auto report) {
+            in_child(body)(report);
+            std::exit(0);
+        }};
+        slow_down_when_ready(child, [&] { slow_down(); });
+        EXPECT_EQ(child.wait(), 0);
+        EXPECT_TRUE(becomes_clean());
+    }
+
+    const std::filesystem::path slowed_down = directory / "slowed down";
+};
+
+TEST_F(UnsentReleaseOfAChild, IsSentWhenTheProcessExitsAtOnce) {
+    expect_clean_after_exit([&](auto slowed) {
+        auto nodes = make_nodes();
+        auto locks = acquire_two(nodes);
+        slowed();
+        for (auto& lock : locks) lock.unlock();
+    });
+}
+
+TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByStaticNodes) {
+    expect_clean_after_exit([&](auto slowed) {
+        static auto nodes = make_nodes();
+        static auto locks = acquire_two(nodes);
+        slowed();
+        locks.front().unlock();
+    });
+}
+
+// The thread that sends it uses OpenSSL, which ends with the process.
+TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByNodesThatAreNeverDestroyed) {
+    expect_clean_after_exit([&](auto slowed) {
+        static auto* const nodes = new RedisNodes{endpoints, options};
+        auto locks = acquire_two(*nodes);
+        slowed();
+        for (auto& lock : locks) lock.unlock();
+    });
+}
+
+// D10. What a process has not sent is not its child's.
+TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
+    const auto black_hole = [&] {
+        for (auto& link : links) link.black_hole();
+    };
+    ForkedChild parent{[&](auto report) {
+        auto nodes = make_nodes();
+        std::deque<Lock> locks;
+        in_child([&](auto slowed) {
+            locks = acquire_two(nodes);
+            slowed();
+            for (auto& lock : locks) lock.unlock();
+        })(report);
+        if (::fork() != 0) ::_exit(0);
+        report("forked");
+        EXPECT_TRUE(wait_until([&] { return !exists(slowed_down); }));
+        Lock mine{nodes, "mine"};
+        report(mine.acquire() ? "held" : "not held");
+        report(mine.release() ? "released" : "not released");
+        report("end");
+        std::exit(0);
+    }};
+    slow_down_when_ready(parent, black_hole);
+    EXPECT_EQ(parent.receive(), "forked");
+    EXPECT_EQ(parent.wait(), 0);
+    for (auto& link : links) link.heal();
+    remove(slowed_down);
+    EXPECT_EQ(parent.receive(), "held");
+    EXPECT_EQ(parent.receive(), "released");
+    EXPECT_EQ(parent.receive(), "end");
+    EXPECT_EQ(parent.receive(), "") << "it has ended";
+    for (auto& server : servers) EXPECT_NE(holder(*server, "b"), "(nil)");
+}
+
+}  // namespace
+}  // namespace redlock::test

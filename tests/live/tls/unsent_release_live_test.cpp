@@ -1,0 +1,63 @@
+// A release whose connection is still being made when unlock() returns: it is sent all the same.
+#include "unsent_release_world.hpp"
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace redlock::test {
+namespace {
+
+TEST_F(UnsentRelease, IsSentInAProcessThatDoesNothingElse) {
+    auto nodes = make_nodes();
+    auto locks = acquire_two(nodes);
+    unlock_slowly(locks);
+    EXPECT_FALSE(clean()) << "or this test shows nothing";
+    EXPECT_TRUE(becomes_clean());
+}
+
+TEST_F(UnsentRelease, OfADestructorIsSentInAProcessThatDoesNothingElse) {
+    auto nodes = make_nodes();
+    auto locks = acquire_two(nodes);
+    slow_down();
+    locks.clear();
+    EXPECT_TRUE(becomes_clean());
+}
+
+TEST_F(UnsentRelease, DoesNotKeepUnlockWaiting) {
+    auto nodes = make_nodes();
+    auto locks = acquire_two(nodes);
+    slow_down();
+    EXPECT_THAT(time_taken([&] { locks.clear(); }), LastsAtMost(2 * options.node_timeout / 8 + 2s));
+    EXPECT_TRUE(becomes_clean());
+}
+
+TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
+    std::optional<RedisNodes> nodes{std::in_place, endpoints, options};
+    auto locks = acquire_two(*nodes);
+    unlock_slowly(locks);
+    EXPECT_THAT(time_taken([&] { nodes.reset(); }), LastsAtMost(options.node_timeout + 2s));
+    EXPECT_TRUE(becomes_clean());
+}
+
+// D9. The thread that sends it takes the connections that others use.
+TEST_F(UnsentRelease, IsSentWhileOtherThreadsUseTheNodes) {
+    auto nodes = make_nodes();
+    std::deque<Lock> locks;
+    for (int i = 0; i < 12; ++i) {
+        locks.emplace_back(nodes, "orders:" + std::to_string(i), LockOptions{.ttl = 10min});
+        ASSERT_THAT(locks.back().acquire(), Succeeds());
+    }
+    for (auto& link : links) link.delay(150ms);
+    std::deque<std::jthread> threads;
+    for (std::size_t i = 0; i < 4; ++i)
+        threads.emplace_back([&, i] {
+            for (std::size_t lock = i; lock < locks.size(); lock += 4) locks[lock].unlock();
+        });
+    threads.clear();
+    EXPECT_TRUE(becomes_clean());
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,60 @@
+// Locks whose connections are still being made when unlock() returns.
+#pragma once
+
+#include "support/tcp_proxy.hpp"
+#include "tls_world.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <vector>
+
+namespace redlock::test {
+
+using support::TcpProxy;
+
+/// Three servers with TLS, each behind a link. A handshake takes more than an eighth of node_timeout.
+struct UnsentRelease : TlsWorld {
+    UnsentRelease() {
+        for (auto& server : servers) {
+            auto& link = links.emplace_back(server.port());
+            endpoints.push_back(server.endpoint(authority));
+            endpoints.back().port = link.port();
+        }
+    }
+
+    RedisNodes make_nodes() const { return RedisNodes{endpoints, options}; }
+
+    /// Locks on resources of their own.
+    static std::deque<Lock> acquire_two(RedisNodes& nodes) {
+        std::deque<Lock> locks;
+        for (const char* const resource : {"a", "b"}) {
+            locks.emplace_back(nodes, resource, LockOptions{.ttl = 10min});
+            EXPECT_THAT(locks.back().acquire(), Succeeds());
+        }
+        return locks;
+    }
+    void slow_down() {
+        for (auto& link : links) link.delay(300ms);
+    }
+    /// The first release takes the only connection to each node, so the second needs another one.
+    void unlock_slowly(std::deque<Lock>& locks) {
+        slow_down();
+        for (auto& lock : locks) lock.unlock();
+    }
+
+    bool clean() {
+        return std::ranges::all_of(servers, [](auto& server) { return server->command({"DBSIZE"}) == "0"; });
+    }
+    bool becomes_clean() {
+        return wait_until([&] { return clean(); });
+    }
+
+    const NodesOptions options{.node_timeout = 4s};
+    std::array<TlsServer, 3> servers{TlsServer{good, authority}, TlsServer{good, authority},
+                                     TlsServer{good, authority}};
+    std::deque<TcpProxy> links{};
+    std::vector<Endpoint> endpoints{};
+};
+
+}  // namespace redlock::test

@@ -1,0 +1,303 @@
+// A release for which there is no connection in time: it is queued behind the handshake of one that is being
+// made, and sent when that is ready, whoever looks at the node then.
+#include "waiting_world.hpp"
+
+#include <redlock/lock.hpp>
+#include <redlock/observer.hpp>
+#include <redlock/query.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// What becomes of nodes and connections.
+struct FaultLog final : Observer {
+    std::vector<std::string> lines;
+
+    void disconnected(std::string_view, std::error_code, std::string_view detail) noexcept override {
+        lines.push_back("disconnected: " + std::string{detail});
+    }
+    void backing_off(std::string_view, std::error_code, std::string_view,
+                     std::chrono::nanoseconds) noexcept override {
+        lines.emplace_back("backing off");
+    }
+};
+
+struct UnsentRelease : testing::Test {
+    static constexpr auto node_timeout = 48ms;
+    static constexpr auto connect_time = node_timeout / 8;  // for which unlock() waits
+
+    explicit UnsentRelease(std::size_t size = 3)
+        : network{size},
+          nodes{
+              std::in_place, network, size,
+              NodesOptions{.node_timeout = node_timeout, .round = Round::all_at_once, .observer = &faults}} {}
+
+    Lock lock(std::string resource = "r", LockOptions options = {.ttl = 10min}) {
+        return {*nodes, std::move(resource), options, clock, entropy};
+    }
+    /// All nodes hold its key.
+    Lock held(std::string resource = "r", LockOptions options = {.ttl = 10min}) {
+        auto it = lock(std::move(resource), std::move(options));
+        EXPECT_TRUE(it.acquire());
+        network.pass(2ms);
+        return it;
+    }
+    void for_each_server(auto action) {
+        for (std::size_t node = 0; node < nodes->size(); ++node) action(network.server(node));
+    }
+    /// All connections break, and none is made until reach_again().
+    void become_unreachable() {
+        for_each_server([&](auto& server) {
+            server.close_connections(clock.now());
+            server.unreachable = true;
+            server.forget_log();
+        });
+        network.pass(20ms);  // until a release, too, looks at an idle connection before it takes it
+        faults.lines.clear();
+    }
+    void reach_again() {
+        for_each_server([](auto& server) { server.unreachable = false; });
+    }
+    void reach_again_after(Clock::duration span) {
+        network.clock().after(span, [&] { reach_again(); });
+    }
+    std::size_t keys() {
+        std::size_t count = 0;
+        for_each_server([&](auto& server) { count += server.redis->keys().size(); });
+        return count;
+    }
+    /// So that nobody sends in the background any more.
+    void wait_for_the_end_of_the_sender() { network.pass(2 * node_timeout); }
+
+    FaultLog faults;
+    MemoryNetwork network;
+    std::optional<MemoryNodes> nodes;
+    Clock& clock = network.clock();
+    SeededEntropy entropy{1};
+};
+
+// B1. By whom it is sent.
+
+TEST_F(UnsentRelease, IsSentInTheBackground) {
+    for (const bool unlocks : {true, false}) {
+        std::optional<Lock> it{held()};
+        become_unreachable();
+        reach_again_after(20ms);
+        if (unlocks) it->unlock();
+        it.reset();
+        EXPECT_EQ(keys(), 3U) << "or this shows nothing";
+        network.pass(node_timeout);
+        EXPECT_EQ(keys(), 0U);
+    }
+}
+
+TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    network.pass(node_timeout + node_timeout / 4);
+    reach_again();
+    network.pass(1h);
+    EXPECT_EQ(keys(), 3U);
+}
+
+TEST_F(UnsentRelease, IsSentByTheNextRoundThatLooksAtTheNode) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    wait_for_the_end_of_the_sender();
+    reach_again();
+    (void)query(*nodes, "another");
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    wait_for_the_end_of_the_sender();
+    reach_again_after(node_timeout - 10ms);
+    nodes.reset();
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(UnsentRelease, KeepsTheDestructorOfTheNodesWaitingForOneNodeTimeoutAtMost) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    const auto before = clock.now();
+    nodes.reset();
+    EXPECT_LE(clock.now() - before, node_timeout + 1ms);
+}
+
+// That of release() as well, whose caller may have no time to repeat it.
+TEST_F(UnsentRelease, IsSentLaterThoughItsAnswersWereAwaited) {
+    auto it = held();
+    become_unreachable();
+    EXPECT_EQ(it.release().error(), Errc::no_quorum);
+    reach_again();
+    network.pass(node_timeout);
+    EXPECT_EQ(keys(), 0U);
+    EXPECT_TRUE(it.release()) << "B4: it can be repeated all the same";
+}
+
+// In a back-off nobody waits for the node, and a probe may be under way already.
+TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
+    auto it = held();
+    become_unreachable();
+    for (int i = 0; i < 3; ++i) {
+        (void)lock("another").try_acquire();
+        network.pass(10ms);
+    }
+    ASSERT_THAT(faults.lines, Contains("backing off"));
+    it.unlock();
+    reach_again();
+    network.pass(node_timeout);
+    EXPECT_EQ(keys(), 0U);
+}
+
+// Though two others have lost the keys, so that no majority can confirm it.
+TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
+    auto it = held();
+    for (const std::size_t node : {0U, 1U}) network.server(node).redis->keys().clear();
+    network.server(2).close_connections(clock.now());
+    network.server(2).unreachable = true;
+    network.pass(20ms);
+    for (int i = 0; i < 3; ++i) {
+        (void)lock("another").try_acquire();
+        network.pass(10ms);
+    }
+    ASSERT_THAT(faults.lines, Contains("backing off"));
+    EXPECT_EQ(it.release().error(), Errc::lost);
+    reach_again();
+    network.pass(node_timeout);
+    EXPECT_EQ(keys(), 0U);
+}
+
+// ---- In which order
+
+// Over another connection the SET could overtake the release, and would be refused because of a key of our
+// own.
+TEST_F(UnsentRelease, IsFollowedByTheNextSetOfItsResource) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    reach_again_after(3ms);
+    EXPECT_TRUE(it.try_acquire());
+    network.pass(2ms);
+    for_each_server(
+        [](auto& server) { EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 EVAL", "2 SET")); });
+}
+
+// D1. The replies to the handshake come first, though it was sent last.
+TEST_F(UnsentRelease, MixesUpNoReplies) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    reach_again_after(3ms);
+    for (int i = 0; i < 3; ++i) {
+        const auto result = it.try_acquire();
+        EXPECT_TRUE(result) << result.message();
+        EXPECT_TRUE(it.release());
+    }
+    EXPECT_EQ(keys(), 0U);
+    for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
+}
+
+// The first form of it is refused when nobody looks at the answer any more.
+TEST_F(UnsentRelease, OfAFairLockIsRepeatedWhereItMayWakeNobody) {
+    auto it = held("r", {.ttl = 10min, .fair = true});
+    for_each_server([](auto& server) {
+        server.refuses_command = [](const auto& words) {
+            return std::string{verb_of(words) == "wake" ? "-NOPERM no PUBLISH\r\n" : ""};
+        };
+    });
+    become_unreachable();
+    it.unlock();
+    reach_again();
+    network.pass(node_timeout);
+    (void)query(*nodes, "another");
+    EXPECT_EQ(keys(), 0U);
+}
+
+// ---- What it costs
+
+TEST_F(UnsentRelease, KeepsUnlockWaitingForAnEighthOfTheNodeTimeoutAtMost) {
+    std::deque<Lock> locks;
+    for (int i = 0; i < 5; ++i) locks.push_back(held(std::to_string(i)));
+    become_unreachable();
+    const auto before = clock.now();
+    locks.clear();
+    EXPECT_LE(clock.now() - before, connect_time) << "all of them together";
+    reach_again();
+    network.pass(node_timeout);
+    EXPECT_EQ(keys(), 0U);
+    for_each_server([](auto& server) { EXPECT_EQ(server.open_connections(), 1U); });
+}
+
+// It takes the server longer than an eighth of the time that it has.
+TEST_F(UnsentRelease, IsNoFaultOfTheNode) {
+    auto it = held();
+    become_unreachable();
+    it.unlock();
+    reach_again();
+    network.pass(node_timeout);
+    (void)query(*nodes, "another");
+    EXPECT_THAT(faults.lines, Not(Contains("backing off")));
+}
+
+struct UnsentReleaseOfOneNode : UnsentRelease {
+    UnsentReleaseOfOneNode() : UnsentRelease(1) {}
+};
+
+// The oldest give way to the newest, and an observer hears of it.
+TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
+    constexpr std::size_t on_a_connection = 32;
+    constexpr std::size_t most = 64 * on_a_connection;
+    std::deque<Lock> locks;
+    for (std::size_t i = 0; i < most + 1; ++i) locks.push_back(held(std::to_string(i)));
+    ASSERT_EQ(keys(), most + 1);
+    become_unreachable();
+    for (auto& it : locks) it.unlock();
+    (void)query(*nodes, "another");
+    EXPECT_THAT(faults.lines, Contains(HasSubstr("too many connections have replies pending")));
+    reach_again();
+    network.pass(1s);
+    EXPECT_EQ(keys(), on_a_connection) << "those of the oldest connection";
+}
+
+// ---- What is sent, and not answered
+
+// The connection of a release behind its handshake is no probe, which is given up when it hangs.
+TEST_F(UnsentRelease, OutlivesTheProbesOfAFrozenNode) {
+    auto it = held();
+    become_unreachable();
+    reach_again();
+    for_each_server([](auto& server) { server.paused = true; });
+    it.unlock();
+    for (int i = 0; i < 10; ++i) {
+        network.pass(1s);
+        (void)lock("another").try_acquire();
+    }
+    for_each_server([](auto& server) { EXPECT_GT(server.connections(), 3U) << "or this shows nothing"; });
+    for (std::size_t node = 0; node < 3; ++node) network.resume(node);
+    EXPECT_EQ(keys(), 0U);
+}
+
+}  // namespace
+}  // namespace redlock::test
