@@ -200,21 +200,28 @@ TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
 // Clients that collide would each hold a part for a whole budget, and none of them ever all.
 // A grant and a refusal leave the vote to the third, whoever that is; its silence is neither.
 TEST(QuorumRound, AGrantAndARefusalAwaitTheThirdNode) {
-    for (const auto order : {Round::sequential, all_at_once})
-        for (std::size_t third = 0; third < 3; ++third) {
-            PlayedRound silent{{.order = order}}, late{{.order = order}};
-            for (auto* const round : {&silent, &late}) {
-                round->node((third + 1) % 3).voting("r");
-                round->node(third).answers_after(round == &silent ? PlayedRound::never : 40ms);
-                round->play();
-                EXPECT_EQ(round->raw_report((third + 1) % 3).vote, Vote::refused) << third;
-                EXPECT_EQ(round->raw_report((third + 2) % 3).vote, Vote::granted) << third;
-            }
-            EXPECT_EQ(silent.raw_report(third).vote, Vote::unknown) << third;
-            EXPECT_EQ(silent.raw_report(third).cause, Errc::timed_out) << third;
-            EXPECT_TRUE(silent.raw_report(third).sent) << "its key is to be released";
-            EXPECT_EQ(late.raw_report(third).vote, Vote::granted) << third;
+    for (std::size_t third = 0; third < 3; ++third) {
+        PlayedRound silent{{.order = all_at_once}}, late{{.order = all_at_once}};
+        for (auto* const round : {&silent, &late}) {
+            round->node((third + 1) % 3).voting("r");
+            round->node(third).answers_after(round == &silent ? PlayedRound::never : 40ms);
+            round->play();
+            EXPECT_EQ(round->raw_report((third + 1) % 3).vote, Vote::refused) << third;
+            EXPECT_EQ(round->raw_report((third + 2) % 3).vote, Vote::granted) << third;
         }
+        EXPECT_EQ(silent.report(third), "timed_out sent 50 ms") << third;
+        EXPECT_EQ(late.report(third), "granted sent 40 ms") << third;
+    }
+}
+
+// In turn, nobody else is asked where a silence and a refusal have decided.
+TEST(QuorumRound, ASilenceAndARefusalAskNoThirdNode) {
+    PlayedRound round{{}};
+    round.node(0).silent();
+    round.node(1).voting("r");
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0", "50 give up 0", "50 ask 1"));
+    EXPECT_EQ(round.report(2), "not_asked unsent 0 ms");
 }
 
 TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
