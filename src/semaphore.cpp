@@ -17,8 +17,10 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
                        "be from 1 to " + std::to_string(detail::max_resources));
     std::vector<std::string> slots;
     slots.reserve(limit);
+    // `x` and `{x}` are one semaphore: they always were, and fewer holders than slots do no harm.
+    const auto tagged = detail::has_hash_tag(name) ? std::string{name} : "{" + std::string{name} + "}";
     for (std::size_t slot = 0; slot < limit; ++slot)
-        slots.push_back(detail::key_beside(name, ":slot:") + std::to_string(slot));
+        slots.push_back(tagged + ":slot:" + std::to_string(slot));
     return slots;
 }
 

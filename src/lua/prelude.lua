@@ -6,14 +6,28 @@
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each with a colon behind it. A restart changes the first, a promotion to master the second. Values with
 -- another prefix came by replication, from an old file, or from a time before another server was the master.
--- Returns nil and an error reply if the server is not a master.
+-- Returns nil and an error reply if the server is not a master. Looks at whole lines of INFO, because the name of a file or of
+-- a host in it may contain anything.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
-  local run, replid = string.match(info, 'run_id:(%C+)'), string.match(info, 'master_replid:(%C+)')
-  if not (run and replid and string.find(info, 'role:master', 1, true)) then
+  local run, replid = string.match(info, '\nrun_id:(%C+)'), string.match(info, '\nmaster_replid:(%C+)')
+  if not (run and replid and string.find(info, '\nrole:master\r\n', 1, true)) then
     return nil, {err = 'READONLY its INFO does not say role:master, run_id and master_replid'}
   end
   return run .. ':' .. replid .. ':'
+end
+
+-- ---- What is of our own kind. Other programs can create a key of any name, and a resource may be called as the key beside
+-- another resource is. So no script changes a key that exists before one of these functions has recognised its content.
+
+-- Returns whether the text is an owner: 40 hex digits.
+local function is_owner(text)
+  return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
+end
+
+-- Returns the number in a counter or a marker, whatever data it belongs to; nil if the text is neither.
+local function number_of_any_data(text)
+  return tonumber(string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$') or '')
 end
 
 -- Returns the number behind the prefix `data`, or nil if `text` has another prefix.
@@ -22,13 +36,15 @@ local function number_in(data, text)
 end
 
 -- Returns the reply of a node that may not vote yet, because it is not known to have had its data for the whole quarantine (in
--- microseconds); nil if the node may vote. The marker, the last of KEYS, holds the instant since which the server has had its
+-- microseconds), or because the key of the marker belongs to somebody else; nil if the node may vote. The marker, the last of KEYS, holds the instant since which the server has had its
 -- data. The marker disappears with the data, and the first command makes it again. A clock that was set back counts
 -- against the node.
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')
   local now = time[1] * 1000000 + time[2]
-  local since = number_in(data, redis.call('get', marker) or '')
+  local value = redis.call('get', marker)
+  if value and not number_of_any_data(value) then return {err = 'WRONGTYPE ' .. marker .. ' holds no marker'} end
+  local since = value and number_in(data, value)
   local expiry = string.format('%.0f', math.max(2419200000, quarantine / 500))
   if not since then
     since = now
@@ -79,7 +95,7 @@ local function count_holder(data, n)
   local fence, seed = 0, time[1] * 1000000 + time[2]
   for i = n + 1, 2 * n do
     local held = redis.pcall('get', KEYS[i])
-    local count = type(held) == 'string' and tonumber(string.match(held, '^[^:]+:[^:]+:(%d+)$') or '')
+    local count = type(held) == 'string' and number_of_any_data(held)
     if held and not (count and count < 9e15) then
       return nil, {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no count'}
     end
@@ -151,14 +167,22 @@ local function leave_queue()
 end
 
 -- ---- Readers (LockOptions::shared): a sorted set of the readers' owners by the instant at which each ends, in milliseconds of
--- the server's clock. While there are readers, the resource itself holds 'redlock:shared', which keeps out every exclusive
--- lock, also of other clients that know nothing of readers. Both keys expire with the last reader.
+-- the server's clock. While there are readers, the resource itself holds a marker, which keeps out every exclusive lock, also
+-- of other clients that know nothing of readers. Both keys expire with the last reader.
+
+-- Returns the marker. The readers of a resource in braces have another marker, because earlier versions keep them under another
+-- key: clients of both versions must exclude each other there.
+local function shared_marker(readers)
+  return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
+end
 
 -- Removes the key of the readers, the second, from KEYS, so that the rest of the script finds what it would find for an
--- exclusive lock. Returns the key, and the server's clock in milliseconds.
+-- exclusive lock. Returns the key, the server's clock in milliseconds, and an error reply if the key holds anything else.
 local function take_readers()
   local readers, time = table.remove(KEYS, 2), redis.call('time')
-  return readers, time[1] * 1000 + math.floor(time[2] / 1000)
+  local first = redis.call('zrange', readers, 0, 0)[1]
+  local failure = first and not is_owner(first) and {err = 'WRONGTYPE ' .. readers .. ' holds no readers'} or nil
+  return readers, time[1] * 1000 + math.floor(time[2] / 1000), failure
 end
 
 -- Removes the readers whose ttl has ended.
@@ -169,7 +193,7 @@ end
 -- Sets the expiry of the resource and of the set to the instant at which the last reader ends. Changes the resource only while
 -- it belongs to the readers, and deletes it if there is no reader left.
 local function follow_last_reader(readers)
-  local marked = redis.pcall('get', KEYS[1]) == 'redlock:shared'
+  local marked = redis.pcall('get', KEYS[1]) == shared_marker(readers)
   local last = redis.call('zrange', readers, -1, -1, 'withscores')[2]
   if last then redis.call('pexpireat', readers, last) end
   if marked and last then
@@ -180,20 +204,20 @@ local function follow_last_reader(readers)
 end
 
 -- Returns whether an exclusive lock holds the resource.
-local function held_by_writer()
+local function held_by_writer(readers)
   local held = redis.pcall('get', KEYS[1])
-  return held and held ~= 'redlock:shared'
+  return held and held ~= shared_marker(readers)
 end
 
 -- Adds the owner to the readers, with the ttl ARGV[2].
 local function enter_readers(readers, now)
   redis.call('zadd', readers, string.format('%.0f', now + ARGV[2]), ARGV[1])
-  redis.call('set', KEYS[1], 'redlock:shared', 'px', ARGV[2])
+  redis.call('set', KEYS[1], shared_marker(readers), 'px', ARGV[2])
   follow_last_reader(readers)
 end
 
 -- Returns the instant at which this reader ends, or nil if it is none or the resource no longer belongs to the readers.
 local function end_of_reader(readers)
   local ends = redis.call('zscore', readers, ARGV[1])
-  return ends and redis.pcall('get', KEYS[1]) == 'redlock:shared' and ends or nil
+  return ends and redis.pcall('get', KEYS[1]) == shared_marker(readers) and ends or nil
 end

@@ -1,10 +1,10 @@
 -- Acquires a resource for a reader, beside other readers.
 -- KEYS: the resource, its readers, the marker if there is a quarantine. ARGV: owner, ttl, 1, quarantine.
 -- Returns 1, or 0 if an exclusive lock holds the resource.
-local readers, now = take_readers()
-local no_vote = check_quarantine()
+local readers, now, failure = take_readers()
+local no_vote = failure or check_quarantine()
 if no_vote then return no_vote end
 remove_ended_readers(readers, now)
-if held_by_writer() then return 0 end
+if held_by_writer(readers) then return 0 end
 enter_readers(readers, now)
 return 1

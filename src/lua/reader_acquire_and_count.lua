@@ -2,11 +2,12 @@
 -- KEYS: the resource, its readers, its counter, the marker if there is a quarantine.
 -- ARGV: owner, ttl, 1, expiry of the counter, quarantine.
 -- Returns the count, or 0 if an exclusive lock holds the resource.
-local readers, now = take_readers()
+local readers, now, foreign = take_readers()
+if foreign then return foreign end
 local data, no_vote = check_counting()
 if no_vote then return no_vote end
 remove_ended_readers(readers, now)
-if held_by_writer() then return 0 end
+if held_by_writer(readers) then return 0 end
 local fence, failure = count_holder(data, 1)
 if failure then return failure end
 enter_readers(readers, now)

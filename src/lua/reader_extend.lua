@@ -1,8 +1,8 @@
 -- Extends one reader. Makes no key again: if the resource no longer belongs to the readers, another client may have entered.
 -- KEYS: the resource, its readers, the marker if there is a quarantine. ARGV: owner, ttl, 1, quarantine.
 -- Returns 1 if this reader still holds the resource, otherwise 0.
-local readers, now = take_readers()
-local no_vote = check_quarantine()
+local readers, now, failure = take_readers()
+local no_vote = failure or check_quarantine()
 if no_vote then return no_vote end
 remove_ended_readers(readers, now)
 local ends = end_of_reader(readers)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 namespace {
@@ -225,7 +226,7 @@ void Connection::ask(std::span<const std::string_view> words) {
     last_script_ = nullptr;
     by_sha1_ = false;
     used_ = true;
-    detail::append(outgoing(), words);
+    detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end()));
     pending_.sent_other(1);
     flush();
 }

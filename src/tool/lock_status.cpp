@@ -16,7 +16,7 @@ std::string of_nodes(std::size_t count, const LockStatus& status) {
 std::string held_conclusion(const LockStatus& status) {
     const auto ends =
         " on " + of_nodes(status.held_on, status) + ", expires in " + text_of(status.expires_in);
-    if (status.owner == detail::shared_marker)
+    if (status.owner.starts_with(detail::shared_marker))
         return "held by " + std::to_string(status.readers) + (status.readers == 1 ? " reader" : " readers") +
                ends;
     if (status.owner == "redlock:rest") return "released, and kept from everybody" + ends;

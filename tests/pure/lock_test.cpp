@@ -332,7 +332,8 @@ TEST(SharedLock, IsExtendedAndReleasedAsOneReaderOfSeveral) {
     EXPECT_GT(one.remaining(), 19s);
     EXPECT_THAT(one.release(), Succeeds());
     for (std::size_t node = 0; node < 5; ++node)
-        EXPECT_EQ(world.command(node, {"EXISTS", the_resource, detail::readers_of(the_resource)}), "0");
+        EXPECT_EQ(world.command(node, {"EXISTS", the_resource, detail::readers_of(the_resource).text()}),
+                  "0");
 }
 
 }  // namespace

@@ -142,6 +142,40 @@ TEST_F(Holder, StandsBesideEachOfSeveralResources) {
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
+// The names are those of two resources that both are locked, and of a key of the user's.
+TEST(Description, OverwritesNoLockOfItsName) {
+    World world;
+    auto lock = world.held("account:{42}:holder");
+    for (const bool unlocks : {true, false}) {
+        auto described = world.held("account:{42}", {.ttl = 10s, .holder = "host=web1 pid=7"});
+        EXPECT_THAT(described.extend(), Succeeds());
+        unlocks ? described.unlock() : (void)described.release();
+        EXPECT_TRUE(lock.valid());
+        EXPECT_EQ(world.lock("account:{42}:holder").try_acquire().error(), Errc::held_by_other);
+    }
+    EXPECT_THAT(lock.release(), Succeeds());
+}
+
+TEST(Description, OverwritesNoOtherResourceOfTheSameLock) {
+    World world;
+    Lock both{world, {"a:{1}", "a:{1}:holder"}, {.holder = "me"}, world.clock, world.entropy};
+    ASSERT_THAT(both.acquire(), Succeeds());
+    EXPECT_THAT(both.extend(), Succeeds());
+    EXPECT_EQ(query(world, "a:{1}:holder").owner, both.owner());
+    EXPECT_THAT(both.release(), Succeeds());
+}
+
+TEST(Description, OverwritesNoKeyOfAnotherKind) {
+    World world;
+    world.command(0, {"RPUSH", "{orders:42}:holder", "x"});
+    world.command(1, {"SET", "{orders:42}:holder", "a text of the user's"});
+    auto lock = world.held({.ttl = 10s, .holder = "host=web1 pid=7"});
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(world.command(0, {"TYPE", "{orders:42}:holder"}), "list");
+    EXPECT_EQ(world.command(1, {"GET", "{orders:42}:holder"}), "a text of the user's");
+    EXPECT_EQ(world.command(2, {"EXISTS", "{orders:42}:holder"}), "0");
+}
+
 // It costs nothing that is not asked for, and an acquisition no more rounds that are waited for.
 TEST(Holders, CostNothingUnlessAskedFor) {
     World world;

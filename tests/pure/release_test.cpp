@@ -1,7 +1,10 @@
 // Rules B1 to B6: release reaches every node that may have our key, says what it found, and never throws.
 #include "world.hpp"
 
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 namespace redlock::test {
 namespace {
@@ -27,6 +30,18 @@ TEST_F(Release, FreesTheResourceOnAllNodes) {
     EXPECT_EQ(lock.owner(), "");
     EXPECT_EQ(result.attempts(), 1);
     for (const auto& node : result.nodes()) EXPECT_EQ(node.vote, Vote::granted);
+}
+
+// Nothing that the release uses may have ended before a lock that lives as long as its thread.
+TEST(Releasing, IsStillPossibleAtTheEndOfTheThread) {
+    World world;
+    const std::string resource(100, 'r');
+    std::thread{[&] {
+        thread_local std::optional<Lock> lock;
+        lock.emplace(world.lock(resource, {.ttl = 10s, .fair = true}));
+        EXPECT_THAT(lock->acquire(), Succeeds());
+    }}.join();
+    EXPECT_TRUE(world.clean());
 }
 
 // B1, S26. To every node to which a byte of the SET may have been sent, whatever was answered; to no other.

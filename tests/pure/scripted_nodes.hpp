@@ -82,8 +82,8 @@ public:
     }
     /// It has counted so far.
     void count_on(std::size_t index, std::uint64_t count) {
-        command(index,
-                {"SET", detail::counter_of(the_resource), at(index).redis.data() + std::to_string(count)});
+        command(index, {"SET", detail::counter_of(the_resource).text(),
+                        at(index).redis.data() + std::to_string(count)});
     }
     /// Its wall clock is so much behind the others'.
     void set_clock_back(std::size_t index, milliseconds by) { at(index).behind = by; }
@@ -106,7 +106,8 @@ public:
         return count;
     }
     std::uint64_t counted_on(std::size_t index) const {
-        const auto* const value = at(index).redis.find(detail::counter_of(the_resource), wall(at(index)));
+        const auto* const value =
+            at(index).redis.find(detail::counter_of(the_resource).text(), wall(at(index)));
         return value ? std::stoull(value->text.substr(value->text.rfind(':') + 1)) : 0;
     }
     /// Where the nodes begin to count now.

@@ -1,5 +1,6 @@
 // The scripts of readers, every branch of them, run by Lua on a Redis in memory.
 #include "scripts_fixture.hpp"
+#include "world.hpp"
 
 #include <string>
 
@@ -8,24 +9,28 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Readers of the resource a.
+/// Readers of the resource a. Their owners are names that are filled up to 40 hex digits.
 struct Readers : Scripts {
-    std::string share(const std::string& owner, milliseconds ttl = 10s) {
-        return run(detail::reader_acquire, keys({"a", "readers"}), arguments(owner, ttl.count()));
+    static std::string owner(std::string name) {
+        name.resize(40, '0');
+        return name;
     }
-    std::string share_and_count(const std::string& owner, milliseconds ttl = 10s) {
+    std::string share(const std::string& name, milliseconds ttl = 10s) {
+        return run(detail::reader_acquire, keys({"a", "readers"}), arguments(owner(name), ttl.count()));
+    }
+    std::string share_and_count(const std::string& name, milliseconds ttl = 10s) {
         return run(detail::reader_acquire_and_count, keys({"a", "readers", "count:a"}),
-                   counted(arguments(owner, ttl.count())));
+                   counted(arguments(owner(name), ttl.count())));
     }
-    std::string stay(const std::string& owner, milliseconds ttl = 10s) {
-        return run(detail::reader_extend, keys({"a", "readers"}), arguments(owner, ttl.count()));
+    std::string stay(const std::string& name, milliseconds ttl = 10s) {
+        return run(detail::reader_extend, keys({"a", "readers"}), arguments(owner(name), ttl.count()));
     }
-    std::string raise(const std::string& owner, std::int64_t fence) {
+    std::string raise(const std::string& name, std::int64_t fence) {
         return run(detail::reader_raise_count, keys({"a", "readers", "count:a"}),
-                   counted(arguments(owner, fence)));
+                   counted(arguments(owner(name), fence)));
     }
-    std::string leave(const std::string& owner) {
-        return run(detail::reader_release, {"a", "readers"}, {owner});
+    std::string leave(const std::string& name) {
+        return run(detail::reader_release, {"a", "readers"}, {owner(name)});
     }
 
     Words keys(const Words& names) const { return with_marker(names); }
@@ -81,6 +86,18 @@ TEST_F(Readers, OfAKeyThatIsNoneAreNone) {
     EXPECT_EQ(value("a"), "(nil)") << "it would stand there for nobody";
 }
 
+// An application may have a sorted set of this name.
+TEST_F(Readers, ChangeNoSortedSetOfAnotherKind) {
+    share("A");
+    leave("A");
+    ask({"ZADD", "readers", "1", "user:17"});
+    for (const auto& answer : {share("A"), share_and_count("A"), stay("A"), raise("A", 9), leave("A")})
+        EXPECT_THAT(answer, HasSubstr("WRONGTYPE"));
+    EXPECT_EQ(readers(), "user:17");
+    EXPECT_EQ(ttl("readers"), -1ms);
+    EXPECT_EQ(value("a"), "(nil)");
+}
+
 // ---- Their ends
 
 TEST_F(Readers, EndEachByItself) {
@@ -110,7 +127,7 @@ TEST_F(Readers, AreForgottenAfterTheirEnd) {
     share("A", 10s);
     pass(1'001ms);
     share("B", 10s);
-    EXPECT_EQ(readers(), "A\nB");
+    EXPECT_EQ(readers(), owner("A") + "\n" + owner("B"));
 }
 
 TEST_F(Readers, LengthenTheirOwnTimeAlone) {
@@ -120,7 +137,7 @@ TEST_F(Readers, LengthenTheirOwnTimeAlone) {
     EXPECT_EQ(ttl("a"), 20s);
     pass(5'001ms);
     EXPECT_EQ(stay("B"), "0");
-    EXPECT_EQ(readers(), "A");
+    EXPECT_EQ(readers(), owner("A"));
 }
 
 TEST_F(Readers, LengthenNothingThatHasGone) {
@@ -212,6 +229,36 @@ TEST_F(Readers, HaveNoVoteOfAYoungNode) {
     EXPECT_EQ(stay("A"), "1");
     EXPECT_EQ(share_and_count("B"), std::to_string(now.count()));
     EXPECT_EQ(raise("B", now.count() + 1), "1");
+}
+
+// ---- Resources whose names look like those of keys beside another resource
+
+// The readers of `x` and those of `{x}` have nothing to do with one another.
+TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
+    World world;
+    auto reader = world.held("{x}", {.ttl = 10s, .shared = true});
+    auto other = world.held("x", {.ttl = 600s, .shared = true});
+    EXPECT_THAT(reader.release(), Succeeds());
+    EXPECT_THAT(world.lock("{x}").try_acquire(), Succeeds());
+    EXPECT_TRUE(other.valid());
+    EXPECT_THAT(other.release(), Succeeds());
+    EXPECT_THAT(world.lock("x").try_acquire(), Succeeds());
+}
+
+// Earlier versions keep them under `{x}:readers`. Each version takes the readers of the other for an
+// exclusive lock.
+TEST_F(Readers, OfAResourceInBracesExcludeThoseOfEarlierVersions) {
+    const auto older = [&] {
+        return run(detail::reader_acquire, {"{x}", "{x}:readers"}, arguments(owner("A"), 10'000));
+    };
+    const auto newer = [&] {
+        return run(detail::reader_acquire, {"{x}", "{x}:tag-readers"}, arguments(owner("B"), 10'000));
+    };
+    EXPECT_EQ(older(), "1");
+    EXPECT_EQ(newer(), "0");
+    ask({"FLUSHALL"});
+    EXPECT_EQ(newer(), "1");
+    EXPECT_EQ(older(), "0");
 }
 
 }  // namespace

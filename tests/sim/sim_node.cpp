@@ -103,7 +103,7 @@ std::size_t SimNode::publish(std::string_view channel, std::string_view message)
 
 bool SimNode::knows(std::string_view owner, const std::string& resource) const {
     const auto* const value = model_.find(resource, wall());
-    const auto* const readers = model_.find(detail::readers_of(resource), wall());
+    const auto* const readers = model_.find(detail::readers_of(resource).text(), wall());
     return (value && value->text == owner) || (readers && readers->scores.contains(owner));
 }
 

@@ -103,13 +103,13 @@ RedisReply RedisModel::call_from_script(Words words) {
 }
 
 void RedisModel::restart(std::string run_id, Keys keys) {
-    run_id_ = std::move(run_id);
+    run_id_ = filled_up(std::move(run_id));
     keys_ = std::move(keys);
     scripts_.clear();
 }
 
 void RedisModel::promote(Keys keys) {
-    master_replid_ += "'";
+    master_replid_ = filled_up(master_replid_ + "'");
     replica_ = false;
     keys_ = std::move(keys);
 }
@@ -303,7 +303,9 @@ RedisReply RedisModel::info(Words words) {
                std::ranges::any_of(words.subspan(1), [&](auto it) { return is(it, section); });
     };
     std::string text;
-    if (asked("server")) text += "# Server\r\nredis_version:7.0.15\r\nrun_id:" + run_id_ + "\r\n";
+    if (asked("server"))
+        text += "# Server\r\nredis_version:7.0.15\r\nrun_id:" + run_id_ +
+                "\r\nconfig_file:/etc/redis/role:master/master_replid:none.conf\r\n";
     if (asked("replication"))
         text += (text.empty() ? "" : "\r\n") + std::string{"# Replication\r\nrole:"} +
                 (replica_ ? "slave" : "master") + "\r\nmaster_replid:" + master_replid_ + "\r\n";

@@ -52,8 +52,9 @@ public:
     /// Those that have expired may still be among them.
     using Keys = std::map<std::string, Value, std::less<>>;
 
+    /// Both are filled up to the 40 characters that a server's have.
     explicit RedisModel(std::string run_id, std::string master_replid = "replid")
-        : run_id_(std::move(run_id)), master_replid_(std::move(master_replid)) {}
+        : run_id_(filled_up(std::move(run_id))), master_replid_(filled_up(std::move(master_replid))) {}
 
     RedisReply execute(Words words, Time now);
     RedisReply execute(const std::vector<std::string>& words, Time now);
@@ -120,6 +121,13 @@ private:
     RedisReply zrem(Words words);
     RedisReply zremrangebyscore(Words words);
     RedisReply zscore(Words words);
+
+    static std::string filled_up(std::string id) {
+        constexpr std::size_t length = 40;
+        if (id.size() > length) id.erase(id.rfind('0'), 1);  // one that was filled up, and is longer now
+        id.resize(length, '0');
+        return id;
+    }
 
     std::string run_id_;
     std::string master_replid_;

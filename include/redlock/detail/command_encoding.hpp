@@ -101,33 +101,66 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
     return nullptr;
 }
 
-/// Appends the name of a key that belongs to `resource`. In braces is what Redis Cluster hashes: it stays
-/// with its resource.
-inline void append_beside(std::string& name, std::string_view resource, std::string_view suffix) {
+/// A word of a command, which may consist of several parts, so that the name of a key needs no memory.
+class Word {
+public:
+    // NOLINTNEXTLINE(google-explicit-constructor): a text is a word
+    constexpr Word(std::string_view text) noexcept : parts_{text} {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    constexpr Word(const char* text) noexcept : parts_{text} {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Word(const std::string& text) noexcept : parts_{text} {}
+    constexpr Word(std::string_view a, std::string_view b, std::string_view c, std::string_view d) noexcept
+        : parts_{a, b, c, d} {}
+
+    constexpr std::size_t size() const noexcept {
+        std::size_t result = 0;
+        for (const auto part : parts_) result += part.size();
+        return result;
+    }
+    char* copy_to(char* to) const {
+        for (const auto part : parts_) to = std::copy(part.begin(), part.end(), to);
+        return to;
+    }
+    std::string text() const {
+        std::string result;
+        for (const auto part : parts_) result += part;
+        return result;
+    }
+
+private:
+    std::array<std::string_view, 4> parts_{};
+};
+
+/// Whether the name has a part in braces, the hash tag: Redis Cluster hashes only this part.
+constexpr bool has_hash_tag(std::string_view resource) noexcept {
     const auto open = resource.find('{');
     const auto close = resource.find('}', open == resource.npos ? open : open + 1);
-    const bool tagged = close != resource.npos && close > open + 1;
-    name.append(tagged ? "" : "{").append(resource).append(tagged ? "" : "}").append(suffix);
+    return close != resource.npos && close > open + 1;
 }
 
-inline std::string key_beside(std::string_view resource, std::string_view suffix) {
-    std::string name;
-    append_beside(name, resource, suffix);
-    return name;
+/// Returns the name of a key beside `resource`, which has the hash tag of the resource, so that both stay
+/// together. A resource without a hash tag gets braces. A resource that already looks like one in such
+/// braces, for example `{x}`, has keys of its own, because otherwise they would be those of `x`.
+constexpr Word key_beside(std::string_view resource, std::string_view suffix) noexcept {
+    if (!has_hash_tag(resource)) return {"{", resource, "}", suffix};
+    const bool in_braces = resource.front() == '{' && resource.back() == '}' &&
+                           !has_hash_tag(resource.substr(1, resource.size() - 2));
+    return in_braces ? Word{resource, ":tag-", suffix.substr(1), ""} : Word{resource, suffix, "", ""};
 }
 
 /// The key that counts the holders of `resource`.
-inline std::string counter_of(std::string_view resource) {
+constexpr Word counter_of(std::string_view resource) noexcept {
     return key_beside(resource, ":fence");
 }
 
 /// The key of the queue of those that wait for `resource`.
-inline std::string queue_of(std::string_view resource) {
+constexpr Word queue_of(std::string_view resource) noexcept {
     return key_beside(resource, queue_suffix);
 }
 
-/// The key of the set of those that hold `resource` beside one another.
-inline std::string readers_of(std::string_view resource) {
+/// The key of the set of the readers of `resource`.
+constexpr Word readers_of(std::string_view resource) noexcept {
     return key_beside(resource, readers_suffix);
 }
 
@@ -147,7 +180,7 @@ private:
 };
 
 /// Appends a command of plain words, such as AUTH or SELECT.
-inline void append(std::string& out, std::span<const std::string_view> words) {
+inline void append(std::string& out, std::span<const Word> words) {
     // Room for the longest there can be, written in one go, the rest cut off: this runs for every node of
     // every round. "*6\r\n", "$3\r\n": at most a kind, 20 digits and the end of the line.
     constexpr std::size_t longest_header = 1 + 20 + 2;
@@ -159,19 +192,18 @@ inline void append(std::string& out, std::span<const std::string_view> words) {
         return to;
     };
     auto room = longest_header;
-    for (const auto word : words) room += longest_header + word.size() + 2;
+    for (const auto& word : words) room += longest_header + word.size() + 2;
     const auto before = out.size();
     out.resize(before + room);
     char* to = write_header(out.data() + before, '*', words.size());
-    for (const auto word : words) {
-        to = write_header(to, '$', word.size());
-        to = std::copy(word.begin(), word.end(), to);
+    for (const auto& word : words) {
+        to = word.copy_to(write_header(to, '$', word.size()));
         *to++ = '\r';
         *to++ = '\n';
     }
     out.resize(static_cast<std::size_t>(to - out.data()));
 }
-inline void append(std::string& out, std::initializer_list<std::string_view> words) {
+inline void append(std::string& out, std::initializer_list<Word> words) {
     append(out, std::span{words.begin(), words.size()});
 }
 
@@ -190,7 +222,7 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     const auto resources = command.resources;
     const bool votes = is_vote(command);
     const auto* const queue = uses_queue(command, recipient) ? command.queue : nullptr;
-    std::vector<std::string> own;
+    std::vector<Word> own;
     if (queue)
         for (const auto& resource : resources) own.push_back(queue_of(resource));
     if (command.shared) own.push_back(readers_of(resources.front()));
@@ -205,7 +237,7 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     const Digits size{static_cast<long long>(resources.size())};
     const Digits keep{counters_expiry(recipient).count()};
     const Digits quarantine{std::chrono::microseconds{recipient.quarantine}.count()};
-    std::vector<std::string_view> words{verb, body, keys.view()};
+    std::vector<Word> words{verb, body, keys.view()};
     words.insert(words.end(), resources.begin(), resources.end());
     words.insert(words.end(), own.begin(), own.end());
     words.push_back(command.owner);
@@ -220,19 +252,11 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     append(out, words);
 }
 
-/// The name of the queue for one resource, without memory of its own each time: until the next call.
-inline std::string_view queue_name(std::string_view resource) {
-    thread_local std::string name;
-    name.clear();
-    append_beside(name, resource, queue_suffix);
-    return name;
-}
-
 /// The release of one resource that wakes the next waiter.
 inline void append_delete_and_wake(std::string& out, const Command& command, const QueueTerms& queue,
                                    std::string_view verb, std::string_view body) {
     const std::string_view resource = command.resources.front();
-    append(out, {verb, body, "2", resource, queue_name(resource), command.owner, queue.ticket,
+    append(out, {verb, body, "2", resource, queue_of(resource), command.owner, queue.ticket,
                  Digits{queue.patience.count()}.view(), queue.repeated ? "0" : "1"});
 }
 
@@ -240,7 +264,7 @@ inline void append_delete_and_wake(std::string& out, const Command& command, con
 inline void append_enter_queue(std::string& out, const Command& command, const QueueTerms& queue,
                                std::string_view verb, std::string_view body) {
     const std::string_view resource = command.resources.front();
-    append(out, {verb, body, "2", resource, queue_name(resource), queue.ticket,
+    append(out, {verb, body, "2", resource, queue_of(resource), queue.ticket,
                  Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
                  Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
 }
@@ -248,7 +272,7 @@ inline void append_enter_queue(std::string& out, const Command& command, const Q
 /// What stands beside several resources, or is to be read.
 inline void append_note_or_query(std::string& out, const Command& command, const Recipient& recipient,
                                  std::string_view verb, std::string_view body) {
-    std::vector<std::string> beside;
+    std::vector<Word> beside;
     const auto& resource = command.resources.front();
     if (command.verb == Verb::note_holder)
         for (const auto& it : command.resources) beside.push_back(key_beside(it, note_suffix));
@@ -256,7 +280,7 @@ inline void append_note_or_query(std::string& out, const Command& command, const
         beside = {queue_of(resource), key_beside(resource, note_suffix), readers_of(resource),
                   counter_of(resource)};
     const Digits keys{static_cast<long long>(command.resources.size() + beside.size())};
-    std::vector<std::string_view> words{verb, body, keys.view()};
+    std::vector<Word> words{verb, body, keys.view()};
     words.insert(words.end(), command.resources.begin(), command.resources.end());
     words.insert(words.end(), beside.begin(), beside.end());
     if (command.verb == Verb::note_holder) words.insert(words.end(), {command.owner, command.note});

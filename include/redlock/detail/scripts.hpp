@@ -58,7 +58,7 @@ inline std::size_t number_of(const Script* script) noexcept {
     return number;
 }
 
-/// The value of a resource while readers hold it.
+/// The value of a resource while readers hold it, or what this value begins with.
 inline constexpr std::string_view shared_marker = "redlock:shared";
 
 }  // namespace redlock::detail

@@ -19,7 +19,7 @@ inline std::string data_of(const RedisServer& server) {
 
 /// This key holds the time since which the data are whole.
 inline const std::string marker{detail::marker};
-inline const std::string counter = detail::counter_of(the_resource);
+inline const std::string counter = detail::counter_of(the_resource).text();
 
 /// As if the server had had its data for so long; in the future if negative.
 inline void whole_since(const RedisServer& server, milliseconds age) {
