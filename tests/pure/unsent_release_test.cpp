@@ -284,18 +284,18 @@ TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
 // ---- What is sent, and not answered
 
 // The connection of a release behind its handshake is no probe, which is given up when it hangs.
-TEST_F(UnsentRelease, OutlivesTheProbesOfAFrozenNode) {
+TEST_F(UnsentRelease, OutlivesTheProbesOfANodeThatNothingReaches) {
     auto it = held();
     become_unreachable();
     reach_again();
-    for_each_server([](auto& server) { server.paused = true; });
+    for_each_server([](auto& server) { server.cut_off = true; });
     it.unlock();
     for (int i = 0; i < 10; ++i) {
         network.pass(1s);
         (void)lock("another").try_acquire();
     }
     for_each_server([](auto& server) { EXPECT_GT(server.connections(), 3U) << "or this shows nothing"; });
-    for (std::size_t node = 0; node < 3; ++node) network.resume(node);
+    for_each_server([&](auto& server) { server.reach_again(clock.now()); });
     EXPECT_EQ(keys(), 0U);
 }
 
