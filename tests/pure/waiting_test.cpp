@@ -179,7 +179,7 @@ TEST_F(Waiting, IgnoresAMessageOfAnEarlierTime) {
         network.server(0).publish(ticket.substr(0, ticket.find('|')), stale, now());
     });
     after(90ms, [&] {
-        EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake", "enter"));
+        EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake"));
         EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(stale))
             << "what may be reserved for it is of no use";
         EXPECT_THAT(arguments(0, "wake", 2), ElementsAre(stale));
@@ -241,6 +241,32 @@ TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
     EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
 }
 
+// An attempt now would take from the woken waiter what is reserved for it.
+TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
+    others_hold();
+    hold(0, "z|1");
+    after(2 * algorithm::beat - 10ms, [&] {
+        EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+        EXPECT_THAT(queued(0), SizeIs(1)) << "it is the first in the queue";
+        EXPECT_THAT(all(1, "SET"), SizeIs(1)) << "the first attempt";
+    });
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat);
+}
+
+// Only those that come next: otherwise all waiters would ask at once.
+TEST_F(Waiting, AsksAtTheEndOfTheHoldersTimeWithThreeInFrontAtMost) {
+    for (const auto& [in_front, asks] : {std::pair{3, true}, {4, false}}) {
+        WaitingWorld another;
+        auto& carol = another.client();
+        for (std::size_t node = 0; node < 3; ++node) another.ask(node, {"SET", "r", "other", "PX", "50"});
+        for (int i = 0; i < in_front; ++i)
+            another.ask(0, {"ZADD", "{r}:queue", "1", "d|" + std::to_string(i)});
+        (void)another.lock(carol).acquire_for(200ms);
+        const auto questions = another.all(0, "enter");
+        EXPECT_EQ(questions.size() > 1, asks) << in_front;
+    }
+}
+
 // Two that collide for the first time are told apart by the queue.
 TEST_F(Waiting, BacksOffAfterTheSecondFailedAttemptInARow) {
     others_hold();
@@ -281,6 +307,64 @@ TEST_F(Waiting, GoesToTheNextNodeAtOnceWhenItsConnectionEnds) {
     (void)lock(alice, {.delay = 10s}).acquire_for(200ms);
     ASSERT_THAT(former, SizeIs(1));
     EXPECT_GE(std::stoi(arguments(1, "enter", 3).front()), 90'000) << "it has kept its age";
+}
+
+// Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
+TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
+    others_hold();
+    network.server(0).refuses_command = [asked = 0](const Words& words) mutable {
+        const bool look = words.front() == "SET" && ++asked == 2;
+        return std::string{look ? "-OOM command not allowed\r\n" : ""};
+    };
+    after(2 * algorithm::beat, [&] {
+        EXPECT_THAT(queued(0), IsEmpty()) << "it has left the first queue";
+        EXPECT_EQ(verbs(0).back(), "wake") << "and what may be reserved for it there goes to the next";
+        EXPECT_THAT(queued(1), SizeIs(1)) << "and waits in the next one";
+    });
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat + 20ms);
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+}
+
+// A release would take it for a waiter that hears the message.
+TEST_F(Waiting, ListensNoMoreAtAHomeThatMayNotKnowThatItHasLeft) {
+    bob_holds_for(100ms);
+    std::string channel;
+    network.server(0).refuses_command = [&](const Words& words) {
+        if (verb_of(words) != "leave and set") return std::string{};
+        channel = argument(words, 2).substr(0, argument(words, 2).find('|'));
+        return std::string{"-OOM command not allowed\r\n"};
+    };
+    for (const std::size_t node : {1U, 2U}) after(101ms, [this, node] { hold(node, "other"); });
+    after(200ms, [&] {
+        ASSERT_FALSE(channel.empty());
+        EXPECT_EQ(network.server(0).publish(channel, "x|1", now()), 0U);
+    });
+    (void)lock(alice, {.delay = 10s}).acquire_for(300ms);
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+}
+
+// It is left alone as long as any node that failed, and not as a node that keeps no queue.
+TEST_F(Waiting, ComesBackToAHomeThatOnceDidNotAnswer) {
+    for (const std::string verb : {"enter", "SUBSCRIBE"}) {
+        WaitingWorld another;
+        auto& carol = another.client();
+        for (std::size_t node = 0; node < 3; ++node) another.hold(node, "other");
+        auto& home = another.network.server(0);
+        home.refuses_command = [&](const Words& words) {
+            home.paused = home.paused || verb_of(words) == verb;
+            return std::string{};
+        };
+        EXPECT_FALSE(another.lock(carol).acquire_for(300ms));
+        EXPECT_THAT(another.all(1, "enter"), Not(IsEmpty())) << verb;
+        home.refuses_command = {};
+        another.network.resume(0);
+        another.network.pass(2s);
+        EXPECT_FALSE(another.lock(carol).try_acquire());
+        another.forget_log();
+        EXPECT_FALSE(another.lock(carol).acquire_for(300ms));
+        EXPECT_THAT(another.all(0, "enter"), Not(IsEmpty())) << verb;
+        EXPECT_THAT(another.all(1, "enter"), IsEmpty()) << verb;
+    }
 }
 
 TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {
