@@ -16,7 +16,8 @@
 //
 //     event                                  | what ends the waiting
 //     ---------------------------------------+-----------------------------------------------------
-//     a waiter has died                      | nobody hears the message: the next one is woken
+//     a waiter has died                      | nobody hears the message: the next one is woken; while the
+//                                            | resource is held, the questions of others remove its ticket
 //     a waiter is woken and does not come    | its reservation ends (patience)
 //     a holder has died                      | its key expires: waiters ask again then
 //     a message is lost, the home is emptied | waiters ask again after a beat, and keep their age
@@ -34,6 +35,7 @@
 #include <redlock/retry.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -120,6 +122,7 @@ public:
             if (!listen({.deadline = until, .stop = stop})) return note_refusals();
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
+            if (answer.vote != Vote::unknown) former_[waiter_->home()].clear();
             if (answer.vote == Vote::granted) return woken(until, stop);
             if (answer.vote == Vote::unknown) {
                 if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
@@ -145,10 +148,12 @@ public:
         if (result.nodes().empty()) return;
         const bool woken = std::exchange(woken_, false);
         if (std::exchange(leaves_, false) && !ticket_.empty()) {
-            entered_ = false;
             const auto& home = result.nodes()[waiter_->home()];
             const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
-            if (!told) leave_home();
+            if (told)
+                entered_ = false;
+            else
+                leave_home();
         }
         looked_at_ = clock_.now();
         attempt_due_ = looked_at_ + random_pause(longest_without_attempt, entropy_);
@@ -178,6 +183,7 @@ private:
         refusals_.clear();
         terms_.ticket = ticket_;
         terms_.home = waiter_->home();
+        listens_since_ = clock_.now();
         return true;
     }
 
@@ -185,6 +191,7 @@ private:
         auto terms = terms_;
         terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
         terms.may_take = now >= may_take_from_;
+        terms.former = former_[waiter_->home()];
         entered_ = true;
         return nodes_.ask({.command = {.verb = Verb::enter_queue,
                                        .resources = resource_,
@@ -206,7 +213,7 @@ private:
             const auto [connected, ticket] = waiter_->sleep(until, stop);
             if (ticket == terms_.ticket) return true;
             if (!connected) {
-                leave_home();
+                lose_connection();
                 return false;
             }
             if (!ticket.empty() && !std::exchange(withdrawn, true)) withdraw(ticket);
@@ -271,11 +278,20 @@ private:
         may_take_from_ = looked_at_ + random_pause(std::min(longest, doubled), entropy_);
     }
 
+    /// A connection may have been cut although the home is well. The waiter then listens there again and
+    /// keeps its place. If this happens a second time within a beat, it goes to another home.
+    void lose_connection() {
+        const auto home = waiter_->home();
+        const bool again = clock_.now() - listens_since_ >= beat;
+        leave_home();
+        homes_[home] = again;
+    }
+
     /// To another home, which gives it another ticket. `why`: what the home has said, if anything.
     void leave_home(std::error_code why = {}, std::string_view words = {}) {
         homes_.reset(waiter_->home());
         waiter_->hang_up(is_transient(why) ? std::error_code{} : why, words);
-        entered_ = false;
+        if (std::exchange(entered_, false)) former_[waiter_->home()] = ticket_;
         ticket_.clear();
     }
 
@@ -317,9 +333,11 @@ private:
     Clock::time_point attempt_due_;  // when an attempt is made whatever the home says
     Clock::time_point withdraws_until_ = Clock::never();
     std::unique_ptr<Waiter> waiter_{};
-    NodeSet homes_{};                     // where it may wait
-    std::string ticket_{};                // empty while it listens nowhere
-    QueueTerms terms_{};                  // with this ticket
+    NodeSet homes_{};                              // where it may wait
+    std::string ticket_{};                         // empty while it listens nowhere
+    QueueTerms terms_{};                           // with this ticket
+    std::array<std::string, max_nodes> former_{};  // tickets that may still be in the queue of each node
+    Clock::time_point listens_since_{};
     bool looked_without_holder_ = false;  // since the home had a holder
     bool entered_ = false;                // it may be in the queue
     bool leaves_ = false;                 // the queue, with the attempt that comes next

@@ -309,6 +309,53 @@ TEST_F(Waiting, GoesToTheNextNodeAtOnceWhenItsConnectionEnds) {
     EXPECT_GE(std::stoi(arguments(1, "enter", 3).front()), 90'000) << "it has kept its age";
 }
 
+TEST_F(Waiting, KeepsItsPlaceWhenItsConnectionIsCut) {
+    others_hold();
+    Words former;
+    after(400ms, [&] {
+        former = queued(0);
+        network.server(0).close_connections(now());
+    });
+    after(410ms, [&] {
+        EXPECT_THAT(queued(0), SizeIs(1)) << "and the former ticket is not left behind";
+        EXPECT_NE(queued(0), former);
+        EXPECT_THAT(queued(1), IsEmpty());
+    });
+    (void)lock(alice, {.delay = 10s}).acquire_for(500ms);
+    ASSERT_THAT(former, SizeIs(1));
+    EXPECT_GE(std::stoi(arguments(0, "enter", 3).back()), 390'000) << "it has kept its age";
+}
+
+TEST_F(Waiting, LeavesNoTicketBehindHoweverOftenItsConnectionsAreCut) {
+    for (const auto interval : {7ms, 100ms, 300ms}) {
+        WaitingWorld another;
+        auto& carol = another.client();
+        for (std::size_t node = 0; node < 3; ++node) another.hold(node, "other");
+        std::size_t most = 0;
+        for (int i = 1; i <= 300; ++i)
+            another.after(i * interval, [&] {
+                for (std::size_t node = 0; node < 3; ++node) {
+                    most = std::max(most, another.queued(node).size());
+                    another.network.server(node).close_connections(another.now());
+                }
+            });
+        (void)another.lock(carol, {.delay = 10s}).acquire_for(301 * interval);
+        EXPECT_EQ(most, 1U) << interval.count();
+    }
+}
+
+// A server that accepts connections and ends them at once.
+TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
+    others_hold();
+    network.server(0).refuses_command = [&](const Words& words) {
+        if (verb_of(words) == "enter")
+            network.clock().after(2ms, [&] { network.server(0).close_connections(now()); });
+        return std::string{};
+    };
+    (void)lock(alice, {.delay = 10s}).acquire_for(2s);
+    EXPECT_LE(all(0, "SUBSCRIBE").size(), 2s / algorithm::beat + 1U);
+}
+
 // Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
 TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
     others_hold();
@@ -325,22 +372,45 @@ TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
     EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
 }
 
-// A release would take it for a waiter that hears the message.
+// A release would take it for a waiter that hears the message, while it makes a pause.
 TEST_F(Waiting, ListensNoMoreAtAHomeThatMayNotKnowThatItHasLeft) {
     bob_holds_for(100ms);
     std::string channel;
-    network.server(0).refuses_command = [&](const Words& words) {
-        if (verb_of(words) != "leave and set") return std::string{};
-        channel = argument(words, 2).substr(0, argument(words, 2).find('|'));
-        return std::string{"-OOM command not allowed\r\n"};
-    };
-    for (const std::size_t node : {1U, 2U}) after(101ms, [this, node] { hold(node, "other"); });
-    after(200ms, [&] {
-        ASSERT_FALSE(channel.empty());
+    for (std::size_t node = 0; node < size; ++node)
+        network.server(node).refuses_command = [&](const Words& words) {
+            const bool leaves = verb_of(words) == "leave and set";
+            if (leaves) channel = argument(words, 2).substr(0, argument(words, 2).find('|'));
+            return std::string{leaves || words.front() == "SET" ? "-OOM command not allowed\r\n" : ""};
+        };
+    network.server(1).refuses_command = network.server(2).refuses_command;
+    after(50ms, [&] { EXPECT_THAT(queued(0), SizeIs(1)); });
+    after(150ms, [&] {
+        ASSERT_FALSE(channel.empty()) << "the attempt was made";
         EXPECT_EQ(network.server(0).publish(channel, "x|1", now()), 0U);
     });
+    alice.contended().set("r", true);
+    (void)lock(alice, {.delay = 400ms}).acquire_for(200ms);
+}
+
+struct WaitingAllAtOnce : Waiting {
+    WaitingAllAtOnce() : Waiting(3, {.node_timeout = 50ms, .round = Round::all_at_once}) {}
+};
+
+// Its reply was not needed, but it has the command.
+TEST_F(WaitingAllAtOnce, GoesOnListeningAtAHomeWhoseReplyWasNotAwaited) {
+    bob_holds_for(100ms);
+    after(50ms, [&] {
+        for (const std::size_t node : {1U, 2U})
+            network.server(node).refuses_command = [this, node](const Words& words) {
+                if (words.front() == "SET") hold(node, "other");  // somebody was faster
+                return std::string{};
+            };
+    });
+    after(99ms, [&] { network.server(0).latency = 10ms; });
     (void)lock(alice, {.delay = 10s}).acquire_for(300ms);
-    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+    EXPECT_THAT(verbs(0), Contains("leave and set"));
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(1));
+    EXPECT_THAT(all(1, "enter"), IsEmpty());
 }
 
 // It is left alone as long as any node that failed, and not as a node that keeps no queue.

@@ -10,6 +10,7 @@ namespace redlock::sim {
 SimNode::SimNode(Timeline& timeline, Log& log, std::string name, DriftingClock wall)
     : timeline_(timeline), log_(log), name_(std::move(name)), wall_(wall), model_(run()) {
     model_.on_publish([this](auto channel, auto message) { return publish(channel, message); });
+    model_.on_numsub([this](auto channel) { return listeners_of(channel); });
 }
 
 // ---- Faults.
@@ -86,6 +87,11 @@ void SimNode::attach(std::weak_ptr<Peer> peer) {
 
 void SimNode::subscribe(std::string channel, std::weak_ptr<Peer> peer) {
     subscribers_.emplace_back(std::move(channel), std::move(peer));
+}
+
+std::size_t SimNode::listeners_of(std::string_view channel) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        subscribers_, [&](const auto& it) { return it.first == channel && !it.second.expired(); }));
 }
 
 std::size_t SimNode::publish(std::string_view channel, std::string_view message) {
