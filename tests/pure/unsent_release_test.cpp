@@ -161,8 +161,8 @@ TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
     auto it = held();
     become_unreachable();
     for (int i = 0; i < 3; ++i) {
-        (void)lock("another").try_acquire();
         network.pass(10ms);
+        (void)lock("another").try_acquire();
     }
     ASSERT_THAT(faults.lines, Contains("backing off"));
     it.unlock();
@@ -179,8 +179,8 @@ TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
     network.server(2).unreachable = true;
     network.pass(20ms);
     for (int i = 0; i < 3; ++i) {
-        (void)lock("another").try_acquire();
         network.pass(10ms);
+        (void)lock("another").try_acquire();
     }
     ASSERT_THAT(faults.lines, Contains("backing off"));
     EXPECT_EQ(it.release().error(), Errc::lost);

@@ -116,12 +116,12 @@ public:
     }
 
     /// Whether a quorum is out of reach without the node, but not with it, so that it is asked whatever its
-    /// health. A release is to reach it in any case.
+    /// health. A release goes to every node anyway, so this does not matter to it.
     bool needs(std::size_t node) const {
         const auto asked = phase_ == Phase::second_half ? 0 : open();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
-            const bool lost = !is_release() && votes.granted + votes.pending < needed_;
+            const bool lost = votes.granted + votes.pending < needed_;
             if (includes(node, i) && !lost && votes.granted + asked < needed_ && !refused_to_acquire())
                 return true;
         }
