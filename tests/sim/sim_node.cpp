@@ -116,7 +116,8 @@ bool SimNode::knows(std::string_view owner, const std::string& resource) const {
 /// Counters and markers live on for days, queues for seconds.
 bool SimNode::holds_longer_than(nanoseconds span) const {
     const auto is_lock = [](std::string_view key) {
-        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue");
+        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue") &&
+               !key.ends_with(":queue:signs");
     };
     return std::ranges::any_of(model_.keys(), [&](const auto& entry) {
         const auto& [key, value] = entry;
