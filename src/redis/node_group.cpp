@@ -6,11 +6,22 @@
 #include <algorithm>
 
 namespace redlock {
+namespace {
+
+/// Longer than any round: a round waits for each of its nodes for `node_timeout` at most, twice if it has to
+/// connect anew.
+Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
+    return std::max<Clock::duration>(std::chrono::minutes{1}, 2 * nodes * node_timeout);
+}
+
+}  // namespace
 
 using namespace std::chrono_literals;
 
 NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
-    : options_(options), network_(network), servers_(configs.size()) {
+    : options_(options),
+      network_(network),
+      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)) {
     for (const auto& config : configs)
         nodes_.push_back(std::make_unique<Node>(
             config, network_,

@@ -166,7 +166,7 @@ void RoundDriver::write(std::size_t node) {
 bool RoundDriver::is_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
-    const auto other = servers_.other_node_of(node, run_id);
+    const auto other = servers_.other_node_of(node, run_id, now_);
     if (other) fail(node, Errc::same_server, "as " + nodes_[*other]->name());
     return other.has_value();
 }

@@ -80,6 +80,9 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     auto* const context = context_.get();
     const auto& tls = endpoint.tls;
     check_text(endpoint);
+    // OpenSSL takes an empty name as "do not check the name".
+    if (server_name_.empty())
+        refuse(endpoint, "server_name", "is empty, and there is no host to take it from");
     ERR_clear_error();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);

@@ -22,7 +22,8 @@ class TlsContext {
 public:
     static bool supported() noexcept;
 
-    /// Reads the files of `endpoint.tls`; throws std::invalid_argument naming the field that cannot be used.
+    /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the field which cannot be
+    /// used, and if there is neither a server name nor a host: no certificate is accepted for any name.
     explicit TlsContext(const Endpoint& endpoint);
     ~TlsContext();
     TlsContext(const TlsContext&) = delete;

@@ -70,10 +70,12 @@ private:
 
     static bool accepts(Step step, const RedisReply& reply) {
         const auto value_of = [&](const std::string& name) {
-            const auto at = reply.text.find(name);
-            if (at == std::string::npos || reply.kind != RedisReply::Kind::bulk) return std::string{};
-            const auto begin = at + name.size();
-            return reply.text.substr(begin, reply.text.find_first_of("\r\n", begin) - begin);
+            if (reply.kind != RedisReply::Kind::bulk) return std::string{};
+            const auto text = "\n" + reply.text;
+            const auto at = text.find("\n" + name);
+            if (at == std::string::npos) return std::string{};
+            const auto begin = at + 1 + name.size();
+            return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
         };
         if (step == Step::server) return !value_of("run_id:").empty();
         const auto first_word = reply.text.substr(0, reply.text.find(' '));

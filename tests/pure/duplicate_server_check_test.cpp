@@ -6,40 +6,61 @@
 namespace redlock::detail {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr auto lapse = 60s;
+constexpr Clock::time_point start{1h};
+
 TEST(DuplicateServerCheck, FindsTheOtherNodeOfAServer) {
-    DuplicateServerCheck servers{3};
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(1, "run-2"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(2, "run-1"), 0u);
-    EXPECT_EQ(servers.other_node_of(2, "run-2"), 1u);
-    EXPECT_EQ(servers.other_node_of(2, "run-3"), std::nullopt);
+    DuplicateServerCheck servers{3, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-2", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(2, "run-1", start), 0u);
+    EXPECT_EQ(servers.other_node_of(2, "run-2", start), 1u);
+    EXPECT_EQ(servers.other_node_of(2, "run-3", start), std::nullopt);
 }
 
 // The first of the two keeps the vote, whoever asks next.
 TEST(DuplicateServerCheck, NotesNothingOfADuplicate) {
-    DuplicateServerCheck servers{2};
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(servers.other_node_of(1, "run-1"), 0u);
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
+    DuplicateServerCheck servers{2, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(servers.other_node_of(1, "run-1", start), 0u);
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
 }
 
 // Servers are restarted, and addresses move to other servers.
 TEST(DuplicateServerCheck, BelievesTheLatestAnswer) {
-    DuplicateServerCheck servers{2};
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(0, "run-2"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(1, "run-1"), std::nullopt) << "node 0 is another server by now";
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), 1u);
+    DuplicateServerCheck servers{2, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-2", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-1", start), std::nullopt) << "node 0 is another server by now";
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), 1u);
 }
 
 // What a node answered before it was another server says nothing any more.
 TEST(DuplicateServerCheck, LetsTwoNodesSwapTheirServers) {
-    DuplicateServerCheck servers{2};
-    EXPECT_EQ(servers.other_node_of(0, "run-1"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(1, "run-2"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(0, "run-2"), 1u);
-    EXPECT_EQ(servers.other_node_of(1, "run-1"), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(0, "run-2"), std::nullopt);
+    DuplicateServerCheck servers{2, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-2", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-2", start), 1u);
+    EXPECT_EQ(servers.other_node_of(1, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-2", start), std::nullopt);
+}
+
+// Its server may have moved to the address of another node.
+TEST(DuplicateServerCheck, FreesTheServerOfANodeThatIsGone) {
+    DuplicateServerCheck servers{2, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-1", start + lapse - 1ms), 0u);
+    EXPECT_EQ(servers.other_node_of(1, "run-1", start + lapse), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start + lapse), 1u) << "one vote, should it come back";
+}
+
+TEST(DuplicateServerCheck, KeepsTheServerOfANodeThatAnswers) {
+    DuplicateServerCheck servers{2, lapse};
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start + lapse / 2), std::nullopt);
+    EXPECT_EQ(servers.other_node_of(1, "run-1", start + lapse), 0u);
 }
 
 }  // namespace

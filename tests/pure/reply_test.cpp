@@ -135,6 +135,14 @@ TEST(LineOfInfo, IsFoundByItsName) {
     EXPECT_EQ(line_of_info("", "run_id:"), "");
 }
 
+// A server chooses parts of its INFO itself, the names of files among them.
+TEST(LineOfInfo, IsAWholeLine) {
+    const std::string info = "config_file:/role:master\r\nos:run_id:fake\r\nrole:slave\r\nrun_id:abc\r\n";
+    EXPECT_EQ(line_of_info(info, "role:"), "slave");
+    EXPECT_EQ(line_of_info(info, "run_id:"), "abc");
+    EXPECT_EQ(line_of_info(info, "id:"), "");
+}
+
 TEST(PrintableWords, AreOneLineAndNotTooLong) {
     EXPECT_EQ(printable("ERR two\r\nlines \x1B[31m\xC3\xA9"), "ERR two??lines ?[31m??");
     EXPECT_EQ(printable(std::string(120, 'x')), std::string(120, 'x'));

@@ -130,6 +130,35 @@ TEST(RoundDriver, AServerBehindTwoNodesHasOneVote) {
     }
 }
 
+// A count remembers a server, too: also without a quarantine one that has two votes would be worse.
+TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
+    RoundDriverWorld world{3};
+    world.network.server(2).redis = world.network.server(0).redis;
+    const auto tally = world.ask({world.request(Verb::set_and_count, "A")}).front();
+    EXPECT_EQ(tally.granted(), 2u);
+    EXPECT_EQ(tally[2].cause, Errc::same_server);
+    EXPECT_FALSE(tally[2].sent);
+}
+
+// Its server answers at the address of another node, whose own server is gone.
+TEST(RoundDriver, AServerVotesElsewhereOnceItsNodeIsGoneForGood) {
+    RoundDriverWorld world{3};
+    const auto count = [&](std::string_view owner) {
+        return world.ask({world.request(Verb::set_and_count, owner)}).front();
+    };
+    auto& gone = world.network.server(0);
+    auto& next = world.network.server(2);
+    EXPECT_EQ(count("A").granted(), 3u);
+    EXPECT_TRUE(world.release("A")[1].sent);
+    gone.refuses = true;
+    next.redis = gone.redis;
+    for (auto* const server : {&gone, &next}) server->close_connections(world.network.clock().now());
+    world.network.pass(10ms);
+    EXPECT_EQ(count("B")[2].cause, Errc::same_server);
+    world.network.pass(2min);
+    EXPECT_EQ(count("C")[2].vote, Vote::granted);
+}
+
 // ---- Broken connections
 
 TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {

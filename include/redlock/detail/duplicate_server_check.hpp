@@ -1,6 +1,8 @@
 // Which server answers for each node: one that answers for two would have two votes (rule D8).
 #pragma once
 
+#include <redlock/clock.hpp>
+
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -10,28 +12,42 @@
 
 namespace redlock::detail {
 
-/// Shared by all threads. The latest answer of a node counts: servers are restarted and move.
+/// Remembers which run of which server answers for each node. Shared by all threads.
+///
+/// The latest answer of a node counts, because servers are restarted and move to other addresses. The memory of
+/// a node that has not answered for `lapse` ends. Otherwise a server that moved from the address of a node that
+/// is gone to the address of another node would never vote again. `lapse` must be longer than any round, so
+/// that no round counts one server for two nodes.
 class DuplicateServerCheck {
 public:
-    explicit DuplicateServerCheck(std::size_t nodes) : run_ids_(nodes) {}
+    DuplicateServerCheck(std::size_t nodes, Clock::duration lapse) : lapse_(lapse), seen_(nodes) {}
 
-    /// Notes which run of which server answers for `node`. If the same answers for another node already,
-    /// returns that node; what `node` was before is forgotten, for another may be that by now.
-    std::optional<std::size_t> other_node_of(std::size_t node, std::string_view run_id) {
+    /// Records that this run of a server answers for `node` at `now`. If the same run answers for another node
+    /// already, returns that node and forgets what answered for `node` before, because another node may have
+    /// that server by now.
+    std::optional<std::size_t> other_node_of(std::size_t node, std::string_view run_id,
+                                             Clock::time_point now) {
         const std::lock_guard guard{mutex_};
-        if (run_ids_[node] == run_id) return std::nullopt;
-        for (std::size_t other = 0; other < run_ids_.size(); ++other)
-            if (run_ids_[other] == run_id) {
-                run_ids_[node].clear();
-                return other;
-            }
-        run_ids_[node] = run_id;
+        for (std::size_t other = 0; other < seen_.size(); ++other) {
+            const auto& it = seen_[other];
+            if (other == node || it.run_id != run_id || now - it.at >= lapse_) continue;
+            seen_[node].run_id.clear();
+            return other;
+        }
+        auto& mine = seen_[node];
+        if (mine.run_id != run_id) mine.run_id = run_id;
+        mine.at = now;
         return std::nullopt;
     }
 
 private:
+    struct Seen {
+        std::string run_id{};  // empty: not known
+        Clock::time_point at{};
+    };
+    const Clock::duration lapse_;
     std::mutex mutex_;
-    std::vector<std::string> run_ids_;  // guarded by mutex_; empty: not known yet
+    std::vector<Seen> seen_;  // guarded by mutex_
 };
 
 }  // namespace redlock::detail

@@ -119,12 +119,16 @@ inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripte
     return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
 }
 
-/// The value of a line of INFO, of which `name` has the colon, too; empty if there is no such line.
+/// Returns the value of the line of INFO that begins with `name`, which includes the colon. Returns an empty
+/// text if there is no such line.
 inline std::string_view line_of_info(std::string_view info, std::string_view name) noexcept {
-    const auto begin = info.find(name);
-    if (begin == info.npos) return {};
-    const auto rest = info.substr(begin + name.size());
-    return rest.substr(0, rest.find_first_of("\r\n"));
+    while (!info.starts_with(name)) {
+        const auto end = info.find('\n');
+        if (end == info.npos) return {};
+        info.remove_prefix(end + 1);
+    }
+    info.remove_prefix(name.size());
+    return info.substr(0, info.find_first_of("\r\n"));
 }
 
 /// A server's words for a report: one line, printable, not too long.

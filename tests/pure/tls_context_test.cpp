@@ -1,0 +1,35 @@
+// What the constructor of TlsContext refuses (D12), whoever calls it.
+#include "redis/tls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace redlock {
+namespace {
+
+std::string refusal_of(const Endpoint& endpoint) {
+    try {
+        const TlsContext context{endpoint};
+        return {};
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+}
+
+// OpenSSL would accept a certificate for any name.
+TEST(TlsContext, RefusesToCheckNoName) {
+    if (!TlsContext::supported()) GTEST_SKIP() << "a build without OpenSSL";
+    Endpoint endpoint{.host = "db"};
+    endpoint.tls.enabled = true;
+    EXPECT_EQ(refusal_of(endpoint), "");
+    endpoint.host.clear();
+    EXPECT_THAT(refusal_of(endpoint), testing::HasSubstr("tls.server_name is empty"));
+    endpoint.tls.server_name = "db";
+    EXPECT_EQ(refusal_of(endpoint), "");
+}
+
+}  // namespace
+}  // namespace redlock
