@@ -75,6 +75,9 @@ protected:
 
 class Network {
 public:
+    /// The most entries of one wait: one for each node, or for each Sentinel of a node.
+    static constexpr std::size_t max_entries = 16;
+
     virtual Clock& clock() noexcept = 0;
     virtual Entropy& entropy() noexcept = 0;
 
@@ -83,8 +86,8 @@ public:
     virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                             int& error) = 0;
 
-    /// Returns when one of the entries is ready, or at `until`, up to a millisecond later; sets `ready`. Or
-    /// as soon as `stop` is stopped.
+    /// Takes at most max_entries. Returns when one of the entries is ready, or at `until`, up to a
+    /// millisecond later; sets `ready`. Or as soon as `stop` is stopped.
     virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                       const std::stop_token& stop = {}) = 0;
 

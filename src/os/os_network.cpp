@@ -168,7 +168,6 @@ private:
 
 void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                      const std::stop_token& stop) {
-    constexpr std::size_t max_entries = 16;  // one for each node, and more
     std::array<pollfd, max_entries + 1> fds{};
     const auto count = std::min(entries.size(), max_entries);
     for (std::size_t i = 0; i < count; ++i)

@@ -21,7 +21,7 @@
 namespace redlock {
 namespace {
 
-/// The look-ups that are under way in one process.
+/// The host names that are being looked up in one process, with their ports.
 struct LookUps {
     const std::int64_t process = this_process();
     LookUps* of_the_parent = nullptr;  // for leak checkers
@@ -42,7 +42,7 @@ LookUps& look_ups() {
     return *known;
 }
 
-Resolution::Found look_up_with(const std::string& host, std::uint16_t port, int flags) {
+Resolution::Found call_getaddrinfo(const std::string& host, std::uint16_t port, int flags) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
@@ -62,7 +62,8 @@ Resolution::Found look_up_with(const std::string& host, std::uint16_t port, int 
 }
 
 /// In a thread of its own, which no exception may end.
-Resolution::Found outcome_of(const std::function<Resolution::Found()>& find) noexcept {
+template <class Find>
+Resolution::Found outcome_of(const Find& find) noexcept {
     try {
         return find();
     } catch (const std::exception& error) {
@@ -72,33 +73,40 @@ Resolution::Found outcome_of(const std::function<Resolution::Found()>& find) noe
 
 }  // namespace
 
-std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
-    auto numeric = look_up_with(host, port, AI_NUMERICHOST);
-    if (numeric.addresses.empty())
-        return in_thread(host + ":" + std::to_string(port), [host, port] { return look_up(host, port); });
+std::shared_ptr<Resolution> Resolution::known(Found found) {
     std::shared_ptr<Resolution> resolution{new Resolution};
-    resolution->finish(std::move(numeric));
+    resolution->finish(std::move(found));
     return resolution;
 }
 
-std::shared_ptr<Resolution> Resolution::in_thread(const std::string& name, std::function<Found()> find) {
+/// Returns one that is not done, or one that is done because there is no descriptor left.
+std::shared_ptr<Resolution> Resolution::pending() {
+    std::array<int, 2> ends{};
+    if (!make_pipe(ends)) return known({.error = "no descriptor left to wait for an address"});
     std::shared_ptr<Resolution> resolution{new Resolution};
+    resolution->read_end_ = ends[0];
+    resolution->write_end_ = ends[1];
+    return resolution;
+}
+
+std::shared_ptr<Resolution> Resolution::of_host(const std::string& host, std::uint16_t port) {
+    auto numeric = call_getaddrinfo(host, port, AI_NUMERICHOST);
+    return numeric.addresses.empty() ? look_up(host, port) : known(std::move(numeric));
+}
+
+std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::uint16_t port) {
+    const auto name = host + ":" + std::to_string(port);
     auto& under_way = look_ups();
     const std::lock_guard guard{under_way.mutex};
     if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
         if (auto shared = it->second.lock()) return shared;
-    if (std::array<int, 2> ends{}; make_pipe(ends)) {
-        resolution->read_end_ = ends[0];
-        resolution->write_end_ = ends[1];
-    } else {
-        resolution->finish({.error = "no descriptor left to resolve the name"});
-        return resolution;
-    }
+    const auto resolution = pending();
+    if (resolution->done()) return resolution;
     try {
         const ScopedSignalBlock blocked;
         // Detached: it may outlive every caller that waits for it, and keeps alive all that it touches.
-        std::thread{[resolution, find = std::move(find), name, &under_way] {
-            auto found = outcome_of(find);
+        std::thread{[resolution, host, port, name, &under_way] {
+            auto found = outcome_of([&] { return call_getaddrinfo(host, port, AI_ADDRCONFIG); });
             {
                 const std::lock_guard ended{under_way.mutex};
                 under_way.by_name.erase(name);
@@ -112,24 +120,34 @@ std::shared_ptr<Resolution> Resolution::in_thread(const std::string& name, std::
     return resolution;
 }
 
+std::shared_ptr<Resolution> Resolution::in_thread(std::function<Found(const std::stop_token&)> find) {
+    const auto resolution = pending();
+    if (resolution->done()) return resolution;
+    try {
+        const ScopedSignalBlock blocked;
+        resolution->thread_ =
+            std::jthread{[&it = *resolution, find = std::move(find)](const std::stop_token& stop) {
+                it.finish(outcome_of([&] { return find(stop); }));
+            }};
+    } catch (const std::system_error&) {
+        resolution->finish({.error = "no thread to find the server"});
+    }
+    return resolution;
+}
+
 std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) {
-    std::shared_ptr<Resolution> resolution{new Resolution};
     Address address;
     auto* const local = reinterpret_cast<sockaddr_un*>(&address.storage);
     local->sun_family = AF_UNIX;
     std::memcpy(local->sun_path, path.data(), std::min(path.size(), sizeof local->sun_path - 1));
     address.length = sizeof *local;
-    resolution->finish({.addresses = {address}});
-    return resolution;
+    return known({.addresses = {address}});
 }
 
 Resolution::~Resolution() {
+    thread_ = {};  // asks it to stop and joins it: it writes to the pipe
     if (read_end_ >= 0) ::close(read_end_);
     if (write_end_ >= 0) ::close(write_end_);
-}
-
-Resolution::Found Resolution::look_up(const std::string& host, std::uint16_t port) {
-    return look_up_with(host, port, AI_ADDRCONFIG);
 }
 
 void Resolution::finish(Found found) noexcept {

@@ -1,9 +1,16 @@
-// The addresses of a host, looked up without blocking the caller (rule D5).
+// The addresses of a server, found without blocking the caller (rule D5). A caller polls fd() beside
+// everything else.
 //
-// A numeric address is known at once. A name is looked up by a thread, because getaddrinfo() can block for as
-// long as it likes and nothing can stop it; a caller polls fd() beside everything else. There is one such
-// thread for a host and port in a process: all that ask for them meanwhile share its answer. So with whatever
-// else takes time to find.
+//     how            | who finds it                               | when the last owner is destroyed
+//     ---------------+--------------------------------------------+---------------------------------------------
+//     known          | nobody: it is known at once                |
+//     a host name    | a detached thread in getaddrinfo(). All    | The thread stays until getaddrinfo() returns,
+//                    | that ask for the same host and port at the | because nothing can interrupt it. It then
+//                    | same time share it.                        | frees what it has and ends.
+//     anything else  | a thread of its own, for Sentinels         | The thread is asked to stop and is joined.
+//
+// The detached thread may still be inside getaddrinfo() while the process exits. That is safe: it uses
+// neither OpenSSL nor anything that is destroyed after main().
 #pragma once
 
 #include <redlock/error.hpp>
@@ -14,8 +21,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace redlock {
@@ -33,14 +42,11 @@ public:
         std::error_code cause = Errc::connection_failed;  ///< the same, for those who decide
     };
 
-    /// Starts a look-up, or finishes it at once where none is needed, or joins the one that is under way.
     static std::shared_ptr<Resolution> of_host(const std::string& host, std::uint16_t port);
     static std::shared_ptr<Resolution> of_unix_socket(const std::string& path);
-    /// Has a thread find what is called `name`, or joins the one that is about it.
-    static std::shared_ptr<Resolution> in_thread(const std::string& name, std::function<Found()> find);
-
-    /// Blocks for as long as the system's resolver likes.
-    static Found look_up(const std::string& host, std::uint16_t port);
+    static std::shared_ptr<Resolution> known(Found found);
+    /// Calls `find` in a thread. `find` must return soon after its token is stopped.
+    static std::shared_ptr<Resolution> in_thread(std::function<Found(const std::stop_token&)> find);
 
     Resolution(const Resolution&) = delete;
     Resolution& operator=(const Resolution&) = delete;
@@ -57,12 +63,15 @@ public:
 
 private:
     Resolution() = default;
+    static std::shared_ptr<Resolution> pending();
+    static std::shared_ptr<Resolution> look_up(const std::string& host, std::uint16_t port);
     void finish(Found found) noexcept;
 
     std::atomic<bool> done_{false};
     int read_end_ = -1;
     int write_end_ = -1;
     Found found_{};  // written before done_ is set, read after
+    std::jthread thread_{};
 };
 
 }  // namespace redlock

@@ -8,6 +8,9 @@ namespace redlock {
 bool TlsContext::supported() noexcept {
     return false;
 }
+bool TlsContext::leave_thread() noexcept {
+    return true;
+}
 void TlsContext::Free::operator()(ssl_ctx_st*) const noexcept {}
 TlsContext::TlsContext(const Endpoint& endpoint) {
     throw std::invalid_argument("redlock: node " + endpoint.name() +

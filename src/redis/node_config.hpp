@@ -15,14 +15,15 @@ namespace redlock {
 
 /// Constant while there is a connection that uses it.
 struct NodeConfig {
-    /// Throws std::invalid_argument where TLS cannot be had as the endpoint wants it.
+    /// Throws std::invalid_argument if TLS cannot be had as the endpoint wants it, and if the endpoint has
+    /// more Sentinels than can be polled at the same time (16).
     static NodeConfig of(Endpoint endpoint, std::chrono::milliseconds node_timeout,
                          std::chrono::milliseconds quarantine = {});
 
     bool has_sentinels() const noexcept { return sentinels && !sentinels->empty(); }
 
-    /// The addresses of its server: its own, those of its name, or those of the master that more than half of
-    /// its Sentinels name now.
+    /// Returns the addresses of its server: its own, those of its name, or those of the master that more than
+    /// half of its Sentinels name now. An inquiry of Sentinels ends with the last owner of what is returned.
     std::shared_ptr<Resolution> find_server() const;
 
     Endpoint endpoint{};

@@ -1,6 +1,9 @@
 #include "redis/tls.hpp"
 
+#include "os/exit_gate.hpp"
+
 #include <arpa/inet.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -13,6 +16,14 @@
 
 namespace redlock {
 namespace {
+
+constinit ExitGate gate;  // trivially destroyed: threads use it until the process is gone
+
+/// OpenSSL calls the handler before it takes anything down. Throws std::bad_alloc.
+void close_gate_at_exit() {
+    static const bool registered = OPENSSL_atexit([] { gate.close(); }) == 1;
+    if (!registered) throw std::bad_alloc{};
+}
 
 /// The first reason OpenSSL gives on this thread, which is nearest to the cause, and a clean slate for the
 /// next.
@@ -69,14 +80,21 @@ bool TlsContext::supported() noexcept {
     return true;
 }
 
+bool TlsContext::leave_thread() noexcept {
+    const ExitGate::Pass pass{gate};
+    if (pass) OPENSSL_thread_stop();
+    return bool{pass};
+}
+
 void TlsContext::Free::operator()(ssl_ctx_st* context) const noexcept {
-    SSL_CTX_free(context);
+    if (const ExitGate::Pass pass{gate}) SSL_CTX_free(context);
 }
 
 TlsContext::TlsContext(const Endpoint& endpoint)
     : context_(SSL_CTX_new(TLS_client_method())),
       server_name_(endpoint.tls.server_name.empty() ? endpoint.host : endpoint.tls.server_name) {
     if (!context_) throw std::bad_alloc{};
+    close_gate_at_exit();
     auto* const context = context_.get();
     const auto& tls = endpoint.tls;
     check_text(endpoint);
@@ -106,10 +124,13 @@ TlsContext::~TlsContext() = default;
 // ---- Session
 
 void TlsSession::Free::operator()(ssl_st* session) const noexcept {
-    SSL_free(session);
+    if (const ExitGate::Pass pass{gate}) SSL_free(session);
 }
 
-TlsSession::TlsSession(const TlsContext& context) : session_(SSL_new(context.context_.get())) {
+TlsSession::TlsSession(const TlsContext& context) {
+    const ExitGate::Pass pass{gate};
+    if (!pass) return;
+    session_.reset(SSL_new(context.context_.get()));
     auto* const received = BIO_new(BIO_s_mem());
     auto* const to_send = BIO_new(BIO_s_mem());
     if (!session_ || !received || !to_send) {
@@ -132,12 +153,16 @@ TlsSession::TlsSession(const TlsContext& context) : session_(SSL_new(context.con
 TlsSession::~TlsSession() = default;
 
 bool TlsSession::start(std::string& out) {
+    const ExitGate::Pass pass{gate};
+    if (!pass || !session_) return fail_at_exit();
     const bool fine = shake_hands();
     drain(out);
     return fine;
 }
 
 bool TlsSession::receive(std::string_view cipher, std::string& plain, std::string& out) {
+    const ExitGate::Pass pass{gate};
+    if (!pass) return fail_at_exit();
     auto* const session = session_.get();
     BIO_write(SSL_get_rbio(session), cipher.data(), static_cast<int>(cipher.size()));
     bool fine = established_ || shake_hands();
@@ -156,6 +181,8 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
 }
 
 bool TlsSession::send(std::string_view plain, std::string& out) {
+    const ExitGate::Pass pass{gate};
+    if (!pass) return fail_at_exit();
     ERR_clear_error();
     const int length = SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size()));
     const bool fine = length > 0 || fail(length);
@@ -179,6 +206,11 @@ bool TlsSession::fail(int status) {
     const long verification = SSL_get_verify_result(session);
     error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : first_reason());
     if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);
+    return false;
+}
+
+bool TlsSession::fail_at_exit() {
+    error_ = "TLS: the process is exiting";
     return false;
 }
 

@@ -4,6 +4,10 @@
 // The certificate's chain and its *name* are verified (rule D12). hiredis' own TLS checks no name, and Debian
 // 12's hiredis has none at all; this needs OpenSSL alone. A build without it has no_tls.cpp in place of
 // tls.cpp.
+//
+// A process may call exit() while other threads use TLS. OpenSSL takes itself down then, under their feet.
+// Therefore every use of OpenSSL here passes a gate, which closes before OpenSSL is taken down and waits for
+// the threads that are inside. From then on every session fails, and nothing of OpenSSL is freed any more.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -21,6 +25,10 @@ namespace redlock {
 class TlsContext {
 public:
     static bool supported() noexcept;
+
+    /// Frees what OpenSSL keeps for this thread, which must not use TLS any more. Returns false if OpenSSL is
+    /// being taken down already because the process exits: then the thread must not end before that is over.
+    static bool leave_thread() noexcept;
 
     /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the field which cannot be
     /// used, and if there is neither a server name nor a host: no certificate is accepted for any name.
@@ -67,6 +75,7 @@ private:
     };
     bool shake_hands();
     bool fail(int status);
+    bool fail_at_exit();
     void drain(std::string& out);
 
     std::unique_ptr<ssl_st, Free> session_;

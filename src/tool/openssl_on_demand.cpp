@@ -1,6 +1,7 @@
 // OpenSSL, loaded when an address asks for TLS: to load it takes longer than all else the command does. Here
 // is each function that redis/tls.cpp calls, under its own name, so that the program needs no library for it.
 #pragma GCC visibility push(hidden)  // or OpenSSL would find these in place of its own
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -42,6 +43,8 @@ FORWARD(int, BIO_write, (BIO * bio, const void* bytes, int length), (bio, bytes,
 FORWARD(void, ERR_clear_error, (), ())
 FORWARD(unsigned long, ERR_peek_error, (), ())
 FORWARD(const char*, ERR_reason_error_string, (unsigned long error), (error))
+FORWARD(int, OPENSSL_atexit, (void (*handler)()), (handler))
+FORWARD(void, OPENSSL_thread_stop, (), ())
 FORWARD(long, SSL_CTX_ctrl, (SSL_CTX * context, int command, long number, void* data),
         (context, command, number, data))
 FORWARD(void, SSL_CTX_free, (SSL_CTX * context), (context))

@@ -195,11 +195,7 @@ struct WithTwoAddresses : testing::Test, RoundDriverWorld {
             const auto address = [](std::uint16_t port) {
                 return Resolution::of_host("127.0.0.1", port)->addresses().front();
             };
-            auto both = Resolution::in_thread("both", [=] {
-                return Resolution::Found{.addresses = {address(1), address(2)}};
-            });
-            while (!both->done()) std::this_thread::yield();
-            return both;
+            return Resolution::known({.addresses = {address(1), address(2)}});
         };
         group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
     }

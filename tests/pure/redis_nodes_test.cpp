@@ -37,6 +37,10 @@ Tls enabled_tls() {
     return tls;
 }
 
+Endpoint with_sentinels(std::size_t count) {
+    return {.sentinels = std::vector<Endpoint>(count, {.host = "s"}), .master = "m"};
+}
+
 const std::vector<Refusal>& refusals() {
     static const std::vector<Refusal> all{
         {"AMalformedUri", "host is empty", [] { const RedisNodes nodes{"redis://"}; }},
@@ -59,6 +63,8 @@ const std::vector<Refusal>& refusals() {
          [] { with(Endpoint{.unix_socket = "/" + std::string(107, 'x')}); }},
         {"TlsOverAUnixSocket", "TLS is for host and port",
          [] { with(Endpoint{.unix_socket = "/s", .tls = enabled_tls()}); }},
+        {"MoreSentinelsThanArePolled", "17 Sentinels; there must be at most 16",
+         [] { with(with_sentinels(17)); }},
         {"NodeTimeoutZero", "NodesOptions::node_timeout is 0 ms", [] { with({.node_timeout = 0ms}); }},
         {"NodeTimeoutAboveAnHour", "NodesOptions::node_timeout", [] { with({.node_timeout = 1h + 1ms}); }},
         {"MaxIdleZero", "NodesOptions::max_idle is 0", [] { with({.max_idle = 0}); }},
@@ -96,6 +102,7 @@ TEST(RedisNodesConstructor, TakesTheLimitsThemselves) {
     with({.node_timeout = 1ms, .max_idle = 1});
     with({.node_timeout = 1h, .max_idle = 10'000, .quarantine = std::chrono::hours{24 * 36'525}});
     with(Endpoint{.unix_socket = "/" + std::string(106, 'x')});
+    with(with_sentinels(16));
 }
 
 }  // namespace

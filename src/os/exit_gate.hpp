@@ -1,0 +1,68 @@
+// Keeps the threads of this process out of a library that is taken down while the process exits.
+//
+//     ExitGate gate;                      // never destroyed
+//     if (const ExitGate::Pass pass{gate}) use_the_library();
+//     std::atexit([] { gate.close(); });  // runs before the library's own handler
+#pragma once
+
+#include <redlock/process.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace redlock {
+
+class ExitGate {
+public:
+    constexpr ExitGate() = default;
+    ExitGate(const ExitGate&) = delete;
+    ExitGate& operator=(const ExitGate&) = delete;
+
+    /// The right of one thread to be inside. It is false after close().
+    class Pass {
+    public:
+        explicit Pass(ExitGate& gate) noexcept : gate_(gate), inside_(gate.enter()) {}
+        ~Pass() {
+            if (inside_) gate_.state_.fetch_sub(1, std::memory_order_release);
+        }
+        Pass(const Pass&) = delete;
+        Pass& operator=(const Pass&) = delete;
+        explicit operator bool() const noexcept { return inside_; }
+
+    private:
+        ExitGate& gate_;
+        const bool inside_;
+    };
+
+    /// Admits no thread any more, and blocks until all threads have left: for a second at most, in case the
+    /// caller was interrupted inside by a signal.
+    void close() noexcept {
+        using namespace std::chrono_literals;
+        if (!enter()) return;  // closed before; otherwise the count is this process's from now on
+        state_.fetch_add(closed - 1);
+        for (int wait = 0; wait < 1000 && (state_.load(std::memory_order_acquire) & count) != 0; ++wait)
+            std::this_thread::sleep_for(1ms);
+    }
+
+private:
+    // How many threads are inside, whether the gate is closed, and of which process that is said: in a child
+    // of fork() the parent's threads do not exist.
+    static constexpr std::uint64_t closed = 0x8000;
+    static constexpr std::uint64_t count = closed - 1;
+    static std::uint64_t process() noexcept { return static_cast<std::uint64_t>(this_process()) << 16; }
+
+    bool enter() noexcept {
+        auto state = state_.load(std::memory_order_relaxed);
+        for (;;) {
+            const auto mine = (state & ~(closed | count)) == process() ? state : process();
+            if ((mine & closed) != 0) return false;
+            if (state_.compare_exchange_weak(state, mine + 1, std::memory_order_acquire)) return true;
+        }
+    }
+
+    std::atomic<std::uint64_t> state_{0};
+};
+
+}  // namespace redlock

@@ -1,0 +1,226 @@
+#include "redis/sentinel_query.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+using Kind = SentinelAnswer::Kind;
+
+/// An answer must not be older when the connection to the server is begun. See `max_sentinel_silence`.
+constexpr std::chrono::seconds longest{1};
+
+bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {
+    return (!one.id.empty() && one.id == other.id) || (!one.address.empty() && one.address == other.address);
+}
+
+/// For each entry the number of the first entry that is the same Sentinel, also by way of a third one.
+std::vector<std::size_t> sentinels_of(std::span<const SentinelAnswer> answers) {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        result.push_back(i);
+        for (std::size_t other = 0; other < i; ++other)
+            if (are_same(answers[i], answers[other])) {
+                const auto [first, later] = std::minmax({result[i], result[other]});
+                std::ranges::replace(result, later, first);
+            }
+    }
+    return result;
+}
+
+/// What all entries of one Sentinel say together.
+struct Vote {
+    bool contradicts_itself = false;
+    bool refused = false;
+    std::string master{};
+};
+
+std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
+    const auto sentinels = sentinels_of(answers);
+    std::map<std::size_t, Vote> votes;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        auto& vote = votes[sentinels[i]];
+        vote.refused = vote.refused || answers[i].kind == Kind::refused;
+        if (answers[i].kind != Kind::named) continue;
+        vote.contradicts_itself =
+            vote.contradicts_itself || (!vote.master.empty() && vote.master != answers[i].master);
+        vote.master = answers[i].master;
+    }
+    return votes;
+}
+
+/// The bytes of the address at which it was reached, or tried last; empty if there is none.
+std::string address_bytes(const Connection& connection) {
+    const auto& found = connection.resolution();
+    if (!found.done() || found.addresses().empty() || connection.next_address() == 0) return {};
+    const auto& address = found.addresses()[(connection.next_address() - 1) % found.addresses().size()];
+    return {reinterpret_cast<const char*>(&address.storage), address.length};
+}
+
+}  // namespace
+
+SentinelCount count_sentinels(std::span<const SentinelAnswer> answers) {
+    const auto votes = votes_of(answers);
+    SentinelCount result{.sentinels = votes.size()};
+    std::map<std::string, std::size_t> votes_for;
+    std::size_t refusing = 0;
+    for (const auto& [first, vote] : votes) {
+        if (!vote.master.empty()) ++result.named;
+        if (vote.master.empty() && vote.refused) ++refusing;
+        if (vote.master.empty() || vote.contradicts_itself) continue;
+        if (++votes_for[vote.master] * 2 > result.sentinels) result.master = vote.master;
+    }
+    result.refused_for_good = (result.sentinels - refusing) * 2 <= result.sentinels;
+    return result;
+}
+
+SentinelQuery::SentinelQuery(const NodeConfig& node)
+    : node_(node), deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
+    for (const auto& sentinel : *node.sentinels)
+        entries_.push_back(
+            {.connection = std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
+                                                        std::size_t{0}, network_.clock().now())});
+}
+
+Resolution::Found SentinelQuery::run(const std::stop_token& stop) {
+    struct AtTheEnd {
+        SentinelQuery& query;
+        const std::stop_token& stop;
+        ~AtTheEnd() { query.end_thread(stop); }
+    };
+    const AtTheEnd end{*this, stop};
+    return ask_all(stop);
+}
+
+Resolution::Found SentinelQuery::ask_all(const std::stop_token& stop) {
+    for (;;) {
+        for (auto& it : entries_)
+            if (it.connection) advance(it);
+        const auto counted = count();
+        if (!counted.master.empty()) return resolve(counted.master, stop);
+        std::vector<PollEntry> waited_for;
+        for (const auto& it : entries_)
+            if (it.connection) waited_for.push_back(it.connection->poll_entry());
+        const auto now = network_.clock().now();
+        if (waited_for.empty() || now >= deadline_ || stop.stop_requested()) return failure(counted);
+        network_.wait(waited_for, now, deadline_, stop);
+    }
+}
+
+// ---- One Sentinel: who it is, if there is another that it could be; then the server.
+
+void SentinelQuery::advance(Entry& entry) {
+    auto& connection = *entry.connection;
+    connection.advance();
+    entry.answer.address = address_bytes(connection);
+    if (connection.broken())
+        return give_up(entry, connection.cause(),
+                       connection.cause().message() + " (" + connection.detail() + ")");
+    if (!connection.ready()) return;
+    if (entry.step == Entry::Step::connecting)
+        return ask(entry, entries_.size() > 1 ? Entry::Step::my_id : Entry::Step::master);
+    if (!connection.answers().empty()) take_reply(entry);
+}
+
+void SentinelQuery::ask(Entry& entry, Entry::Step step) {
+    entry.step = step;
+    auto& connection = *entry.connection;
+    if (step == Entry::Step::my_id)
+        connection.ask(std::array<std::string_view, 2>{"SENTINEL", "MYID"});
+    else if (step == Entry::Step::run_id)
+        connection.ask(std::array<std::string_view, 2>{"INFO", "server"});
+    else
+        connection.ask(
+            std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
+}
+
+/// A Sentinel before Redis 6.2 does not know MYID, and a user may be allowed neither MYID nor INFO. Then the
+/// address alone says who it is.
+void SentinelQuery::take_reply(Entry& entry) {
+    const auto reply = entry.connection->answers().front();
+    const bool is_text = reply.kind == detail::Reply::Kind::text;
+    if (entry.step == Entry::Step::master) return take_master(entry, reply);
+    if (entry.step == Entry::Step::my_id && !is_text) return ask(entry, Entry::Step::run_id);
+    if (is_text)
+        entry.answer.id = entry.step == Entry::Step::my_id
+                              ? reply.text
+                              : std::string{detail::line_of_info(reply.text, "run_id:")};
+    ask(entry, Entry::Step::master);
+}
+
+void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
+    const auto& connection = *entry.connection;
+    if (reply.kind == detail::Reply::Kind::error)
+        return give_up(entry, detail::cause_of(reply), connection.quoted(reply.text));
+    if (reply.kind != detail::Reply::Kind::list || reply.text.empty())
+        return give_up(
+            entry, {},
+            reply.kind == detail::Reply::Kind::nil ? "knows no such master" : connection.quoted(reply.text));
+    entry.answer.kind = Kind::named;
+    entry.answer.master = reply.text;
+    entry.connection.reset();
+}
+
+void SentinelQuery::give_up(Entry& entry, std::error_code cause, const std::string& why) {
+    if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
+        refusal_ = cause;
+        entry.answer.kind = Kind::refused;
+    }
+    const auto index = static_cast<std::size_t>(&entry - entries_.data());
+    reasons_ += "; " + (*node_.sentinels)[index].endpoint.name() + ": " + why;
+    entry.connection.reset();
+}
+
+// ---- All of them
+
+SentinelCount SentinelQuery::count() const {
+    std::vector<SentinelAnswer> answers;
+    for (const auto& it : entries_) answers.push_back(it.answer);
+    return count_sentinels(answers);
+}
+
+/// `master` is a host and a port, a line each. The host may be a name, if the Sentinels announce names.
+Resolution::Found SentinelQuery::resolve(std::string_view master, const std::stop_token& stop) {
+    const std::string host{master.substr(0, master.find('\n'))};
+    const auto text = master.substr(std::min(master.size(), host.size() + 1));
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (error != std::errc{} || end != text.data() + text.size() || port == 0)
+        return {.error = "the Sentinels name no address: " + detail::printable(master)};
+    const auto resolution = Resolution::of_host(host, port);
+    for (auto now = network_.clock().now(); !resolution->done(); now = network_.clock().now()) {
+        if (now >= deadline_ || stop.stop_requested())
+            return {.error = "the name that the Sentinels give is not resolved in time: " +
+                             detail::printable(host)};
+        PollEntry entry{.fd = resolution->fd()};
+        network_.wait({&entry, 1}, now, deadline_, stop);
+    }
+    return {.addresses = resolution->addresses(), .error = resolution->error(), .cause = resolution->cause()};
+}
+
+/// If no majority is possible without the Sentinels that do not let us in, waiting does not help.
+Resolution::Found SentinelQuery::failure(const SentinelCount& count) const {
+    return {.error = "of " + std::to_string(count.sentinels) + " Sentinels " + std::to_string(count.named) +
+                     " named a master, and no majority the same" + reasons_,
+            .cause = count.refused_for_good ? refusal_ : make_error_code(Errc::connection_failed)};
+}
+
+/// Leaves nothing of OpenSSL in this thread. If the process is exiting already, the end of the thread would
+/// meet OpenSSL while it is being taken down. Then the thread stays until its owner asks it to stop.
+void SentinelQuery::end_thread(const std::stop_token& stop) noexcept {
+    entries_.clear();
+    const bool uses_tls =
+        std::ranges::any_of(*node_.sentinels, [](const auto& it) { return it.tls != nullptr; });
+    if (!uses_tls || TlsContext::leave_thread()) return;
+    while (!stop.stop_requested()) {
+        const auto now = network_.clock().now();
+        network_.wait({}, now, now + std::chrono::hours{1}, stop);
+    }
+}
+
+}  // namespace redlock

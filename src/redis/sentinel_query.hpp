@@ -1,0 +1,101 @@
+// Finds the server of a node by asking its Sentinels, all of them at the same time.
+//
+// A minority of the Sentinels may be cut off together with a former master and name that master for ever.
+// Therefore more than half of the distinct Sentinels have to name the same server.
+#pragma once
+
+#include <redlock/error.hpp>
+
+#include "os/os_network.hpp"
+#include "os/resolution.hpp"
+#include "redis/connection.hpp"
+#include "redis/node_config.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace redlock {
+
+/// What is known of one entry in the list of Sentinels.
+struct SentinelAnswer {
+    enum class Kind : std::uint8_t { none, named, refused };
+    Kind kind = Kind::none;
+    std::string address{};  ///< the bytes of the address that it was reached at; empty if that is not known
+    std::string id{};       ///< what the Sentinel calls itself; empty if that is not known
+    std::string master{};   ///< the server that it names, if `kind` is `named`
+};
+
+/// What the answers of all entries come to.
+struct SentinelCount {
+    std::size_t sentinels = 0;  ///< distinct Sentinels
+    std::size_t named = 0;      ///< distinct Sentinels that name a server
+    std::string master{};       ///< the server that can be trusted to be the master; empty if there is none
+    bool refused_for_good = false;  ///< no majority is possible without the Sentinels that refuse us
+};
+
+/// Decides whether the answers can be trusted. Two entries are the same Sentinel if they have the same
+/// address or the same id. One Sentinel has one vote, however often it is listed. With the Sentinels S1, S2
+/// and S3, of which
+/// "-" has not answered and "!" does not let us in:
+///
+///     entries and the servers that they name | distinct | master
+///     ---------------------------------------+----------+--------------------------------------------
+///     S1: a    S2: a    S3: -                |    3     | a: two of three
+///     S1: a    S2: b    S3: -                |    3     | none
+///     S1: a    S2: b                         |    2     | none: half is not more than half
+///     S1: a    S1: a    S2: -                |    2     | none: S1 has one vote
+///     S1: a    S1: a                         |    1     | a: one of one
+///     S1: a    S1: -    (the same address)   |    1     | a: one of one
+///     S1: a    S1: b    S2: a    S3: a       |    3     | a: S1 contradicts itself and has no vote
+///     S1: a    S2: !    S3: -                |    3     | none yet
+///     S1: a    S2: !    S3: !                |    3     | none, for good: S1 is not more than half
+///
+/// An entry that has neither an address nor an id counts as a Sentinel of its own. That can only prevent a
+/// majority.
+SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
+
+/// One inquiry. It belongs to one thread.
+class SentinelQuery {
+public:
+    /// Starts connecting to all Sentinels of `node`, which must outlive the query.
+    explicit SentinelQuery(const NodeConfig& node);
+
+    /// Returns the addresses of the server that the Sentinels name. Blocks for `node_timeout` at most, and no
+    /// longer than an answer may be old. Returns without addresses soon after `stop` is requested.
+    Resolution::Found run(const std::stop_token& stop);
+
+private:
+    struct Entry {
+        std::unique_ptr<Connection> connection{};  // null once there is nothing more to learn
+        enum class Step : std::uint8_t { connecting, my_id, run_id, master } step = Step::connecting;
+        SentinelAnswer answer{};
+    };
+
+    void advance(Entry& entry);
+    void ask(Entry& entry, Entry::Step step);
+    void take_reply(Entry& entry);
+    void take_master(Entry& entry, const detail::Reply& reply);
+    void give_up(Entry& entry, std::error_code cause, const std::string& why);
+    void end_thread(const std::stop_token& stop) noexcept;
+    SentinelCount count() const;
+    Resolution::Found ask_all(const std::stop_token& stop);
+    Resolution::Found resolve(std::string_view master, const std::stop_token& stop);
+    Resolution::Found failure(const SentinelCount& count) const;
+
+    const NodeConfig& node_;
+    OsNetwork network_{};
+    const Clock::time_point deadline_;
+    std::vector<Entry> entries_{};
+    std::string reasons_{};
+    std::error_code refusal_{};
+};
+
+}  // namespace redlock
