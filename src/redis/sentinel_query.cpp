@@ -12,7 +12,7 @@ namespace {
 
 using Kind = SentinelAnswer::Kind;
 
-/// An answer must not be older when the connection to the server is begun. See `max_sentinel_silence`.
+/// An answer must not be older when the connection to the server is begun. See `longest_unasked` in node.cpp.
 constexpr std::chrono::seconds longest{1};
 
 bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -165,6 +166,53 @@ TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
     EXPECT_THAT(result, Reports(0, Errc::connection_failed));
     EXPECT_THAT(result.nodes()[0].detail,
                 HasSubstr("of 2 Sentinels 2 named a master, and no majority the same"));
+}
+
+// A majority of the entries is none of the Sentinels: the second one is down, and the first must not decide
+// alone.
+TEST(Sentinels, ThatAreListedTwiceHaveOneVote) {
+    const RedisServer server;
+    const RedisServer one{RedisConfig{}.sentinel_of(server.port())};
+    RedisServer down{RedisConfig{}.sentinel_of(server.port())};
+    support::TcpProxy elsewhere{one.port()};
+    down.kill();
+    const auto name = [](std::uint16_t port) { return ",127.0.0.1:" + std::to_string(port); };
+    const auto refused = [](const std::string& sentinels) {
+        const auto result = acquire_once("redis+sentinel://" + sentinels + "/mymaster");
+        EXPECT_THAT(result, Reports(0, Errc::connection_failed)) << sentinels;
+        EXPECT_THAT(result.nodes()[0].detail, HasSubstr("of 2 Sentinels 1 named a master")) << sentinels;
+    };
+    refused(one.name() + "," + one.name() + "," + down.name());
+    refused(one.name() + ",localhost:" + std::to_string(one.port()) + "," + down.name());
+    refused(one.name() + name(elsewhere.port()) + "," + down.name());
+    EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one of one";
+}
+
+// Two clients share the name of a node, and neither the Sentinels nor the passwords.
+TEST(Sentinels, AreAskedForEachClientAlone) {
+    const RedisServer server;
+    RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
+    const RedisServer two{RedisConfig{}.sentinel_of(server.port())};
+    const RedisServer three{RedisConfig{}.sentinel_of(server.port())};
+    frozen.freeze();
+    RedisNodes first{{uri_of({frozen})}, {.node_timeout = 20s}};
+    EXPECT_FALSE((Lock{first, the_resource, no_retry(1min)}.acquire_for(50ms)));
+    EXPECT_THAT(acquire_once(uri_of({frozen, two, three})), Succeeds());
+}
+
+// A9. The owner of an inquiry ends it, and does not wait for Sentinels that are frozen.
+TEST(Sentinels, AreNotWaitedForByTheEndOfTheNodes) {
+    const RedisServer server;
+    RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
+    frozen.freeze();
+    const SchedulingDelayMonitor machine;
+    std::optional<RedisNodes> nodes{std::in_place, std::vector{uri_of({frozen})},
+                                    NodesOptions{.node_timeout = 20s}};
+    EXPECT_FALSE((Lock{*nodes, the_resource, no_retry(1min)}.acquire_for(50ms)));
+    const auto before = boot_clock().now();
+    const auto delayed = machine.delay();
+    nodes.reset();
+    EXPECT_LT(boot_clock().now() - before - (machine.delay() - delayed), 700ms);
 }
 
 // D7. What does not pass by itself counts as such where a majority needs those that refuse.

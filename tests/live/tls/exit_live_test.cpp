@@ -1,0 +1,43 @@
+// A process may end at any time while TLS is in use in other threads: by the end of main() and by exit().
+#include "support/child_process.hpp"
+#include "tls_world.hpp"
+
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using support::ChildProcess;
+
+struct AnExitInTls : TlsWorld, testing::WithParamInterface<const char*> {
+    TlsServer server{good, authority};
+    std::string host = "127.0.0.1:" + std::to_string(server.port());
+    std::string fields = "?ca_file=" + authority.certificate().string();
+
+    /// Several inquiries at once, so that some thread is inside OpenSSL at most times.
+    std::vector<std::string> nodes_with_sentinels() const {
+        std::vector<std::string> nodes;
+        for (int i = 0; i < 5; ++i)
+            nodes.push_back("rediss+sentinel://" + host + "," + host + "," + host + "/master" +
+                            std::to_string(i) + fields + "&server_name=db");
+        return nodes;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Tls, AnExitInTls, testing::Values("automatic", "static", "early", "never"),
+                         [](const auto& it) { return std::string{it.param}; });
+
+TEST_P(AnExitInTls, EndsAsItShould) {
+    const std::string mode = GetParam();
+    const auto nodes = nodes_with_sentinels();
+    for (int run = 0; run < 40; ++run) {
+        std::vector<std::string> words{REDLOCK_EXITS_IN_TLS, mode, std::to_string(1 + run % 20)};
+        words.insert(words.end(), nodes.begin(), nodes.end());
+        ChildProcess process{{.words = words}};
+        ASSERT_EQ(process.wait(), 0) << "in run " << run;
+    }
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,53 @@
+// Ends while Sentinels are asked over TLS, in the way that its first argument names:
+//
+//     exits_in_tls MODE NODE_TIMEOUT_MS NODE...
+//
+//     automatic   the nodes are destroyed before main() returns
+//     static      the nodes are destroyed after main(), before OpenSSL is taken down
+//     early       the nodes are destroyed after OpenSSL was taken down
+//     never       exit() is called, and the nodes are never destroyed
+#include <redlock/redlock.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace redlock;
+
+std::optional<RedisNodes> early;
+
+void begin_looking_up(RedisNodes& nodes) {
+    (void)Lock{nodes, "resource"}.try_acquire();
+}
+
+int end(std::string_view mode, const std::vector<std::string>& uris, std::chrono::milliseconds node_timeout) {
+    const NodesOptions options{.node_timeout = node_timeout, .round = Round::all_at_once};
+    if (mode == "automatic") {
+        RedisNodes nodes{uris, options};
+        begin_looking_up(nodes);
+    } else if (mode == "static") {
+        static RedisNodes nodes{uris, options};
+        begin_looking_up(nodes);
+    } else if (mode == "early") {
+        begin_looking_up(early.emplace(uris, options));
+    } else if (mode == "never") {
+        begin_looking_up(*new RedisNodes{uris, options});
+        std::exit(0);  // NOLINT(concurrency-mt-unsafe): what is tested
+    } else {
+        return 2;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words{argv, argv + argc};
+    return end(words.at(1), {words.begin() + 3, words.end()},
+               std::chrono::milliseconds{std::stoi(words.at(2))});
+}
