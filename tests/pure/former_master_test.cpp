@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace redlock::test {
 namespace {
 
@@ -109,6 +111,72 @@ TEST_F(FormerMaster, GetsNoneOnceItHasLetUsInLate) {
     EXPECT_EQ(acquire("B")[0].vote, Vote::granted);
     EXPECT_THAT(server().log(), Not(Contains("1 SET")));
     EXPECT_EQ(asked, 2);
+}
+
+// ---- Another is named while there is traffic, so that no connection is ever silent for long
+
+/// The Sentinels name one of two servers; each new connection has them asked.
+struct AReplacedMaster : testing::Test, RoundDriverWorld {
+    AReplacedMaster() : RoundDriverWorld(2) {
+        auto configs = network.configs();
+        configs.resize(1);
+        configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+        configs[0].asks_sentinels = [this] { return Resolution::of_host("127.0.0.1", named); };
+        group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
+    }
+    MemoryServer& former() { return network.server(0); }
+    MemoryServer& next() { return network.server(1); }
+    /// While the extension waits for its answer, and so needs a connection of its own.
+    void extend_meanwhile(const std::function<void()>& then) {
+        network.clock().after(100us, then);
+        (void)extend("A");
+    }
+
+    std::uint16_t named = 1;
+};
+
+TEST_F(AReplacedMaster, GetsNothingOverItsIdleConnections) {
+    extend_meanwhile([&] { (void)extend("A"); });
+    ASSERT_EQ(former().open_connections(), 2u);
+    extend_meanwhile([&] {
+        extend_meanwhile([&] {
+            named = 2;
+            (void)extend("A");
+        });
+    });
+    former().forget_log();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
+    EXPECT_THAT(former().log(), testing::IsEmpty());
+    EXPECT_EQ(former().open_connections(), 0u);
+    EXPECT_THAT(log.lines, Contains(HasSubstr("the Sentinels name another")));
+}
+
+TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatComesBackLater) {
+    (void)extend("A");
+    extend_meanwhile([&] {
+        named = 2;
+        (void)extend("A");
+        (void)extend("A");  // from here on another is known
+    });
+    EXPECT_EQ(former().open_connections(), 0u);
+    former().forget_log();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
+    EXPECT_THAT(former().log(), testing::IsEmpty());
+}
+
+TEST_F(AReplacedMaster, GetsNothingOnceItsPendingRepliesHaveCome) {
+    (void)extend("A");
+    former().paused = true;
+    EXPECT_EQ(extend("A")[0].cause, Errc::timed_out);
+    named = 2;
+    network.pass(100ms);
+    EXPECT_TRUE(extend("A")[0].sent);
+    (void)extend("A");
+    EXPECT_EQ(former().open_connections(), 0u) << "nothing is waited for there";
+    network.resume(0);
+    former().forget_log();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(extend("A")[0].sent);
+    EXPECT_THAT(former().log(), testing::IsEmpty());
 }
 
 }  // namespace

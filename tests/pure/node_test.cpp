@@ -183,6 +183,50 @@ TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
     EXPECT_THAT(log.lines, ElementsAre("n0 disconnected", "round of A: 1 granted")) << "for no cause";
 }
 
+// ---- Secrets
+
+/// The password is "open sesame". The server answers the first command of that name by these words.
+struct Repetition {
+    const char* name;
+    std::string command;
+    std::string words;
+};
+
+struct AServerThatRepeatsThePassword : testing::TestWithParam<Repetition>, RoundDriverWorld {
+    AServerThatRepeatsThePassword() : RoundDriverWorld(1) {
+        auto configs = network.configs();
+        configs[0].endpoint.password = "open sesame";
+        group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
+        network.server(0).refuses_command = [](const auto& words) {
+            const auto& [name, command, answer] = GetParam();
+            if (words.front() == command) return "-" + answer + "\r\n";
+            return std::string{words.front() == "AUTH" ? "+OK\r\n" : ""};
+        };
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Passwords, AServerThatRepeatsThePassword,
+                         testing::Values(Repetition{"AfterAuth", "AUTH", "ERR wrong: open sesame"},
+                                         Repetition{"AfterAuthInPart", "AUTH", "ERR unknown words: sesame"},
+                                         Repetition{"AfterAuthAtOnce", "AUTH", "open sesame is wrong"},
+                                         Repetition{"AfterAuthInOtherLetters", "AUTH",
+                                                    "ERR wrong: OPEN SESAME"},
+                                         Repetition{"AfterPing", "PING", "ERR said after open sesame"},
+                                         Repetition{"AfterPingInPart", "PING", "sesame"},
+                                         Repetition{"AfterACommand", "SET", "ERR said after open sesame"},
+                                         Repetition{"AfterACommandInPart", "SET", "sesame"}),
+                         [](const auto& it) { return it.param.name; });
+
+// D11
+TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {
+    const auto tally = acquire("A");
+    ASSERT_EQ(tally[0].vote, Vote::unknown);
+    log.lines.push_back(tally[0].detail);
+    EXPECT_FALSE(tally[0].detail.empty());
+    for (const auto* const secret : {"open", "sesame", "OPEN", "SESAME"})
+        EXPECT_THAT(log.lines, testing::Each(testing::Not(testing::HasSubstr(secret))));
+}
+
 // ---- Addresses
 
 /// A node behind two addresses, with a server at each. They are found as those of a master are.

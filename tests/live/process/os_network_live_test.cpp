@@ -1,0 +1,141 @@
+// What the operating system does for a Network, which no network in memory shows.
+#include "os/os_network.hpp"
+#include "os/socket.hpp"
+
+#include <gtest/gtest.h>
+
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Clock::time_point now() {
+    return boot_clock().now();
+}
+
+// ---- Waiting
+
+// A9. Whoever sleeps has nothing else that could wake it: neither an entry nor the deadline.
+TEST(OsNetwork, AStopEndsAWaitAtOnce) {
+    OsNetwork network;
+    std::stop_source stop;
+    Clock::time_point ended;
+    std::thread waiter{[&] {
+        network.wait({}, now(), now() + 1min, stop.get_token());
+        ended = now();
+    }};
+    std::this_thread::sleep_for(50ms);  // it waits by now, or finds the token stopped
+    const auto stopped = now();
+    stop.request_stop();
+    waiter.join();
+    EXPECT_LT(ended - stopped, 20s);
+}
+
+TEST(OsNetwork, AStopThatWasRequestedBeforeEndsAWait) {
+    OsNetwork network;
+    std::stop_source stop;
+    stop.request_stop();
+    const auto start = now();
+    network.wait({}, start, start + 1min, stop.get_token());
+    EXPECT_LT(now() - start, 20s);
+}
+
+// ---- Sockets
+
+/// Accepts one connection on a free port, and reads nothing unless it is told to.
+class Peer {
+public:
+    Peer() {
+        sockaddr_in name{};
+        name.sin_family = AF_INET;
+        name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        socklen_t length = sizeof name;
+        auto* const generic = reinterpret_cast<sockaddr*>(&name);
+        EXPECT_EQ(::bind(listener_, generic, sizeof name), 0);
+        EXPECT_EQ(::listen(listener_, 1), 0);
+        EXPECT_EQ(::getsockname(listener_, generic, &length), 0);
+        std::memcpy(&address.storage, &name, sizeof name);
+        address.length = length;
+    }
+    ~Peer() {
+        for (const int fd : {socket_, listener_})
+            if (fd >= 0) ::close(fd);
+    }
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+
+    void accept() { socket_ = ::accept(listener_, nullptr, nullptr); }
+    /// Reads all there is. Returns 0 at an orderly end of the connection, otherwise an errno.
+    int read_to_the_end() {
+        std::array<char, 65'536> bytes;
+        for (;;) {
+            const auto length = ::recv(socket_, bytes.data(), bytes.size(), 0);
+            if (length == 0) return 0;
+            if (length < 0) return errno;
+            received += static_cast<std::size_t>(length);
+        }
+    }
+
+    Address address{};
+    std::size_t received = 0;
+
+private:
+    int listener_ = -1;
+    int socket_ = -1;
+};
+
+struct OsSockets : testing::Test {
+    OsSockets() {
+        int error = 0;
+        socket = network.connect(peer.address, 1s, error);
+        EXPECT_EQ(error, 0);
+        peer.accept();
+        EXPECT_EQ(socket->connect_result(), 0);
+    }
+    /// Until the kernel takes no more. Returns how many bytes that were.
+    std::size_t send_as_much_as_possible() {
+        const std::string bytes(65'536, 'x');
+        std::size_t sent = 0;
+        for (std::ptrdiff_t taken = 0; (taken = socket->send(bytes)) > 0;)
+            sent += static_cast<std::size_t>(taken);
+        return sent;
+    }
+
+    Peer peer{};
+    OsNetwork network{};
+    std::unique_ptr<Socket> socket{};
+};
+
+// What was given up must not be carried out later.
+TEST_F(OsSockets, DropWhatIsUnsent) {
+    const auto sent = send_as_much_as_possible();
+    socket->drop_unsent();
+    socket.reset();
+    EXPECT_EQ(peer.read_to_the_end(), ECONNRESET);
+    EXPECT_LT(peer.received, sent);
+}
+
+// A release that nobody waits for may be on its way.
+TEST_F(OsSockets, SendWhatIsUnsentOtherwise) {
+    const auto sent = send_as_much_as_possible();
+    socket.reset();
+    EXPECT_EQ(peer.read_to_the_end(), 0);
+    EXPECT_EQ(peer.received, sent);
+}
+
+}  // namespace
+}  // namespace redlock::test
