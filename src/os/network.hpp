@@ -86,8 +86,8 @@ public:
     virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                             int& error) = 0;
 
-    /// Takes at most max_entries. Returns when one of the entries is ready, or at `until`, up to a
-    /// millisecond later; sets `ready`. Or as soon as `stop` is stopped.
+    /// Waits for the first max_entries of them. Returns when one of the entries is ready, or at `until`, up
+    /// to a millisecond later; sets `ready`. Or as soon as `stop` is stopped.
     virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                       const std::stop_token& stop = {}) = 0;
 
