@@ -14,17 +14,17 @@ namespace redlock::detail {
 
 /// Remembers which run of which server answers for each node. Shared by all threads.
 ///
-/// The latest answer of a node counts, because servers are restarted and move to other addresses. The memory of
-/// a node that has not answered for `lapse` ends. Otherwise a server that moved from the address of a node that
-/// is gone to the address of another node would never vote again. `lapse` must be longer than any round, so
-/// that no round counts one server for two nodes.
+/// The latest answer of a node counts, because servers are restarted and move to other addresses. The memory
+/// of a node that has not answered for `lapse` ends. Otherwise a server that moved from the address of a node
+/// that is gone to the address of another node would never vote again. `lapse` must be longer than any round,
+/// so that no round counts one server for two nodes.
 class DuplicateServerCheck {
 public:
     DuplicateServerCheck(std::size_t nodes, Clock::duration lapse) : lapse_(lapse), seen_(nodes) {}
 
-    /// Records that this run of a server answers for `node` at `now`. If the same run answers for another node
-    /// already, returns that node and forgets what answered for `node` before, because another node may have
-    /// that server by now.
+    /// Records that this run of a server answers for `node` at `now`. If the same run answers for another
+    /// node already, returns that node and forgets what answered for `node` before, because another node may
+    /// have that server by now.
     std::optional<std::size_t> other_node_of(std::size_t node, std::string_view run_id,
                                              Clock::time_point now) {
         const std::lock_guard guard{mutex_};
