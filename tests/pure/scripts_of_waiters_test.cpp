@@ -393,7 +393,8 @@ TEST_F(Waiters, ThatNobodyListensForLeaveTheQueueBy16AtOnceAndAllInTheEnd) {
     living.insert("z");
     hold("a", "you", 1h);
     for (int i = 0; i < 300; ++i)
-        queue_of_an_older_client(std::string{i % 3 == 0 ? "z" : "d"} + "|x" + std::to_string(i), 9s);
+        queue_of_an_older_client(std::string{i % 3 == 0 ? "z" : "d"} + "|x" + std::to_string(i),
+                                 9s - microseconds{i});
     (void)enter("z|1");
     EXPECT_GE(queued().size(), 301U - 16U);
     for (int i = 0; i < 300; ++i) {

@@ -425,6 +425,17 @@ TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
     EXPECT_THAT(result.queue_refusals(), IsEmpty());
 }
 
+TEST_F(EndOfWaiting, SaysNothingOfNodesThatKeptNoQueueOnceItWaitedAtOne) {
+    for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
+    others_hold();
+    after(30s, [&] {
+        for (std::size_t node = 0; node < size; ++node) network.server(node).refuses_command = {};
+    });
+    const auto result = lock(alice).acquire_for(70s);
+    EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+    EXPECT_THAT(result.queue_refusals(), IsEmpty());
+}
+
 // A missing permission costs the waiters their message, never the release.
 // What stands under the queue's name of one resource is no reason to leave the home with the others.
 TEST_F(EndOfWaiting, GoesOnElsewhereForOneResourceAlone) {
