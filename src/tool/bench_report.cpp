@@ -1,5 +1,6 @@
 #include "bench_report.hpp"
 
+#include "escaped.hpp"
 #include "span.hpp"
 #include "table.hpp"
 
@@ -29,7 +30,7 @@ std::string stripe(std::uint64_t count, std::uint64_t most) {
 }
 
 std::string words_of(const Failure& failure) {
-    return failure.first + ": " + failure.second.message();
+    return escaped(failure.first + ": " + failure.second.message());
 }
 
 void print_histogram(std::ostream& out, const LatencyHistogram& latencies) {

@@ -40,13 +40,21 @@ std::optional<microseconds::rep> number_of(const std::string& text) {
     return number;
 }
 
+/// A time as a number; nothing if it is none, is negative or exceeds longest_time.
+template <class Duration>
+std::optional<Duration> duration_of(const std::string& text) {
+    const auto number = number_of(text);
+    if (!number || *number < 0 || *number > Duration{longest_time}.count()) return std::nullopt;
+    return Duration{*number};
+}
+
 std::optional<microseconds> time_of(const Answer& answer) {
     const auto elements = elements_of(answer.reply.text);
     if (!answer || elements.size() != 2) return std::nullopt;
-    const auto seconds = number_of(elements[0]);
-    const auto rest = number_of(elements[1]);
-    if (!seconds || !rest) return std::nullopt;
-    return microseconds{*seconds * 1'000'000 + *rest};
+    const auto whole = duration_of<std::chrono::seconds>(elements[0]);
+    const auto rest = duration_of<microseconds>(elements[1]);
+    if (!whole || !rest) return std::nullopt;
+    return *whole + *rest;
 }
 
 /// One node's part.
@@ -98,12 +106,14 @@ private:
     void read_config() {
         facts_.appendfsync = setting("appendfsync");
         if (admin_.endpoint().sentinels.empty()) return;
-        const auto number = [this](const char* name) { return number_of(setting(name)); };
+        const auto span = [this](const char* name) {
+            return duration_of<std::chrono::seconds>(setting(name));
+        };
         auto& failover = facts_.failover.emplace();
-        if (const auto replicas = number("min-replicas-to-write"))
+        if (const auto replicas = number_of(setting("min-replicas-to-write")))
             failover.min_replicas = static_cast<std::uint64_t>(*replicas);
-        if (const auto lag = number("min-replicas-max-lag")) failover.max_lag = std::chrono::seconds{*lag};
-        if (const auto ttl = number("repl-backlog-ttl")) failover.backlog_ttl = std::chrono::seconds{*ttl};
+        failover.max_lag = span("min-replicas-max-lag");
+        failover.backlog_ttl = span("repl-backlog-ttl");
     }
 
     /// Empty: unknown.
@@ -125,9 +135,9 @@ private:
         facts_.marker.emplace();
         const auto whose = facts_.info.run_id + ":" + facts_.info.replication_id + ":";
         if (!marker.reply.text.starts_with(whose)) return;
-        const auto since = number_of(marker.reply.text.substr(whose.size()));
+        const auto since = duration_of<microseconds>(marker.reply.text.substr(whose.size()));
         if (!since) return;
-        const auto until = microseconds{*since} + plan_.profile.quarantine;
+        const auto until = *since + plan_.profile.quarantine;
         facts_.marker->placed = true;
         facts_.marker->left = std::max(std::chrono::ceil<std::chrono::milliseconds>(until - *now), 0ms);
         facts_.marker->until = std::chrono::system_clock::time_point{until};

@@ -1,5 +1,6 @@
 #include "diagnosis_report.hpp"
 
+#include "escaped.hpp"
 #include "span.hpp"
 #include "table.hpp"
 
@@ -93,15 +94,15 @@ std::string names_of(const Shared& shared, std::span<const NodeFacts> nodes) {
 }
 
 void print(std::ostream& out, const Finding& finding, const std::string& where) {
-    out << '\n' << heading_of(finding.severity) << ": " << where << ": " << finding.what << '\n';
-    out << "    why: " << finding.why << '\n';
-    out << "    change: " << finding.remedy << '\n';
+    out << '\n' << heading_of(finding.severity) << ": " << escaped(where + ": " + finding.what) << '\n';
+    out << "    why: " << escaped(finding.why) << '\n';
+    out << "    change: " << escaped(finding.remedy) << '\n';
 }
 
 void print_quarantines(std::ostream& out, std::span<const NodeFacts> nodes) {
     for (const auto& node : nodes) {
         if (!node.marker || !node.marker->placed) continue;
-        out << node.name << ": ";
+        out << escaped(node.name) << ": ";
         if (node.marker->left.count() > 0)
             out << "in quarantine until " << time_of_day(node.marker->until) << " by its clock\n";
         else
@@ -117,7 +118,8 @@ void print(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFa
     for (const auto& shared : grouped(diagnosis)) print(out, *shared.finding, names_of(shared, nodes));
     for (const auto& finding : diagnosis.findings) print(out, finding, "together");
     out << '\n' << verdict_name(diagnosis.verdict) << ": " << summary_of(diagnosis) << '\n';
-    if (const auto advice = advice_of(diagnosis, nodes); !advice.empty()) out << "first: " << advice << '\n';
+    if (const auto advice = advice_of(diagnosis, nodes); !advice.empty())
+        out << "first: " << escaped(advice) << '\n';
 }
 
 }  // namespace redlock::tool

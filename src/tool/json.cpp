@@ -21,9 +21,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Text that is not UTF-8 is shown with replacements rather than not at all.
+/// Prints ASCII only, because a terminal also obeys control characters above 0x7F. Text that is not UTF-8 is
+/// shown with replacements rather than not at all.
 void print(std::ostream& out, const ordered_json& json) {
-    out << json.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    out << json.dump(2, ' ', true, ordered_json::error_handler_t::replace) << '\n';
 }
 
 double milliseconds_of(std::chrono::nanoseconds span) {

@@ -10,6 +10,7 @@
 #include "node_arguments.hpp"
 #include "report.hpp"
 #include "span.hpp"
+#include "words.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
@@ -108,8 +109,7 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
 
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
 int conclude(const LeaseCommandArguments& request, const Result& result) {
-    if (request.acquire.is_worth_a_word(result))
-        std::cerr << "redlock: " << request.resource << ": " << result.message() << '\n';
+    if (request.acquire.is_worth_a_word(result)) say(request.resource + ": " + result.message());
     if (request.verbose) print_votes(std::cerr, result);
     return exit_status::of(result, request.acquire.conflict_exit_code);
 }

@@ -1,8 +1,8 @@
 #include "lock_status.hpp"
 
+#include "escaped.hpp"
 #include "span.hpp"
 
-#include <redlock/detail/reply.hpp>
 #include <redlock/detail/scripts.hpp>
 #include <redlock/entropy.hpp>
 
@@ -22,7 +22,7 @@ std::string held_conclusion(const LockStatus& status) {
     if (status.owner == "redlock:rest") return "released, and kept from everybody" + ends;
     if (!is_ours(status.owner)) return "held by " + shown(status.owner) + ends + ", no owner of this library";
     return "held by " + shown(status.owner) + ends + (status.holder.empty() ? "" : ": ") +
-           detail::printable(status.holder);
+           escaped(status.holder);
 }
 
 std::string uncertain_conclusion(const LockStatus& status) {
@@ -52,8 +52,7 @@ bool is_ours(const std::string& owner) {
 std::string shown(const std::string& owner) {
     if (is_ours(owner)) return owner;
     constexpr std::size_t longest = 36;
-    const auto text = detail::printable(owner.substr(0, longest));
-    return '"' + text + (owner.size() > longest ? "\"..." : "\"");
+    return '"' + escaped(owner.substr(0, longest)) + (owner.size() > longest ? "\"..." : "\"");
 }
 
 std::string summary_of(const LockStatus& status) {

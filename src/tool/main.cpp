@@ -7,6 +7,7 @@
 #include "run_command.hpp"
 #include "secrets.hpp"
 #include "status.hpp"
+#include "words.hpp"
 
 #include <redlock/version.hpp>
 
@@ -48,8 +49,8 @@ std::string in_words_of_the_shell(std::string text) {
     return text;
 }
 
-int say(const std::string& problem, int status) {
-    std::cerr << "redlock: " << in_words_of_the_shell(without_secrets(problem)) << '\n';
+int fail(const std::string& problem, int status) {
+    say(in_words_of_the_shell(without_secrets(problem)));
     return status;
 }
 
@@ -69,11 +70,11 @@ int carry_out(std::vector<std::string> words) {
     try {
         chosen = line.parse(std::move(words));
     } catch (const std::invalid_argument& error) {
-        (void)say(error.what(), exit_status::usage);
-        return say("try redlock --help, redlock COMMAND --help", exit_status::usage);
+        (void)fail(error.what(), exit_status::usage);
+        return fail("try redlock --help, redlock COMMAND --help", exit_status::usage);
     }
     const int status = chosen ? (*chosen)() : 0;
-    return std::cout.flush() ? status : say("stdout takes nothing", exit_status::internal);
+    return std::cout.flush() ? status : fail("stdout takes nothing", exit_status::internal);
 }
 
 /// Threads get no heaps of their own, which take longer to make than ours ever wait for one another.
@@ -104,8 +105,8 @@ int main(int argc, char** argv) {
         tool::reserve_standard_streams();
         return tool::carry_out(std::move(words));
     } catch (const std::invalid_argument& error) {
-        return tool::say(error.what(), tool::exit_status::usage);
+        return tool::fail(error.what(), tool::exit_status::usage);
     } catch (const std::exception& error) {
-        return tool::say(error.what(), tool::exit_status::internal);
+        return tool::fail(error.what(), tool::exit_status::internal);
     }
 }

@@ -1,8 +1,12 @@
 #include "report.hpp"
 
+#include "escaped.hpp"
 #include "span.hpp"
 
+#include <string>
+
 namespace redlock::tool {
+
 const char* name_of(Vote vote) noexcept {
     switch (vote) {
         case Vote::granted: return "granted";
@@ -14,10 +18,10 @@ const char* name_of(Vote vote) noexcept {
 
 void print_votes(std::ostream& out, const Result& result) {
     for (const auto& node : result.nodes()) {
-        out << "redlock:   " << node.name << "  " << name_of(node.vote) << ", " << text_of(node.took);
-        if (node.vote == Vote::unknown) out << ": " << node.cause.message();
-        if (!node.detail.empty()) out << " (" << node.detail << ")";
-        out << '\n';
+        auto line = "  " + std::string{node.name} + "  " + name_of(node.vote) + ", " + text_of(node.took);
+        if (node.vote == Vote::unknown) line += ": " + node.cause.message();
+        if (!node.detail.empty()) line += " (" + node.detail + ")";
+        out << "redlock: " << escaped(line) << '\n';
     }
 }
 

@@ -15,6 +15,7 @@
 #include "span.hpp"
 #include "supervisor.hpp"
 #include "terminal.hpp"
+#include "words.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -198,26 +199,24 @@ std::vector<std::string> environment_of(const RunArguments& request, const AnyLo
 void say_acquired(const RunArguments& request, const AnyLock& lock, const Result& result,
                   Clock::duration took) {
     if (!request.verbose) return;
-    std::cerr << "redlock: " << request.resource << ": acquired after " << text_of(took) << ", "
-              << result.attempts() << (result.attempts() == 1 ? " attempt" : " attempts") << ", valid for "
-              << text_of(result.validity());
-    if (request.acquire.fencing) std::cerr << ", fencing token " << lock.fencing_token();
-    std::cerr << '\n';
+    auto line = request.resource + ": acquired after " + text_of(took) + ", " +
+                std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
+                ", valid for " + text_of(result.validity());
+    if (request.acquire.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
+    say(line);
     print_votes(std::cerr, result);
 }
 
 /// A failed release is harmless, but costs the others the rest of the ttl.
 void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
-    if (request.verbose)
-        std::cerr << "redlock: " << request.resource << ": released after " << text_of(held) << '\n';
-    if (!result) std::cerr << "redlock: " << request.resource << ": release: " << result.message() << '\n';
+    if (request.verbose) say(request.resource + ": released after " + text_of(held));
+    if (!result) say(request.resource + ": release: " + result.message());
     if (request.verbose) print_votes(std::cerr, result);
 }
 
 /// The number of the failure in words, where it could not even be started.
 void say_failure(const RunArguments& request, int error) {
-    std::cerr << "redlock: " << request.command().front() << ": " << std::generic_category().message(error)
-              << '\n';
+    say(request.command().front() + ": " + std::generic_category().message(error));
 }
 
 Supervisor::Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& signals,
@@ -280,7 +279,7 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
     }
     const auto released = lock.release();
     if (!loss.why()) say_released(request, released, boot_clock().now() - since);
-    if (no_process) std::cerr << "redlock: no process for the command: " << *no_process << '\n';
+    if (no_process) say("no process for the command: " + *no_process);
     if (no_process) return exit_status::no_process;
     if (!ending.interrupted) return ending.status;
     ::kill(0, SIGINT);  // for a script around us, which Ctrl-C has not reached
@@ -308,7 +307,7 @@ int run(const RunArguments& request) {
     }
     if (!acquired.result) {
         if (request.acquire.is_worth_a_word(acquired.result))
-            std::cerr << "redlock: " << request.resource << ": " << acquired.result.message() << '\n';
+            say(request.resource + ": " + acquired.result.message());
         if (request.verbose) print_votes(std::cerr, acquired.result);
         return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
     }

@@ -73,8 +73,9 @@ ServerInfo ServerInfo::parse(std::string_view info) {
     it.mode = value_of(info, "redis_mode");
     it.role = value_of(info, "role");
     it.replicas = number_of(info, "connected_slaves");
-    if (const auto seconds = number_of(info, "uptime_in_seconds"))
-        it.uptime = std::chrono::seconds{static_cast<std::chrono::seconds::rep>(*seconds)};
+    const auto uptime = number_of(info, "uptime_in_seconds");
+    if (uptime && *uptime <= static_cast<std::uint64_t>(longest_time.count()))
+        it.uptime = std::chrono::seconds{*uptime};
     if (const auto enabled = number_of(info, "aof_enabled")) it.appendonly = *enabled != 0;
     it.used_memory = number_of(info, "used_memory");
     it.max_memory = number_of(info, "maxmemory");

@@ -42,6 +42,9 @@ struct ServerInfo {
     static ServerInfo parse(std::string_view info);
 };
 
+/// No time that a server names is longer, unless it lies: with a longer one the arithmetic would overflow.
+inline constexpr std::chrono::seconds longest_time = std::chrono::hours{24} * 365 * 200;
+
 /// How long a server has been up: "37 s", "90 min", "12 d".
 std::string text_of_age(std::chrono::seconds age);
 

@@ -1,5 +1,6 @@
 #include "status.hpp"
 
+#include "escaped.hpp"
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_status.hpp"
@@ -7,7 +8,6 @@
 #include "span.hpp"
 #include "table.hpp"
 
-#include <redlock/detail/reply.hpp>
 #include <redlock/query.hpp>
 #include <redlock/redis_nodes.hpp>
 
@@ -48,8 +48,8 @@ void print(std::ostream& out, const LockStatus& status) {
     for (const auto& node : status.nodes)
         table.add({node.name, node.state == NodeStatus::State::no_lock ? "no lock" : name_of(node.state),
                    node.expires_in.count() < 0 ? "" : text_of(node.expires_in), number(node.fencing_count),
-                   number(node.waiters), number(node.readers), told(node), detail::printable(node.holder)});
-    out << table << summary_of(status) << '\n';
+                   number(node.waiters), number(node.readers), told(node), node.holder});
+    out << table << escaped(summary_of(status)) << '\n';
 }
 
 LockStatus query(const StatusArguments& request) {
@@ -79,7 +79,7 @@ int who(const StatusArguments& request) {
     if (request.json)
         print_json_of_who(std::cout, request.resource, status);
     else
-        std::cout << summary_of(status) << '\n';
+        std::cout << escaped(summary_of(status)) << '\n';
     return exit_status_of(status);
 }
 

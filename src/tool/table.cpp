@@ -1,8 +1,16 @@
 #include "table.hpp"
 
+#include "escaped.hpp"
+
 #include <algorithm>
+#include <utility>
 
 namespace redlock::tool {
+
+void Table::add(std::vector<std::string> cells) {
+    for (auto& cell : cells) cell = escaped(cell);
+    rows_.push_back(std::move(cells));
+}
 
 std::ostream& operator<<(std::ostream& out, const Table& table) {
     std::vector<std::size_t> widths(table.rows_.front().size());

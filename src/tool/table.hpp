@@ -1,4 +1,4 @@
-// Rows of text in columns as wide as they need.
+// Rows of text in columns as wide as they need. The cells are escaped (escaped.hpp).
 #pragma once
 
 #include <ostream>
@@ -12,7 +12,7 @@ public:
     explicit Table(std::vector<std::string> headings) : rows_{std::move(headings)} {}
 
     /// As many cells as there are headings.
-    void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    void add(std::vector<std::string> cells);
 
     /// Two blanks between the columns, none at the end of a line. A column without cells is left out.
     friend std::ostream& operator<<(std::ostream& out, const Table& table);

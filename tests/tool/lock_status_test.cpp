@@ -43,7 +43,7 @@ TEST(LockStatus, SaysWhatTheHolderSaysOfItself) {
     auto nodes = support::nodes_of("aaa");
     nodes[2].holder = "host=web1\n";
     EXPECT_EQ(summary_of(detail::conclude(nodes)),
-              "held by " + a + " on 3 of 3 nodes, expires in 11.0 s: host=web1?");
+              "held by " + a + " on 3 of 3 nodes, expires in 11.0 s: host=web1\\x0a");
     for (auto& node : nodes) node.owner = "redlock:rest";
     EXPECT_EQ(summary_of(detail::conclude(nodes)),
               "released, and kept from everybody on 3 of 3 nodes, expires in 11.0 s");
@@ -59,7 +59,7 @@ TEST(LockStatus, SaysHowManyReadIt) {
 TEST(Owners, AreShownPrintableAndShort) {
     EXPECT_EQ(shown(a), a);
     EXPECT_EQ(shown(""), "\"\"");
-    EXPECT_EQ(shown("line\nbreak\x1b[31m"), "\"line?break?[31m\"");
+    EXPECT_EQ(shown("line\nbreak\x1b[31m"), "\"line\\x0abreak\\x1b[31m\"");
     EXPECT_EQ(shown(std::string(500, 'x')), '"' + std::string(36, 'x') + "\"...");
     EXPECT_EQ(shown(std::string(40, 'A')), '"' + std::string(36, 'A') + "\"...") << "ours are in lower case";
 }

@@ -40,6 +40,12 @@ TEST(ServerInfo, LeavesOutWhatItDoesNotSay) {
     }
 }
 
+TEST(ServerInfo, LeavesOutAnAgeThatNoServerHas) {
+    EXPECT_EQ(ServerInfo::parse("uptime_in_seconds:3153600000\r\n").uptime, 100 * 365 * 24h);
+    EXPECT_FALSE(ServerInfo::parse("uptime_in_seconds:18446744073709551615\r\n").uptime);
+    EXPECT_FALSE(ServerInfo::parse("uptime_in_seconds:9223372036854775807\r\n").uptime);
+}
+
 TEST(ServerInfo, KnowsTheMakes) {
     const auto make = [](const char* text) {
         const auto info = ServerInfo::parse(text);
