@@ -36,11 +36,22 @@ Endpoint parse(const std::string& uri, const std::string& where) {
     }
 }
 
+bool everybody_may(mode_t what, const std::string& path) {
+    struct stat file {};
+    return ::stat(path.c_str(), &file) == 0 && (file.st_mode & what) != 0;
+}
+
 /// As ssh has it with keys: a password that every user of the host can read is none.
 void check_secrecy(const std::string& path) {
-    struct stat file {};
-    if (::stat(path.c_str(), &file) == 0 && (file.st_mode & S_IROTH) != 0)
+    if (everybody_may(S_IROTH, path))
         throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path};
+}
+
+/// As ssh has it with its configuration: whoever can write the file can send this user's locks to servers of
+/// their own.
+void check_writers(const std::string& path) {
+    if (everybody_may(S_IWOTH, path))
+        throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path};
 }
 
 bool has_password(const Endpoint& endpoint) {
@@ -51,6 +62,7 @@ bool has_password(const Endpoint& endpoint) {
 std::vector<Endpoint> read_file(const std::string& path) {
     std::ifstream file{path};
     if (!file) throw std::invalid_argument{path + ": cannot be read"};
+    check_writers(path);
     std::vector<Endpoint> endpoints;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
@@ -81,7 +93,7 @@ std::string cut_address(std::string& list) {
 std::vector<Endpoint> read_variable() {
     std::vector<Endpoint> endpoints;
     int number = 0;
-    for (auto list = variable("REDLOCK_NODES"); !list.empty();) {
+    for (auto list = variable(nodes_variable); !list.empty();) {
         ++number;
         if (const auto uri = cut_address(list); !uri.empty())
             endpoints.push_back(parse(uri, "REDLOCK_NODES, address " + std::to_string(number)));

@@ -11,6 +11,9 @@
 
 namespace redlock::tool {
 
+/// The environment variable with the addresses of the nodes.
+inline constexpr const char* nodes_variable = "REDLOCK_NODES";
+
 class NodeArguments {
 public:
     void add_to(Arguments& arguments);

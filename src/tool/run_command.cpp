@@ -11,6 +11,7 @@
 #include "process_group.hpp"
 #include "queue_reporter.hpp"
 #include "report.hpp"
+#include "secrets.hpp"
 #include "signals.hpp"
 #include "span.hpp"
 #include "supervisor.hpp"
@@ -70,7 +71,7 @@ struct RunArguments {
     }
     std::vector<std::string> hidden() const {
         std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
-        if (hide_nodes) result.emplace_back("REDLOCK_NODES=");
+        if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
         return result;
     }
     /// A holder that dies is to keep the lock for the least time, too.
@@ -292,6 +293,7 @@ int run(const RunArguments& request) {
     auto nodes_options = request.nodes.options();
     if (request.fair) nodes_options.observer = &queue;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
+    if (request.hide_nodes) erase_variable(nodes_variable);
     const auto loss = std::make_shared<Loss>();
     Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.

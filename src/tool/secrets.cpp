@@ -1,6 +1,7 @@
 #include "secrets.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -41,6 +42,11 @@ std::string without_secrets(std::string_view text) {
 void erase_secrets(int argc, char** argv) {
     for (char* const argument : std::span{argv, static_cast<std::size_t>(argc)})
         erase_in_word({argument, std::strlen(argument)});
+}
+
+void erase_variable(const char* name) {
+    char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
+    if (value != nullptr) std::ranges::fill(std::span{value, std::strlen(value)}, '\0');
 }
 
 }  // namespace redlock::tool

@@ -13,4 +13,8 @@ std::string without_secrets(std::string_view text);
 /// The same, done to the arguments of this process where ps finds them.
 void erase_secrets(int argc, char** argv);
 
+/// Erases the value of an environment variable of this process, also where /proc/PID/environ finds it. While
+/// it runs no other thread may use the environment.
+void erase_variable(const char* name);
+
 }  // namespace redlock::tool

@@ -211,6 +211,21 @@ TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
     }
 }
 
+// Whoever may write it chooses the nodes, and so who holds the lock.
+TEST_F(Run, RefusesAFileOfNodesThatEverybodyMayWrite) {
+    const auto path = world.file("nodes");
+    std::ofstream nodes{path};
+    for (const auto& uri : world.uris()) nodes << uri << "\n";
+    nodes.close();
+    const std::vector<std::string> words{"run", "-n", "--nodes-file", path.string(), "job", "true"};
+    std::filesystem::permissions(path, std::filesystem::perms{0646});
+    const auto outcome = world.run(words);
+    EXPECT_EQ(outcome.status, 64);
+    EXPECT_THAT(outcome.err, HasSubstr("chmod o-w " + path.string()));
+    std::filesystem::permissions(path, std::filesystem::perms{0664});
+    EXPECT_EQ(world.run(words).status, 0) << "the group is the user's own on many systems";
+}
+
 TEST_F(Run, FindsTheNodesOfTheUser) {
     const auto home = world.file("").string();
     const auto file = world.file(".config/redlock/nodes");
@@ -244,6 +259,20 @@ TEST_F(Run, TakesCommasBetweenSentinelsAsThoseOfOneAddress) {
 TEST_F(Run, HidesTheNodesFromTheCommandIfSoAsked) {
     EXPECT_EQ(world.run(world.job("echo [$REDLOCK_NODES]", {"--hide-nodes"})).out, "[]\n");
     EXPECT_THAT(world.run(world.job("echo [$REDLOCK_NODES]")).out, HasSubstr("127.0.0.1"));
+}
+
+// The environment of a process with which it was started stays in its memory, where every process of the same
+// user can read it.
+TEST_F(Run, HidesTheNodesInItsOwnEnvironmentToo) {
+    const auto* const script =
+        "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; "
+        "for pid in $PPID $g; do tr '\\0' '\\n' </proc/$pid/environ | grep NODES; done";
+    EXPECT_THAT(world.run(world.job(script)).out, HasSubstr("127.0.0.1"))
+        << "otherwise this test sees nothing";
+    const auto outcome = world.run(world.job(script, {"--hide-nodes"}));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("REDLOCK_NODES="));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("127.0.0.1")));
 }
 
 TEST_F(Run, LocksSeveralResourcesAsOne) {
