@@ -1,11 +1,13 @@
 #include "arguments.hpp"
 
+#include "command_words.hpp"
 #include "span.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
@@ -134,9 +136,21 @@ void Arguments::footer(const std::string& text) {
     app_.footer(text);
 }
 
+bool Arguments::has_option(const std::string& name) const {
+    return std::as_const(app_).get_option_no_throw(name) != nullptr;
+}
+
 bool Arguments::takes_value(const std::string& name) const {
     const auto* const option = std::as_const(app_).get_option_no_throw(name);
     return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+void Arguments::take_foreign_command(std::vector<std::string>& words) const {
+    if (foreign_command_ == nullptr) return;
+    std::vector<std::string> ours{words.begin() + 1, words.end()};
+    *foreign_command_ = take_command(*this, ours);
+    words.resize(1);
+    std::ranges::move(ours, std::back_inserter(words));
 }
 
 // ---- All of them
@@ -153,6 +167,26 @@ Arguments& CommandLine::add(const std::string& name, const std::string& help,
                             std::function<int()> carry_out) {
     auto* const app = app_->add_subcommand(name, help);
     return subcommands_.emplace_back(Subcommand{app, Arguments{*app}, std::move(carry_out)}).arguments;
+}
+
+/// Puts the options that stand in front of the name of the subcommand behind it, but for those of all of them
+/// together, as --version.
+std::vector<std::string> CommandLine::command_first(std::vector<std::string> words) const {
+    std::size_t command = 0;
+    while (command < words.size() && words[command].starts_with('-')) {
+        const auto& option = words[command];
+        const auto it = std::ranges::find_if(
+            subcommands_, [&](const Subcommand& each) { return begins_with_option(each.arguments, option); });
+        if (it == subcommands_.end()) {
+            if (app_->get_option_no_throw(option) != nullptr) return words;
+            throw std::invalid_argument{"unknown option: " + option};
+        }
+        command += takes_next_word(it->arguments, option) ? 2U : 1U;
+    }
+    if (command >= words.size()) return words;
+    const auto name = words.begin() + static_cast<std::ptrdiff_t>(command);
+    std::rotate(words.begin(), name, name + 1);
+    return words;
 }
 
 void CommandLine::check_command(const std::vector<std::string>& words) const {
@@ -180,7 +214,11 @@ std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> 
         words.resize(std::min<std::size_t>(words.size(), 1));
         words.emplace_back("--help");
     }
+    words = command_first(std::move(words));
     check_command(words);
+    const auto named = std::ranges::find_if(
+        subcommands_, [&](const Subcommand& it) { return it.app->get_name() == words.front(); });
+    if (named != subcommands_.end()) named->arguments.take_foreign_command(words);
     try {
         std::ranges::reverse(words);  // as CLI11 wants them
         app_->parse(std::move(words));

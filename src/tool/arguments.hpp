@@ -51,14 +51,23 @@ public:
     void begin_group(const std::string& heading) { group_ = heading; }
     void footer(const std::string& text);
 
-    /// Whether an option of that name is followed by a value.
+    /// What stands behind RESOURCE is a command of the user: it goes into `target`, and nobody reads options
+    /// in it.
+    void foreign_command(std::vector<std::string>& target) { foreign_command_ = &target; }
+
+    /// Whether there is an option of that name, and whether it is followed by a value.
+    bool has_option(const std::string& name) const;
     bool takes_value(const std::string& name) const;
+
+    /// Takes the foreign command off the end of `words`, which begin with the name of the subcommand.
+    void take_foreign_command(std::vector<std::string>& words) const;
 
 private:
     void add(CLI::Option* option, const char* type);
 
     CLI::App& app_;
     std::string group_{};
+    std::vector<std::string>* foreign_command_ = nullptr;
 };
 
 class CommandLine {
@@ -72,7 +81,8 @@ public:
     Arguments& add(const std::string& name, const std::string& help, std::function<int()> carry_out);
 
     /// Reads all; none where --help or --version was asked for and printed. Exactly one subcommand must be
-    /// there. Throws std::invalid_argument for what is wrong.
+    /// there; its options may also stand in front of its name. Throws std::invalid_argument for what is
+    /// wrong.
     std::optional<std::function<int()>> parse(std::vector<std::string> words);
 
 private:
@@ -82,6 +92,7 @@ private:
         std::function<int()> carry_out;
     };
 
+    std::vector<std::string> command_first(std::vector<std::string> words) const;
     void check_command(const std::vector<std::string>& words) const;
     std::string hint_for(const std::string& message) const;
 

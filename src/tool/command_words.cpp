@@ -4,15 +4,20 @@
 #include <cstddef>
 
 namespace redlock::tool {
-namespace {
 
-/// "-w" and "-nw" take the next word as a value; "-w5", "-nv", "--wait=5" do not.
+bool begins_with_option(const Arguments& arguments, const std::string& word) {
+    if (word.starts_with("--")) return arguments.has_option(word.substr(0, word.find('=')));
+    return word.size() > 1 && arguments.has_option({'-', word[1]});
+}
+
 bool takes_next_word(const Arguments& arguments, const std::string& word) {
     if (word.starts_with("--")) return word.find('=') == word.npos && arguments.takes_value(word);
     for (std::size_t i = 1; i < word.size(); ++i)
         if (arguments.takes_value({'-', word[i]})) return i + 1 == word.size();
     return false;
 }
+
+namespace {
 
 /// The index of RESOURCE; the number of words if there is none.
 std::size_t place_of_resource(const Arguments& arguments, const std::vector<std::string>& words) {

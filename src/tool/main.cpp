@@ -57,7 +57,7 @@ int fail(const std::string& problem, int status) {
 int carry_out(std::vector<std::string> words) {
     CommandLine line{"redlock", "Distributed locks with Redis (Redlock) over N independent masters.",
                      REDLOCK_VERSION_STRING};
-    add_run(line, words);
+    add_run(line);
     add_acquire(line);
     add_extend(line);
     add_release(line);

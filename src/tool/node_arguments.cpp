@@ -62,7 +62,6 @@ bool has_password(const Endpoint& endpoint) {
 std::vector<Endpoint> read_file(const std::string& path) {
     std::ifstream file{path};
     if (!file) throw std::invalid_argument{path + ": cannot be read"};
-    check_writers(path);
     std::vector<Endpoint> endpoints;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
@@ -76,6 +75,7 @@ std::vector<Endpoint> read_file(const std::string& path) {
         if (has_password(endpoints.back())) check_secrecy(path);
     }
     if (endpoints.empty()) throw std::invalid_argument{path + ": names no node"};
+    check_writers(path);
     return endpoints;
 }
 

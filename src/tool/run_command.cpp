@@ -2,7 +2,6 @@
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
-#include "command_words.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_note.hpp"
@@ -319,7 +318,7 @@ int run(const RunArguments& request) {
 
 }  // namespace
 
-void add_run(CommandLine& line, std::vector<std::string>& words) {
+void add_run(CommandLine& line) {
     auto request = std::make_shared<RunArguments>();
     auto& arguments =
         line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
@@ -327,12 +326,7 @@ void add_run(CommandLine& line, std::vector<std::string>& words) {
         "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
         "redlock run [OPTIONS] RESOURCE -c STRING");
     request->add_to(arguments);
-    if (!words.empty() && words.front() == "run") {
-        std::vector<std::string> rest{words.begin() + 1, words.end()};
-        request->words = take_command(arguments, rest);
-        words.resize(1);
-        words.insert(words.end(), rest.begin(), rest.end());
-    }
+    arguments.foreign_command(request->words);
 }
 
 }  // namespace redlock::tool

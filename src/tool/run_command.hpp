@@ -3,12 +3,8 @@
 
 #include "arguments.hpp"
 
-#include <string>
-#include <vector>
-
 namespace redlock::tool {
 
-/// Where `words` begin with "run", takes the command that is to be run off their end.
-void add_run(CommandLine& line, std::vector<std::string>& words);
+void add_run(CommandLine& line);
 
 }  // namespace redlock::tool

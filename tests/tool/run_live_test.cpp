@@ -306,6 +306,32 @@ TEST_F(Run, HasItsStringCarriedOutByTheShellOfTheUser) {
     EXPECT_EQ(tool.wait().out, "-c words\n");
 }
 
+// As git has it with those that all commands have in common.
+TEST_F(Run, TakesOptionsAlsoInFrontOfItsName) {
+    Tool tool{{"--node", world[0].uri(), "--node-timeout=2s", "-vw", "5", "run", "-x", "job", "--", "echo",
+               "-n", "in"},
+              {"REDLOCK_NODES="}};
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "in");
+    EXPECT_THAT(outcome.err, HasSubstr("job: acquired after"));
+    EXPECT_EQ(world.run({"--owner", std::string(40, '0'), "release", "job"}).status, 75);
+    EXPECT_THAT(world.run({"--help", "run"}).out, HasSubstr("--max-hold"));
+    EXPECT_THAT(world.run({"--version", "run"}).out, testing::StartsWith("redlock "));
+}
+
+TEST_F(Run, NamesAnOptionInFrontOfItsNameThatIsNone) {
+    const auto unknown = world.run({"--nod", "127.0.0.1:1", "run", "job", "true"});
+    EXPECT_EQ(unknown.status, 64);
+    EXPECT_THAT(unknown.err, HasSubstr("unknown option: --nod\n"));
+    const auto of_another = world.run({"--threads", "2", "run", "job", "true"});
+    EXPECT_EQ(of_another.status, 64);
+    EXPECT_THAT(of_another.err, HasSubstr("--threads"));
+    const auto without_command = world.run({"--node", "127.0.0.1:1"});
+    EXPECT_EQ(without_command.status, 64);
+    EXPECT_THAT(without_command.err, HasSubstr("command is required"));
+}
+
 // As flock has it.
 TEST_F(Run, GivesTheCommandWhatFollowsTheResource) {
     EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
