@@ -35,7 +35,7 @@ std::string Result::message() const {
     if (error_ == Errc::held_by_other && place_) text += ", " + describe(*place_);
     if (attempts_ > 1) text += ", " + std::to_string(attempts_) + " attempts";
     for (const auto& node : nodes())
-        if (detail::failed_to_vote(node)) text += "; " + describe(node);
+        if (detail::failed_to_vote(node) || node.cause == Errc::wrong_type) text += "; " + describe(node);
     for (const auto& node : queue_refusals()) text += "; no queue: " + describe(node);
     return text;
 }

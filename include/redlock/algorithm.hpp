@@ -124,10 +124,21 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
 
 /// Step 5 of an attempt. One that is fair, and ends for its caller's sake, wakes the next waiter: it may have
 /// been the one to be woken.
-inline void undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
+inline Tally undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
     const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
     const QueueTerms queue{.patience = patience(nodes.node_timeout())};
-    (void)delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
+    return delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
+}
+
+/// SET NX refuses a key of any type alike, but the release of the attempt reads the value: a node that
+/// refused the attempt, and whose release fails because the key has another type, gets this as the cause of
+/// its refusal.
+inline void note_wrong_types(Tally& attempted, Tally&& released) {
+    for (std::size_t node = 0; node < attempted.size(); ++node) {
+        if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
+        attempted[node].cause = released[node].cause;
+        attempted[node].detail = std::move(released[node].detail);
+    }
 }
 
 /// What the round that raises the counts has come to. A majority of refusals means that our keys have gone,
@@ -204,7 +215,8 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         if (!error) lease = candidate;
 
         // Step 5: otherwise the key is deleted wherever it may have been set.
-        if (error && candidate.may_hold_key.any()) undo(nodes, request, candidate, error);
+        if (error && candidate.may_hold_key.any())
+            note_wrong_types(round.tally, undo(nodes, request, candidate, error));
         return result_of(error, std::move(round));
     } catch (...) {  // no memory, or a Nodes of the user's own that breaks its contract: step 5
         (void)delete_keys(nodes, request.resources, candidate);

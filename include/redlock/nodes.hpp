@@ -139,7 +139,7 @@ struct QueuePlace {
 struct NodeReport {
     std::string_view name;                    ///< as configured, without secrets; lives as long as the Nodes
     Vote vote = Vote::unknown;                ///< its answer
-    std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; no error otherwise
+    std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; wrong_type also with a refusal
     std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count; of
                                               ///< a compare_and_delete: 1 if it has woken a waiter
     QueuePlace place{};                       ///< that came with a refused enter_queue

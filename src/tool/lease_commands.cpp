@@ -2,6 +2,7 @@
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
+#include "conflict.hpp"
 #include "exit_status.hpp"
 #include "holder_note.hpp"
 #include "json.hpp"
@@ -108,8 +109,8 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
 }
 
 /// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
-int conclude(const LeaseCommandArguments& request, const Result& result) {
-    if (request.acquire.is_worth_a_word(result)) say(request.resource + ": " + result.message());
+int conclude(const LeaseCommandArguments& request, const Result& result, const std::string& in_the_way = {}) {
+    if (request.acquire.is_worth_a_word(result)) say(request.resource + ": " + result.message() + in_the_way);
     if (request.verbose) print_votes(std::cerr, result);
     return exit_status::of(result, request.acquire.conflict_exit_code);
 }
@@ -169,7 +170,7 @@ int acquire(const LeaseCommandArguments& request) {
     }
     if (result) lock.note_holder();
     if (result && keeper) lock.hand_to(*keeper);
-    return conclude(request, result);
+    return conclude(request, result, in_the_way(nodes, request.resources(), request.acquire, result));
 }
 
 int extend(const LeaseCommandArguments& request) {

@@ -56,10 +56,11 @@ std::string shown(const std::string& owner) {
 }
 
 std::string summary_of(const LockStatus& status) {
-    auto text = conclusion_of(status);
-    if (status.no_locks > 0)
-        text += "; on " + of_nodes(status.no_locks, status) +
-                " the key is no lock: it refuses everybody until it is deleted";
+    if (status.no_locks == 0) return conclusion_of(status);
+    const bool decides = status.nodes.size() - status.no_locks < quorum(status.nodes.size());
+    auto text = decides ? std::string{} : conclusion_of(status) + "; ";
+    return text + "on " + of_nodes(status.no_locks, status) +
+           " the key is no lock: it refuses everybody until it is deleted";
     return text;
 }
 

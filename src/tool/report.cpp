@@ -19,7 +19,7 @@ const char* name_of(Vote vote) noexcept {
 void print_votes(std::ostream& out, const Result& result) {
     for (const auto& node : result.nodes()) {
         auto line = "  " + std::string{node.name} + "  " + name_of(node.vote) + ", " + text_of(node.took);
-        if (node.vote == Vote::unknown) line += ": " + node.cause.message();
+        if (node.cause) line += ": " + node.cause.message();
         if (!node.detail.empty()) line += " (" + node.detail + ")";
         out << "redlock: " << escaped(line) << '\n';
     }

@@ -2,6 +2,7 @@
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
+#include "conflict.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_note.hpp"
@@ -68,6 +69,8 @@ struct RunArguments {
         result.push_back(resource);
         return result;
     }
+    /// The keys of the lock; none of a semaphore, whose slots have names of their own.
+    std::vector<std::string> keys() const { return holders == 0 ? resources() : std::vector<std::string>{}; }
     std::vector<std::string> hidden() const {
         std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
         if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
@@ -308,7 +311,8 @@ int run(const RunArguments& request) {
     }
     if (!acquired.result) {
         if (request.acquire.is_worth_a_word(acquired.result))
-            say(request.resource + ": " + acquired.result.message());
+            say(request.resource + ": " + acquired.result.message() +
+                in_the_way(nodes, request.keys(), request.acquire, acquired.result));
         if (request.verbose) print_votes(std::cerr, acquired.result);
         return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
     }

@@ -159,5 +159,25 @@ TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
     EXPECT_EQ(world[0].command({"LRANGE", the_resource, "0", "-1"}), "x");
 }
 
+// A12. SET NX says nil of a key of any type; the release of the attempt says which it was.
+TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityIsNamedInTheResult) {
+    for (const bool fencing : {false, true}) {
+        LiveWorld world{3};
+        ASSERT_EQ(world[0].command({"HSET", the_resource, "field", "1"}), "1");
+        ASSERT_EQ(world[1].command({"RPUSH", the_resource, "x"}), "1");
+        auto lock = world.lock({.ttl = 1min, .retry = {.attempts = 2, .delay = 1ms}, .fencing = fencing});
+        const auto result = lock.acquire();
+        EXPECT_THAT(result, FailsWith(Errc::held_by_other)) << "as any key that another client has set";
+        EXPECT_EQ(result.attempts(), 2);
+        for (std::size_t node = 0; node < 2; ++node) {
+            EXPECT_EQ(result.nodes()[node].vote, Vote::refused);
+            EXPECT_EQ(result.nodes()[node].cause, Errc::wrong_type);
+            EXPECT_THAT(result.message(),
+                        HasSubstr("; " + world[node].name() + " wrong type of key (WRONGTYPE "));
+        }
+        EXPECT_EQ(world[0].command({"HGET", the_resource, "field"}), "1");
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -65,6 +65,38 @@ TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other)) << "2 grants, 1 refusal";
 }
 
+// A7, A12. The vote stays a refusal, and waiting goes on: the lock of another library may be a hash.
+TEST(Acquire, SaysWhereTheKeyIsOfAnotherType) {
+    World world;
+    for (const int node : {0, 1, 2}) world.command(node, {"ZADD", the_resource, "1", "member"});
+    auto lock = world.lock({.retry = {.attempts = 3}});
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.attempts(), 3);
+    for (std::size_t node = 0; node < 3; ++node) {
+        EXPECT_EQ(result.nodes()[node].vote, Vote::refused);
+        EXPECT_EQ(result.nodes()[node].cause, Errc::wrong_type);
+    }
+    EXPECT_EQ(result.nodes()[3].cause, std::error_code{});
+    EXPECT_THAT(result.message(), HasSubstr("held by another on 3 of 5 nodes"));
+    EXPECT_THAT(result.message(), HasSubstr("; node2 wrong type of key"));
+    for (const int node : {0, 1, 2}) world.command(node, {"DEL", the_resource});
+    EXPECT_THAT(lock.acquire(), Succeeds());
+}
+
+// A7. What the release of an attempt fails of says nothing of the vote before it.
+TEST(Acquire, TakesNoOtherFailureOfItsReleaseForACause) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    world.command(3, {"ZADD", the_resource, "1", "member"});
+    world.silence(4);
+    const auto result = world.lock(no_retry()).acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.nodes()[0].cause, std::error_code{});
+    EXPECT_EQ(result.nodes()[3].cause, Errc::wrong_type);
+    EXPECT_EQ(result.nodes()[4].cause, Errc::timed_out);
+}
+
 // ---- Cleaning up (A2).
 
 // A2, B1, S17. What a failed attempt may have left is deleted on every node that a byte was sent to, and on

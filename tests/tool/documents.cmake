@@ -26,4 +26,10 @@ if(TARGET redlock_tool)
     redlock_document_test(
         Documented zsh sh "${CMAKE_CURRENT_LIST_DIR}/documented.sh" "$<TARGET_FILE:redlock_tool>"
     )
+    set(manual_examples
+        python3 "${CMAKE_CURRENT_LIST_DIR}/manual_examples.py" "$<TARGET_FILE:redlock_tool>"
+        "$<TARGET_FILE:with_redis_nodes>" "${documents}/man/redlock.1"
+    )
+    redlock_document_test(ManualExamples mandoc ${manual_examples} mandoc -Tutf8)
+    redlock_document_test(ManualExamplesForGroff man ${manual_examples} man -l)
 endif()

@@ -27,9 +27,12 @@ TEST(LockStatus, IsSummedUpInALine) {
 }
 
 TEST(LockStatus, SaysWhatRefusesEverybody) {
-    EXPECT_THAT(
-        summary_of(status_of("!!!")),
-        testing::EndsWith("on 3 of 3 nodes the key is no lock: it refuses everybody until it is deleted"));
+    EXPECT_EQ(summary_of(status_of("!!!")),
+              "on 3 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
+    EXPECT_EQ(summary_of(status_of("!!?")),
+              "on 2 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
+    EXPECT_EQ(summary_of(status_of("!..")),
+              "free; on 1 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
 }
 
 TEST(LockStatus, SaysThatAnOwnerIsNotOfThisLibrary) {

@@ -356,6 +356,55 @@ TEST_F(Run, SaysNothingOfAConflictIfSoAsked) {
     EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
 }
 
+TEST_F(Run, SaysWhoIsInTheWay) {
+    auto holder = world.start(world.job(until_go));
+    ASSERT_TRUE(world.comes("begun"));
+    ASSERT_TRUE(wait_until([&] { return world[0].command({"EXISTS", "{job}:holder"}) == "1"; }));
+    const auto owner = world[0].command({"GET", "job"});
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"run", "-n", "--node-timeout", "2s", "job", "true"},
+                                               {"run", "-w0.3", "--node-timeout", "2s", "job", "true"},
+                                               {"acquire", "-n", "--node-timeout", "2s", "job"}}) {
+        const auto outcome = world.run(words);
+        EXPECT_EQ(outcome.status, 1);
+        EXPECT_THAT(outcome.err, testing::StartsWith("redlock: job: held by another on "));
+        EXPECT_THAT(outcome.err, HasSubstr("; now held by " + owner + " on 3 of 3 nodes, expires in "));
+        EXPECT_THAT(outcome.err, testing::EndsWith(" pid=" + std::to_string(holder.pid()) + " program=sh\n"));
+    }
+    EXPECT_EQ(world.run(world.job("true", {"-nq"})).err, "");
+    EXPECT_THAT(world.run(world.job("true", {"-n", "--also", "another"})).err,
+                HasSubstr("; now job: held by " + owner));
+    world.touch("go");
+    EXPECT_EQ(holder.wait().status, 0);
+}
+
+TEST_F(Run, SaysThatTheMinimumHoldIsInTheWay) {
+    EXPECT_EQ(world.run(world.job("true", {"--at-least", "1m"})).status, 0);
+    const auto outcome = world.run(world.job("true", {"-n"}));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("; now released, and kept from everybody on 3 of 3 nodes, expires in "));
+}
+
+TEST_F(Run, SaysThatDataOfAnApplicationIsInTheWay) {
+    for (auto& node : world) ASSERT_EQ(node.command({"HSET", "job", "field", "1"}), "1");
+    const auto outcome = world.run(world.job("true", {"-n"}));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(world[0].name() + " wrong type of key (WRONGTYPE"));
+    EXPECT_THAT(outcome.err, HasSubstr("; now on 3 of 3 nodes the key is no lock"));
+    EXPECT_EQ(world.run(world.job("true", {"-n", "--holders", "2"})).status, 0);
+}
+
+// The lock of the command is that of readers, or of a slot: for these two nobody but its run can extend or
+// release it.
+TEST_F(Run, AloneExtendsAndReleasesALockOfReadersAndOfASlot) {
+    const std::string redlock = REDLOCK_TOOL;
+    const auto script = redlock + " extend job; echo $?; " + redlock + " release job; echo $?";
+    EXPECT_EQ(world.run(world.job(script, {"--shared"})).out, "75\n75\n");
+    EXPECT_EQ(world.run(world.job(script, {"--holders", "2"})).out, "75\n75\n");
+    EXPECT_THAT(world.run(world.job(script)).out, testing::EndsWith("\n0\n0\n"));
+}
+
 TEST_F(Run, ShowsNoPasswordToPs) {
     ToolWorld locked{1, RedisConfig{}.password("geheim")};
     auto tool = locked.start({"run", "--node", locked[0].uri(), "job", "--", "sh", "-c", until_go});
