@@ -166,9 +166,16 @@ public:
     /// Releases on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is in
     /// the middle of an extension. Success: a majority confirmed. `lost`: the lock had ended before; keys of
     /// others are left alone (rule B3). `no_quorum`: too few nodes answered; call it again, or let the keys
-    /// expire after the ttl. In every case valid() is false from now on, no extension is sent and no callback
-    /// begins any more (rules B7, C9). Before LockOptions::at_least is over the resource is not free then,
-    /// but kept from everybody.
+    /// expire after the ttl. In every case valid() is false from now on, and no extension is sent any more
+    /// (rule B7). Before LockOptions::at_least is over the resource is not free then, but kept from
+    /// everybody.
+    ///
+    /// Callbacks (rule C9): when release(), unlock() or the destructor has returned, LockOptions::on_lost
+    /// does not begin any more, and lost() is not stopped any more. If on_lost began before, it may still be
+    /// running in the watchdog's thread. These functions do not wait for callbacks. Therefore on_lost and a
+    /// std::stop_callback on lost() may call them, and may also wait until another thread's call of them has
+    /// returned. The C++ library calls several std::stop_callbacks on lost() one after another: a release()
+    /// meanwhile does not hold back those whose turn comes later.
     Result release() noexcept;
 
     // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.

@@ -82,8 +82,10 @@ struct LockOptions {
     /// Lock::lost() for a token to wait on. Release or destroy the lock here, or anything else that is short:
     /// meanwhile the watchdog does nothing for other locks. No internal lock is held; what it throws is
     /// swallowed. A release() in it is about the acquisition that was lost, whatever the lock holds by then.
-    /// It is not begun once release() or the destructor has returned, but may be under way then, in its
-    /// thread: what it touches must live that long. Needs `watchdog`.
+    /// It does not begin any more when release() or the destructor has returned. It may be under way then, in
+    /// its thread: what it touches must live that long. lost() is stopped first: if a std::stop_callback on
+    /// lost() releases the lock, or waits until another thread has released it, this is not called. Needs
+    /// `watchdog`.
     std::function<void(const Result&)> on_lost{};
 };
 

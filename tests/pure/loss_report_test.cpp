@@ -139,6 +139,104 @@ TEST_F(LossReport, FindsTheReasonOfEachAcquisitionAnew) {
     EXPECT_THAT(losses, ElementsAre(FailsWith(Errc::lost), FailsWith(Errc::hold_limit)));
 }
 
+/// The report of a loss after two events, in each order.
+struct LossReportAfterTwoEvents : Watched {
+    /// A lock that the watchdog extends for a minute.
+    Lock held_for_a_minute() {
+        auto options = watched();
+        options.max_hold = 1min;
+        return world.held(options);
+    }
+    void expect_one_loss(Errc error, std::size_t nodes) {
+        ASSERT_THAT(losses, ElementsAre(FailsWith(error)));
+        EXPECT_THAT(losses[0].nodes(), SizeIs(nodes));
+    }
+};
+
+TEST_F(LossReportAfterTwoEvents, NamesNoFailureThatASuccessHasFollowed) {
+    auto lock = held_for_a_minute();
+    world.silence(0, 1, 2);
+    pass(13s);
+    world.heal_all();
+    pass(2min);
+    expect_one_loss(Errc::hold_limit, 0);
+}
+
+TEST_F(LossReportAfterTwoEvents, NamesAFailureThatHasFollowedASuccess) {
+    auto lock = held_for_a_minute();
+    pass(20s);
+    world.silence(0, 1, 2);
+    pass(1min);
+    ASSERT_THAT(losses, SizeIs(1));
+    ASSERT_THAT(losses[0].nodes(), SizeIs(5));
+    EXPECT_EQ(losses[0].nodes()[1].cause, Errc::timed_out);
+}
+
+TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundBeforeTheLimit) {
+    auto lock = held_for_a_minute();
+    pass(50s);
+    world.forget(0, 1, 2);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    world.clock.advance(30s);
+    pass(0s);
+    expect_one_loss(Errc::lost, 5);
+}
+
+TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundAfterTheLimit) {
+    auto lock = held_for_a_minute();
+    pass(70s);
+    world.forget(0, 1, 2);
+    EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
+    pass(0s);
+    expect_one_loss(Errc::lost, 5);
+}
+
+TEST_F(LossReportAfterTwoEvents, IsTheLimitWhenTheHolderHasExtendedAfterIt) {
+    auto lock = held_for_a_minute();
+    pass(70s);
+    EXPECT_THAT(lock.extend(), Succeeds());
+    pass(25s);
+    EXPECT_THAT(losses, IsEmpty());
+    pass(5s);
+    expect_one_loss(Errc::hold_limit, 0);
+}
+
+// It fails before its time, and what is left of its failures is not the next one's.
+TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
+    auto lock = held_for_a_minute();
+    world.silence(0, 1, 2);
+    pass(20s);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+    world.heal_all();
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    pass(2min);
+    expect_one_loss(Errc::hold_limit, 0);
+}
+
+// The pause after a failure, and the shorter wait for company, end with the next success and with the
+// acquisition.
+TEST_F(LossReportAfterTwoEvents, PlansAsBeforeTheFailure) {
+    const auto now = world.clock.now();
+    detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+    Lease held{.valid_until = now + 5s};
+    ASSERT_FALSE(held.owner.draw(world.entropy));
+    held.may_hold_key.set();
+    Tally granted = world.blank_tally();
+    for (std::size_t node = 0; node < world.size(); ++node) granted.grant(node);
+    const auto number = lease.begin(held, std::stop_source{});
+    const auto wait_of = [&](std::uint64_t acquisition) {
+        const auto plan = lease.plan(acquisition);
+        return plan.extend_by - plan.extend_from;
+    };
+    const auto before = wait_of(number);
+    lease.apply_renewal(number, {world.blank_tally(), now + 30s, now}, {});
+    EXPECT_LT(wait_of(number), before);
+    lease.apply_renewal(number, {granted, now + 5s, now}, {});
+    EXPECT_EQ(wait_of(number), before);
+    lease.apply_renewal(number, {world.blank_tally(), now + 30s, now}, {});
+    EXPECT_EQ(wait_of(lease.begin(held, std::stop_source{})), before);
+}
+
 TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
     std::vector<Lock> locks;
     for (int i = 0; i < 300; ++i) locks.push_back(world.held("resource " + std::to_string(i), watched()));
@@ -294,6 +392,68 @@ TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
     EXPECT_EQ(losses[0].nodes()[1].vote, Vote::refused);
     pass(1min);
     EXPECT_THAT(losses, SizeIs(1));
+}
+
+// ---- C9: a release() while the loss is being reported
+
+/// A callback on lost() that blocks until the release() of another thread has returned.
+struct LossReportDuringARelease : Watched {
+    auto release_in_another_thread() {
+        return [this] {
+            std::thread{[this] {
+                EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
+                released = true;
+            }}.join();
+        };
+    }
+    std::optional<Lock> lock;
+    bool released = false;
+};
+
+TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenReleaseHasReturned) {
+    lock.emplace(held());
+    const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
+    world.forget(0, 1, 2);
+    pass(10min);
+    EXPECT_TRUE(released);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(queue.idle());
+}
+
+// The holder's own extension finds the loss, and runs the callbacks of lost() in the holder's thread.
+TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenTheHolderHasFoundTheLoss) {
+    lock.emplace(held());
+    const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
+    world.forget(0, 1, 2);
+    EXPECT_THAT(lock->extend(), FailsWith(Errc::lost));
+    pass(10min);
+    EXPECT_TRUE(released);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(queue.idle()) << "the watchdog keeps nothing of a lock that was released";
+}
+
+TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseInItsOwnThread) {
+    lock.emplace(held());
+    const std::stop_callback on_stop{lock->lost(),
+                                     [&] { EXPECT_THAT(lock->release(), FailsWith(Errc::lost)); }};
+    world.forget(0, 1, 2);
+    pass(10min);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(world.clean());
+}
+
+// The acquisition that follows has a report of its own.
+TEST_F(LossReportDuringARelease, ReportsNothingToTheNextAcquisition) {
+    lock.emplace(held());
+    const std::stop_callback on_stop{lock->lost(), [&] {
+                                         EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
+                                         EXPECT_THAT(lock->acquire(), Succeeds());
+                                     }};
+    world.forget(0, 1, 2);
+    pass(10min);
+    EXPECT_THAT(losses, IsEmpty());
+    EXPECT_TRUE(lock->valid());
+    EXPECT_FALSE(lock->lost().stop_requested());
 }
 
 // An Observer is told of a round in the thread that asked: a release() there must not wait for its end.

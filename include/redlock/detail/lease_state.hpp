@@ -101,7 +101,7 @@ public:
         lease_ = lease;
         there_is_a_lease_ = true;
         lost_ = std::move(lost);
-        found_lost_ = loss_reported_ = false;
+        stops_ = found_lost_ = loss_reported_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
@@ -117,12 +117,22 @@ public:
         ++number_;
     }
 
-    /// Not valid any more, and its loss is not reported any more. The answer: what it was.
+    /// Ends the validity and the report of a loss, and returns the lease as it was. After that on_lost does
+    /// not begin, and lost() is not stopped.
     Lease give_up(std::uint64_t number) noexcept {
-        const std::lock_guard guard{mutex_};
-        if (!is_current_locked(number)) return {};
-        auto before = lease_;
-        lease_.released = true;
+        Lease before;
+        std::stop_source stopping{std::nostopstate};
+        {
+            const std::lock_guard guard{mutex_};
+            if (!is_current_locked(number)) return {};
+            before = lease_;
+            lease_.released = true;
+            if (stops_) stopping = lost_;
+        }
+        // Another thread may have decided to stop lost(), and not have come to it yet. The callbacks of
+        // lost() are not waited for, because one of them may be waiting for this release.
+        while (stopping.stop_possible() && !stopping.stop_requested())
+            clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
         return before;
     }
 
@@ -144,7 +154,7 @@ public:
             if (result.error() != Errc::lost || lease_.released || !lost_.stop_possible()) return result;
             found_lost_ = true;
             last_extend_error_ = result;
-            lost = lost_;
+            lost = decide_to_stop_locked();
         }
         lost.request_stop();
         return result;
@@ -158,7 +168,7 @@ public:
             const std::lock_guard guard{mutex_};
             if (!is_current_locked(number) || lease_.released || loss_reported_) return;
             loss_reported_ = true;
-            lost = lost_;
+            lost = decide_to_stop_locked();
         }
         lost.request_stop();
     }
@@ -196,8 +206,9 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called.
-    /// With a margin the validity runs on to its end. Needs no memory.
+    /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called
+    /// unless a callback of lost() has released the lock, or has waited for another thread to do so. With a
+    /// margin the validity runs on to its end. Needs no memory.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -210,12 +221,12 @@ public:
             if (last_extend_error_) loss = std::move(*last_extend_error_);
             const bool by_limit = !found_lost_ && now >= hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
-            lost = lost_;
+            lost = decide_to_stop_locked();
         }
         const RenewalScope scope{{.queue = renewal_context().queue, .told = this, .number = number}};
         lost.request_stop();
         try {
-            if (on_lost_) on_lost_(loss);
+            if (on_lost_ && is_still_held(number)) on_lost_(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): the caller's, and nothing here could handle it
         }
     }
@@ -223,6 +234,18 @@ public:
 private:
     bool is_current_locked(std::uint64_t number) const noexcept {
         return there_is_a_lease_ && number == number_;
+    }
+
+    /// Returns whether this is the current acquisition, and nobody has released it.
+    bool is_still_held(std::uint64_t number) const noexcept {
+        const std::lock_guard guard{mutex_};
+        return is_current_locked(number) && !lease_.released;
+    }
+
+    /// The caller must stop what this returns as soon as it has released the mutex: give_up() waits for that.
+    std::stop_source decide_to_stop_locked() noexcept {
+        stops_ = true;
+        return lost_;
     }
 
     /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
@@ -252,6 +275,7 @@ private:
     bool there_is_a_lease_ = false;
     Lease lease_{};
     std::stop_source lost_{std::nostopstate};
+    bool stops_ = false;                               // lost() is stopped, or is about to be
     bool found_lost_ = false;                          // by an extension, before its time
     bool loss_reported_ = false;                       // of its loss
     std::optional<Clock::time_point> last_failure_{};  // of a renewal since the last that succeeded

@@ -39,6 +39,7 @@ public:
 
     void add(Acquisition acquisition) override {
         const auto plan = acquisition.lease->plan(acquisition.number);
+        if (plan.next() == Clock::never()) return;  // released meanwhile, by a callback of lost()
         const std::lock_guard guard{mutex_};
         if (auto* const entry = find_locked(acquisition.lease.get()))
             *entry = Entry{std::move(acquisition), plan};

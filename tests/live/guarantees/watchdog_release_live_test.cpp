@@ -6,32 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace redlock::test {
 namespace {
-
-/// Three nodes that grant everything, and block the watchdog in its round until the test ends it.
-class SlowToExtend : public Nodes {
-public:
-    SlowToExtend() : Nodes({"a", "b", "c"}) {}
-
-    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
-        if (requests.front().command.verb == Verb::compare_and_expire) {
-            asked.set_value();
-            end.get_future().wait();
-        }
-        for (std::size_t i = 0; i < requests.size(); ++i)
-            for (std::size_t node = 0; node < size(); ++node)
-                if (requests[i].to[node]) tallies[i].grant(node);
-    }
-
-    std::promise<void> asked;
-    std::promise<void> end;
-};
 
 // B7. What is under way could still be sent: the release waits for its end.
 TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
@@ -103,6 +83,67 @@ TEST(Watchdog, MayBeDestroyedFromAnyThread) {
         destroy();
     }
     EXPECT_TRUE(wait_until([&] { return world.clean(); }));
+}
+
+// C9. A callback of lost() blocks until the release() of another thread has returned.
+TEST(Watchdog, BeginsNoCallbackWhenReleaseHasReturned) {
+    LiveWorld world{3, short_timeout};
+    Watchdog watchdog;
+    LossLog losses;
+    std::promise<void> stopped;
+    std::promise<void> released;
+    auto options = watched_by(watchdog, 10s);
+    options.on_lost = losses.callback();
+    auto lock = world.lock("released", options);
+    auto lost_later = world.lock("lost later", options);
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_THAT(lost_later.acquire(), Succeeds());
+    const std::stop_callback on_stop{lock.lost(), [&] {
+                                         stopped.set_value();
+                                         released.get_future().wait();
+                                     }};
+    for (const std::size_t node : {0U, 1U}) ASSERT_EQ(world[node].command({"DEL", "released"}), "1");
+    ASSERT_EQ(stopped.get_future().wait_for(20s), std::future_status::ready);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
+    released.set_value();
+    for (const std::size_t node : {0U, 1U}) ASSERT_EQ(world[node].command({"DEL", "lost later"}), "1");
+    ASSERT_TRUE(losses.wait_for(1)) << "the thread has gone on";
+    EXPECT_THAT(losses.all(), SizeIs(1));
+    EXPECT_TRUE(lost_later.lost().stop_requested());
+}
+
+// C9. One thread reports a loss while another releases: whichever comes first, the token stays as it is when
+// the release has returned.
+TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
+    SlowToExtend nodes;
+    Lease lease{.valid_until = Clock::never()};
+    ASSERT_FALSE(lease.owner.draw(os_entropy()));
+    detail::LeaseState state{nodes, boot_clock(), {the_resource}, {}};
+    std::atomic<int> begun = 0;
+    std::atomic<int> ended = 0;
+    constexpr int rounds = 20'000;
+    const auto wait_for = [](const std::atomic<int>& counter, int value) {
+        while (counter < value) std::this_thread::yield();
+    };
+    std::jthread reporter{[&] {
+        for (int i = 1; i <= rounds; ++i, ++ended) {
+            wait_for(begun, i);
+            state.report_loss(static_cast<std::uint64_t>(i));
+        }
+    }};
+    int stopped_later = 0;
+    for (int i = 1; i <= rounds; ++i) {
+        const auto number = state.begin(lease, std::stop_source{});
+        const auto lost = state.lost();
+        begun = i;
+        // In every second round it releases right after the report has decided to stop the token.
+        while (i % 2 == 0 && state.lease().valid_until == Clock::never()) std::this_thread::yield();
+        (void)state.give_up(number);
+        const bool stopped = lost.stop_requested();
+        wait_for(ended, i);
+        stopped_later += lost.stop_requested() != stopped ? 1 : 0;
+    }
+    EXPECT_EQ(stopped_later, 0);
 }
 
 TEST(Watchdog, MayBeDestroyedItselfInACallback) {

@@ -3,12 +3,15 @@
 
 #include "guarantee_world.hpp"
 
+#include <redlock/detail/lease_state.hpp>
 #include <redlock/detail/scripts.hpp>
 
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -69,6 +72,25 @@ inline bool extends(const CommandMonitor::Words& words) {
 inline std::size_t extensions(const CommandMonitor& monitor) {
     return static_cast<std::size_t>(std::ranges::count_if(monitor.commands(), extends));
 }
+
+/// Three nodes that grant everything, and block the watchdog in its round until the test ends it.
+class SlowToExtend : public Nodes {
+public:
+    SlowToExtend() : Nodes({"a", "b", "c"}) {}
+
+    void ask(std::span<const Request> requests, const RoundLimits&, std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire) {
+            asked.set_value();
+            end.get_future().wait();
+        }
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            for (std::size_t node = 0; node < size(); ++node)
+                if (requests[i].to[node]) tallies[i].grant(node);
+    }
+
+    std::promise<void> asked;
+    std::promise<void> end;
+};
 
 inline Clock::time_point end_of(const Lock& lock) {
     return boot_clock().now() + lock.remaining();
