@@ -23,7 +23,8 @@ public:
     /// Never steps back, never jumps with the wall clock. S12: read before the first byte is sent.
     virtual time_point now() noexcept = 0;
 
-    /// Returns at `until`, or earlier as soon as `stop` is stopped.
+    /// Returns at `until`, or earlier as soon as `stop` is stopped. Must not throw, not even if there is no
+    /// memory, because release() and the watchdog's thread call it.
     virtual void sleep_until(time_point until, std::stop_token stop) = 0;
 
     /// The deadline of a caller that has none.

@@ -38,16 +38,20 @@ class BootClock final : public Clock {
 public:
     time_point now() noexcept override { return time_point{since_boot()}; }
 
+    /// Needs no memory, because the watchdog must be able to sleep when there is none. Therefore it uses no
+    /// std::condition_variable_any, which allocates.
     void sleep_until(time_point until, std::stop_token stop) override {
         std::mutex mutex;
-        std::condition_variable_any nobody_notifies;
+        std::condition_variable stopped;
+        const std::stop_callback wake{stop, [&] {
+                                          const std::lock_guard guard{mutex};
+                                          stopped.notify_all();
+                                      }};
         std::unique_lock guard{mutex};
         // One second at a time: a wait of the C++ library stands still with the machine, and `until` may have
         // come when it wakes up.
-        while (!stop.stop_requested() && now() < until) {
-            const auto nap = std::min<duration>(until - now(), std::chrono::seconds{1});
-            nobody_notifies.wait_for(guard, stop, nap, [] { return false; });
-        }
+        while (!stop.stop_requested() && now() < until)
+            stopped.wait_for(guard, std::min<duration>(until - now(), std::chrono::seconds{1}));
     }
 };
 

@@ -110,19 +110,21 @@ void Connection::begin_handshake() {
     state_ = State::handshaking;
     const bool anonymous = endpoint.username.empty() && endpoint.password.empty();
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
-    for (auto step = step_; step != Step::done; step = step_after(step)) {
-        pending_.sent_first(1);
-        if (replies_before_it_ > 0) ++replies_before_it_;
-        if (step == Step::select)
-            detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
-        else if (step == Step::ping)
-            detail::append(outgoing(), {"PING"});
-        else if (endpoint.username.empty())
-            detail::append(outgoing(), {"AUTH", endpoint.password});
-        else
-            detail::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
-    }
-    outgoing() += std::exchange(queued_, {});
+    run_or_break([&] {
+        for (auto step = step_; step != Step::done; step = step_after(step)) {
+            pending_.sent_first(1);
+            if (replies_before_it_ > 0) ++replies_before_it_;
+            if (step == Step::select)
+                detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
+            else if (step == Step::ping)
+                detail::append(outgoing(), {"PING"});
+            else if (endpoint.username.empty())
+                detail::append(outgoing(), {"AUTH", endpoint.password});
+            else
+                detail::append(outgoing(), {"AUTH", endpoint.username, endpoint.password});
+        }
+        outgoing() += std::exchange(queued_, {});
+    });
     flush();
 }
 
@@ -134,7 +136,7 @@ void Connection::fetch_run_id(const Command& command) {
     late_ = pending_.count();
     pending_.await(0);  // what comes next answers nothing
     pending_.sent_other(1);
-    detail::append(outgoing(), {"INFO", "server"});
+    run_or_break([this] { detail::append(outgoing(), {"INFO", "server"}); });
     flush();
 }
 
@@ -214,7 +216,7 @@ bool Connection::repeat_release() {
     if (broken() || kept_release_.empty() || !pending_.none()) return false;
     await_answers(1);
     by_sha1_ = false;
-    outgoing() += std::exchange(kept_release_, {});
+    run_or_break([this] { outgoing() += std::exchange(kept_release_, {}); });
     pending_.sent_other(1);
     flush();
     return true;
@@ -226,7 +228,8 @@ void Connection::ask(std::span<const std::string_view> words) {
     last_script_ = nullptr;
     by_sha1_ = false;
     used_ = true;
-    detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end()));
+    run_or_break(
+        [&] { detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end())); });
     pending_.sent_other(1);
     flush();
 }
@@ -251,9 +254,22 @@ void Connection::write(const Command& command, detail::ScriptForm form) {
     uses_queue_ = command.verb != Verb::enter_queue && detail::uses_queue(command, recipient());
     by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
     used_ = true;
-    pending_.sent(
-        command);  // first: if memory runs out in between, a reply too many is expected, not too few
-    detail::append(outgoing_command(), command, recipient(), form);
+    run_or_break([&] {
+        pending_.sent(command);
+        detail::append(outgoing_command(), command, recipient(), form);
+    });
+}
+
+/// Breaks the connection if memory runs out in the middle of a command or of a reply. Otherwise the server
+/// would receive a part of a command, or this would wait for a reply that never comes.
+template <class Action>
+void Connection::run_or_break(Action action) {
+    try {
+        action();
+    } catch (...) {
+        fail(Errc::connection_failed, {});
+        throw;
+    }
 }
 
 void Connection::flush() {
@@ -278,8 +294,11 @@ void Connection::flush() {
 }
 
 void Connection::read(Socket::Wait wait) {
-    if (broken() || !receive(wait)) return;
-    while (!broken() && parse_reply()) take_reply();
+    if (broken()) return;
+    run_or_break([&] {
+        if (receive(wait))
+            while (!broken() && parse_reply()) take_reply();
+    });
     // More than any reply of ours needs: a server that streams without an end must not fill our memory.
     constexpr std::size_t max_unparsed = 65'536;
     if (!broken() && parser_.unparsed() > max_unparsed)

@@ -157,6 +157,8 @@ private:
     Step step_after(Step step) const noexcept;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
     void write(const Command& command, detail::ScriptForm form);
+    template <class Action>
+    void run_or_break(Action action);
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }

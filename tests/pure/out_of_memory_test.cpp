@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <new>
 #include <span>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -131,16 +133,22 @@ protected:
     struct Setting {
         WaitingWorld world{3, {.node_timeout = 50ms, .round = std::get<Round>(GetParam())}};
         MemoryNodes& nodes = world.client();
-        Lock lock{nodes,
-                  "r",
-                  {.ttl = 30s, .retry = {.attempts = 1}, .fencing = std::get<bool>(GetParam())},
-                  world.network.clock(),
-                  world.entropy};
+        Lock lock = new_lock();
 
         /// One node has failed and is left alone; the connections to the others are still to be made.
         Setting() {
             world.network.server(2).refuses = true;
             (void)nodes.ask({.command = {.verb = Verb::query, .resources = lock.resources()}, .to = 4});
+        }
+        Lock new_lock(detail::Renewer* watchdog = nullptr) {
+            return {nodes,
+                    "r",
+                    {.ttl = 30s,
+                     .retry = {.attempts = 1},
+                     .fencing = std::get<bool>(GetParam()),
+                     .watchdog = watchdog},
+                    world.network.clock(),
+                    world.entropy};
         }
         bool clean() { return world.holder(0) == "(nil)" && world.holder(1) == "(nil)"; }
     };
@@ -182,6 +190,56 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
         }
         EXPECT_TRUE(it.clean()) << count;
         if (!first && !second) break;
+    }
+}
+
+// From some allocation on every other one fails as well, also those of destructors and in noexcept functions.
+TEST_P(OutOfMemoryInARound, NothingEndsTheProcess) {
+    const auto use = [](Lock& lock) {
+        (void)lock.acquire();
+        (void)lock.extend();
+        (void)lock.release();
+        (void)lock.acquire();
+        lock.unlock();
+        (void)lock.acquire();
+        Lock{std::move(lock)};
+    };
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        Setting it;
+        went_on = fails_after(
+            count, [&] { use(it.lock); }, true);
+        it.world.network.pass(31s);
+        auto lock = it.new_lock();
+        EXPECT_THAT(lock.acquire(), Succeeds()) << count;
+    }
+    EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
+}
+
+// C6. The memory is gone in one turn or in all turns of some seconds: a later turn extends the lock.
+TEST_P(OutOfMemoryInARound, AWatchdogExtendsLater) {
+    for (const bool for_all_turns : {false, true}) {
+        long count = 0;
+        for (bool went_on = true; went_on; ++count) {
+            Setting it;
+            auto& clock = it.world.network.clock();
+            detail::RenewalQueue queue{clock};
+            const auto turns_until = [&](Clock::time_point end) {
+                for (auto next = queue.turn(); next < end; next = queue.turn())
+                    it.world.network.pass(next - clock.now());
+                it.world.network.pass(end - clock.now());
+            };
+            auto lock = it.new_lock(&queue);
+            EXPECT_THAT(lock.acquire(), Succeeds());
+            const auto start = clock.now();
+            went_on = fails_after(
+                count, [&] { turns_until(start + 20s); }, for_all_turns);
+            turns_until(start + 60s);
+            EXPECT_TRUE(lock.valid()) << count;
+            EXPECT_FALSE(lock.lost().stop_requested()) << count;
+            EXPECT_THAT(lock.release(), Succeeds()) << count;
+        }
+        EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
     }
 }
 
@@ -227,6 +285,23 @@ TEST_P(OutOfMemoryInTheQueue, AWaiterGoesAndLeavesNothing) {
         EXPECT_THAT(waiter.acquire_for(1s), Succeeds()) << count;
     }
     EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
+}
+
+// The watchdog's thread sleeps in it, and so does a release() that waits for an extension to end.
+TEST(OutOfMemoryInTheBootClock, ASleepNeedsNoMemory) {
+    std::stop_source stop;
+    const auto until = boot_clock().now() + 1ms;
+    EXPECT_FALSE(fails_after(
+        0, [&] { boot_clock().sleep_until(until, stop.get_token()); }, true));
+    EXPECT_GE(boot_clock().now(), until);
+}
+
+TEST(OutOfMemoryInTheBootClock, AStopEndsASleepWithoutMemory) {
+    std::stop_source stop;
+    std::jthread stopper{[&] { stop.request_stop(); }};
+    EXPECT_FALSE(fails_after(
+        0, [&] { boot_clock().sleep_until(Clock::never(), stop.get_token()); }, true));
+    EXPECT_TRUE(stop.stop_requested());
 }
 
 // C6. Whatever fails in one turn, a later one extends.

@@ -1,0 +1,165 @@
+// Rule C6 when memory runs out in one thread only, for a quarter of a second: in that of the watchdog, or in
+// the thread that releases. The process goes on, and the lock is extended later, or its loss is reported.
+// This program has an operator new of its own, which fails in the thread that it is told.
+#include "watchdog_world.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <new>
+#include <set>
+#include <string>
+#include <thread>
+
+namespace {
+
+std::atomic<pid_t> starved_thread = 0;  // none
+std::atomic<int> failed_allocations = 0;
+
+pid_t this_thread_id() {
+    return static_cast<pid_t>(::syscall(SYS_gettid));
+}
+
+}  // namespace
+
+// Not inline, or GCC finds fault with free() for what new returned.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (starved_thread != 0 && starved_thread == this_thread_id()) {
+        ++failed_allocations;
+        throw std::bad_alloc{};
+    }
+    if (void* const memory = std::malloc(size)) return memory;
+    throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace redlock::test {
+namespace {
+
+constexpr auto shortage = 250ms;
+
+/// Lets every allocation of a thread fail, for as long as this lives.
+class Starved {
+public:
+    explicit Starved(pid_t thread) {
+        failed_allocations = 0;
+        starved_thread = thread;
+    }
+    ~Starved() { starved_thread = 0; }
+    Starved(const Starved&) = delete;
+    Starved& operator=(const Starved&) = delete;
+
+    bool for_long_enough() const { return boot_clock().now() - start_ >= shortage; }
+
+private:
+    const Clock::time_point start_ = boot_clock().now();
+};
+
+std::set<pid_t> threads() {
+    std::set<pid_t> ids;
+    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"})
+        ids.insert(std::stoi(task.path().filename()));
+    return ids;
+}
+
+struct WatchdogWithoutMemory : testing::Test {
+    /// Of the watchdog, the only thread that was started since.
+    pid_t watchdog_thread() const {
+        auto ids = threads();
+        for (const auto id : threads_before) ids.erase(id);
+        return ids.size() == 1 ? *ids.begin() : 0;
+    }
+    LockOptions watched(milliseconds ttl) {
+        auto options = watched_by(watchdog, ttl);
+        options.on_lost = [this](const Result&) { ++losses; };
+        return options;
+    }
+    /// Waits until the lock has more time left than a moment ago.
+    static bool is_extended(const Lock& lock) {
+        auto least = lock.remaining();
+        return wait_until([&] {
+            const auto now = lock.remaining();
+            least = std::min(least, now);
+            return now > least;
+        });
+    }
+
+    LiveWorld world{3, short_timeout};
+    const std::set<pid_t> threads_before = threads();
+    Watchdog watchdog;
+    std::atomic<int> losses = 0;
+};
+
+// A lock that is due earlier wakes it, and it needs memory before it sleeps again.
+TEST_F(WatchdogWithoutMemory, GoesOnWhenItSleeps) {
+    auto lock = world.lock(watched(6s));
+    auto due_earlier = world.lock("due earlier", watched(5s));
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_NE(watchdog_thread(), 0);
+    {
+        const Starved starved{watchdog_thread()};
+        ASSERT_THAT(due_earlier.acquire(), Succeeds());
+        EXPECT_TRUE(wait_until([&] { return failed_allocations > 0 && starved.for_long_enough(); }));
+    }
+    EXPECT_TRUE(is_extended(due_earlier));
+    EXPECT_TRUE(is_extended(lock));
+    EXPECT_EQ(losses, 0);
+}
+
+TEST_F(WatchdogWithoutMemory, ExtendsLaterWhenItCannotExtendNow) {
+    auto lock = world.lock(watched(6s));
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_TRUE(wait_until([&] { return lock.remaining() < 4s; })) << "it will be due in a moment";
+    {
+        const Starved starved{watchdog_thread()};
+        EXPECT_TRUE(wait_until([&] { return failed_allocations > 0 && starved.for_long_enough(); }));
+    }
+    EXPECT_TRUE(is_extended(lock));
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(losses, 0);
+}
+
+TEST_F(WatchdogWithoutMemory, ReportsTheLossWhenItCannotExtendInTime) {
+    auto lock = world.lock(watched(1500ms));
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    {
+        const Starved starved{watchdog_thread()};
+        EXPECT_TRUE(wait_until([&] { return losses == 1; }));
+        EXPECT_FALSE(lock.valid());
+    }
+    EXPECT_GT(failed_allocations, 0);
+    EXPECT_TRUE(lock.lost().stop_requested());
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_TRUE(is_extended(lock));
+}
+
+// A release() waits for the extension that is under way, in a function that must not throw.
+TEST(ReleaseWithoutMemory, WaitsForAnExtensionThatIsUnderWay) {
+    SlowToExtend nodes;
+    Watchdog watchdog;
+    Lock lock{nodes, the_resource, watched_by(watchdog, 300ms)};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    nodes.asked.get_future().wait();
+    const auto release = [&] {
+        const Starved starved{this_thread_id()};
+        return lock.release();
+    };
+    auto released = std::async(std::launch::async, release);
+    EXPECT_EQ(released.wait_for(shortage), std::future_status::timeout);
+    nodes.end.set_value();
+    ASSERT_EQ(released.wait_for(20s), std::future_status::ready);
+    (void)released.get();
+    EXPECT_FALSE(lock.valid());
+}
+
+}  // namespace
+}  // namespace redlock::test
