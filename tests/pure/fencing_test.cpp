@@ -298,5 +298,42 @@ TEST_F(Fencing, StaysWhileItIsExtendedAndEndsWithTheRelease) {
     EXPECT_EQ(world.counted_on(0), seed) << "the count outlives the lock";
 }
 
+// A node without a vote keeps its counter until it has one again, and a day longer. That holds for the
+// longest quarantine as well, and for a counter that was raised.
+TEST(FencingCounters, LiveLongerThanTheLongestQuarantine) {
+    using Time = support::RedisModel::Time;
+    const std::vector<std::string> resources{the_resource};
+    const std::string owner(40, 'a');
+    for (const milliseconds quarantine :
+         {milliseconds{0}, milliseconds{1s}, milliseconds{24h * 30}, milliseconds{detail::longest_ttl}}) {
+        support::RedisModel redis{"run"};
+        Time now = 1'760'000'000s;
+        const auto ask = [&](const Command& command) {
+            std::string bytes;
+            detail::append(bytes, command, {.quarantine = quarantine}, detail::ScriptForm::whole);
+            std::string reply;
+            support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
+            reader.take(bytes, [&](const auto& words) { reply = text_of(redis.execute(words, now)); });
+            return reply;
+        };
+        const auto lives_for = [&](milliseconds span) {
+            return redis.find(detail::counter_of(the_resource), now + span) != nullptr;
+        };
+        const Command count{.verb = Verb::set_and_count, .resources = resources, .owner = owner, .ttl = 1s};
+        if (quarantine > 0ms) {
+            EXPECT_THAT(ask(count), testing::StartsWith("QUARANTINED"));
+        }
+        now += quarantine + 1s;
+        const auto fence = std::stoull(ask(count));
+        EXPECT_TRUE(lives_for(quarantine + 23h)) << quarantine.count();
+        now += 1h;
+        const Command raise{
+            .verb = Verb::raise_count, .resources = resources, .owner = owner, .fence = fence + 1};
+        ask({.verb = Verb::set_if_absent, .resources = resources, .owner = owner, .ttl = 1s});
+        EXPECT_EQ(ask(raise), "1");
+        EXPECT_TRUE(lives_for(quarantine + 23h)) << quarantine.count();
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -58,6 +58,59 @@ TEST_F(RenewalQueue, PutsNoMoreIntoARoundThanItsNodesCanAnswerInTime) {
     EXPECT_THAT(world.batches, ElementsAre(256U, 256U, 88U));
 }
 
+// All are late. Those that were acquired last are to be extended first.
+TEST_F(RenewalQueue, ExtendsTheMostUrgentFirstWhenTheyAreTooManyForARound) {
+    std::vector<Lock> others;
+    std::vector<Lock> urgent;
+    for (int i = 0; i < 300; ++i) others.push_back(world.held("resource " + std::to_string(i), watched(30s)));
+    for (int i = 0; i < 100; ++i) urgent.push_back(world.held("urgent " + std::to_string(i), watched(27s)));
+    world.clock.advance(12s);
+    queue.turn();
+    EXPECT_THAT(world.batches, ElementsAre(256U));
+    for (const auto& lock : urgent) EXPECT_GT(lock.remaining(), 25s) << lock.resource();
+    EXPECT_EQ(std::ranges::count_if(others, [](const auto& it) { return it.remaining() > 25s; }), 156);
+}
+
+TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
+    for (const bool urgent_is_acquired_first : {false, true}) {
+        ScriptedNodes others{3, 50ms, world.clock, world.log};
+        Lock urgent{others, "urgent", watched(27s), world.clock, world.entropy};
+        auto patient = world.lock(watched(30s));
+        for (auto* const lock :
+             {urgent_is_acquired_first ? &urgent : &patient, urgent_is_acquired_first ? &patient : &urgent})
+            EXPECT_THAT(lock->acquire(), Succeeds());
+        world.clock.advance(12s);
+        queue.turn();
+        EXPECT_GT(urgent.remaining(), 25s);
+        EXPECT_LT(patient.remaining(), 20s);
+        queue.turn();
+        EXPECT_GT(patient.remaining(), 25s);
+    }
+}
+
+// Also when the holder has extended the lock itself, by another ttl.
+TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
+    const auto description = detail::key_beside(the_resource, detail::note_suffix);
+    auto options = watched();
+    options.holder = "host=a";
+    auto lock = world.held(options);
+    const auto expect_same_expiry = [&] {
+        for (std::size_t node = 0; node < world.size(); ++node) {
+            EXPECT_EQ(world.owner_on(node, description), std::string{lock.owner()} + " host=a");
+            EXPECT_EQ(world.ttl_on(node, description), world.ttl_on(node));
+        }
+    };
+    for (int i = 0; i < 20; ++i) {
+        expect_same_expiry();
+        pass(7s);
+    }
+    EXPECT_THAT(lock.extend(10min), Succeeds());
+    EXPECT_GT(world.ttl_on(0), 9min);
+    expect_same_expiry();
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(world.owner_on(0, description), "");
+}
+
 TEST_F(RenewalQueue, KeepsLocksOfManyTtlsOnSeveralNodes) {
     ScriptedNodes others{3, 50ms, world.clock, world.log};
     std::vector<Lock> locks;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <set>
+#include <span>
 
 namespace redlock::test {
 namespace {
@@ -110,6 +111,40 @@ TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
     const auto rounds = std::ranges::count_if(
         world.events(), [](const auto& it) { return it.starts_with("set") || it == "query"; });
     EXPECT_LE(rounds, 9);
+}
+
+/// All its nodes become silent after so many rounds.
+class SilentAfter : public World {
+public:
+    explicit SilentAfter(int rounds) : rounds_left_(rounds) {}
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        if (rounds_left_-- == 0) silence(0, 1, 2, 3, 4);
+        World::ask(requests, limits, tallies);
+    }
+
+private:
+    int rounds_left_;
+};
+
+// They stop at the first slot that they do not get for another reason than its holder.
+TEST_F(Semaphores, StopAtOnceWhenTheNodesAreSilent) {
+    world.silence(0, 1, 2, 3, 4);
+    auto late = semaphore(8);
+    world.forget_events();
+    EXPECT_THAT(late.try_acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1"));
+}
+
+TEST_F(Semaphores, StopAtOnceWhenTheNodesBecomeSilent) {
+    SilentAfter nodes{2};  // the SET that is refused, and its release
+    for (std::size_t slot = 0; slot < 8; ++slot)
+        for (std::size_t node = 0; node < 5; ++node)
+            nodes.command(node, {"SET", "{jobs}:slot:" + std::to_string(slot), "x", "PX", "60000"});
+    Semaphore late{nodes, "jobs", 8, no_retry(), nodes.clock, nodes.entropy};
+    EXPECT_THAT(late.try_acquire(), FailsWith(Errc::no_quorum));
+    EXPECT_THAT(nodes.events(),
+                ElementsAre("set #1 for 10000 ms", "delete #1", "query", "set #3 for 10000 ms", "delete #3"));
 }
 
 TEST_F(Semaphores, BeginAtASlotAtRandom) {
