@@ -227,6 +227,7 @@ TEST_F(Run, RefusesAFileOfNodesThatEverybodyMayWrite) {
 }
 
 TEST_F(Run, FindsTheNodesOfTheUser) {
+    if (lists_nodes_of_its_own()) GTEST_SKIP() << "/etc/redlock/nodes names nodes of this machine";
     const auto home = world.file("").string();
     const auto file = world.file(".config/redlock/nodes");
     std::filesystem::create_directories(file.parent_path());

@@ -31,7 +31,9 @@ ShellOnATerminal::ShellOnATerminal(const std::vector<std::string>& environment) 
         ::execvp(arguments.front(), arguments.data());
         ::_exit(127);
     }
-    enter("stty -echo");  // what is typed is not to be mistaken for what is answered
+    // Without a history file the shell leaves nothing in the home directory. Without an echo nobody mistakes
+    // what is typed for an answer.
+    enter("unset HISTFILE; stty -echo");
     if (!is_back()) throw std::runtime_error{"no shell: " + screen_};
 }
 

@@ -1,0 +1,42 @@
+#!/bin/sh
+# sh tests/as_a_developer.sh COMMAND...: runs the command as somebody with a home directory, a configuration and an
+# environment of their own, and fails if the command leaves that directory in another state than before.
+#
+# The home has a long history of the shell, files that the shells would read, and a list of nodes. All of it is
+# misleading: a test that used it would fail, or leave a file here. The exit status is the command's, or 1.
+set -eu
+unset CDPATH
+home=$(mktemp -d "${TMPDIR:-/tmp}/redlock-home-XXXXXX")
+before=$(mktemp "${TMPDIR:-/tmp}/redlock-home-XXXXXX")
+trap 'rm -rf "$home" "$before"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mkdir -p "$home/.config/redlock"
+line=0
+while [ "$line" -lt 3000 ]; do
+    line=$((line + 1))
+    echo "echo line $line of what somebody typed"
+done >"$home/.bash_history"
+cp "$home/.bash_history" "$home/.zsh_history"
+for file in .bashrc .bash_profile .profile .zshenv .zshrc; do
+    echo "touch '$home/$file.was-read'" >"$home/$file"
+done
+echo "redis://127.0.0.1:1" >"$home/.config/redlock/nodes"
+echo "MANDATORY_MANPATH /nonexistent" >"$home/.manpath"
+
+# The names, kinds, permissions and contents of all that is in the home.
+state() {
+    (cd -- "$home" && find . -printf '%p %y %m\n' | sort && find . -type f -exec cksum {} + | sort -k 3)
+}
+
+state >"$before"
+env HOME="$home" HISTFILE="$home/.bash_history" HISTSIZE=500 HISTFILESIZE=500 SHELL=/bin/bash \
+    PROMPT_COMMAND="touch '$home/prompt-command-was-run'" BASH_ENV="$home/.bashrc" ENV="$home/.profile" \
+    ZDOTDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" XDG_DATA_HOME="$home/.local/share" \
+    REDLOCK_NODES=redis://127.0.0.1:1 REDLOCK_OWNER=somebody DESTDIR="$home/destination" "$@" && status=0 || status=$?
+if ! state | diff "$before" - >&2; then
+    echo "as_a_developer: the home directory has changed: see above" >&2
+    exit 1
+fi
+exit "$status"
