@@ -28,7 +28,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -301,18 +300,10 @@ public:
     Tally blank_tally() const { return Tally{names_}; }
 
 protected:
+    /// Throws std::invalid_argument if there is no name, if there are more than max_nodes, or if node_timeout
+    /// is negative or longer than an hour.
     explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},
-                   std::chrono::milliseconds quarantine = {})
-        : node_timeout_(node_timeout), quarantine_(quarantine) {
-        if (names.empty()) throw std::invalid_argument("redlock: the list of nodes is empty");
-        if (names.size() > max_nodes)
-            throw std::invalid_argument("redlock: the list of nodes has " + std::to_string(names.size()) +
-                                        " entries; at most " + std::to_string(max_nodes) + " make sense");
-        if (node_timeout < node_timeout.zero() || node_timeout > std::chrono::hours{1})
-            throw std::invalid_argument("redlock: node_timeout is " + std::to_string(node_timeout.count()) +
-                                        " ms; it must be from 0 to 1 h");
-        names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
-    }
+                   std::chrono::milliseconds quarantine = {});
 
 private:
     Tally::Names names_;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <redlock/error.hpp>
+#include <redlock/export.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/process.hpp>
 #include <redlock/result.hpp>
@@ -30,7 +31,7 @@
 
 namespace redlock {
 
-class RecursiveLock {
+class REDLOCK_EXPORT RecursiveLock {
 public:
     /// As Lock.
     RecursiveLock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
@@ -82,13 +83,7 @@ public:
 
     /// As Lock::lock(); throws Error also when another thread holds this object, or an inner level finds the
     /// lock lost.
-    void lock() {
-        const auto result = enter([&] {
-            lock_.lock();
-            return Result{std::error_code{}};
-        });
-        if (!result) throw Error(result.error(), result.message());
-    }
+    void lock();
     bool try_lock() { return static_cast<bool>(try_acquire()); }
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {
