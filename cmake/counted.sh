@@ -1,6 +1,7 @@
 #!/bin/sh
 # sh cmake/counted.sh LOG COMMAND...: runs the command with its output in LOG, and counts its steps on one line: those
-# that ninja, ctest and apt-get announce. On a terminal the line is rewritten, elsewhere there is one every tenth part.
+# that ninja, ctest and apt-get announce. On a terminal the line is rewritten, and names the test that was started last.
+# Elsewhere there is a line for every tenth part, and for each test that took a minute or longer.
 #
 # What ctest says of a test that did not pass is shown at once. If another command fails, its whole output is shown.
 # The exit status is the command's.
@@ -10,10 +11,10 @@ shift
 on_terminal=
 [ ! -t 1 ] || on_terminal=yes
 
-# show DONE TOTAL
+# show DONE TOTAL [NAME]
 show() {
     if [ -n "$on_terminal" ]; then
-        printf '\r\033[K  %s of %s' "$1" "$2"
+        printf '\r\033[K  %s of %s%.40s' "$1" "$2" "${3:+: $3}"
     elif [ $(($1 * 10 / $2)) -gt "$tenths" ]; then
         tenths=$(($1 * 10 / $2))
         echo "  $1 of $2"
@@ -30,8 +31,15 @@ fraction() {
     fraction=${fraction%% *}
 }
 
+# Whether a line of ctest says that its test took a minute or longer: the number before " sec".
+took_long() {
+    seconds=${1% sec*}
+    seconds=${seconds##* }
+    [ "${seconds%.*}" -ge 60 ] 2>/dev/null
+}
+
 count() {
-    tenths=0 packages=0 done=0 tests=
+    tenths=0 packages=0 done=0 tests='' latest=''
     while IFS= read -r line; do
         printf '%s\n' "$line" >>"$log"
         case $line in
@@ -53,14 +61,21 @@ count() {
             fraction "$line"
             case $line in
             *' Passed '*) ;;
-            *)
+            *) # ctest fills up to the longest name with dots
                 clear_line
-                printf '%s\n' "$line"
+                printf '%s\n' "$line" | sed 's/ *\.\.\.\.*/ ... /'
                 ;;
             esac
-            show "${fraction%/*}" "${fraction#*/}"
+            if [ -z "$on_terminal" ] && took_long "$line"; then
+                echo "  ${fraction%/*} of ${fraction#*/}: $(echo "${line#*: }" | sed 's/ .*//') took ${seconds%.*} s"
+            else
+                show "${fraction%/*}" "${fraction#*/}" "$latest"
+            fi
             ;;
-        ' '*'Start '[0-9]*': '*) ;;
+        ' '*'Start '*[0-9]': '*)
+            latest=${line#*: }
+            [ -z "$on_terminal" ] || [ -z "${fraction:-}" ] || show "${fraction%/*}" "${fraction#*/}" "$latest"
+            ;;
         *)
             if [ -n "$tests" ]; then
                 clear_line
