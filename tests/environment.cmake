@@ -21,3 +21,11 @@ foreach(name IN LISTS names)
     endif()
 endforeach()
 set(ENV{HOME} "${redlock_test_home}")
+
+# Temporary files are in a directory that is removed when ctest has ended: a test that is killed leaves its own behind.
+execute_process(
+    COMMAND sh "${CMAKE_CURRENT_LIST_DIR}/scratch_directory.sh"
+    OUTPUT_VARIABLE scratch
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY
+)
+set(ENV{TMPDIR} "${scratch}")

@@ -85,7 +85,7 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     void tell(const std::string& line) { process_.write_line(line); }
-    std::string answer() { return process_.read_line(20s).value_or(name_ + " does not answer"); }
+    std::string answer() { return process_.read_line(2min).value_or(name_ + " does not answer"); }
     std::string ask(const std::string& line) {
         tell(line);
         return answer();

@@ -54,16 +54,14 @@ public:
     const TermRecord* next_leader(std::vector<int> others = {}) const {
         const auto since = boot_clock().now().time_since_epoch().count();
         const TermRecord* leader = nullptr;
-        EXPECT_TRUE(wait_until(
-            [&] {
-                const auto all = by_token();
-                const auto found = std::ranges::find_if(all, [&](const TermRecord* it) {
-                    return it->last > since && !std::ranges::count(others, it->process.load());
-                });
-                leader = found == all.end() ? nullptr : *found;
-                return leader != nullptr;
-            },
-            40s));
+        EXPECT_TRUE(wait_until([&] {
+            const auto all = by_token();
+            const auto found = std::ranges::find_if(all, [&](const TermRecord* it) {
+                return it->last > since && !std::ranges::count(others, it->process.load());
+            });
+            leader = found == all.end() ? nullptr : *found;
+            return leader != nullptr;
+        }));
         return leader;
     }
 

@@ -10,7 +10,7 @@ protected:
         support::ChildProcess child{
             {{"env", "-i", "HOME=/", "LOGNAME=root", "SHELL=/bin/sh", "PATH=/usr/bin:/bin", "/bin/sh", "-c",
               line + " </dev/null >>" + world.file("mail").string() + " 2>&1"}}};
-        EXPECT_TRUE(wait_until([&] { return !child.running(); }, 30s));
+        EXPECT_TRUE(wait_until([&] { return !child.running(); }));
         return child.wait();
     }
 

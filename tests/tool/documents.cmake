@@ -9,7 +9,7 @@ function(redlock_document_test name program)
         return()
     endif()
     add_test(NAME Tool.${name} COMMAND ${ARGN})
-    set_tests_properties(Tool.${name} PROPERTIES LABELS documents TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(Tool.${name} PROPERTIES LABELS documents TIMEOUT ${redlock_time_limit} SKIP_RETURN_CODE 77)
 endfunction()
 
 set(completion_test sh "${CMAKE_CURRENT_LIST_DIR}/completion.sh")

@@ -116,7 +116,7 @@ TEST_F(Fair, HundredLinesOfTheSameSecondRunOneAtATime) {
     std::deque<Tool> lines;
     for (int i = 0; i < 100; ++i) lines.emplace_back(arguments(script), world.environment());
     for (auto& line : lines) {
-        EXPECT_TRUE(wait_until([&] { return !line.running(); }, 50s));
+        EXPECT_TRUE(wait_until([&] { return !line.running(); }));
         EXPECT_EQ(line.wait().status, 0);
     }
     EXPECT_FALSE(world.has("overlap"));

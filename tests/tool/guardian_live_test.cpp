@@ -33,7 +33,7 @@ class Guardian : public testing::Test {
 protected:
     bool ends(const std::string& name) {
         const auto pid = world.pid_in(name);
-        if (wait_until([&] { return !lives(pid); }, 20s)) return true;
+        if (wait_until([&] { return !lives(pid); })) return true;
         kill(pid);
         return false;
     }
@@ -44,7 +44,7 @@ protected:
     }
     static int status_of(const std::vector<std::string>& words, const ToolWorld& world) {
         support::ChildProcess process{{words, world.environment()}};
-        EXPECT_TRUE(wait_until([&] { return !process.running(); }, 40s));
+        EXPECT_TRUE(wait_until([&] { return !process.running(); }));
         process.kill();
         return process.wait();
     }
@@ -309,7 +309,7 @@ TEST_F(Guardian, OutlivesUsWhereMemoryIsShort) {
     for (auto& word : world.job(script, {"--ttl", "10s", "--grace", "0.1"})) words.push_back(word);
     support::ChildProcess run{{words, environment}};
     ASSERT_TRUE(world.comes("parent"));
-    EXPECT_TRUE(wait_until([&] { return !run.running(); }, 20s));
+    EXPECT_TRUE(wait_until([&] { return !run.running(); }));
     run.kill();
     EXPECT_EQ(run.wait(), 137);
     EXPECT_TRUE(ends("parent"));

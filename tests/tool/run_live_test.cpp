@@ -435,7 +435,7 @@ TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
     ASSERT_TRUE(world.comes("log"));
     world[2].kill();
     for (auto& copy : copies) {
-        EXPECT_TRUE(wait_until([&] { return !copy.running(); }, 60s));
+        EXPECT_TRUE(wait_until([&] { return !copy.running(); }));
         EXPECT_EQ(copy.wait().status, 0);
     }
     EXPECT_FALSE(world.has("overlap"));

@@ -57,13 +57,11 @@ void ShellOnATerminal::type(const std::string& keys) {
 }
 
 bool ShellOnATerminal::shows(const std::string& text) {
-    return support::wait_until(
-        [&] {
-            const auto at = screen_.find(text, seen_);
-            if (at != screen_.npos) seen_ = at + text.size();
-            return at != screen_.npos || (read_some() && false);
-        },
-        20s);
+    return support::wait_until([&] {
+        const auto at = screen_.find(text, seen_);
+        if (at != screen_.npos) seen_ = at + text.size();
+        return at != screen_.npos || (read_some() && false);
+    });
 }
 
 /// The answer differs from the question, for the terminal may still echo it.

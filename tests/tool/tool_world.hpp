@@ -60,7 +60,7 @@ public:
     std::string err() const { return content(directory_ / "err"); }
 
     Outcome wait() {
-        EXPECT_TRUE(wait_until([&] { return !running(); }, 30s)) << "still runs; said: " << err();
+        EXPECT_TRUE(wait_until([&] { return !running(); })) << "still runs; said: " << err();
         const int status = running() ? -1 : process_->wait();
         return {status, out(), err()};
     }
@@ -102,7 +102,7 @@ public:
     bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }
     /// Waits for the file that a script makes when it has got somewhere.
     bool comes(const std::string& name) const {
-        return wait_until([&] { return has(name); }, 20s);
+        return wait_until([&] { return has(name); });
     }
     std::string in(const std::string& name) const { return content(file(name)); }
     /// The process whose number a script has written into the file.

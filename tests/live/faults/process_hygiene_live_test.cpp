@@ -64,14 +64,12 @@ TEST_P(ProcessHygiene, WritingToABrokenConnectionRaisesNoSignal) {
     WriteObserver writes;
     RedisNodes nodes{{server.uri()}, {.node_timeout = 2s, .round = GetParam(), .observer = &writes}};
     Lock lock{nodes, the_resource, no_retry(60s)};
-    EXPECT_TRUE(wait_until(
-        [&] {
-            (void)lock.acquire();
-            server.command({"CLIENT", "KILL", "TYPE", "normal"});
-            (void)lock.release();
-            return writes.failed;
-        },
-        30s));
+    EXPECT_TRUE(wait_until([&] {
+        (void)lock.acquire();
+        server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        (void)lock.release();
+        return writes.failed;
+    }));
     sigset_t pending;
     ::sigpending(&pending);
     EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
