@@ -77,11 +77,12 @@ class Semaphore;
 
 class REDLOCK_EXPORT Lock {
 public:
-    /// A claim on a resource, whose name is used as the Redis key as it is (any bytes, at most 512 MiB of
-    /// them), or on several as one lock, {"a", "b"}: all of them or none, with one owner and one validity.
-    /// Their order does not matter, and what is named twice is locked once, so that locks that overlap
-    /// exclude one another and cannot deadlock. No I/O. Throws std::invalid_argument naming the field that
-    /// cannot work. `nodes`, `clock` and `entropy` must outlive it.
+    /// A claim on a resource, or on several as one lock, {"a", "b"}: all of them or none, with one owner and
+    /// one validity. The name of a resource *is* the Redis key on every node (any bytes, at most 512 MiB), so
+    /// it must not be the name of a key that an application uses for something else. Their order does not
+    /// matter, and what is named twice is locked once, so that locks that overlap exclude one another and
+    /// cannot deadlock. No I/O. Throws std::invalid_argument naming the field that cannot work. `nodes`,
+    /// `clock` and `entropy` must outlive it.
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
