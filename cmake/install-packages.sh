@@ -40,8 +40,9 @@ if [ "$(id -u)" -ne 0 ]; then
     exec sudo sh "$here/install-packages.sh" "$@"
 fi
 
-# redis-server would at once become a service on port 6379 that nobody asked for. A policy-rc.d that says 101
-# forbids packages to start services; it is ours, and taken away again, only where there was none.
+# redis-server would become a service on port 6379 that nobody asked for: at once, and after each boot. A policy-rc.d that
+# says 101 forbids packages to start services; it is ours, and taken away again, only where there was none. Afterwards
+# the service is disabled, see below.
 policy=/usr/sbin/policy-rc.d
 work=$(mktemp -d)
 ours=
@@ -76,3 +77,10 @@ $apt install --assume-no $missing 2>&1 </dev/null |
             s/^After this operation, \(.*\) of additional disk space will be used\.$/packages: \1 on disk/p'
 # shellcheck disable=SC2086
 sh "$here/counted.sh" "$log" $apt install --yes $missing || fail "apt-get could not install:$missing"
+case " $missing " in
+*" redis-server "*)
+    # The first disables what init systems start, the second also removes the alias redis.service.
+    update-rc.d redis-server disable >>"$log" 2>&1 || true
+    deb-systemd-helper disable redis-server.service >>"$log" 2>&1 || true
+    ;;
+esac

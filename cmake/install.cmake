@@ -85,9 +85,15 @@ if(TARGET redlock_tool)
         RENAME redlock
         COMPONENT tool
     )
+    # zsh looks for completions in share/zsh/site-functions of the prefix it was built for and, on Debian, of /usr/local.
+    # A Debian package has to place them elsewhere.
+    set(zsh_completions site-functions)
+    if(REDLOCK_DEBIAN_PACKAGES)
+        set(zsh_completions vendor-completions)
+    endif()
     install(
         FILES src/tool/completion/_redlock
-        DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/${zsh_completions}"
         COMPONENT tool
     )
 endif()

@@ -11,7 +11,7 @@ build=${1:-build/packages}
 mkdir -p "$build"
 build=$(cd -- "$build" && pwd)
 log=$build/log
-rm -f "$build"/*.deb
+rm -f "$build"/libredlock*_*.deb "$build"/redlock_*.deb # and no package of anybody else
 
 logged() {
     "$@" >>"$log" 2>&1 || {
@@ -36,4 +36,4 @@ NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$build/build.log" \
     cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 echo "pack: $build"
 logged cpack --config "$build/CPackConfig.cmake"
-ls "$build"/*.deb
+ls "$build"/libredlock*_*.deb "$build"/redlock_*.deb

@@ -33,7 +33,7 @@ struct REDLOCK_EXPORT Endpoint {
 
     /// Reads one of
     ///
-    ///     redis://[user[:password]@]host[:port][/db]     redis://:password@host
+    ///     redis://[user[:password]@]host[:port][/db]     redis://:password@10.0.0.1
     ///     rediss://...?ca_file=&certificate=&key=&server_name=    the same over TLS
     ///     unix://[user[:password]@]/path/to/socket[?db=1]
     ///     redis+sentinel://[user[:password]@]host[:port],host[:port],.../master[/db]

@@ -48,7 +48,9 @@ int open_socket(int family) {
 void make_blocking(int fd, std::chrono::milliseconds longest) {
     ::fcntl(fd, F_SETFL, 0);  // open_socket() has set no other flag
     const auto wait = std::chrono::microseconds{longest}.count();
-    const timeval most{.tv_sec = wait / 1'000'000, .tv_usec = wait % 1'000'000};
+    const timeval most{
+        .tv_sec = static_cast<decltype(timeval::tv_sec)>(wait / 1'000'000),  // 32 bits on some machines
+        .tv_usec = static_cast<decltype(timeval::tv_usec)>(wait % 1'000'000)};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
 }
 
