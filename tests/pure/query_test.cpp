@@ -53,8 +53,10 @@ TEST(Query, ShowsWhatItsOwnHolderSays) {
 // A server accepts an expiry that is longer than the clock can count.
 TEST(Query, ShowsAnExpiryOfACenturyAtMost) {
     const auto expires_in = [](const std::string& ttl) {
-        const NodeReport report{
-            .vote = Vote::granted, .cause = {}, .detail = "string " + ttl + " 0 0 0 5\nowner"};
+        NodeReport report;
+        report.vote = Vote::granted;
+        report.cause = {};
+        report.detail = "string " + ttl + " 0 0 0 5\nowner";
         return detail::to_status(report).expires_in;
     };
     EXPECT_EQ(expires_in("8212"), 8212ms);
