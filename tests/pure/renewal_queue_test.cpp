@@ -90,7 +90,7 @@ TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
 
 // Also when the holder has extended the lock itself, by another ttl.
 TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
-    const auto description = detail::key_beside(the_resource, detail::note_suffix);
+    const auto description = detail::key_beside(the_resource, detail::note_suffix).text();
     auto options = watched();
     options.holder = "host=a";
     auto lock = world.held(options);
