@@ -119,7 +119,7 @@ public:
 
     /// Ends the validity and the report of a loss, and returns the lease as it was. After that on_lost does
     /// not begin, and lost() is not stopped.
-    Lease give_up(std::uint64_t number) noexcept {
+    Lease give_up(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
         {
