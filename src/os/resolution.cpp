@@ -100,7 +100,7 @@ std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::ui
     const std::lock_guard guard{under_way.mutex};
     if (const auto it = under_way.by_name.find(name); it != under_way.by_name.end())
         if (auto shared = it->second.lock()) return shared;
-    const auto resolution = pending();
+    auto resolution = pending();
     if (resolution->done()) return resolution;
     try {
         const ScopedSignalBlock blocked;
@@ -121,7 +121,7 @@ std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::ui
 }
 
 std::shared_ptr<Resolution> Resolution::in_thread(std::function<Found(const std::stop_token&)> find) {
-    const auto resolution = pending();
+    auto resolution = pending();
     if (resolution->done()) return resolution;
     try {
         const ScopedSignalBlock blocked;

@@ -228,8 +228,7 @@ void Connection::ask(std::span<const std::string_view> words) {
     last_script_ = nullptr;
     by_sha1_ = false;
     used_ = true;
-    run_or_break(
-        [&] { detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end())); });
+    run_or_break([&] { detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end())); });
     pending_.sent_other(1);
     flush();
 }

@@ -10,8 +10,6 @@
 namespace redlock {
 namespace {
 
-using Kind = SentinelAnswer::Kind;
-
 /// An answer must not be older when the connection to the server is begun. See `longest_unasked` in node.cpp.
 constexpr std::chrono::seconds longest{1};
 
@@ -45,8 +43,8 @@ std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
     std::map<std::size_t, Vote> votes;
     for (std::size_t i = 0; i < answers.size(); ++i) {
         auto& vote = votes[sentinels[i]];
-        vote.refused = vote.refused || answers[i].kind == Kind::refused;
-        if (answers[i].kind != Kind::named) continue;
+        vote.refused = vote.refused || answers[i].kind == SentinelAnswer::Kind::refused;
+        if (answers[i].kind != SentinelAnswer::Kind::named) continue;
         vote.contradicts_itself =
             vote.contradicts_itself || (!vote.master.empty() && vote.master != answers[i].master);
         vote.master = answers[i].master;
@@ -161,7 +159,7 @@ void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
         return give_up(
             entry, {},
             reply.kind == detail::Reply::Kind::nil ? "knows no such master" : connection.quoted(reply.text));
-    entry.answer.kind = Kind::named;
+    entry.answer.kind = SentinelAnswer::Kind::named;
     entry.answer.master = reply.text;
     entry.connection.reset();
 }
@@ -169,7 +167,7 @@ void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
 void SentinelQuery::give_up(Entry& entry, std::error_code cause, const std::string& why) {
     if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
         refusal_ = cause;
-        entry.answer.kind = Kind::refused;
+        entry.answer.kind = SentinelAnswer::Kind::refused;
     }
     const auto index = static_cast<std::size_t>(&entry - entries_.data());
     reasons_ += "; " + (*node_.sentinels)[index].endpoint.name() + ": " + why;

@@ -103,14 +103,14 @@ RedisReply RedisModel::call_from_script(Words words) {
     return (this->*command->execute)(words);
 }
 
-void RedisModel::restart(std::string run_id, Keys keys) {
-    run_id_ = filled_up(std::move(run_id));
+void RedisModel::restart(const std::string& run_id, Keys keys) {
+    run_id_ = filled_up(run_id);
     keys_ = std::move(keys);
     scripts_.clear();
 }
 
 void RedisModel::promote(Keys keys) {
-    master_replid_ = filled_up(master_replid_ + "'");
+    master_replid_ = filled_up(master_replid_ + "'" + std::to_string(++promotions_));
     replica_ = false;
     keys_ = std::move(keys);
 }

@@ -53,8 +53,8 @@ public:
     using Keys = std::map<std::string, Value, std::less<>>;
 
     /// Both are filled up to the 40 characters that a server's have.
-    explicit RedisModel(std::string run_id, std::string master_replid = "replid")
-        : run_id_(filled_up(std::move(run_id))), master_replid_(filled_up(std::move(master_replid))) {}
+    explicit RedisModel(const std::string& run_id, const std::string& master_replid = "replid")
+        : run_id_(filled_up(run_id)), master_replid_(filled_up(master_replid)) {}
 
     RedisReply execute(Words words, Time now);
     RedisReply execute(const std::vector<std::string>& words, Time now);
@@ -69,7 +69,7 @@ public:
     void on_numsub(CountListeners count_listeners) { count_listeners_ = std::move(count_listeners); }
 
     /// Comes up again with these keys, and knows no script.
-    void restart(std::string run_id, Keys keys);
+    void restart(const std::string& run_id, Keys keys);
     /// Is a replica from now on, though one that takes writes.
     void demote() { replica_ = true; }
     /// Is the master again, with what it has had of its master's keys.
@@ -127,15 +127,16 @@ private:
     RedisReply zremrangebyscore(Words words);
     RedisReply zscore(Words words);
 
-    static std::string filled_up(std::string id) {
+    /// Zeros stand in front, so that different names stay different.
+    static std::string filled_up(const std::string& id) {
         constexpr std::size_t length = 40;
-        if (id.size() > length) id.erase(id.rfind('0'), 1);  // one that was filled up, and is longer now
-        id.resize(length, '0');
-        return id;
+        const auto filled = std::string(length, '0') + id;
+        return id.size() < length ? filled.substr(filled.size() - length) : id.substr(id.size() - length);
     }
 
     std::string run_id_;
     std::string master_replid_;
+    int promotions_ = 0;
     bool replica_ = false;
     Publish publish_{};
     CountListeners count_listeners_{};

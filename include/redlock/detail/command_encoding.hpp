@@ -240,13 +240,13 @@ inline void append_script(std::string& out, const Command& command, const Recipi
     std::vector<Word> words{verb, body, keys.view()};
     words.insert(words.end(), resources.begin(), resources.end());
     words.insert(words.end(), own.begin(), own.end());
-    words.push_back(command.owner);
-    if (queue) words.push_back(queue->ticket);
+    words.emplace_back(command.owner);
+    if (queue) words.emplace_back(queue->ticket);
     const Digits rest{command.rest.count()};
-    if (command.rest > 0ms) words.push_back(rest.view());
+    if (command.rest > 0ms) words.emplace_back(rest.view());
     if (votes) words.insert(words.end(), {number.view(), size.view()});
-    if (counts(command)) words.push_back(keep.view());
-    if (votes) words.push_back(quarantine.view());
+    if (counts(command)) words.emplace_back(keep.view());
+    if (votes) words.emplace_back(quarantine.view());
     const Digits patience{queue ? queue->patience.count() : 0};
     if (queue && !votes) words.insert(words.end(), {patience.view(), queue->repeated ? "0" : "1"});
     append(out, words);
