@@ -80,7 +80,6 @@ struct QueueTerms {
     std::chrono::microseconds waited{};    ///< of enter_queue: for how long the waiter has waited
     bool may_take = true;                  ///< of enter_queue: what is free may be reserved for it at once
     bool repeated = false;                 ///< of compare_and_delete: it may have woken a waiter already
-    std::string_view former{};             ///< of enter_queue: the ticket that this one replaces; or empty
 };
 
 struct Command {

@@ -266,7 +266,7 @@ inline void append_enter_queue(std::string& out, const Command& command, const Q
     const std::string_view resource = command.resources.front();
     append(out, {verb, body, "2", resource, queue_of(resource), queue.ticket,
                  Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
-                 Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0", queue.former});
+                 Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
 }
 
 /// What stands beside several resources, or is to be read.
