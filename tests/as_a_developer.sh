@@ -4,6 +4,9 @@
 #
 # The home has a long history of the shell, files that the shells would read, and a list of nodes. All of it is
 # misleading: a test that used it would fail, or leave a file here. The exit status is the command's, or 1.
+#
+# BASH_ENV is not set, because CMake may find a python3 that is a script for bash (pyenv installs one). That script would
+# read the file while the project is configured. environment_test.sh checks that no test sees the variable.
 set -eu
 unset CDPATH
 home=$(mktemp -d "${TMPDIR:-/tmp}/redlock-home-XXXXXX")
@@ -32,7 +35,7 @@ state() {
 
 state >"$before"
 env HOME="$home" HISTFILE="$home/.bash_history" HISTSIZE=500 HISTFILESIZE=500 SHELL=/bin/bash \
-    PROMPT_COMMAND="touch '$home/prompt-command-was-run'" BASH_ENV="$home/.bashrc" ENV="$home/.profile" \
+    PROMPT_COMMAND="touch '$home/prompt-command-was-run'" ENV="$home/.profile" \
     ZDOTDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" XDG_DATA_HOME="$home/.local/share" \
     REDLOCK_NODES=redis://127.0.0.1:1 REDLOCK_OWNER=somebody DESTDIR="$home/destination" "$@" && status=0 || status=$?
 if ! state | diff "$before" - >&2; then

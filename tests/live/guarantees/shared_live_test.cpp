@@ -77,8 +77,8 @@ TEST_P(Shared, LeavesNothing) {
 TEST_P(Shared, KeepsNoneOfThoseThatHaveDied) {
     for (int i = 0; i < 300; ++i)
         for (auto& server : world)
-            server.command(
-                {"ZADD", "{" + std::string{the_resource} + "}:readers", "1000", "dead" + std::to_string(i)});
+            server.command({"ZADD", "{" + std::string{the_resource} + "}:readers", "1000",
+                            std::to_string(i + 1'000) + std::string(36, 'd')});
     auto mine = reader();
     ASSERT_THAT(mine.acquire(), Succeeds());
     EXPECT_TRUE(wait_until([&] { return readers() == "1"; }));
