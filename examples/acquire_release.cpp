@@ -1,4 +1,4 @@
-// How do I guard a critical section, and what do I do when the lock cannot be had?
+// How do I guard a critical section, and what do I do if I cannot acquire the lock?
 //
 //     acquire_release redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
 #include "node_list.hpp"
@@ -11,7 +11,7 @@
 
 using namespace std::chrono_literals;
 
-/// True when the order was charged.
+/// Returns true if the order was charged.
 bool charge_once(redlock::Nodes& nodes) {
     redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
 
@@ -22,11 +22,12 @@ bool charge_once(redlock::Nodes& nodes) {
     }
     std::cout << "the order is ours for "
               << std::chrono::ceil<std::chrono::milliseconds>(lock.remaining()).count() << " ms\n";
-    // ... the work. It ends before remaining() does, or looks at valid() before every step that counts:
+    // ... the work. Either it ends before remaining() is over, or it checks valid() before every step that
+    // matters:
     if (!lock.valid()) return false;
     std::cout << "charged\n";
 
-    // The destructor would do it, too, but would not tell.
+    // The destructor would release the lock as well, but it could not report a failure.
     const auto released = lock.release();
     if (!released) std::cerr << "released late: " << released.message() << '\n';
     return true;

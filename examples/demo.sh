@@ -1,8 +1,9 @@
 #!/bin/sh
-# sh examples/demo.sh: installs what is missing, builds, and runs the flash sale (flash_sale/main.cpp).
+# sh examples/demo.sh: installs missing packages, builds the flash sale (flash_sale/main.cpp) and runs it.
 #
-# Exit status 0 only if the sale oversold without the lock and did not with it. May be run again and again, also twice
-# at once; leaves nothing behind but build/demo and its log, however it is ended.
+# The exit status is 0 only if the sale oversold without the lock and did not oversell with it. The script can be run
+# repeatedly, also twice at the same time. Even if it is interrupted, it leaves only build/demo and the log of that
+# build behind.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/.."
@@ -10,7 +11,7 @@ mkdir -p build
 
 sh cmake/install-packages.sh build run
 exec 8>build/demo.lock
-flock 8 # one at a time: a program that runs cannot be linked anew
+flock 8 # one build at a time: a running program cannot be linked again
 echo "configure: build/demo (release, without tests)"
 sh cmake/counted.sh build/demo.log cmake --preset release -B build/demo -DREDLOCK_BUILD_TESTS=OFF \
     -DREDLOCK_BUILD_TOOL=OFF -DREDLOCK_BUILD_EXAMPLES=ON
@@ -22,5 +23,5 @@ echo "run: build/demo/examples/flash_sale/flash_sale, about 20 s"
 echo
 
 . cmake/temporary.sh
-# Not a child of this shell: a signal to either reaches the process that cleans up.
+# exec replaces this shell, so that a signal to it reaches the program, which then removes its processes and files.
 exec build/demo/examples/flash_sale/flash_sale

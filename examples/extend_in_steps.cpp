@@ -1,7 +1,8 @@
-// The work takes longer than I dare to make the ttl. How do I keep the lock, and notice that I lost it?
+// The work takes longer than the ttl that I want. How do I keep the lock, and notice that I lost it?
 //
-// Cut the work into steps that are short against the ttl, and extend between them. A short ttl lets others on
-// soon after a crash; extending keeps them out while there is progress.
+// Cut the work into steps that are much shorter than the ttl, and extend the lock between them. If this
+// process crashes, other clients wait only for the short ttl. As long as the work makes progress, the
+// extensions keep them out.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -21,11 +22,11 @@ void convert(int chapter) {
     std::this_thread::sleep_for(longest_step);
 }
 
-/// True when the next step can be made while the lock is certainly ours.
+/// Returns true if the lock is certain to be held until the next step has ended.
 bool enough_time(redlock::Lock& lock) {
     if (lock.remaining() > 2 * longest_step) return true;
     const auto extended = lock.extend();
-    // Too few nodes answered, but what was left of the old time is still ours: enough for this step?
+    // Too few nodes replied, but the rest of the old validity still counts. Is it enough for this step?
     if (extended.error() == redlock::Errc::no_quorum) return lock.remaining() > longest_step;
     if (!extended) std::cerr << "cannot go on: " << extended.message() << '\n';
     return static_cast<bool>(extended);

@@ -1,6 +1,7 @@
 // How do I test my own code that takes a lock, without any server?
 //
-// Let it take redlock::Nodes&, and hand it a fake: three nodes that grant, refuse or keep silent as told.
+// Let your code take a redlock::Nodes&, and pass it a fake: three nodes that grant, refuse or do not reply,
+// as the test demands.
 #include <redlock/redlock.hpp>
 
 #include <exception>
@@ -41,7 +42,7 @@ std::string nightly_job(redlock::Nodes& nodes) {
     return acquired.error() == redlock::Errc::held_by_other ? "somebody else does it" : "put off";
 }
 
-/// 0 when the job does what it should, and goes round the nodes twice: to acquire, and to let go.
+/// Returns 0 if the job has the expected outcome and uses two rounds: one to acquire, and one to release.
 int check(FakeNodes::Mood mood, const std::string& expected) {
     FakeNodes nodes{mood};
     const auto outcome = nightly_job(nodes);

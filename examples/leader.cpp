@@ -1,9 +1,9 @@
-// Several processes of my program run, and one of them is to do the billing. What happens when that one dies,
+// Several processes of my program run, and one of them must do the billing. What happens if that process dies
 // or hangs?
 //
-// This program starts three of itself, kills the first leader and stops the second one (SIGSTOP): each time
-// another takes over, with a larger fencing token. When the stopped one goes on, it finds that its term is
-// over, and campaigns again.
+// This program starts three candidates, kills the first leader, and stops the second one (SIGSTOP). Each time
+// another candidate takes over, with a larger fencing token. When the stopped leader continues, it finds that
+// its term is over, and campaigns again.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -23,7 +23,7 @@
 
 using namespace std::chrono_literals;
 
-/// A line, in one piece.
+/// Writes one line to the standard output in one piece, because three processes write to it.
 template <class... Words>
 void say(const Words&... words) {
     std::ostringstream line;
@@ -31,9 +31,9 @@ void say(const Words&... words) {
     std::cout << line.str() << std::flush;
 }
 
-/// One of the three, until SIGTERM.
+/// Runs one of the three candidates until SIGTERM.
 int candidate(const std::vector<std::string>& uris, int report) {
-    alarm(60);  // should the first process not end it
+    alarm(60);  // ends the candidate if the first process does not
     sigset_t sigterm;
     sigemptyset(&sigterm);
     sigaddset(&sigterm, SIGTERM);
@@ -57,14 +57,14 @@ int candidate(const std::vector<std::string>& uris, int report) {
             const pid_t me = getpid();
             say(me, " leads with token ", term.fencing_token());
             if (write(report, &me, sizeof me) != sizeof me) return;
-            while (!term.lost().stop_requested()) std::this_thread::sleep_for(10ms);  // bills
+            while (!term.lost().stop_requested()) std::this_thread::sleep_for(10ms);  // the work of a leader
             say(me, " is told to stop, ", term.remaining() / 1ms, " ms before the end of its term");
         },
         stop.get_token());
     return 0;
 }
 
-/// The process that is elected next.
+/// Returns the process id of the next leader, as soon as it is elected.
 pid_t next_leader(int reports) {
     pid_t leader = 0;
     return read(reports, &leader, sizeof leader) == sizeof leader ? leader : 0;

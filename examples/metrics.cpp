@@ -1,10 +1,10 @@
-// How do I see in production what the locks do: how long rounds take, which nodes are failing?
+// How do I monitor the locks in production: how long rounds take, and which nodes fail?
 //
 //     metrics redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
 //
-// An Observer counts, and the page it makes is in the text format of Prometheus. Your service serves it at
-// /metrics, or writes it to a file for the node_exporter's textfile collector; a client library of
-// Prometheus' does the same.
+// The Observer below counts events and formats them as a page in the text format of Prometheus. Let your
+// service serve this page at /metrics, or write it to a file for the textfile collector of the node_exporter.
+// If you use a client library for Prometheus, let the Observer update the metrics of that library instead.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -19,7 +19,7 @@
 #include <string_view>
 #include <system_error>
 
-/// Called by many threads at once.
+/// Many threads call these functions at the same time.
 class Metrics : public redlock::Observer {
 public:
     std::string page() const {
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
         Metrics metrics;
         {
             redlock::RedisNodes nodes{node_list(argc, argv), {.observer = &metrics}};
-            for (int i = 0; i < 10; ++i) {  // your service
+            for (int i = 0; i < 10; ++i) {  // stands for the work of your service
                 redlock::Lock lock{nodes, "orders:42"};
                 (void)lock.acquire();
             }

@@ -1,5 +1,6 @@
-// Where the examples get their nodes from: their arguments, or REDLOCK_NODES with commas in between. Those
-// between the Sentinels of one master belong to its address.
+// Gets the URIs of the nodes: from the arguments of the program, or else from REDLOCK_NODES, where commas
+// separate them. The URI of a master that Sentinels know contains commas itself, between the addresses of the
+// Sentinels. Those do not separate nodes.
 #pragma once
 
 #include <cstdlib>

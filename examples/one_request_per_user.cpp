@@ -1,7 +1,8 @@
-// How do I refuse the second request of a user while the first is being served, on whatever server that is?
+// How do I refuse the second request of a user while any server is still processing the first one?
 //
-// One attempt on a lock named after the user: a refusal is an answer ("409 Conflict"), not a reason to wait.
-// A ttl longer than any request is enough; a server that dies locks the user out for that long.
+// Make one attempt on a lock that is named after the user. If it is refused, respond with "409 Conflict" and
+// do not wait. The ttl must be longer than any request. If a server dies, the user is locked out until the
+// ttl has passed.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -14,21 +15,21 @@
 
 using namespace std::chrono_literals;
 
-/// The HTTP status of the answer.
+/// Returns the HTTP status of the response.
 int serve(redlock::Nodes& nodes, const std::string& user, const std::function<void()>& request) {
     redlock::Lock lock{nodes, "user:" + user + ":request", {.ttl = 10s}};
     const auto admitted = lock.try_acquire();
-    if (admitted.error() == redlock::Errc::held_by_other) return 409;  // one of theirs is being served
-    if (!admitted) return 503;                                         // the nodes cannot tell
+    if (admitted.error() == redlock::Errc::held_by_other) return 409;  // another request of this user
+    if (!admitted) return 503;                                         // a majority did not reply
     request();
     return 200;
-}  // released here
+}  // the destructor releases the lock
 
 int main(int argc, char** argv) try {
     redlock::RedisNodes nodes{node_list(argc, argv)};
     int again = 0;
     int another = 0;
-    const int first = serve(nodes, "ada", [&] {  // meanwhile:
+    const int first = serve(nodes, "ada", [&] {  // inside the first request:
         again = serve(nodes, "ada", [] {});
         another = serve(nodes, "grace", [] {});
     });

@@ -1,11 +1,12 @@
-// An entry of the cache is too old, and a hundred servers see it at once. How do I let one of them refresh
-// it?
+// A cache entry is stale, and a hundred servers notice that at the same time. How do I let only one of them
+// refresh it?
 //
-// The one that gets the lock looks again (another may just have refreshed it), and fetches. The others do not
-// wait: they serve what is old. Where nothing old is to be had they wait for the lock, and look again.
+// The server that acquires the lock reads the cache again, because another one may just have refreshed the
+// entry. If the entry is still stale, the server fetches it. The other servers do not wait: they serve the
+// stale entry. If the cache is empty, they wait for the lock and then read the cache again.
 //
-// The lock saves work; where it fails, an entry is fetched twice. A slow refresh must not overwrite a later
-// one either: an entry carries the fencing token of the one that wrote it.
+// Here the lock only saves work: if it fails, an entry is fetched twice. In addition, a slow refresh must not
+// overwrite a later one. Therefore each entry has the fencing token of the server that wrote it.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -28,7 +29,8 @@ struct Entry {
     std::uint64_t written_by = 0;  // the fencing token
 };
 
-/// Stands for the cache that all servers share.
+/// Stands for the cache that all servers share. It ignores an entry with a smaller fencing token than the
+/// current one.
 class Cache {
 public:
     std::optional<Entry> get() {
@@ -47,7 +49,7 @@ private:
 
 std::atomic<int> fetched = 0;
 
-std::string fetch_prices() {  // slowly
+std::string fetch_prices() {  // takes 200 ms
     std::this_thread::sleep_for(200ms);
     return "prices " + std::to_string(++fetched);
 }
@@ -61,12 +63,12 @@ std::string prices(redlock::Nodes& nodes, Cache& cache) {
     if (!acquired && cached) return cached->text;
 
     if (const auto now = cache.get(); now && !now->too_old) return now->text;
-    Entry fresh{.text = fetch_prices(), .written_by = lock.fencing_token()};  // 0 if there is no quorum
+    Entry fresh{.text = fetch_prices(), .written_by = lock.fencing_token()};  // 0 without a quorum
     cache.put(fresh);
     return fresh.text;
 }
 
-/// So many servers ask at once.
+/// Lets this number of servers ask for the prices at the same time.
 void ask(redlock::Nodes& nodes, Cache& cache, int servers) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < servers; ++i) threads.emplace_back([&] { (void)prices(nodes, cache); });
@@ -75,11 +77,11 @@ void ask(redlock::Nodes& nodes, Cache& cache, int servers) {
 int main(int argc, char** argv) try {
     redlock::RedisNodes nodes{node_list(argc, argv)};
     Cache cache;
-    ask(nodes, cache, 10);  // there is nothing yet: one fetches, nine wait for it
+    ask(nodes, cache, 10);  // the cache is empty: one server fetches, nine wait
     auto entry = *cache.get();
     entry.too_old = true;
     cache.put(entry);
-    ask(nodes, cache, 10);  // one fetches, the others serve what is old, or what is new already
+    ask(nodes, cache, 10);  // one server fetches; the others serve the stale or the new entry
     std::cout << "asked 20 times, fetched " << fetched << " times\n";
     return fetched == 2 ? 0 : 1;
 } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// How do I wait for the lock, but not for ever, and how do I stop waiting from outside?
+// How do I wait for the lock with a time limit, and how do I cancel the wait from elsewhere?
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 const redlock::LockOptions quick{.ttl = 10s, .retry = {.delay = 50ms}};
 
-/// Somebody else has the report, and needs it for another 300 ms.
+/// Acquires the lock as another client, and holds it for another 300 ms.
 std::jthread somebody_busy(redlock::Nodes& nodes) {
     redlock::Lock theirs{nodes, "report:daily", quick};
     theirs.lock();
@@ -32,7 +32,7 @@ int main(int argc, char** argv) try {
     std::cout << "within 100 ms: " << soon.message() << '\n';
 
     std::stop_source shutdown;
-    shutdown.request_stop();  // from a signal handler's thread, say
+    shutdown.request_stop();  // for example by the thread that handles signals
     const auto stopped = lock.acquire_for(10s, shutdown.get_token());
     std::cout << "while shutting down: " << stopped.message() << '\n';
 

@@ -1,6 +1,6 @@
 // Can I use std::lock_guard, std::unique_lock and std::scoped_lock as with any mutex?
 //
-// Yes. But unlike a mutex the lock is a lease: it ends after its ttl even if the guard is still in scope.
+// Yes. But unlike a mutex, the lock is a lease: it ends after its ttl even if the guard is still in scope.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
     redlock::Lock to{nodes, "account:2"};
 
     {
-        const std::lock_guard guard{from};  // waits; throws redlock::Error when the nodes form no quorum
+        const std::lock_guard guard{from};  // waits; throws redlock::Error if there is no quorum
         std::cout << "read the balance of " << from.resource() << '\n';
     }
 
@@ -29,12 +29,12 @@ int main(int argc, char** argv) try {
 
     {
         const std::scoped_lock both{from,
-                                    to};  // no deadlock with a thread that takes them in the other order
+                                    to};  // no deadlock with a thread that locks them in the other order
         std::cout << "moved money from " << from.resource() << " to " << to.resource() << '\n';
         if (!from.valid() || !to.valid()) return 1;
     }
 
-    return from.valid() || to.valid() ? 1 : 0;  // all guards are gone
+    return from.valid() || to.valid() ? 1 : 0;  // all guards have released
 } catch (const redlock::Error& error) {
     std::cerr << "no lock: " << error.what() << '\n';
     return 1;

@@ -1,8 +1,9 @@
-// I cannot tell how long the work takes, nor cut it into steps. How do I keep the lock, and stop when it is
-// lost?
+// I cannot predict how long the work takes, nor cut it into steps. How do I keep the lock, and stop if I lose
+// it?
 //
-// A watchdog extends it from a thread of its own, and stops a token when it no longer can: hand that to the
-// work. The ttl is what a crash costs others, so it is short; max_hold is what a stuck worker costs them.
+// A watchdog extends the lock from a thread of its own. If it fails to do so, it requests stop on the token
+// that lost() returns: pass this token to the work. Choose a short ttl, because other clients wait for it
+// after a crash. Choose max_hold as the longest time that a worker that hangs may keep the lock.
 #include "node_list.hpp"
 
 #include <redlock/redlock.hpp>
@@ -15,7 +16,7 @@
 
 using namespace std::chrono_literals;
 
-/// Five times the ttl; true if it was done to its end.
+/// Takes five times the ttl. Returns true if it printed all pages.
 bool print_report(const std::stop_token& stop) {
     for (int page = 1; page <= 10; ++page) {
         if (stop.stop_requested()) return false;
@@ -27,7 +28,7 @@ bool print_report(const std::stop_token& stop) {
 
 int main(int argc, char** argv) try {
     redlock::RedisNodes nodes{node_list(argc, argv)};
-    redlock::Watchdog watchdog;  // one for all locks of a process
+    redlock::Watchdog watchdog;  // one watchdog for all locks of the process
     redlock::Lock lock{nodes,
                        "report:nightly",
                        {.ttl = 1s, .watchdog = &watchdog, .max_hold = 1min, .on_lost = [](const auto& loss) {

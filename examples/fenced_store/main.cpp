@@ -1,10 +1,11 @@
-// A holder was paused for longer than its ttl. What keeps it from overwriting what the next holder wrote?
+// A holder was paused for longer than its ttl. What prevents it from overwriting the data of the next holder?
 //
 //     build/release/tests/support/with_redis_nodes build/release/examples/fenced_store/fenced_store
 //
-// Not the lock: the store has to, by the fencing tokens that the lock hands out. A and B add to a balance,
-// each under the lock. A is paused between reading and writing, and B gets the lock meanwhile. Exit status 0
-// only if a deposit was lost without fencing, and none with it.
+// The lock cannot prevent that. The store must do it, with the fencing tokens that the lock provides. A and B
+// add to a balance, each of them under the lock. A is paused between its read and its write, and B acquires
+// the lock meanwhile. The exit status is 0 only if a deposit was lost without fencing, and none was lost with
+// it.
 #include "../node_list.hpp"
 #include "store.hpp"
 
@@ -27,7 +28,7 @@ constexpr auto* account = "account:7";
 
 enum class Fencing : bool { off, on };
 
-/// Adds to the balance, in steps, so that another can come in between.
+/// Adds to the balance in separate steps, so that another holder can act between them.
 class Holder {
 public:
     Holder(std::string name, redlock::RedisNodes& nodes, Store& store, Fencing fencing)
@@ -46,20 +47,21 @@ public:
             std::to_string(balance_));
     }
 
-    /// A virtual machine that is moved, a laptop that sleeps, a garbage collector: at any instruction.
+    /// Stands for any pause of a process, which can happen at any instruction: the migration of a virtual
+    /// machine, a laptop that sleeps, a garbage collection.
     void be_paused() const {
         say("is paused for longer than its ttl");
         while (lock_.valid()) std::this_thread::sleep_for(lock_.remaining() + 1ms);
     }
 
-    /// False if the store refused it: another holder has been there since.
+    /// Returns false if the store refused the write because a later holder has accessed the row.
     bool write(int amount) {
         const auto balance = std::to_string(balance_ + amount);
         if (fencing_ == Fencing::off) store_.write_unfenced(account, balance);
         const bool accepted =
             fencing_ == Fencing::off || store_.write(account, balance, lock_.fencing_token()).accepted;
         say("writes " + balance + (accepted ? "" : ": refused, the store was shown a newer token"));
-        (void)lock_.release();  // of one that has lapsed nothing is left
+        (void)lock_.release();  // the lock may have expired by now
         return accepted;
     }
 
@@ -73,7 +75,7 @@ private:
     int balance_ = 0;
 };
 
-/// The balance in the end: 160, where nothing was lost.
+/// Returns the final balance, which is 160 if no deposit was lost.
 int deposit_10_and_50(redlock::RedisNodes& nodes, Store& store, Fencing fencing) {
     store.write_unfenced(account, "100");
     Holder a{"A", nodes, store, fencing};

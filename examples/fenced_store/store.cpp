@@ -10,7 +10,7 @@ namespace fenced_store {
 
 namespace {
 
-/// Throws std::runtime_error with the database's file and SQLite's own words.
+/// Throws std::runtime_error with the file of the database and the error message of SQLite.
 [[noreturn]] void fail(sqlite3& database) {
     const auto* const file = ::sqlite3_db_filename(&database, "main");
     throw std::runtime_error("store " + std::string{file ? file : ""} + ": " + ::sqlite3_errmsg(&database));
@@ -25,7 +25,8 @@ public:
     }
 
     Statement& bind(std::string_view text) {
-        const auto* const bytes = text.empty() ? "" : text.data();  // null would be NULL
+        const auto* const bytes =
+            text.empty() ? "" : text.data();  // SQLite would take a null pointer for NULL
         check(::sqlite3_bind_text64(statement_.get(), ++bound_, bytes, text.size(), SQLITE_TRANSIENT,
                                     SQLITE_UTF8));
         return *this;
@@ -35,7 +36,7 @@ public:
         return *this;
     }
 
-    /// Whether there is a row; of a statement that changes something there is none.
+    /// Returns true if the statement has produced a row. A statement that changes something produces none.
     bool step() {
         const int result = ::sqlite3_step(statement_.get());
         if (result != SQLITE_ROW && result != SQLITE_DONE) fail(database_);
@@ -67,8 +68,8 @@ void run(sqlite3& database, std::string_view sql) {
     (void)Statement{database, sql}.step();
 }
 
-/// Undone unless committed. IMMEDIATE: it is the only writer from its first statement on, so what it reads is
-/// still so when it writes.
+/// A transaction that is rolled back unless it is committed. With IMMEDIATE it is the only writer from its
+/// first statement on, so that nothing it has read changes before it writes.
 class Transaction {
 public:
     explicit Transaction(sqlite3& database) : database_(database) { run(database_, "BEGIN IMMEDIATE"); }
@@ -95,13 +96,13 @@ std::int64_t checked(std::uint64_t fencing_token) {
     return static_cast<std::int64_t>(fencing_token);
 }
 
-/// 0 before the first fenced access.
+/// Returns 0 before the first fenced access.
 std::int64_t newest(sqlite3& database, std::string_view row) {
     Statement statement{database, "SELECT newest_fencing_token FROM rows WHERE row = ?"};
     return statement.bind(row).step() ? statement.number(0) : 0;
 }
 
-/// Keeps the content there is, which is NULL where there was none.
+/// Keeps the existing content. The content of a new row is NULL.
 void remember(sqlite3& database, std::string_view row, std::int64_t fencing_token) {
     Statement{database,
               "INSERT INTO rows (row, newest_fencing_token) VALUES (?, ?) "
@@ -126,7 +127,7 @@ std::optional<std::string> get(sqlite3& database, std::string_view row) {
     return statement.text(0);
 }
 
-/// What a read and a write have in common: `access` takes place where the token is not too old.
+/// The common part of a read and a write: calls `access` if the token is not older than the newest one.
 template <class Access>
 Answer fenced(sqlite3& database, std::string_view row, std::uint64_t fencing_token, Access access) {
     const auto shown = checked(fencing_token);
@@ -154,7 +155,7 @@ Store::Store(const std::filesystem::path& file) {
     if (database == nullptr) throw std::bad_alloc{};
     if (result != SQLITE_OK)
         throw std::runtime_error("store " + file.string() + ": " + ::sqlite3_errmsg(database));
-    // What cannot be opened for writing SQLite opens for reading, and would say so at the first write only.
+    // If a file is not writable, SQLite opens it read-only, and would report this only at the first write.
     if (::sqlite3_db_readonly(database, "main") != 0)
         throw std::runtime_error("store " + file.string() + ": the file is not writable");
     ::sqlite3_busy_timeout(database, patience_in_ms);

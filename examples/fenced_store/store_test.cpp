@@ -1,4 +1,4 @@
-// What the store promises to holders who come too late, alone and against other processes.
+// What the store guarantees if a holder comes too late: with one process, and with several.
 #include "store.hpp"
 
 #include "forked_child.hpp"
@@ -37,7 +37,7 @@ MATCHER_P(RefusedBy, newest, "") {
     return !arg.accepted && arg.newest_fencing_token == static_cast<std::uint64_t>(newest);
 }
 
-/// What is thrown says.
+/// Returns the message of the exception that `action` throws.
 template <class Action>
 std::string complaint(Action action) {
     try {
@@ -53,7 +53,7 @@ struct FencedStore : testing::Test {
     std::filesystem::path file = directory / "rows.db";
 };
 
-// The same again: a holder may write twice.
+// A holder may write twice, so an equal token is accepted.
 TEST_F(FencedStore, AcceptsATokenThatIsNotOlder) {
     Store store{file};
     for (const std::uint64_t token : {7U, 7U, 9U}) {
@@ -67,11 +67,11 @@ TEST_F(FencedStore, RefusesAnOlderTokenAndChangesNothing) {
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
     EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of the later holder"}));
-    EXPECT_THAT(store.write(row, "again", 9), AcceptedAs(9));  // the refused one was not remembered
+    EXPECT_THAT(store.write(row, "again", 9), AcceptedAs(9));  // the refused access did not change the token
 }
 
-// A with 5 reads and pauses, B with 6 reads, A writes, B writes what it made of what it had read: A's write
-// would be lost if it were taken.
+// A reads with token 5 and pauses, B reads with token 6, A writes, and B writes a value that it computed from
+// what it had read. If the store accepted the write of A, it would be lost.
 TEST_F(FencedStore, RefusesAWriteOlderThanTheNewestReadForItWouldBeLost) {
     Store store{file};
     store.write_unfenced(row, "100");
@@ -126,7 +126,7 @@ TEST_F(FencedStore, TakesAnyBytesAsTheyAre) {
     EXPECT_THAT(store.read_unfenced(""), Optional(std::string{}));
 }
 
-// The contrast: nobody looks at a token, and none is forgotten.
+// An unfenced write compares no tokens, and keeps the newest token of the row.
 TEST_F(FencedStore, TakesEveryUnfencedWriteAndKeepsTheNewestToken) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
@@ -143,7 +143,7 @@ TEST_F(FencedStore, NamesATokenThatIsNone) {
     EXPECT_EQ(store.read_unfenced(row), std::nullopt);
 }
 
-// ---- Files that are none, or not ours to write
+// ---- Files that are no database, or that we must not write
 
 TEST_F(FencedStore, NamesAFileThatIsNone) {
     const auto missing = directory / "no" / "such" / "directory.db";
@@ -152,7 +152,7 @@ TEST_F(FencedStore, NamesAFileThatIsNone) {
     EXPECT_THAT(complaint([&] { Store{file}; }), HasSubstr(file.string() + ": file is not a database"));
 }
 
-// As a user to whom the file is read-only: root could write it all the same.
+// The child runs as a user to whom the file is read-only, because root could write it all the same.
 TEST_F(FencedStore, NamesAFileThatIsNotWritable) {
     EXPECT_THAT(Store{file}.write(row, "content", 1), AcceptedAs(1));
     ASSERT_EQ(::chmod(file.c_str(), 0444), 0);
@@ -165,10 +165,11 @@ TEST_F(FencedStore, NamesAFileThatIsNotWritable) {
     ASSERT_EQ(::chmod(directory.path().c_str(), 0700), 0);
 }
 
-// ---- Other processes. They are made before this one opens the file: SQLite's connections do not survive
-// fork().
+// ---- Other processes. They are forked before this process opens the file, because connections of SQLite do
+// not survive a fork().
 
-/// proc(5): S while it sleeps, as SQLite does between two looks at a lock.
+/// Returns true if the process sleeps (state S, see proc(5)), as SQLite does between two attempts to lock the
+/// file.
 bool sleeps(const std::string& pid) {
     std::ifstream stat{"/proc/" + pid + "/stat"};
     std::string text;
@@ -194,7 +195,7 @@ TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
         say((answer ? "accepted, " : "refused, ") + std::to_string(answer.newest_fencing_token));
     }};
     Store store{file};
-    sqlite3* other = nullptr;  // of another program, in the middle of a transaction
+    sqlite3* other = nullptr;  // another program, in the middle of a transaction
     const auto run = [&](const char* sql) {
         EXPECT_EQ(::sqlite3_exec(other, sql, nullptr, nullptr, nullptr), SQLITE_OK);
     };
@@ -210,7 +211,8 @@ TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
     EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"of the later holder"}));
 }
 
-// Two that write at once, each with every second token: what stands in the row never gets older.
+// Two processes write at the same time, one with the odd and one with the even tokens. The content of the row
+// never goes back to that of an older token.
 TEST_F(FencedStore, NeverGoesBackWhileTwoProcessesWrite) {
     constexpr std::uint64_t last = 200;
     const auto writer = [&](std::uint64_t first) {

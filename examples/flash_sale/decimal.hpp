@@ -1,4 +1,4 @@
-// Spans as the demo shows them, with one digit after the point.
+// Durations as the demo prints them, with one digit after the decimal point.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // What is a distributed lock for, and does this one hold when Redis nodes crash and freeze?
 //
-// A flash sale: eight processes sell a limited stock that is kept in a file. Run by ../demo.sh.
+// In a flash sale, eight processes sell a limited stock that is kept in a file. ../demo.sh builds and runs
+// this program.
 #include "decimal.hpp"
 #include "nemesis.hpp"
 #include "sale.hpp"
@@ -22,13 +23,14 @@ using namespace std::chrono_literals;
 
 constexpr int stock = 600;
 
-/// Ctrl-C and its like, turned into an exception, so that leaving early cleans up as leaving late does.
+/// Thrown for Ctrl-C and similar signals, so that an interrupted run cleans up as a complete one does.
 struct Interrupted {
     int signal;
 };
 
-/// From its construction on (before any other thread) SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE, the
-/// reader of our output gone, wait until sleep() is called.
+/// Blocks SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGPIPE from its construction on. They remain pending until
+/// sleep() is called. It must be constructed before any other thread. SIGPIPE comes when the reader of our
+/// output has gone.
 class Interruption {
 public:
     Interruption() {
@@ -37,7 +39,7 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     }
 
-    /// For less than a second. Throws Interrupted as soon as one of them has come.
+    /// Sleeps for less than a second. Throws Interrupted as soon as one of the signals has arrived.
     void sleep(std::chrono::nanoseconds span) const {
         const timespec timeout{0, span.count()};
         const int signal = ::sigtimedwait(&signals_, nullptr, &timeout);
@@ -56,7 +58,7 @@ void say_stock(const Sale& sale) {
     say(sale.elapsed(), "stock " + std::to_string(sale.left()));
 }
 
-/// Until it is over; a line a second, and one for each deed of the nemesis.
+/// Blocks until the sale is over. Prints a line each second, and one for each action of the nemesis.
 Account watch(const Interruption& interruption, Sale& sale, Nemesis* nemesis) {
     auto next_line = 0ms;
     while (sale.running()) {
@@ -90,14 +92,14 @@ void row(const std::string& what, int unlocked, int locked) {
     row(what, std::to_string(unlocked), std::to_string(locked));
 }
 
-/// The wait that so much of all waits did not exceed.
+/// Returns the wait that the given share of all waits did not exceed.
 std::string quantile(std::vector<std::chrono::microseconds> waits, double share) {
     if (waits.empty()) return "-";
     std::ranges::sort(waits);
     return in_milliseconds(waits[static_cast<std::size_t>(share * static_cast<double>(waits.size() - 1))]);
 }
 
-/// A column a sale.
+/// Prints one column for each sale.
 void print_table(const Account& unlocked, const Account& locked, const std::vector<std::string>& downtimes) {
     const auto& total = locked.total;
     row("", "without the lock", "with the lock");

@@ -1,4 +1,4 @@
-// Takes nodes down in mid-run and brings them back, at stated times.
+// Takes nodes down during the sale and brings them back, at fixed times.
 #pragma once
 
 #include "decimal.hpp"
@@ -11,23 +11,24 @@
 
 namespace flash_sale {
 
-/// One node is killed, a second one is frozen while the first is down, then they come back in that order:
-/// never more than two of five at once, so a majority is always there. What was killed comes back with its
-/// keys, for its data is on disk before it answers; that is what the lock's safety needs.
+/// Kills one node, freezes a second one while the first is down, then brings both back in this order. Never
+/// more than two of five nodes are down at once, so a majority is always up. The killed node comes back with
+/// its keys, because it writes them to disk before it replies. The safety of the lock depends on that.
 class Nemesis {
 public:
-    using Time = std::chrono::milliseconds;  // since the sale began
+    using Time = std::chrono::milliseconds;  // since the start of the sale
 
     explicit Nemesis(redlock::support::Cluster& nodes) : nodes_(nodes) {}
 
-    /// What it is going to do.
+    /// Describes the actions to come.
     std::string plan() const {
         return name(deeds_[0].node) + " is killed after " + in_seconds(deeds_[0].due) +
                " and comes back after " + in_seconds(deeds_[2].due) + "; " + name(deeds_[1].node) +
                " is frozen from " + in_seconds(deeds_[1].due) + " to " + in_seconds(deeds_[3].due) + ".";
     }
 
-    /// Does what is due. What it did, for the log; empty when nothing was.
+    /// Performs the next action if it is due. Returns its description for the log, or nothing if none was
+    /// due.
     std::string act(Time now) {
         if (done() || now < deeds_[next_].due) return {};
         auto& deed = deeds_[next_++];
@@ -38,7 +39,7 @@ public:
 
     bool done() const { return next_ == deeds_.size(); }
 
-    /// Which nodes were down when.
+    /// Describes which nodes were down, and when.
     std::vector<std::string> downtimes() const {
         const auto downtime = [](const Deed& from, const Deed& until, const std::string& how) {
             return name(from.node) + " " + how + ", " + in_seconds(from.done) + " to " +

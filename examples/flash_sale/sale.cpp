@@ -14,7 +14,7 @@ int read_stock(const std::filesystem::path& file) {
 }
 
 void write_stock(const std::filesystem::path& file, int stock) {
-    std::fstream out{file, std::ios::in | std::ios::out};  // neither made nor cut short
+    std::fstream out{file, std::ios::in | std::ios::out};  // opens the file without truncating it
     out << std::setfill('0') << std::setw(8) << stock << '\n';
     if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
 }

@@ -1,4 +1,4 @@
-// One flash sale: a stock, eight processes that sell it, and the account of it afterwards.
+// One flash sale: a stock, eight processes that sell it, and the final account.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -12,14 +12,14 @@
 
 namespace flash_sale {
 
-/// What a worker did, handed from its process to the one that adds it all up.
+/// The results of one worker. It writes them to a file, and the process that runs the sale adds them up.
 struct Receipt {
     int sold = 0;
     int acquisitions = 0;
     int contended = 0;  ///< acquisitions that took more than one attempt
-    int lost = 0;       ///< locks that were no longer valid when the sale was to be written, so it was not
+    int lost = 0;       ///< sales not written, because the lock was no longer valid
     int gave_up = 0;    ///< acquisitions that failed
-    std::vector<std::chrono::microseconds> waits{};  ///< one an acquisition
+    std::vector<std::chrono::microseconds> waits{};  ///< one for each acquisition
 
     Receipt& operator+=(const Receipt& other);
 
@@ -34,12 +34,12 @@ struct Account {
     Receipt total{};
 
     int oversold() const { return total.sold > stock ? total.sold - stock : 0; }
-    /// Every item was sold exactly once.
+    /// Returns true if every item was sold exactly once.
     bool flawless() const { return total.sold == stock && left == 0; }
 };
 
-/// The stock is a number in a plain file that nothing protects. It has a fixed width and is written at once,
-/// so what is lost without a lock is sales, not digits.
+/// The stock is a number in a plain file that nothing protects. It has a fixed width and is written in one
+/// piece. Therefore a race without a lock loses sales, and never mixes digits.
 int read_stock(const std::filesystem::path& file);
 void write_stock(const std::filesystem::path& file, int stock);
 
@@ -47,7 +47,7 @@ class Sale {
 public:
     static constexpr int workers = 8;
 
-    /// Starts the workers, which are this program again. With `nodes` they lock; without, they do not.
+    /// Starts the workers, which run this program again. They lock if there are `nodes`.
     Sale(int stock, const std::vector<std::string>& nodes);
 
     bool running();
@@ -66,8 +66,8 @@ private:
     std::deque<redlock::support::ChildProcess> workers_;
 };
 
-/// What such a process does: sells from the file `stock`, with the lock if there are `nodes`, and writes its
-/// receipt.
+/// The work of such a process: sells from the file `stock`, with the lock if there are `nodes`, and writes
+/// its receipt.
 void serve_customers(const std::filesystem::path& stock, const std::filesystem::path& receipt,
                      const std::vector<std::string>& nodes);
 

@@ -1,4 +1,4 @@
-// One of the processes that sell: it serves one customer after the other until the stock is gone.
+// One of the selling processes. It serves one customer after the other until the stock is gone.
 #include "sale.hpp"
 
 #include <redlock/redlock.hpp>
@@ -13,12 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Selling is read, think, write back, as with any record of which two programs have a copy.
+/// A sale reads the stock, takes the payment, and writes the stock back. Any program that changes shared data
+/// has this pattern.
 class Worker {
 public:
     explicit Worker(std::filesystem::path stock) : stock_(std::move(stock)) {}
 
-    /// Sells as if it were alone.
+    /// Sells without regard to the other workers.
     Receipt sell_unlocked() {
         while (sell_one()) pause();
         return receipt_;
@@ -26,18 +27,18 @@ public:
 
     /// Sells only while it holds the lock.
     Receipt sell_locked(redlock::Nodes& nodes) {
-        // The pause between attempts suits the 10 ms that the others hold it.
+        // The pause between attempts fits the 10 ms for which another worker holds the lock.
         redlock::Lock lock{nodes, "flash-sale:stock", {.ttl = 5s, .retry = {.delay = 20ms}}};
         while (sell_one(lock)) pause();
         return receipt_;
     }
 
 private:
-    /// False when there was nothing left to sell.
+    /// Returns false if nothing was left to sell.
     bool sell_one() {
         const int stock = read_stock(stock_);
         if (stock <= 0) return false;
-        pause();  // the payment; meanwhile the others sell, too
+        pause();  // the payment; meanwhile the other workers sell, too
         write_stock(stock_, stock - 1);
         ++receipt_.sold;
         return true;
@@ -53,7 +54,7 @@ private:
         } else if (stock > 0) {
             ++receipt_.lost;  // another worker may be selling this item now
         }
-        (void)lock.release();  // should too few nodes answer, the rest goes by itself after the ttl
+        (void)lock.release();  // a node that does not reply frees the resource after the ttl
         return stock > 0;
     }
 
@@ -72,7 +73,7 @@ private:
         return true;
     }
 
-    /// 10 ms, more or less.
+    /// Sleeps for 5 to 15 ms.
     void pause() { std::this_thread::sleep_for(std::uniform_int_distribution{5'000, 15'000}(random_)*1us); }
 
     std::filesystem::path stock_;
