@@ -1,10 +1,11 @@
--- Releases resources and wakes the next waiter of each. The next waiter is also woken if the key does not hold the owner,
--- because the waiter may get a majority on other nodes; but not by a repeated release, nor if another waiter was woken
--- already. If anything is wrong with the queue, the key is deleted nevertheless. A release without waiters, the most frequent
--- case, does no more than compare_and_delete.
+-- Releases resources and wakes the next waiter of each. If the key does not hold the owner, the next waiter is woken as
+-- well, because it may get a majority on the other nodes. There are two exceptions: a release that is repeated, and a
+-- resource that is reserved for a waiter that was woken already. An error in the queue does not prevent the deletion of
+-- the key. A release without waiters, the most frequent case, does no more than compare_and_delete.
 -- KEYS: the resources, their queues.
--- ARGV: owner, ticket of a waiter that leaves the queue (or empty), reservation ttl, '1' unless this release is repeated.
--- Returns 1 if all resources held the owner, otherwise 0; and 2 more if a waiter was woken.
+-- ARGV: owner, ticket of a waiter that leaves the queue (or empty), reservation ttl, '1' unless this release is
+-- repeated.
+-- Returns 1 if all resources held the owner, otherwise 0; adds 2 if a waiter was woken.
 if ARGV[2] == '' and #KEYS == 2 and redis.call('exists', KEYS[2]) == 0 then
   if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end
 end

@@ -1,6 +1,6 @@
--- Writes the description of the holder beside each resource that holds the owner, for as long as the resource lives, and
--- deletes the owner's description beside the others. A key that is not a description, an owner with a blank behind it, is left
--- alone: it may be the lock of a resource of this name.
+-- Writes the description of the holder beside each resource that holds the owner, with the remaining time of the
+-- resource. Deletes the owner's description beside the other resources. A description consists of the owner, a blank
+-- and the text. A key with any other value is not changed, because it may be the lock of a resource of this name.
 -- KEYS: the resources, the keys of their descriptions. ARGV: owner, description. Returns 1.
 local n = #KEYS / 2
 for i = 1, n do

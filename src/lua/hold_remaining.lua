@@ -1,6 +1,6 @@
--- Releases resources before their minimum hold time is over: replaces the owner by a value that belongs to nobody, for the
--- remaining time. It would not do to shorten the expiry of the owner's value, because an extension that arrives late would
--- find the owner and restore the whole ttl.
+-- Releases resources before their minimum hold time is over: replaces the owner by a value that belongs to nobody, for
+-- the remaining time. It would not be enough to shorten the expiry of the owner's value. An extension that arrives late
+-- would then find the owner and restore the whole ttl.
 -- KEYS: the resources. ARGV: owner, remaining time. Returns 1 if all resources held the owner, otherwise 0.
 local kept = 0
 for i = 1, #KEYS do

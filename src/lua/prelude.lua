@@ -1,13 +1,14 @@
--- The functions that several scripts share. Redis has no modules, so the build puts in front of each script the functions of
--- this file that the script calls. A function may call only functions above it.
+-- The functions that several scripts share. Redis has no modules. Therefore the build puts in front of each script the
+-- functions of this file that the script calls (see embed.cmake). A function may call only functions above it.
 --
--- Numbers of microseconds are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
+-- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the age marker hold
+-- microseconds since 1970. They are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
--- replication id, each with a colon behind it. A restart changes the first, a promotion to master the second. Values with
--- another prefix came by replication, from an old file, or from a time before another server was the master.
--- Returns nil and an error reply if the server is not a master. Looks at whole lines of INFO, because the name of a file or of
--- a host in it may contain anything.
+-- Returns the prefix of every counter and age marker that belongs to the present data of this server: its run id and
+-- its replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
+-- replication id. A value with another prefix was written by another server, or by this server before a restart or a
+-- promotion. Returns nil and an error reply if the server is not a master. Compares whole lines of INFO, because a file
+-- name or host name in INFO may contain any text.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
   local run, replid = string.match(info, '\nrun_id:(%C+)'), string.match(info, '\nmaster_replid:(%C+)')
@@ -17,15 +18,17 @@ local function identity_of_data()
   return run .. ':' .. replid .. ':'
 end
 
--- ---- What is of our own kind. Other programs can create a key of any name, and a resource may be called as the key beside
--- another resource is. So no script changes a key that exists before one of these functions has recognised its content.
+-- ---- Recognising the values of this library. Other programs can create a key of any name, and a client may lock a
+-- resource whose name equals that of a key beside another resource. Therefore no script changes an existing key before
+-- one of these functions has recognised its value.
 
 -- Returns whether the text is an owner: 40 hex digits.
 local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or a marker, whatever data it belongs to; nil if the text is neither.
+-- Returns the number in a counter or an age marker, whatever data the value belongs to. Returns nil if the text is
+-- neither.
 local function number_of_any_data(text)
   return tonumber(string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$') or '')
 end
@@ -35,10 +38,12 @@ local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
 end
 
--- Returns the reply of a node that may not vote yet, because it is not known to have had its data for the whole quarantine (in
--- microseconds), or because the key of the marker belongs to somebody else; nil if the node may vote. The marker, the last of KEYS, holds the instant since which the server has had its
--- data. The marker disappears with the data, and the first command makes it again. A clock that was set back counts
--- against the node.
+-- Returns nil if the node may vote, otherwise the reply with which it declines. A node may vote if it is known to have
+-- had its data for the whole quarantine.
+--
+-- The last of KEYS is the age marker. It holds the instant since which the server has had its data. The age marker is
+-- lost together with the data, and the first command after that writes it again. If the key holds anything else, the
+-- reply is an error. If the server's clock was set back, the node has to wait longer.
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')
   local now = time[1] * 1000000 + time[2]
@@ -56,8 +61,8 @@ local function check_age(data, quarantine)
   if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
 end
 
--- Returns the reply of a node that may not vote, or nil. The quarantine, in microseconds, is the last of ARGV; 0 means that
--- there is none.
+-- Returns nil if the node may vote, otherwise the reply with which it declines. The quarantine is the last of ARGV; 0
+-- means that there is none.
 local function check_quarantine()
   local quarantine = tonumber(ARGV[#ARGV])
   if quarantine == 0 then return nil end
@@ -65,8 +70,8 @@ local function check_quarantine()
   return failure or check_age(data, quarantine)
 end
 
--- Does the same for a vote that comes with a count. Returns the prefix of the counters' values, and the reply of a node that
--- may not vote.
+-- Does the same as check_quarantine for a vote that comes with a count. Returns the prefix of the counters' values, and
+-- nil or the reply with which the node declines to vote.
 local function check_counting()
   local quarantine = tonumber(ARGV[#ARGV])
   local data, failure = identity_of_data()
@@ -87,9 +92,10 @@ local function set_resources(n)
   for i = 1, n do redis.call('set', KEYS[i], ARGV[1], 'px', ARGV[2]) end
 end
 
--- Counts one more holder in each of the n counters, which are KEYS from n + 1 on. Sets all of them to the largest new count,
--- with the expiry ARGV[4], and returns this count; returns nil and an error reply if a key holds no count. A counter of other
--- data starts again with the wall clock in microseconds.
+-- Counts one more holder in each of the n counters, which are KEYS from n + 1 on. Sets all of them to the largest new
+-- count, with the expiry ARGV[4], and returns this count. A counter that is missing or belongs to other data starts
+-- again with the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything but a
+-- count.
 local function count_holder(data, n)
   local time = redis.call('time')
   local fence, seed = 0, time[1] * 1000000 + time[2]
@@ -108,9 +114,11 @@ local function count_holder(data, n)
   return fence
 end
 
--- Raises each of the n counters, which are KEYS from n + 1 on, to ARGV[2] if it is smaller, and returns 1. Makes no counter: a
--- missing one must be seeded by the next grant, so the function returns 0. Returns minus the largest count if ARGV[2] is so far
--- ahead of the wall clock that a new seed could be smaller after the counters have expired.
+-- Raises each of the n counters, which are KEYS from n + 1 on, to ARGV[2] if it is smaller, and returns 1.
+--
+-- Returns 0 if a counter is missing or belongs to other data. The function does not create it, because the next grant
+-- must seed it from the wall clock. Returns the negated largest count if ARGV[2] is too far ahead of the wall clock:
+-- after the counters have expired, a new seed could then be smaller than ARGV[2].
 local function raise_counters(data, n)
   local count = 0
   for i = n + 1, 2 * n do
@@ -166,18 +174,21 @@ local function leave_queue()
   redis.pcall('zrem', queue, ticket)
 end
 
--- ---- Readers (LockOptions::shared): a sorted set of the readers' owners by the instant at which each ends, in milliseconds of
--- the server's clock. While there are readers, the resource itself holds a marker, which keeps out every exclusive lock, also
--- of other clients that know nothing of readers. Both keys expire with the last reader.
+-- ---- Readers (LockOptions::shared): a sorted set of the owners of all readers. The score of a reader is the instant
+-- at which its ttl ends, in milliseconds of the server's clock. While there are readers, the resource itself holds the
+-- value 'redlock:shared'. This value keeps out every exclusive lock, also of clients that know nothing of readers. Both
+-- keys expire with the last reader.
 
--- Returns the marker. The readers of a resource in braces have another marker, because earlier versions keep them under another
--- key: clients of both versions must exclude each other there.
+-- Returns the value that the resource holds while it has readers. For a resource in braces the value is a different
+-- one, because earlier versions keep the readers of such a resource under another key. Clients of both versions must
+-- exclude each other there.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Removes the key of the readers, the second, from KEYS, so that the rest of the script finds what it would find for an
--- exclusive lock. Returns the key, the server's clock in milliseconds, and an error reply if the key holds anything else.
+-- Removes the second of KEYS, which is the key of the readers, so that the rest of the script can use KEYS as for an
+-- exclusive lock. Returns that key, the server's clock in milliseconds, and an error reply if the key holds anything
+-- but readers.
 local function take_readers()
   local readers, time = table.remove(KEYS, 2), redis.call('time')
   local first = redis.call('zrange', readers, 0, 0)[1]
@@ -190,8 +201,8 @@ local function remove_ended_readers(readers, now)
   redis.call('zremrangebyscore', readers, '-inf', string.format('(%.0f', now))
 end
 
--- Sets the expiry of the resource and of the set to the instant at which the last reader ends. Changes the resource only while
--- it belongs to the readers, and deletes it if there is no reader left.
+-- Sets the expiry of the resource and of the set of readers to the instant at which the ttl of the last reader ends.
+-- Changes the resource only while it belongs to readers, and deletes it if there is no reader left.
 local function follow_last_reader(readers)
   local marked = redis.pcall('get', KEYS[1]) == shared_marker(readers)
   local last = redis.call('zrange', readers, -1, -1, 'withscores')[2]
@@ -203,7 +214,7 @@ local function follow_last_reader(readers)
   end
 end
 
--- Returns whether an exclusive lock holds the resource.
+-- Returns whether the resource exists and does not belong to readers.
 local function held_by_writer(readers)
   local held = redis.pcall('get', KEYS[1])
   return held and held ~= shared_marker(readers)
@@ -216,7 +227,8 @@ local function enter_readers(readers, now)
   follow_last_reader(readers)
 end
 
--- Returns the instant at which this reader ends, or nil if it is none or the resource no longer belongs to the readers.
+-- Returns the instant at which the ttl of this reader ends. Returns nil if the owner is not a reader, or if the
+-- resource no longer belongs to readers.
 local function end_of_reader(readers)
   local ends = redis.call('zscore', readers, ARGV[1])
   return ends and redis.pcall('get', KEYS[1]) == shared_marker(readers) and ends or nil

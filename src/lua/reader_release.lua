@@ -1,5 +1,5 @@
--- Releases one reader; deletes the resource if it was the last one.
--- KEYS: the resource, its readers. ARGV: owner. Returns 1 if this reader held the resource, otherwise 0.
+-- Releases one reader. Deletes the resource if this reader was the last one.
+-- KEYS: the resource, its readers. ARGV: owner. Returns 1 if the owner was one of the readers, otherwise 0.
 local readers, now, failure = take_readers()
 if failure then return failure end
 remove_ended_readers(readers, now)
