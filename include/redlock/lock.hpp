@@ -1,4 +1,4 @@
-// A distributed lock on one resource over N independent Redis masters.
+// A distributed lock on a resource, held on a majority of N independent Redis masters.
 //
 //     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
 //     redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
@@ -10,27 +10,38 @@
 //         log(result.message());
 //     }
 //
-// What it promises, and what it cannot: while `valid()` is true no other client that follows the
-// protocol holds the resource, provided that clocks run at the same rate within the drift factor and that no
-// node forgets the key before its expiry (a restart without persistence, a FLUSHALL). The lock is a lease:
-// it ends at `valid_until` by itself, whether the work is done or not. A process that pauses after it has
-// looked at valid() can wake up after that, so what must never be done twice needs a check where it is done.
+// While valid() is true, no other client that follows the protocol holds the resource, provided that
 //
-// With LockOptions::fencing there is a number to check, where the resource remembers the largest it has seen:
+//   1. all clocks involved run at the same rate, within LockOptions::drift_factor, and
+//   2. no node forgets the key before it expires (by a restart without persistence, or by FLUSHALL).
+//
+// The lock is a lease: it ends by itself when its validity is over, even if the work is not done. A process
+// can be suspended right after it has called valid(), and continue when another client holds the lock. Work
+// that must never be done twice therefore needs a second check in the system that it changes.
+// LockOptions::fencing provides a number for this check (see fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// With LockOptions::shared others that are shared may hold it too, and none that is not.
+// LockOptions::shared makes a lock for readers: several of them can hold the resource at the same time, but
+// never beside an exclusive lock. LockOptions::watchdog extends the lock for as long as it is held, and
+// lost() reports when that was not possible.
 //
-// With LockOptions::watchdog it is extended for as long as it is held, and lost() says when that failed.
+// In this file, a *round* is one command to every node, and *node_timeout* is the time that one node may take
+// in a round (NodesOptions::node_timeout). Each function states how long it can block.
 //
-// A Lock belongs to one thread at a time, its watchdog and a release() in LockOptions::on_lost excepted;
-// different Locks, also on the same resource, may be used by any threads at once and may share one Nodes.
-// After fork() the parent's lock stays the parent's: in the child it is not held, and destroying it there
-// sends nothing.
+// Threads: a Lock belongs to one thread at a time. There are two exceptions: its watchdog, and a release() in
+// LockOptions::on_lost. Different Locks, even on the same resource, may be used by different threads and may
+// share one Nodes.
 //
-// What each verb does in each state; "lapsed" was held, but its validity is over or its loss was reported;
-// "unconfirmed" was released, but too few nodes have confirmed that, and its validity is not over:
+// After fork() the lock still belongs to the parent. In the child it is not held, and its destructor sends
+// nothing.
+//
+// What each function does depends on the state of the lock:
+//
+//   free         not held
+//   held         acquired, and valid
+//   lapsed       acquired, but its validity is over or its loss was reported
+//   unconfirmed  released, but too few nodes have confirmed it, and its validity is not over
 //
 //              | free               | held                 | lapsed             | unconfirmed
 //   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
@@ -42,8 +53,8 @@
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //   destructor | nothing            | releases             | releases           | releases
 //
-// Where LockOptions::margin is set, a loss is reported that much before the validity ends: until then the
-// lock is held as before, but extend() answers `lost` without I/O.
+// With LockOptions::margin a loss is reported that much before the validity ends. The lock stays in the state
+// "held" until the end, but extend() returns `lost` without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -77,132 +88,164 @@ class Semaphore;
 
 class REDLOCK_EXPORT Lock {
 public:
-    /// A claim on a resource, or on several as one lock, {"a", "b"}: all of them or none, with one owner and
-    /// one validity. The name of a resource *is* the Redis key on every node (any bytes, at most 512 MiB), so
-    /// it must not be the name of a key that an application uses for something else. Their order does not
-    /// matter, and what is named twice is locked once, so that locks that overlap exclude one another and
-    /// cannot deadlock. No I/O. Throws std::invalid_argument naming the field that cannot work. `nodes`,
-    /// `clock` and `entropy` must outlive it.
+    /// Prepares a lock on one resource, or on several as one lock, as in {"a", "b"}: all of them or none,
+    /// with one owner and one validity. Does no I/O.
+    ///
+    /// The name of a resource *is* the Redis key on every node (any bytes, at most 512 MiB). It must not be
+    /// the name of a key that an application uses for something else. The order of several resources does not
+    /// matter, and a resource that is named twice is locked once. Locks with common resources therefore
+    /// exclude each other and cannot deadlock.
+    ///
+    /// `nodes`, `clock` and `entropy` must outlive the lock. Throws std::invalid_argument, with the name of
+    /// the field, if the resources or an option cannot work.
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
-    /// Releases what is held, and swallows whatever happens meanwhile (rule B2). As unlock().
+    /// Releases the lock if it is held, as unlock() does. Never throws, whatever happens meanwhile.
     ~Lock();
 
     Lock(Lock&& other) noexcept;
-    /// Releases what is held first.
+    /// Releases the lock that this object holds, then takes over the other one.
     Lock& operator=(Lock&& other) noexcept;
 
-    // ---- Queries. No I/O: what they say follows from the clock and from what the verbs have learnt.
+    // ---- Queries. They do no I/O: they use the clock, and what the functions below have learnt.
 
-    /// Whether the lock may be counted on now. Once false it stays false for this acquisition (rule C4).
+    /// Returns true while no other client can hold the resource. Once it has returned false, it stays false
+    /// for this acquisition.
     bool valid() const noexcept;
 
-    /// How long it may still be counted on; zero when it may not.
+    /// Returns how long valid() stays true unless the lock is extended or released; zero if it is false.
     std::chrono::nanoseconds remaining() const noexcept;
 
-    /// Stopped when this acquisition is lost: when valid() turns false without a release(), or
-    /// LockOptions::margin earlier. Call it after the acquisition: each has a token of its own. Without
-    /// LockOptions::watchdog it is never stopped.
+    /// Returns a token on which a stop is requested when this acquisition is lost: when valid() becomes false
+    /// without a release, or LockOptions::margin earlier. Each acquisition has a token of its own, so call
+    /// this function after the acquisition. Without LockOptions::watchdog a stop is never requested.
     std::stop_token lost() const;
 
-    /// The resource; of several, the first in order.
+    /// Returns the resource; if there are several, the first in sorted order.
     const std::string& resource() const noexcept;
 
-    /// All of them, sorted and without repetition.
+    /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// The 40 hex digits that sign this acquisition on the nodes; empty when there is none. Fresh each time.
+    /// Returns the 40 hex digits that are the value of the key on the nodes; empty if the lock is free. Each
+    /// acquisition has a new owner. The view is valid until the next acquisition.
     std::string_view owner() const noexcept;
 
-    /// The fencing token of this acquisition: a number larger than that of every earlier holder of any of the
-    /// resources; 0 without LockOptions::fencing, and when there is none. The resource must refuse every
-    /// access, reads too, with a number smaller than the largest it has seen.
+    /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
+    /// of any of the resources. Returns 0 without LockOptions::fencing, and if the lock is free. The
+    /// protected system must reject every access, reads included, whose token is smaller than the largest
+    /// that it has seen; with LockOptions::shared it needs the two numbers that are described there.
     std::uint64_t fencing_token() const noexcept;
 
-    // ---- Verbs. They return what happened and never throw for circumstances.
+    // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
-    /// Tries up to retry.attempts times, with a random pause in between (S20, S22). Blocks at most attempts ×
-    /// (round + release + retry.delay), where a round is at most N × node_timeout and a release one
-    /// node_timeout; with LockOptions::fair (attempts − 1) × retry.delay in the queue, and one round and
-    /// release, more; with LockOptions::fencing, where nodes lag behind or refuse to count, up to N − quorum
-    /// + 1 rounds more an attempt. Errors: held_by_other, no_quorum, validity_exhausted; already_held;
-    /// cancelled; no entropy, no memory (system's code). After a failure nothing of it is left on any node
-    /// that can be reached (rule A2).
+    /// Makes up to retry.attempts attempts, with a random pause between two of them.
+    ///
+    /// Blocks at most attempts × (round + release + retry.delay). A round takes at most N × node_timeout, and
+    /// the release of a failed attempt one node_timeout. Two options add to this time:
+    ///
+    /// - LockOptions::fair: up to (attempts − 1) × retry.delay in the queue, one round and one release.
+    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt, if nodes lag
+    ///   behind with their counts or refuse to count.
+    ///
+    /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted`, `already_held`, `cancelled`, or a code of
+    /// the system (no entropy, no memory, no thread for the watchdog). After a failure no reachable node
+    /// keeps a key of this call.
     Result acquire() { return acquire(std::stop_token{}); }
 
-    /// The same, given up when `stop` is stopped: at once during a pause, within one node_timeout during a
-    /// round.
+    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested. A pause ends at
+    /// once. During a round no further node is asked: the call returns when the nodes that were already asked
+    /// have answered or their node_timeout is over, and the attempt is released (at most one more
+    /// node_timeout).
     Result acquire(std::stop_token stop);
 
-    /// One attempt (S12-S17): blocks as acquire() with retry.attempts = 1 would.
+    /// Makes one attempt. Blocks for one round and one release at most, as acquire() with retry.attempts = 1.
     Result try_acquire();
 
-    /// Tries until `span` is over, whatever retry.attempts says; at least once if it is positive. Returns
-    /// within `span` and one node_timeout. Reports what the last complete attempt ran into, `deadline` if
-    /// none was.
+    /// Makes attempts until `span` is over, whatever retry.attempts says. Makes at least one attempt if
+    /// `span` is positive. Blocks for at most `span` plus one node_timeout. Returns the outcome of the last
+    /// complete attempt, or `deadline` if no attempt was complete.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
         return acquire_by(deadline, std::move(stop));
     }
 
-    /// The same, until an instant of any clock; one that has passed is `deadline`, without a round.
+    /// Makes attempts until an instant of any clock, as acquire_for() does. Returns `deadline` without an
+    /// attempt if that instant has passed.
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
         return acquire_for(time_left(until), std::move(stop));
     }
 
-    /// Puts the time that is left back to the whole ttl, in one round (S31). Blocks at most a round.
-    /// no_quorum: the time that was left stands (rule C2), and it may be tried again. `lost`: a majority no
-    /// longer has our key, or the validity is over; valid() is false from now on, and a
-    /// watchdog stops lost(). Also
-    /// `lost`, without I/O, where the loss was reported before, of which LockOptions::margin may be left.
+    /// Resets the remaining time to the full ttl, in one round to all nodes at once. Blocks for at most one
+    /// node_timeout. Never shortens the remaining time.
+    ///
+    /// - `lost`: a majority no longer has the key, or the validity is over. valid() is false from now on. If
+    ///   the lock has a watchdog, a stop is requested on lost(), and the watchdog calls on_lost.
+    /// - `lost` without I/O: the loss was reported before. With LockOptions::margin, valid() can still be
+    ///   true.
+    /// - `not_held`: there is nothing to extend.
+    /// - Any other error, such as `no_quorum`: the remaining time is as before, and the call can be repeated.
     Result extend();
 
-    /// The same with another ttl. Shorter than what is left changes nothing. A ttl that cannot work throws
-    /// std::invalid_argument, as in the constructor.
+    /// Extends with another ttl. A ttl that is shorter than the remaining time changes nothing. Throws
+    /// std::invalid_argument for a ttl that the constructor would reject.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Releases on all nodes (S26). Blocks one node_timeout at most; two where the watchdog is in
-    /// the middle of an extension. Success: a majority confirmed. `lost`: the lock had ended before; keys of
-    /// others are left alone (rule B3). `no_quorum`: too few nodes answered; call it again, or let the keys
-    /// expire after the ttl. In every case valid() is false from now on, and no extension is sent any more
-    /// (rule B7). Before LockOptions::at_least is over the resource is not free then, but kept from
-    /// everybody.
+    /// Releases the lock on all nodes. Blocks for at most one node_timeout, or two if the watchdog is just
+    /// extending the lock.
     ///
-    /// Callbacks (rule C9): when release(), unlock() or the destructor has returned, LockOptions::on_lost
-    /// does not begin any more, and lost() is not stopped any more. If on_lost began before, it may still be
+    /// - Success: a majority has confirmed the release.
+    /// - `lost`: the lock had ended before. Keys of other clients are not touched.
+    /// - `no_quorum`: too few nodes have answered. Call release() again, or let the keys expire after the
+    ///   ttl.
+    /// - `not_held`: there is nothing to release.
+    ///
+    /// In every case valid() is false from now on, and no extension is sent any more. If the minimum hold
+    /// time (LockOptions::at_least) is not over, the resource does not become free yet: nobody can acquire it
+    /// until then.
+    ///
+    /// Callbacks: when release(), unlock() or the destructor has returned, LockOptions::on_lost does not
+    /// begin any more, and no stop is requested on lost() any more. If on_lost began before, it may still be
     /// running in the watchdog's thread. These functions do not wait for callbacks. Therefore on_lost and a
     /// std::stop_callback on lost() may call them, and may also wait until another thread's call of them has
-    /// returned. The C++ library calls several std::stop_callbacks on lost() one after another: a release()
-    /// meanwhile does not hold back those whose turn comes later.
+    /// returned. If there are several std::stop_callbacks on lost(), the C++ library calls them one after
+    /// another. A release() during the first does not prevent the calls of the later ones.
     Result release() noexcept;
 
-    // ---- The std vocabulary: Cpp17TimedLockable, for std::unique_lock, std::scoped_lock, std::lock.
+    // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
+    // std::lock.
 
-    /// Waits while others hold it, without bound: also for a key that was set without an expiry. Throws Error
-    /// when it cannot be had: the nodes form no quorum in retry.attempts attempts, or this Lock holds it
-    /// already (resource_deadlock_would_occur).
+    /// Acquires the lock, and waits without limit while others hold it, even for a key that was set without
+    /// an expiry. Throws Error if retry.attempts attempts fail for another reason, such as too few nodes, or
+    /// if this Lock already holds the resource. The code of the second error equals
+    /// std::errc::resource_deadlock_would_occur.
     void lock();
-
+    /// Makes one attempt, as try_acquire() does, and returns whether it was successful.
     bool try_lock() { return static_cast<bool>(try_acquire()); }
 
-    /// As acquire_for; a span that is not positive is try_lock().
+    /// Acquires as acquire_for() does, and returns whether it was successful. Makes one attempt if `span` is
+    /// not positive.
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {
         return static_cast<bool>(span > span.zero() ? acquire_for(span) : try_acquire());
     }
 
+    /// Acquires as try_lock_for() does, until an instant of any clock.
     template <class TheirClock, class Duration>
     bool try_lock_until(std::chrono::time_point<TheirClock, Duration> until) {
         return try_lock_for(time_left(until));
     }
 
-    /// Releases without waiting for answers. Blocks as release() while the watchdog extends, and if `fair`;
-    /// otherwise an eighth of node_timeout at most, for a connection. If that takes longer, the next round
-    /// with the node, a short-lived thread, or the destructor of the nodes sends the release once the
-    /// connection is ready. What acquires the resource next in this process goes behind the release.
+    /// Releases the lock without waiting for the replies.
+    ///
+    /// Blocks for at most an eighth of node_timeout if a connection must be made. If that takes longer, the
+    /// release stays queued for the connection and is sent when it is ready: by the next round with the node,
+    /// by a short-lived thread, or by the destructor of the nodes. Where this process uses one connection for
+    /// both, a later SET of the resource is sent behind the release. Blocks as long as release() does with
+    /// LockOptions::fair, and while the watchdog is just extending the lock.
     void unlock() noexcept;
 
 private:
@@ -217,7 +260,8 @@ private:
             return TheirClock::now();
     }
 
-    /// How long until an instant of any clock; zero if it has passed, however long ago.
+    /// Returns how long it is until an instant of any clock; zero if that instant has passed, however long
+    /// ago.
     template <class TheirClock, class Duration>
     auto time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         const auto now = now_of<TheirClock>();
@@ -238,7 +282,7 @@ private:
     Clock* clock_;
     Entropy* entropy_;
     LockOptions options_;
-    std::shared_ptr<detail::LeaseState> state_;  // null when moved from; another one in a child of fork()
+    std::shared_ptr<detail::LeaseState> state_;  // null if moved from; a new one in a child of fork()
 };
 
 }  // namespace redlock

@@ -1,7 +1,9 @@
-// The N independent Redis masters as the algorithm sees them: one round, a command to every node in, a
-// tally of their votes out. The algorithm knows nothing else of the network.
+// The interface between the Redlock algorithm and the network. The algorithm sends one command to each node
+// in a round (Nodes::ask) and gets a tally: one report, with a vote, for each node. It knows nothing else of
+// the network.
 //
-// RedisNodes is the implementation for real servers. To test code of your own without servers, derive a fake:
+// RedisNodes (redis_nodes.hpp) implements the interface for real servers. To test your own code without
+// servers, derive a fake:
 //
 //     class ThreeWillingNodes : public redlock::Nodes {
 //     public:
@@ -36,119 +38,155 @@
 
 namespace redlock {
 
-/// More masters than anybody runs: 5 is reasonable (S11), and each costs every round a message.
+/// The largest number of nodes. Five are reasonable; each additional node costs a message in every round.
 inline constexpr std::size_t max_nodes = 15;
 
-/// A choice of nodes, by their index in the order configured.
+/// A set of nodes, by their index in the configured order.
 using NodeSet = std::bitset<max_nodes>;
 
-/// N/2 + 1 of the nodes *configured*, whether they are up or not (S14, rule A4).
+/// Returns the number of votes that a majority needs: N/2 + 1 of the *configured* nodes, whether they are up
+/// or not.
 constexpr std::size_t quorum(std::size_t nodes) noexcept {
     return nodes / 2 + 1;
 }
 
-// ---- What can be asked in a round. The views must outlive the call of ask(), no longer.
+// ---- What is sent in a round. The views must be valid until ask() returns.
 
-/// What is locked: one resource, or several as one lock, sorted and without repetition. A node grants all of
-/// them or none.
+/// The resources that are locked together, sorted and each once. A node grants all of them or none.
 using Resources = std::span<const std::string>;
 
-/// What a command does on one node, in one step. Where it covers several resources, a node does it for all of
-/// them or for none.
+/// The operation of a command. A node executes it atomically. If there are several resources, the node does
+/// it for all of them or for none, unless the verb says something else.
 enum class Verb : std::uint8_t {
-    set_if_absent,       ///< `SET resource owner NX PX ttl` (S5): granted where every resource was free
-    compare_and_expire,  ///< raise the expiry to `ttl` where every resource still holds `owner` (S31)
-    compare_and_delete,  ///< delete the resources that still hold `owner` (S8): granted where all of them did
-    set_and_count,  ///< set_if_absent that counts the holders: a grant comes with a count larger than any
-                    ///< that this node has given or been raised to before, for any of the resources
-    raise_count,    ///< raise the counts to `fence` at least, where every resource holds `owner` and is
-                    ///< counted; refused with the node's own count where `fence` is far ahead of its clock
-    enter_queue,    ///< enter the queue of waiters of one node, or stay in it: granted where the resource is
-                    ///< reserved for the waiter now; refused with what it can know of its place
-    note_holder,    ///< write `note` beside each resource that holds `owner`, for as long as that, and remove
-                    ///< what `owner` has written beside the others: granted in any case
-    query,          ///< what stands there: granted, with the answer as the report's detail; see query.hpp
+    /// Sets each resource to `owner` with the expiry `ttl`: `SET resource owner NX PX ttl`. Granted if every
+    /// resource was free.
+    set_if_absent,
+    /// Raises the expiry to `ttl`. Granted if every resource still holds `owner`.
+    compare_and_expire,
+    /// Deletes each resource that still holds `owner`. Granted if all of them did.
+    compare_and_delete,
+    /// Does the same as set_if_absent, and counts the holders of each resource. A grant comes with a count
+    /// that is larger than every count that this node has given, or was raised to, for any of the resources.
+    set_and_count,
+    /// Raises the counts to `fence` if they are smaller. Granted if every resource holds `owner` and has a
+    /// count. If `fence` is far ahead of the node's clock, the node refuses and reports its own count.
+    raise_count,
+    /// Enters the queue of waiters at one node, or stays in it. Granted if the resource is reserved for this
+    /// waiter now; a refusal comes with the waiter's place in the queue.
+    enter_queue,
+    /// Writes `note` (the holder description) beside each resource that holds `owner`, for as long as that
+    /// key lives, and deletes the description that `owner` has left beside the others. Always granted.
+    note_holder,
+    /// Reads the state of the resources, see query.hpp. Granted with the answer as NodeReport::detail.
+    query,
 };
 
-/// What a command has to do with the queue of waiters (LockOptions::fair), of which one node is the home.
-/// With it, set_if_absent and set_and_count are the round of one that has waited: at the home it leaves the
-/// queue, and what was reserved for it makes room. And compare_and_delete wakes the next waiter.
+/// What a command does with the queue of waiters (LockOptions::fair). The *home node* keeps the queue. A
+/// *ticket* identifies a waiter there. A *reservation* is a key that holds a ticket: it keeps other clients
+/// from the home node until the waiter that was woken has made its attempt.
+///
+/// - set_if_absent and set_and_count with queue terms are the attempt of a waiter. At the home node they
+///   first take the ticket out of the queue and delete its reservation.
+/// - compare_and_delete with queue terms wakes the next waiter. With a ticket, it takes this ticket out of
+///   the queue.
 struct QueueTerms {
-    std::string_view ticket{};             ///< of the waiter; empty: the command is of none
-    std::size_t home = 0;                  ///< the node where it waits
-    std::chrono::milliseconds patience{};  ///< how long a resource stays reserved for one that was woken
-    std::chrono::microseconds waited{};    ///< of enter_queue: for how long the waiter has waited
-    bool may_take = true;                  ///< of enter_queue: what is free may be reserved for it at once
-    bool repeated = false;                 ///< of compare_and_delete: it may have woken a waiter already
+    std::string_view ticket{};             ///< The waiter; empty if the command does not come from a waiter.
+    std::size_t home = 0;                  ///< The index of the home node.
+    std::chrono::milliseconds patience{};  ///< How long a reservation lasts.
+    std::chrono::microseconds waited{};    ///< enter_queue: how long the waiter has waited already.
+    bool may_take = true;   ///< enter_queue: a free resource may be reserved for this waiter at once.
+    bool repeated = false;  ///< compare_and_delete: an earlier release may have woken a waiter.
 };
 
+/// One command, as it is sent to each node of a round.
 struct Command {
     Verb verb{};
     Resources resources{};
     std::string_view owner{};
-    std::chrono::milliseconds ttl{};    ///< of the verbs that set or expire
-    std::uint64_t fence = 0;            ///< of raise_count
-    std::chrono::milliseconds rest{};   ///< of compare_and_delete: the resource is kept from everybody for so
-                                        ///< long, where it was the owner's
-    std::string_view note{};            ///< of note_holder
-    const QueueTerms* queue = nullptr;  ///< null: it has nothing to do with waiters
-    bool shared = false;                ///< its owner is a reader, beside others (LockOptions::shared)
+    /// For the verbs that set or extend. note_holder: zero if the lock was released.
+    std::chrono::milliseconds ttl{};
+    /// raise_count: the token to which the counts are raised.
+    std::uint64_t fence = 0;
+    /// compare_and_delete: the remaining minimum hold time (LockOptions::at_least). If it is positive, the
+    /// resource is not deleted but blocked for that long, so that nobody can acquire it.
+    std::chrono::milliseconds rest{};
+    /// note_holder: the holder description.
+    std::string_view note{};
+    /// Null if the command does not use the queue.
+    const QueueTerms* queue = nullptr;
+    /// True if the owner is a reader (LockOptions::shared).
+    bool shared = false;
 };
 
-/// Whether `verb` claims what is free.
+/// Returns true if `verb` acquires a resource.
 constexpr bool acquires(Verb verb) noexcept {
     return verb == Verb::set_if_absent || verb == Verb::set_and_count;
 }
 
-/// A command, and the nodes that it goes to.
+/// A command, and the nodes to which it is sent.
 struct Request {
     Command command{};
     NodeSet to = NodeSet{}.set();
 };
 
-/// How an acquire goes round the nodes. Extension and release always go to all at once.
+/// The order in which an acquisition asks the nodes. Extensions and releases are always sent to all nodes at
+/// once.
 enum class Round : std::uint8_t {
-    sequential,   ///< one node after the other, in the order configured, as the page's step 2 (S13)
-    all_at_once,  ///< writes to all nodes, then reads them all: the page's multiplexing (S23)
+    sequential,   ///< Asks one node after the other, in the configured order, as step 2 of the Redlock
+                  ///< specification.
+    all_at_once,  ///< Writes to all nodes, then reads the replies, as the specification recommends for low
+                  ///< latency.
 };
 
-/// How long a round may take.
+/// The limits of a round, in addition to node_timeout for each node.
 struct RoundLimits {
-    Clock::time_point deadline = Clock::never();  ///< the whole round ends by then, beside each node's budget
-    std::stop_token stop{};                       ///< no further node is asked once this is stopped
-    bool awaits_answers = true;  ///< false, for compare_and_delete and note_holder: the commands are written,
-                                 ///< and the replies not waited for
+    /// The instant at which the whole round ends at the latest.
+    Clock::time_point deadline = Clock::never();
+    /// No further node is asked after a stop was requested.
+    std::stop_token stop{};
+    /// False for a compare_and_delete or note_holder that is written without waiting for the replies.
+    bool awaits_answers = true;
 };
 
 // ---- What comes back.
 
-/// A node that gave no usable answer has neither granted nor refused (rule A7).
+/// The vote of a node. `unknown` means that the node gave no usable answer: it has neither granted nor
+/// refused.
 enum class Vote : std::uint8_t { unknown, granted, refused };
 
-/// What a waiter is told of its place in the queue.
+/// The place of a waiter in the queue, as the home node reported it.
 struct QueuePlace {
     enum class Held : std::uint8_t { by_nobody, by_waiter, by_holder };
-    Held held = Held::by_nobody;             ///< what stands in the way: a waiter is one that was woken
-    std::chrono::milliseconds held_for{-1};  ///< at most; negative: for ever, or not at all
-    std::size_t in_front = 0;                ///< waiters
+    /// Who has the resource at the home node. `by_waiter`: it is reserved for a waiter that was woken.
+    Held held = Held::by_nobody;
+    /// How long the key lives at most; negative if it has no expiry, or if there is no key.
+    std::chrono::milliseconds held_for{-1};
+    /// The number of waiters in front.
+    std::size_t in_front = 0;
 };
 
-/// What happened on one node in one round.
+/// The result of a round on one node.
 struct NodeReport {
-    std::string_view name;                    ///< as configured, without secrets; lives as long as the Nodes
-    Vote vote = Vote::unknown;                ///< its answer
-    std::error_code cause = Errc::not_asked;  ///< why the vote is unknown; wrong_type also with a refusal
-    std::uint64_t count = 0;                  ///< that came with a set_and_count or a refused raise_count; of
-                                              ///< a compare_and_delete: 1 if it has woken a waiter
-    QueuePlace place{};                       ///< that came with a refused enter_queue
-    std::chrono::nanoseconds took{};          ///< from asking it, a connection to be made included, to its
-                                              ///< answer, or to giving up
-    bool sent = false;                        ///< a byte of the command may have reached the node
-    std::string detail{};                     ///< the server's or the system's own words, mostly empty; the
-                                              ///< answer to a query
+    /// The name as configured, without secrets. Valid as long as the Nodes.
+    std::string_view name;
+    Vote vote = Vote::unknown;
+    /// Why the vote is unknown. A refusal can come with `wrong_type`.
+    std::error_code cause = Errc::not_asked;
+    /// set_and_count: the count of a grant. raise_count: the node's own count, with a refusal.
+    /// compare_and_delete: 1 if it has woken a waiter.
+    std::uint64_t count = 0;
+    /// enter_queue: the place that came with a refusal.
+    QueuePlace place{};
+    /// The time from asking the node, including a connection that had to be made, until its answer or until
+    /// the round gave it up.
+    std::chrono::nanoseconds took{};
+    /// True if a byte of the command may have reached the node.
+    bool sent = false;
+    /// The error text of the server or the system, mostly empty. query: the answer.
+    std::string detail{};
 };
 
-/// One report a node, in the order configured.
+/// The reports of a round, one for each node, in the configured order.
 class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
@@ -171,15 +209,17 @@ public:
         vote(node, Vote::refused);
         reports_[node].count = count;
     }
-    /// No usable answer, though a byte of the command may have reached the node.
+    /// Records that the node gave no usable answer, although a byte of the command may have reached it.
     void mark_unknown(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
-    /// No usable answer, and no byte of the command can have reached the node.
+    /// Records that the node gave no usable answer, and that no byte of the command can have reached it.
     void mark_not_sent(std::size_t node, std::error_code cause) noexcept { reports_[node].cause = cause; }
 
+    /// Returns the number of nodes that granted.
     std::size_t granted() const noexcept { return count(Vote::granted); }
+    /// Returns the number of nodes that refused.
     std::size_t refused() const noexcept { return count(Vote::refused); }
 
-    /// The nodes to which a byte may have gone: those a release has to reach (rule B1).
+    /// Returns the nodes that a byte of the command may have reached. A release must be sent to all of them.
     NodeSet sent() const noexcept {
         NodeSet result;
         for (std::size_t node = 0; node < size(); ++node) result[node] = reports_[node].sent;
@@ -203,42 +243,48 @@ private:
     std::array<NodeReport, max_nodes> reports_{};
 };
 
-/// One that waits at a node for a message that it is its turn; in one thread. See waiting.hpp.
+/// Waits for wake-up messages at one node, see waiting.hpp. Used by one thread.
 class REDLOCK_EXPORT Waiter {
 public:
     virtual ~Waiter() = default;
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// Listens at the first of `homes`, in the order configured, that answers; nowhere else any more. False:
-    /// none of them did. Blocks one node_timeout for each that does not.
+    /// Starts to listen at the first of `homes`, in the configured order, that answers, and stops listening
+    /// at any other node. Returns false if no node answers. Blocks for at most one node_timeout for each node
+    /// that does not answer.
     virtual bool listen(NodeSet homes, const RoundLimits& limits) = 0;
 
-    /// Where it listens, or did last.
+    /// Returns the node where this waiter listens, or listened last.
     virtual std::size_t home() const noexcept = 0;
 
-    /// One that nobody ever had, and that messages to this waiter come with. Where it listens.
+    /// Returns a ticket that no waiter has ever had. Messages to this waiter carry its ticket. Requires that
+    /// the waiter listens.
     virtual std::string new_ticket() = 0;
 
     struct WakeUp {
-        bool connected = false;  ///< false: it listens nowhere any more
-        std::string ticket{};    ///< of the message; empty if there was none
+        bool connected = false;  ///< False if the connection has failed: the waiter no longer listens.
+        std::string ticket{};    ///< The ticket in the message; empty if no message has come.
     };
-    /// Until a message has come, or until then, or until stopped.
+    /// Blocks until a message has come, until `until`, or until a stop is requested. Requires that the waiter
+    /// listens.
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
-    /// Listens nowhere any more: nobody is to believe that a message would be heard. With `refused`, and the
-    /// server's words, this node keeps no queue for us, and is not to be a home for a while.
+    /// Disconnects, so that no release believes that this waiter would receive a message. If `refused` is
+    /// set, the node does not keep a queue for this client, with `words` as the server's reason; it is then
+    /// not used as a home node for a while.
     virtual void hang_up(std::error_code refused, std::string_view words) = 0;
 
-    /// Into a blank tally, as the cause of an unknown vote: why nodes keep no queue for us at present.
+    /// Writes, into a blank tally, the reason of each node that does not keep a queue for this client at
+    /// present.
     virtual void report_refusals(Tally& tally) const = 0;
 
 protected:
     Waiter() = default;
 };
 
-/// Which resources others have lately waited for, as far as is known here: a hint.
+/// The resources for which other clients have recently waited, as far as this process knows. This is only a
+/// hint.
 class ContendedResources {
 public:
     bool contains(std::string_view resource) const noexcept {
@@ -249,8 +295,9 @@ public:
     }
 
 private:
-    /// What shares one with a contended resource is taken for contended, which costs a
-    /// command; and its release, which wakes nobody, makes both uncontended: that costs a refused round.
+    /// Returns the slot of the resource. Resources can share a slot. A resource that shares the slot of a
+    /// contended one is treated as contended, which costs one command. Its release wakes nobody and clears
+    /// the slot, which costs the contended resource one refused round.
     static std::size_t slot_of(std::string_view resource) noexcept {
         return std::hash<std::string_view>{}(resource) % slots;
     }
@@ -259,48 +306,56 @@ private:
     std::array<std::atomic<bool>, slots> slots_{};
 };
 
-/// N independent masters. Implementations say in their own documentation which threads may share them.
+/// N independent masters. Each implementation documents which threads may share an object.
 class REDLOCK_EXPORT Nodes {
 public:
     virtual ~Nodes() = default;
     Nodes(const Nodes&) = delete;
     Nodes& operator=(const Nodes&) = delete;
 
+    /// Returns N, the number of configured nodes.
     std::size_t size() const noexcept { return names_->size(); }
+    /// Returns the name of a node as configured, without secrets.
     std::string_view name(std::size_t node) const { return names_->at(node); }
-    /// The budget of one node in one round; a ttl must exceed it. Zero where there is no such thing.
+    /// Returns the time that one node may take in a round, including the connection. A ttl must exceed it.
+    /// Zero if the implementation has no such limit.
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
-    /// How long a node that has lost its data has no vote; no ttl may exceed it. Zero: it votes at once.
+    /// Returns how long a node that has lost its data has no vote. No ttl may exceed it. Zero if such a node
+    /// votes at once.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
-    /// The clock that deadlines of rounds are instants of, where it cannot be any: that of a Lock must be the
-    /// same. Null: any clock will do.
+    /// Returns the clock that the deadlines of rounds refer to; a Lock on these nodes must use the same one.
+    /// Null if every clock will do.
     virtual Clock* required_clock() const noexcept { return nullptr; }
 
-    /// One round: every request to its nodes, the votes on it into the blank tally of the same index. A fault
-    /// of a node is its unknown vote, never an exception (rule A3). Nodes that nothing was sent to keep their
-    /// blank report. May stop asking, or stop waiting, once the votes decide; returns by `limits.deadline`.
+    /// Makes one round: sends each request to its nodes, and writes the votes on it into the blank tally with
+    /// the same index.
+    ///
+    /// A failure of a node becomes an unknown vote, never an exception. A node to which nothing was sent
+    /// keeps its blank report. The function may stop asking and waiting when the votes have decided. It
+    /// returns by `limits.deadline` at the latest.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 
-    /// The same for one request.
+    /// Makes a round for one request, and returns its tally.
     Tally ask(const Request& request, const RoundLimits& limits = {}) {
         auto tally = blank_tally();
         ask({&request, 1}, limits, {&tally, 1});
         return tally;
     }
 
-    /// For LockOptions::fair. Null: these nodes keep no queue, and acquire() retries.
+    /// Returns a waiter for LockOptions::fair. Null if these nodes keep no queue; acquire() then retries.
     virtual std::unique_ptr<Waiter> waiter() { return nullptr; }
 
+    /// Returns the hints about contended resources, which all locks on these nodes share.
     ContendedResources& contended() noexcept { return contended_; }
 
-    /// No node asked yet.
+    /// Returns a tally in which no node was asked.
     Tally blank_tally() const { return Tally{names_}; }
 
 protected:
-    /// Throws std::invalid_argument if there is no name, if there are more than max_nodes, or if node_timeout
-    /// is negative or longer than an hour.
+    /// Throws std::invalid_argument if there is no name, if there are more names than max_nodes, or if
+    /// node_timeout is negative or longer than an hour.
     explicit Nodes(std::vector<std::string> names, std::chrono::milliseconds node_timeout = {},
                    std::chrono::milliseconds quarantine = {});
 

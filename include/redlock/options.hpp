@@ -1,4 +1,5 @@
-// The options of a Lock: meaning, unit, default, and what each must exceed.
+// The options of a Lock. Each field states its meaning, unit and limits; the default is its initialiser. The
+// constructor of a Lock checks them with check().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -13,84 +14,108 @@ namespace redlock {
 
 class Result;  // result.hpp
 namespace detail {
-class Renewer;  // detail/renewer.hpp; a Watchdog is one
+class Renewer;  // detail/renewer.hpp; Watchdog (watchdog.hpp) is the class to pass
 }
 
 struct LockOptions {
-    /// The auto-release time and the time the holder has (S9). More than the drift and one node's budget;
-    /// should exceed the normal work plus the time to acquire (S34). At most 100 years.
+    /// How long the lock is valid without an extension, and when its keys expire. It should exceed the normal
+    /// duration of the work plus the time to acquire. Must exceed the drift (see drift()) plus
+    /// NodesOptions::node_timeout, and be at most 100 years and at most NodesOptions::quarantine, if that is
+    /// set.
     std::chrono::milliseconds ttl{10'000};
 
-    /// How often acquire() tries, and the pause between two attempts. The verbs with a deadline try until
-    /// the deadline, and use the pause alone.
+    /// How many attempts acquire() makes, and how long it pauses between two of them. The functions with a
+    /// deadline make attempts until the deadline, and use only the pause.
     Retry retry{};
 
-    /// The share of the ttl by which clocks may drift apart in a ttl: at least twice the worst rate error
-    /// of any clock involved (S16, S19). In [0, 1).
+    /// The fraction of the ttl by which two clocks may disagree about the duration of a ttl. Use at least
+    /// twice the worst rate error of any clock involved. From 0 to below 1.
     double drift_factor = 0.01;
 
-    /// Whether an acquisition comes with a token, larger than that of every earlier holder, for the resource
-    /// to check. Costs a script in place of SET, and a second round where the nodes' counts differ; at
-    /// most N − quorum + 1 of them, where nodes refuse to count that far.
+    /// If true, each acquisition has a fencing token that is larger than the token of every earlier holder;
+    /// the protected system checks it (see fencing.hpp). An acquisition then sends a script instead of SET.
+    /// It needs a second round if the nodes' counts differ, and up to N − quorum + 1 such rounds if nodes
+    /// refuse to count that far.
     bool fencing = false;
 
-    /// Whether acquire() waits in a queue while others hold the resource: those that wait get it in the order
-    /// of their age, and the release of a lock with this option wakes the next one. acquire() then waits for
-    /// as long as the pauses between its attempts would last together; the other verbs for as long as they
-    /// would without. Several resources, and try_acquire(), do not queue; their release wakes those that do.
-    /// Locks without this option, and clients in other languages, may use the resource as well: they neither
-    /// wake anybody nor wait for their turn. See waiting.hpp.
+    /// If true, acquire() waits in a queue while others hold the resource. Waiters get it in the order of
+    /// their age, and the release of a lock with this option wakes the next one (see waiting.hpp).
+    ///
+    /// - acquire() waits in the queue for up to (retry.attempts − 1) × retry.delay. The functions with a
+    ///   deadline wait until their deadline, and lock() waits without limit.
+    /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
+    /// - Locks without this option, and clients in other languages, can use the same resource. They neither
+    ///   wake a waiter nor wait for their turn.
     bool fair = false;
 
-    /// Whether others that are shared may hold the resource at the same time: readers. It excludes, and is
-    /// excluded by, every ordinary lock of the resource, also those of clients that know of no readers, in
-    /// any language. Each reader has its own ttl, and is extended and released by itself. Readers that follow
-    /// one another without a gap keep an ordinary lock waiting for ever. To become exclusive is to release
-    /// and acquire. A fencing token orders it with exclusive holders, not with other readers: what is shown
-    /// to should remember the largest of a write and the largest of any access, and refuse a write below the
-    /// latter and a read below the former. One resource only, and not with `fair`.
+    /// If true, the lock is held by a reader: others with this option can hold the resource at the same time.
+    /// It excludes every ordinary lock of the resource, and every ordinary lock excludes it, even those of
+    /// clients in other languages that know nothing of readers. Only for one resource, and not with `fair`.
+    ///
+    /// - Each reader has its own ttl. It is extended and released independently of the other readers.
+    /// - Readers whose holds overlap without a gap make an ordinary lock wait for ever.
+    /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
+    ///
+    /// With `fencing`, tokens order a reader and a writer, but not two readers. The protected system must
+    /// store two numbers: the largest token of any write, and the largest token of any access. It must reject
+    /// a read whose token is smaller than the first, and a write whose token is smaller than the second.
+    ///
+    ///     write with 7    accepted: largest write 7, largest access 7
+    ///     read with 9     accepted: largest write 7, largest access 9
+    ///     read with 8     accepted: 8 is not smaller than 7
+    ///     write with 8    rejected: 8 is smaller than 9
     bool shared = false;
 
-    /// How long the resource is kept from everybody, from the acquisition on, however soon it is released: so
-    /// that hosts whose clocks differ, and which all try at "the same" time, do a job once. A release before
-    /// that leaves `redlock:rest` under the key for the rest of the time, by the nodes' clocks; a holder that
-    /// dies leaves its key for the ttl, so at most the ttl. Whoever waits waits for the end of it. Zero: not
-    /// at all. Not with `shared`.
+    /// The minimum hold time: nobody can acquire the resource until this time after the acquisition, however
+    /// soon it is released. Several hosts that start a job at "the same" time by clocks that differ thus do
+    /// it once. From 0 (off) to the ttl, because the keys of a holder that dies last no longer. Not with
+    /// `shared`.
+    ///
+    /// An earlier release, also by unlock() or the destructor, replaces the value of the key by
+    /// `redlock:rest` until the minimum hold time is over by the node's clock. Waiters wait for this instant.
     std::chrono::milliseconds at_least{0};
 
-    /// What the holder says of itself, such as host and process, for query() and `redlock status`: at most
-    /// 1000 bytes, empty for none. Written beside the lock once that is acquired, for as long as it lasts;
-    /// not waited for, no part of any vote, and nothing that exclusion rests on. Costs each node a short
-    /// script more for an acquisition, an extension and a release. Not written for a `shared` lock.
+    /// The holder description, such as host and process, which query() and `redlock status` show. At most
+    /// 1000 bytes; empty for none. It is written beside the key after the acquisition, and disappears with
+    /// the key. The lock does not wait for it, and it has no influence on a vote or on exclusion. Each
+    /// acquisition, extension and release sends one more short script to each node. A `shared` lock writes no
+    /// description.
     std::string holder{};
 
-    /// A Watchdog that extends the lock for as long as it is held, and reports when it is lost; none if null
-    /// (rule C6). Must outlive the lock.
+    /// The Watchdog that extends the lock for as long as it is held and reports its loss; null for none. Must
+    /// outlive the lock, and must use the same clock.
     detail::Renewer* watchdog = nullptr;
 
-    /// The watchdog stops extending this long after the acquisition, so that a stuck holder does not hold for
-    /// ever (rule C7, S62); the lock then ends up to a ttl later. Positive; nanoseconds::max() means never.
+    /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold for
+    /// ever. The lock then ends within one more ttl, and its loss is reported as `hold_limit`. Must be
+    /// positive; nanoseconds::max() means never.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
-    /// The watchdog tells the loss this long before the validity would end, and extends no more, so that work
-    /// that stops then ends while the lock is valid(): which it is until the end, unless a majority has lost
-    /// the key. Less than half of the ttl; needs `watchdog`.
+    /// How long before the end of the validity the watchdog reports a loss. It does not extend the lock after
+    /// that. Work that stops within the margin therefore ends while valid() is still true, unless a majority
+    /// has lost the key. Must be less than half of the ttl, and ttl − margin must exceed the drift plus
+    /// node_timeout. Needs `watchdog`.
     std::chrono::milliseconds margin{0};
 
-    /// Called once, in the watchdog's thread, when the lock was lost (rule C8): a majority no longer has the
-    /// key, or the validity is about to end and could not be extended, or was not, because of max_hold. See
-    /// Lock::lost() for a token to wait on. Release or destroy the lock here, or anything else that is short:
-    /// meanwhile the watchdog does nothing for other locks. No internal lock is held; what it throws is
-    /// swallowed. A release() in it is about the acquisition that was lost, whatever the lock holds by then.
-    /// It does not begin any more when release() or the destructor has returned. It may be under way then, in
-    /// its thread: what it touches must live that long. lost() is stopped first: if a std::stop_callback on
-    /// lost() releases the lock, or waits until another thread has released it, this is not called. Needs
-    /// `watchdog`.
+    /// The function that the watchdog calls, once, when the lock is lost: a majority no longer has the key,
+    /// or the validity is about to end because the lock could not be extended or `max_hold` is over. It gets
+    /// the result of the last failed extension, with the error `lost` or `hold_limit`. Lock::lost() is a
+    /// token to wait on instead. Needs `watchdog`.
+    ///
+    /// - It runs in the watchdog's thread, with no internal mutex held. Keep it short, because the watchdog
+    ///   does nothing for other locks on the same nodes meanwhile. Its exceptions are swallowed.
+    /// - It may release or destroy the lock. A release() in it releases only the lost acquisition, even if
+    ///   the lock has been acquired again.
+    /// - It does not begin after release() or the destructor has returned. If it has begun before, it can
+    ///   still be running: the objects that it uses must live that long.
+    /// - A stop is requested on lost() first. The function is not called if a std::stop_callback on lost()
+    ///   releases the lock, or waits until another thread has released it.
     std::function<void(const Result&)> on_lost{};
 };
 
-/// What is taken off the validity because clocks differ: ttl × drift_factor + 2 ms (S16). The 2 ms stand for
-/// the granularity of Redis' expiry, as in the page's own implementations.
+/// Returns the time by which the validity is shortened because clocks differ: ttl × drift_factor + 2 ms. The
+/// 2 ms stand for the granularity of the expiry in Redis, as in the implementations that the Redlock
+/// specification refers to.
 inline Clock::duration drift(std::chrono::milliseconds ttl, double drift_factor) {
     const std::chrono::duration<double, std::milli> share = ttl * drift_factor;
     return std::chrono::ceil<Clock::duration>(share) + std::chrono::milliseconds{2};
@@ -98,22 +123,26 @@ inline Clock::duration drift(std::chrono::milliseconds ttl, double drift_factor)
 
 namespace detail {
 
+/// The largest ttl and quarantine: 100 years.
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
 
+/// Throws std::invalid_argument with the text "redlock: FIELD is HAS; it must MUST".
 [[noreturn]] REDLOCK_EXPORT void refuse(const std::string& field, const std::string& has,
                                         const std::string& must);
 
+/// Returns the time as text, such as "50 ms".
 REDLOCK_EXPORT std::string text(std::chrono::milliseconds span);
 
-/// A ttl that leaves no validity after drift and one node's budget could never be won (rule A10).
-/// One above the quarantine would outlive it: its key could be lost and granted anew (S30).
+/// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
+/// plus node_timeout, because otherwise no acquisition could ever be valid. It must not exceed a quarantine,
+/// because otherwise a node that has lost the key could vote again while the lock is valid.
 REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
                               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 
 }  // namespace detail
 
-/// Throws std::invalid_argument naming the first field that cannot work.
-/// `type` is what the message calls the options.
+/// Throws std::invalid_argument with the name of the first field that cannot work. `type` is the name of the
+/// options in the message.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
 
