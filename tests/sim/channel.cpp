@@ -6,7 +6,8 @@
 
 namespace redlock::sim {
 
-/// Later than all before it in the same direction: TCP keeps the order.
+/// Returns the arrival time of a message. It is later than that of all earlier messages in the same
+/// direction, because TCP keeps the order.
 Instant Channel::due(Direction direction) {
     auto& last = direction == Direction::to_node ? last_to_node_ : last_to_process_;
     return last = std::max(last + 1ns, network_.arrival(link_, direction));
@@ -101,7 +102,7 @@ void Channel::arrive(int epoch) {
 void Channel::deliver() {
     const auto words = std::move(to_node_.front());
     to_node_.pop_front();
-    // A server that was restarted knows nothing of the connection.
+    // A restarted server has no record of the connection.
     if (!node_.up() || node_.life() != life_) return break_in(0ns);
     auto reply = words[0] == "SUBSCRIBE" ? subscribe(words[1]) : node_.execute(words);
     if (!cut_) answer(std::move(reply));
@@ -140,8 +141,8 @@ void Channel::published(std::string_view channel, std::string_view message) {
 
 // ---- The end
 
-/// Of the commands in transit the first few still arrive. The server takes it for a connection of one that
-/// listens until it notices.
+/// Breaks the connection. Of the commands in transit, a random number at the front still arrive, later. Until
+/// the node notices the end, it takes the connection for one that still listens.
 void Channel::cut() {
     if (cut_) return;
     cut_ = true;
@@ -169,7 +170,7 @@ void Channel::break_in(nanoseconds span) {
     });
 }
 
-/// The process is notified later, if it does not notice before.
+/// Lets the process know about the end later, unless it has noticed already.
 void Channel::notify_of_the_end() {
     timeline_.at(network_.arrival(link_, Direction::to_process), [self = shared_from_this()] {
         self->broken_ = true;

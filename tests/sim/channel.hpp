@@ -1,7 +1,7 @@
-// One TCP connection between a process and a node, as the network has it: bytes keep their order and come
-// once. When it breaks, for whatever reason, a part of what was in transit still arrives, possibly late, in
-// order; no reply to it does. A frozen server's kernel still takes connections and bytes; the server reads
-// them when it goes on.
+// One TCP connection between a process and a node, as the network sees it. Bytes arrive in order and once.
+// When the connection breaks, a part of the commands in transit still arrives, in order and possibly late.
+// The process receives no reply to them. The kernel of a frozen server still accepts connections and bytes,
+// and the server reads them when it continues.
 #pragma once
 
 #include "message.hpp"
@@ -40,15 +40,15 @@ public:
 
     // ---- For the process.
     void open();
-    /// The task to wake when something has happened; null for none.
+    /// Sets the task to wake when something has happened, or null for none.
     void listen(Task* listener) noexcept { listener_ = listener; }
-    /// Whether something has happened that the process has not seen yet.
+    /// Returns true if something has happened that the process has not seen yet.
     bool has_news() const noexcept { return news_; }
     bool has_input() const noexcept { return !input_.empty() || broken_; }
     std::optional<int> connect_result();
     std::ptrdiff_t send(std::string_view bytes);
     std::ptrdiff_t receive(std::span<char> bytes);
-    /// It does not want it any more, or has died.
+    /// The process closes the connection, or has crashed.
     void abandon() {
         pending_sets_.clear();
         cut();
@@ -56,10 +56,12 @@ public:
 
     // ---- For the checker.
     const SimNode& node() const noexcept { return node_; }
-    /// Whether it has not served yet: its handshake is not over.
+    /// Returns true if the connection has carried no command of a lock and the process still waits for a
+    /// reply of the handshake.
     bool is_new() const noexcept { return !used_ && (sent_commands_ == 0 || sent_commands_ > read_replies_); }
-    /// Whether `words`, sent over another connection, would overtake a SET here whose reply the process has
-    /// not read. A second extension may: the first may be waiting here, for another thread.
+    /// Returns true if `words`, sent over another connection, would overtake a SET on this one whose reply
+    /// the process has not read. Only the first extension after the SET counts. A second one may use another
+    /// connection, because the first one may still be pending here for another thread.
     bool is_overtaken_by(const Words& words) const {
         return std::ranges::any_of(pending_sets_, [&](const PendingSet& it) {
             return it.owner == owner_of(words) && (releases(words) || !it.followed);
@@ -99,9 +101,9 @@ private:
     std::deque<std::string> to_process_{};  // in transit to the process
     Instant last_to_node_{};
     Instant last_to_process_{};
-    int epoch_ = 0;  // what was sent in an earlier one does not arrive as planned
-    int life_ = 0;   // of the server
-    /// Neither answered nor released.
+    int epoch_ = 0;  // messages of an earlier epoch do not arrive as scheduled
+    int life_ = 0;   // the life of the server in which it accepted this connection
+    /// A SET whose reply was not read, and behind which no release was sent.
     struct PendingSet {
         std::string owner;
         std::size_t number;     // of the command on this connection
@@ -116,8 +118,8 @@ private:
     std::string input_{};
     bool news_ = false;
     bool connected_ = false;
-    bool cut_ = false;     // nothing gets through any more
-    bool broken_ = false;  // and the process can know
+    bool cut_ = false;     // nothing is transmitted any more
+    bool broken_ = false;  // the process can know that
 };
 
 }  // namespace redlock::sim

@@ -16,7 +16,7 @@ CheckedLock::CheckedLock(Client& client, std::vector<std::string> resources, Loc
     checker_.add(*this);
 }
 
-/// What the destructor of the real one does, with the checks of release().
+/// Releases as the destructor of the real lock does, with the checks of release().
 CheckedLock::~CheckedLock() {
     if (client_.process().alive() && !lock_.owner().empty()) unlock();
     checker_.remove(*this);
@@ -42,7 +42,7 @@ bool CheckedLock::queues(int attempts) const noexcept {
     return options_.fair && attempts > 1 && lock_.resources().size() == 1;
 }
 
-/// What the verb is documented to block at most.
+/// Calls `verb`, and checks that it blocks no longer than documented.
 template <class Verb>
 auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
     const Stopwatch stopwatch{client_.process()};
@@ -54,8 +54,9 @@ auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
     return result;
 }
 
-/// With fencing, the counts may take a round of their own. One that has waited in the queue may be refused
-/// when the time there is just over, and then tries as often as any other.
+/// Returns how long the given number of attempts may block. With fencing, confirming the counts may take
+/// another round. A lock that has waited in the queue may be refused just when that time is over. Then it
+/// makes as many attempts as a lock that does not queue.
 nanoseconds CheckedLock::longest_attempts(int attempts) const {
     const nanoseconds budget = client_.nodes().node_timeout();
     const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
@@ -64,7 +65,7 @@ nanoseconds CheckedLock::longest_attempts(int attempts) const {
     return attempts * (attempt + options_.retry.delay) + (queues(attempts) ? queued : 0ns);
 }
 
-/// The round of a watchdog may have to end first.
+/// Returns how long release() may block. It may first have to wait for a round of the watchdog.
 nanoseconds CheckedLock::longest_release() const {
     return client_.nodes().node_timeout() * (watched() ? 2 : 1);
 }
@@ -74,7 +75,7 @@ Result CheckedLock::acquire_by(Verb verb, nanoseconds longest, bool queues) {
     const std::string before{lock_.owner()};
     (void)client_.network().take_owners();
     acquiring_ = true;
-    if (!before.empty()) longest += longest_release();  // of what has lapsed
+    if (!before.empty()) longest += longest_release();  // to release the lapsed acquisition
     if (queues) checker_.waits(*this);
     auto result = in_time(longest, verb);
     checker_.waits_no_longer(*this, static_cast<bool>(result));
@@ -145,7 +146,7 @@ Result CheckedLock::extend(milliseconds ttl) {
     return result;
 }
 
-/// Meanwhile the watchdog may have done the same, or reported the loss.
+/// The watchdog may have extended the lock during the call, or reported its loss.
 Result CheckedLock::extend_watched(milliseconds ttl) {
     const auto before = valid_until();
     longest_ttl_ = std::max(longest_ttl_, ttl);
@@ -211,7 +212,7 @@ void CheckedLock::ended(std::string owner) {
 
 // ---- For the checker
 
-/// The beginning of time if it is not valid.
+/// Returns the smallest time point if the lock is not valid.
 Clock::time_point CheckedLock::valid_until() const {
     const Process::NoFaults no_faults{client_.process()};
     const auto left = lock_.remaining();
@@ -224,13 +225,14 @@ bool CheckedLock::check_valid() {
     if (releasing_ && client_.network().releasing(lock_.owner()) && lock_.valid())
         checker_.violated(Rule::over_with_release, client_.name() + " is valid");
     if (!held_) return false;
-    if (acquiring_ && lock_.owner() != owner_) return false;  // the next one, whose result is not known yet
+    if (acquiring_ && lock_.owner() != owner_) return false;  // of the next acquisition, still under way
     (void)MutexBypass::found_mutex_held();
     const bool valid = lock_.valid();
     const bool open = !MutexBypass::found_mutex_held();
     if (valid && lapsed_) checker_.violated(Rule::lapsed_stays_lapsed, client_.name());
-    // A thread that extends alone and is paused meanwhile cannot observe the lock. Where a watchdog
-    // extends, another thread may observe it, unless that would have to wait for a mutex of the paused one.
+    // If a thread extends a lock without a watchdog and is paused meanwhile, no thread observes the lock. If
+    // a watchdog extends it, another thread may observe the lock, unless that thread would have to wait for a
+    // mutex of the paused one.
     const bool seen = watched() ? open : !extending_ && !client_.process().paused();
     lapsed_ = lapsed_ || (!valid && seen);
     if (watched()) check_watch(valid, open);
@@ -245,8 +247,8 @@ void CheckedLock::check_watch(bool valid, bool open) {
     if (const auto until = valid_until(); until != until_) check_extension(until);
 }
 
-/// A round of others that began before this lock came under watch does not know of it, and may go on for the
-/// budget of a node.
+/// Returns true if the watchdog must have reported a loss by now. A round that began before this lock came
+/// under watch does not include it, and may delay the report by one node_timeout.
 bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
     if (process.paused()) return false;

@@ -1,4 +1,4 @@
-// A real redlock::Lock in a simulated process, with a checker that sees every verb and its result.
+// A real redlock::Lock in a simulated process. The checker sees each call and its result.
 #pragma once
 
 #include "checker.hpp"
@@ -18,7 +18,7 @@ public:
     CheckedLock(Client& client, std::vector<std::string> resources, LockOptions options = {});
     CheckedLock(Client& client, std::string resource, LockOptions options = {})
         : CheckedLock(client, std::vector{std::move(resource)}, options) {}
-    /// Releases what is held, as the real one does.
+    /// Releases what is held, as the destructor of the real lock does.
     ~CheckedLock();
     CheckedLock(const CheckedLock&) = delete;
     CheckedLock& operator=(const CheckedLock&) = delete;
@@ -32,16 +32,18 @@ public:
     Result release();
     void unlock();
 
-    // ---- Its questions, asked by its process: which may be paused right before the answer, or right after.
+    // ---- The queries of the lock. The process may be paused right before it reads its clock, or right
+    // after.
     bool valid() const { return lock_.valid(); }
     nanoseconds remaining() const { return lock_.remaining(); }
     std::uint64_t fencing_token() const { return lock_.fencing_token(); }
     const Lock& lock() const noexcept { return lock_; }
-    /// The real lock, for code that extends and releases by itself: its results are not checked.
+    /// Returns the real lock, for code that extends and releases by itself. The checker does not see the
+    /// results.
     Lock& lock() noexcept { return lock_; }
 
     // ---- For the checker.
-    /// Whether valid() is true now; checked against what it was before.
+    /// Returns whether valid() is true now, after comparing that with the state before.
     bool check_valid();
     bool overlaps(const CheckedLock& other) const;
     std::string name() const { return client_.name(); }
@@ -78,25 +80,25 @@ private:
     nanoseconds max_hold_;
     LockOptions options_;
 
-    // Of the acquisition that is held, or was.
+    // About the acquisition that is held or was held last.
     bool held_ = false;
     std::string owner_{};
     bool lapsed_ = false;
     bool extending_ = false;
     bool releasing_ = false;
-    bool acquiring_ = false;  // which lets go of what has lapsed
+    bool acquiring_ = false;  // acquire() first releases what has lapsed
     std::size_t hold_ = 0;
 
-    // The same, of one that is watched.
+    // The same, if the lock is watched.
     Clock::time_point since_{};
-    Clock::time_point until_{};  // when last checked
+    Clock::time_point until_{};  // at the last check
     milliseconds longest_ttl_{};
     bool extended_by_hand_ = false;
     bool extended_by_watchdog_ = false;
     std::string notified_{};  // the owner of the last acquisition that was reported lost
-    std::string over_{};      // the owner of the last that was released
+    std::string over_{};      // the owner of the last released acquisition
 
-    Lock lock_;  // destroyed first: until then a loss may be reported
+    Lock lock_;  // destroyed first, because a loss may be reported until then
 };
 
 }  // namespace redlock::sim

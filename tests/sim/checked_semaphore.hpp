@@ -1,5 +1,5 @@
-// A real redlock::Semaphore in a simulated process: with all others of its name it has at most as many
-// holders as slots.
+// A real redlock::Semaphore in a simulated process. The checker expects that all semaphores of one name
+// together have at most as many holders as slots.
 #pragma once
 
 #include "checker.hpp"

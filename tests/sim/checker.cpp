@@ -93,7 +93,7 @@ void Checker::compare_rest(const Hold& earlier, const Hold& later) {
     if (within && overlap(earlier, later)) violated(Rule::kept_at_least, earlier.resources.front());
 }
 
-/// Between readers the order of their tokens has no meaning.
+/// The tokens of two readers have no order.
 void Checker::compare(const Hold& earlier, const Hold& later) {
     if (earlier.shared && later.shared) return;
     if (earlier.token == 0 || earlier.until > later.completed || earlier.token < later.token) return;
@@ -119,8 +119,8 @@ void Checker::waits_no_longer(const CheckedLock& lock, bool served) {
             violated(Rule::served_in_order, it.lock->name());
 }
 
-/// Whoever was in the queue then, and is still waiting when the bound is over, should have been woken, unless
-/// another has got the lock meanwhile.
+/// Checks after the bound that no waiter was forgotten: if a lock was in the queue at the release and still
+/// waits, another lock must have been acquired meanwhile.
 void Checker::released(const CheckedLock& lock, std::size_t holds) {
     if (queue_bounds_.woken_in == 0ns) return;
     const auto now = timeline_.now();
@@ -139,7 +139,8 @@ bool Checker::waits_since_before(Instant when, const std::vector<std::string>& r
 
 // ---- Leaders
 
-/// That of a process that was suspended when it was to stop, or since, may still be going on.
+/// Checks that no other leader works. The process of the other leader may have been suspended when it had to
+/// stop, or since. Then its work may still be running, which is no violation.
 void Checker::work_begins(const Process& process) {
     for (const auto& [other, due] : works_)
         if (other->alive() && !other->was_paused_since(std::min(due, timeline_.now())))

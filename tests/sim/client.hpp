@@ -1,4 +1,4 @@
-// A client: a process, what it sees of the nodes, and its randomness.
+// A client: a process, its view of the nodes, and its randomness.
 #pragma once
 
 #include "checker.hpp"
@@ -15,7 +15,7 @@
 
 namespace redlock::sim {
 
-/// What clients share.
+/// The objects that all clients share.
 struct Environment {
     Timeline& timeline;
     Log& log;
@@ -27,7 +27,7 @@ struct Environment {
 class Client {
 public:
     Client(Environment environment, Rng rng, std::string name, DriftingClock clock, NodesOptions options);
-    /// Its fibers end first: they use all the rest.
+    /// Ends the fibers first, because they use all other members.
     ~Client() { process_.end(); }
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
@@ -37,25 +37,25 @@ public:
     SimNodes& network() noexcept { return *network_; }
     Checker& checker() noexcept { return environment_.checker; }
 
-    // ---- What a lock is made of.
+    // ---- The arguments of a lock.
     Nodes& nodes() noexcept { return *network_; }
     Clock& clock() noexcept { return *network_->required_clock(); }
     Entropy& entropy() noexcept { return entropy_; }
 
-    /// For LockOptions. Its fiber begins when this is first asked for.
+    /// Returns the watchdog for LockOptions. Its fiber begins at the first call.
     detail::Renewer* watchdog();
 
-    // ---- Words.
-    /// A fiber that begins now; a client may have several.
+    // ---- The vocabulary of scenarios.
+    /// Starts a fiber with `body` now. A client may have several.
     void does(std::function<void()> body) { process_.spawn(std::move(body)); }
-    /// For its fibers.
+    /// Blocks the calling fiber of this client.
     void sleep(nanoseconds span) { clock().sleep_until(process_.now() + span, {}); }
     void sleep_until(Clock::time_point until) { clock().sleep_until(until, {}); }
-    /// Something that comes from outside of it, such as a signal.
+    /// Schedules an event from outside of the process, such as a signal.
     void after(nanoseconds span, std::function<void()> event) {
         environment_.timeline.after(span, std::move(event));
     }
-    /// Nothing gets through between it and a node for a while.
+    /// Holds back everything between the client and a node for a while.
     void cut_off(std::size_t node, nanoseconds span) {
         network_->link(node).cut_for(span, environment_.timeline.now());
     }
@@ -64,7 +64,8 @@ public:
         environment_.log.note(name(), line);
     }
 
-    /// How long after its last command all of them must have arrived; zero if there is no bound.
+    /// The time after the last command of the client by which all its commands have arrived; zero if there is
+    /// no bound.
     nanoseconds settling_time() const noexcept { return settling_time_; }
     void set_settling_time(nanoseconds span) noexcept { settling_time_ = span; }
 

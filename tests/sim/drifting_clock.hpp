@@ -1,4 +1,4 @@
-// A clock as machines have them: it runs a little too fast or too slow, may be set, may stop.
+// A clock as machines have them: it runs a little too fast or too slow, and may be set or stopped.
 #pragma once
 
 #include "timeline.hpp"
@@ -9,14 +9,15 @@ namespace redlock::sim {
 
 class DriftingClock {
 public:
-    /// Shows `reading` at the beginning of the world and runs `rate` times as fast as true time.
+    /// Shows `reading` at the beginning of the world, and runs `rate` times as fast as true time.
     explicit DriftingClock(nanoseconds reading = {}, double rate = 1) : reading_(reading), rate_(rate) {}
 
     nanoseconds read(Instant now) const noexcept {
         return stopped_ ? reading_ : reading_ + scaled(now - since_, rate_);
     }
 
-    /// The first instant, as things are, at which it shows `reading` or more.
+    /// Returns the first instant at which the clock shows `reading` or more, provided that nobody sets it or
+    /// changes its rate.
     Instant when(nanoseconds reading) const noexcept {
         if (stopped_ || reading - reading_ > never) return Instant::max();
         auto result = since_ + scaled(reading - reading_, 1 / rate_);

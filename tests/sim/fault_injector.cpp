@@ -43,7 +43,7 @@ void FaultInjector::crash(SimNode& node, Data data) {
     world_.timeline().after(some_time(), [&node, data] { node.restart(data); });
 }
 
-/// Forward and back, never more in all than the drift leaves room for.
+/// Sets a clock forward or back. The sum of all steps never exceeds what the drift allows for.
 void FaultInjector::step_clock() {
     const auto index = rng_.below(world_.size());
     const auto by = rng_.between(-plan_.steps_in_all, plan_.steps_in_all) / 4;

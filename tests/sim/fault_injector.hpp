@@ -1,4 +1,4 @@
-// The faults of a plan, at random moments, for as long as anybody is busy.
+// Injects the faults of a plan at random moments, as long as any client is busy.
 #pragma once
 
 #include "plan.hpp"
@@ -12,7 +12,7 @@ public:
         : world_(world), plan_(plan), rng_(rng), stepped_(world.size()) {}
 
     void begin() { go_on(); }
-    /// At the worst moment: before a client begins a verb.
+    /// Injects faults at the worst moment: just before a client begins a verb.
     void inject_before_verb() {
         if (plan_.faults.empty()) return;
         while (rng_.chance(plan_.fault_before_verb)) inject(rng_.pick(plan_.faults));
@@ -28,7 +28,7 @@ private:
     World& world_;
     const Plan& plan_;
     Rng rng_;
-    std::vector<nanoseconds> stepped_;  // how far each wall clock has been set, in all
+    std::vector<nanoseconds> stepped_;  // for each wall clock, the sum of its steps so far
 };
 
 }  // namespace redlock::sim

@@ -16,7 +16,7 @@
 namespace redlock::sim {
 namespace {
 
-/// Stacks, used again and again: a schedule has a handful of fibers, a run has millions.
+/// A pool of stacks. A schedule has a handful of fibers, but a run has millions, so the stacks are reused.
 class Stacks {
 public:
     static constexpr std::size_t size = std::size_t{256} * 1024;
@@ -37,7 +37,7 @@ public:
         void* const stack =
             mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stack == MAP_FAILED) throw std::bad_alloc{};
-        mprotect(stack, 4096, PROT_NONE);  // one that runs over its end stops there
+        mprotect(stack, 4096, PROT_NONE);  // a guard page, so that a stack overflow crashes
         return stack;
     }
     void give_back(void* stack) { free_.push_back(stack); }
@@ -46,10 +46,10 @@ private:
     std::vector<void*> free_{};
 };
 
-/// The exceptions that are caught or being thrown: two words in the C++ ABI of Linux.
+/// The state of caught and uncaught exceptions of a thread: two words in the C++ ABI of Linux.
 class Exceptions {
 public:
-    /// Puts these in place of those of the thread, and keeps those.
+    /// Exchanges this state with that of the thread.
     void swap_with_the_thread() noexcept {
         auto before = words_;
         std::memcpy(before.data(), abi::__cxa_get_globals(), sizeof before);
@@ -71,7 +71,7 @@ struct Fiber::Context {
     ucontext_t resumer;
     void* stack;
     Exceptions exceptions{};
-    detail::RenewalContext renewal{};  // what a thread has of its own, a fiber has
+    detail::RenewalContext renewal{};  // thread-local in production, so each fiber has its own
 };
 
 Fiber::Fiber(std::function<void()> body) : body_(std::move(body)), context_(std::make_unique<Context>()) {

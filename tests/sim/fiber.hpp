@@ -1,7 +1,7 @@
-// A thread of a simulated process: a stack of its own, and the scheduler decides when it goes on. Real code
-// that blocks can run in it unchanged.
+// A thread of a simulated process. It has a stack of its own, and the scheduler decides when it continues.
+// Real code that blocks can run in it unchanged.
 //
-// Exceptions in flight belong to the fiber, though the runtime keeps them per thread.
+// Exceptions in flight belong to the fiber, although the runtime keeps them for each thread.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace redlock::sim {
 class Fiber {
 public:
     explicit Fiber(std::function<void()> body);
-    /// It must be over: nothing else destroys what lives on its stack.
+    /// Requires over(), because nothing else destroys the objects on its stack.
     ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    /// Goes on with it until it is suspended or over. Throws what it threw.
+    /// Continues the fiber until it is suspended or over. Rethrows the exception that left its body.
     void resume();
 
-    /// Called by the fiber that runs: back to its resumer.
+    /// Returns to the caller of resume(). The running fiber calls this.
     static void suspend();
 
     bool over() const noexcept { return over_; }

@@ -8,7 +8,7 @@
 namespace redlock::sim {
 namespace {
 
-/// The work of a leader, from its begin to its end, as the checker sees it.
+/// Reports the work of a leader to the checker, from its begin to its end.
 class AtWork {
 public:
     AtWork(Client& client, const Term& term, milliseconds margin)

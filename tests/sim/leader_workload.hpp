@@ -1,5 +1,5 @@
-// What the clients of random schedules do that elect a leader: campaign, work until they are told to stop or
-// for a while, end that within the margin, sometimes by an exception, and campaign again.
+// The workload of clients that elect a leader in random schedules. A leader works for a while or until stop
+// is requested, ends its work within the margin, sometimes by an exception, and campaigns again.
 #pragma once
 
 #include "client.hpp"

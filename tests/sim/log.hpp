@@ -1,5 +1,5 @@
-// The schedule of a world, line by line, for readers of a violation. Written only on demand:
-// of the many schedules that are tried, hardly one is ever read.
+// The schedule of a world, line by line, to read after a violation. It is written only on demand, because
+// hardly any of the many schedules is ever read.
 #pragma once
 
 #include "timeline.hpp"
@@ -13,7 +13,7 @@
 
 namespace redlock::sim {
 
-/// For readers: milliseconds.
+/// Formats a duration in milliseconds.
 inline std::string text(nanoseconds span) {
     char buffer[40];
     std::snprintf(buffer, sizeof buffer, "%.3f ms", static_cast<double>(span.count()) / 1e6);
@@ -27,7 +27,7 @@ public:
     void open() noexcept { open_ = true; }
     bool is_open() const noexcept { return open_; }
 
-    /// `line` makes the text, and is called only if the log is open.
+    /// `line` returns the text. It is called only if the log is open.
     template <class Line>
     void note(std::string_view source, Line line) {
         if (!open_) return;
@@ -38,7 +38,8 @@ public:
 
     const std::vector<std::string>& lines() const noexcept { return lines_; }
 
-    /// "#1" for the owner that comes first: easier to read than 40 hex digits.
+    /// Returns "#1" for the first owner, "#2" for the second, and so on. These are easier to read than 40 hex
+    /// digits.
     std::string nickname(std::string_view owner) {
         return "#" + std::to_string(names_.try_emplace(std::string{owner}, names_.size() + 1).first->second);
     }

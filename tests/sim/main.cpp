@@ -1,8 +1,8 @@
-// sim: random schedules of the simulated world by the hundred thousand, until one violates a claim.
+// sim: runs random schedules of the simulated world by the hundred thousand, until one violates an invariant.
 //
 //     sim --seeds 200000
-//     sim --seed 4711                     # that one again, with its whole schedule
-//     sim --world drifting --seeds 1000   # worlds in which a kind of mistake shows soon
+//     sim --seed 4711                     # one schedule, printed in full
+//     sim --world drifting --seeds 1000   # worlds that expose one kind of fault quickly
 #include "presets.hpp"
 #include "schedule.hpp"
 
@@ -34,18 +34,18 @@ struct Options {
     std::string world = "any";
 };
 
-/// Beyond all seeds: the run is to end.
+/// A value beyond all seeds, which ends the run.
 constexpr std::uint64_t no_more = std::uint64_t{1} << 63U;
 
-/// What all threads add to.
+/// The sums over all threads.
 struct Count {
     std::atomic<std::uint64_t> schedules{0};
     std::atomic<std::uint64_t> events{0};
     std::atomic<std::uint64_t> holds{0};
     std::atomic<std::uint64_t> extensions{0};
     std::mutex mutex{};
-    std::optional<Outcome> worst{};  // guarded by mutex: the violation of the smallest seed
-    std::exception_ptr failure{};    // guarded by mutex: a world that did not come to its end
+    std::optional<Outcome> worst{};  // guarded by mutex: the violation with the smallest seed
+    std::exception_ptr failure{};    // guarded by mutex: from a world that did not end
 };
 
 void print(const Count& count, SteadyClock::duration took) {
@@ -68,7 +68,7 @@ void print(const Outcome& outcome) {
     }
 }
 
-/// One seed after the other, taken from a common heap, until there are none or one was bad.
+/// Takes one seed after the other from a common counter, until none is left or one violates an invariant.
 void work(const Options& options, const Preset* preset, std::atomic<std::uint64_t>& next, Count& count,
           SteadyClock::time_point end) {
     while (SteadyClock::now() < end) {

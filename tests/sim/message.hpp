@@ -1,4 +1,4 @@
-// A command as it is on the wire: what it is, for the log and for the checker.
+// The meaning of a command on the wire, for the log and for the checker.
 #pragma once
 
 #include <redlock/detail/scripts.hpp>
@@ -13,7 +13,7 @@ namespace redlock::sim {
 
 using Words = std::vector<std::string>;
 
-/// The script that the command runs; null if none.
+/// Returns the script that the command runs, or null if it runs none.
 inline const detail::Script* script_of(const Words& words) {
     if (words.size() < 3 || (words[0] != "EVAL" && words[0] != "EVALSHA")) return nullptr;
     const auto it = std::ranges::find_if(detail::scripts, [&](const detail::Script* script) {
@@ -22,26 +22,26 @@ inline const detail::Script* script_of(const Words& words) {
     return it == detail::scripts.end() ? nullptr : *it;
 }
 
-/// An argument of the script that the command runs: 1 is the owner.
+/// Returns an argument of the script that the command runs. Argument 1 is the owner.
 inline std::string_view argument(const Words& words, std::size_t number) {
     const auto index = 2 + std::stoul(words[2]) + number;
     return index < words.size() ? std::string_view{words[index]} : std::string_view{};
 }
 
-/// Who signed it; empty if it is no command of a lock.
+/// Returns the owner in the command, or an empty text if the command belongs to no lock.
 inline std::string_view owner_of(const Words& words) {
     if (script_of(words)) return argument(words, 1);
     return words.size() == 6 && words[0] == "SET" ? std::string_view{words[2]} : std::string_view{};
 }
 
-/// Whether it lengthens the life of a key.
+/// Returns true if the command extends the expiry of a key.
 inline bool extends(const Words& words) {
     const auto* const script = script_of(words);
     return script == &detail::compare_and_expire || script == &detail::expire_all ||
            script == &detail::reader_extend;
 }
 
-/// Whether it makes a key.
+/// Returns true if the command creates a key.
 inline bool sets(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return !owner_of(words).empty();
@@ -50,7 +50,7 @@ inline bool sets(const Words& words) {
            script == &detail::reader_acquire || script == &detail::reader_acquire_and_count;
 }
 
-/// Whether it deletes a key.
+/// Returns true if the command deletes a key.
 inline bool releases(const Words& words) {
     const auto* const script = script_of(words);
     return script == &detail::compare_and_delete || script == &detail::delete_all ||
@@ -58,7 +58,7 @@ inline bool releases(const Words& words) {
            script == &detail::reader_release;
 }
 
-/// "set", "extend to 300 ms" …
+/// Returns a short description, such as "set" or "extend to 300 ms".
 inline std::string text(const Words& words) {
     const auto* const script = script_of(words);
     if (!script) return words[0];

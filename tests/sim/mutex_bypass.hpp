@@ -1,11 +1,12 @@
-// The mutexes of the real code, when fibers are suspended while they hold one. Another fiber of the process
-// that needs it waits, in virtual time, as a thread would: see mutexes.cpp, which the linker puts in place of
-// pthread_mutex_lock(). The checker, which inspects locks from outside, does not wait.
+// How the simulation treats mutexes of the real code. A fiber may be suspended while it holds one. Then
+// another fiber of the process that needs the mutex waits in virtual time, as a thread would: see
+// mutexes.cpp, which replaces pthread_mutex_lock() at link time. The checker inspects locks from outside, and
+// does not wait.
 #pragma once
 
 namespace redlock::sim {
 
-/// While there is one, no fiber waits for a mutex: the state behind it is read as it is.
+/// While an object of this class exists, no fiber waits for a mutex. Guarded state is read as it is.
 class MutexBypass {
 public:
     MutexBypass() noexcept { ++depth_; }
@@ -15,7 +16,7 @@ public:
 
     static bool active() noexcept { return depth_ > 0; }
 
-    /// Whether a fiber would have had to wait for what was read since the last call.
+    /// Returns true if any read since the last call would have had to wait for a mutex.
     static bool found_mutex_held() noexcept {
         const bool result = found_held_;
         found_held_ = false;

@@ -1,5 +1,6 @@
-// pthread_mutex_lock() and pthread_mutex_unlock() as the simulation's own objects see them (ld --wrap): all
-// fibers of a world are one thread, to which a mutex of another fiber would be closed for ever.
+// Replaces pthread_mutex_lock() and pthread_mutex_unlock() for the simulation's own objects (ld --wrap). All
+// fibers of a world share one thread. If a fiber blocked that thread for a mutex that another fiber holds, it
+// would wait for ever.
 #include "mutex_bypass.hpp"
 #include "process.hpp"
 
@@ -18,16 +19,16 @@ struct Held {
     std::vector<std::pair<Process*, Task*>> waiting;
 };
 
-/// Never more than a few.
+/// This list never has more than a few elements.
 thread_local std::vector<Held> held;
-/// Those that were passed through, by a MutexBypass.
+/// The mutexes that were locked under a MutexBypass although a fiber held them.
 thread_local std::vector<pthread_mutex_t*> passed;
 
 auto find(pthread_mutex_t* mutex) {
     return std::ranges::find(held, mutex, &Held::mutex);
 }
 
-/// True: the lock is taken for granted.
+/// Returns true if the caller must proceed without locking the mutex.
 bool pass_or_wait(pthread_mutex_t* mutex) {
     auto* const process = Process::running();
     for (auto it = find(mutex); it != held.end(); it = find(mutex)) {
@@ -43,7 +44,7 @@ bool pass_or_wait(pthread_mutex_t* mutex) {
     return false;
 }
 
-/// True: there is nothing to unlock.
+/// Returns true if there is nothing to unlock.
 bool pass_or_wake(pthread_mutex_t* mutex) {
     if (const auto it = std::ranges::find(passed, mutex); it != passed.end()) {
         passed.erase(it);
@@ -60,7 +61,7 @@ bool pass_or_wake(pthread_mutex_t* mutex) {
 }  // namespace
 }  // namespace redlock::sim
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the names that ld gives them
+// NOLINTBEGIN(bugprone-reserved-identifier): ld requires these names
 extern "C" {
 
 int __real_pthread_mutex_lock(pthread_mutex_t* mutex);

@@ -8,24 +8,24 @@
 
 namespace redlock::sim {
 
-/// A message takes `mean` on average and three times that at most; a share of the
-/// messages up to `slow` more.
+/// A message takes `mean` on average, and at most three times as long. A share of the messages takes up to
+/// `slow` in addition.
 struct NetworkConditions {
     nanoseconds mean = 500us;
     double slow_share = 0;
     nanoseconds slow{};
-    double breaks = 0;           ///< connections that break, a message
-    nanoseconds longest_late{};  ///< how much later than that a broken connection may still deliver
+    double breaks = 0;           ///< the probability that a message breaks its connection
+    nanoseconds longest_late{};  ///< the most by which a broken connection delays a message further
 
-    /// The longest delay of one message, broken connections left aside.
+    /// The longest delay of one message, unless its connection breaks.
     nanoseconds longest() const noexcept { return 3 * mean + slow; }
 };
 
-/// Between one process and one node.
+/// The link between one process and one node.
 struct Link {
-    Instant cut_until{};             ///< nothing gets through; what is sent meanwhile arrives afterwards
-    nanoseconds delay_to_node{};     ///< of commands, in addition
-    nanoseconds delay_to_process{};  ///< of replies, in addition
+    Instant cut_until{};             ///< until then nothing is transmitted; it arrives afterwards
+    nanoseconds delay_to_node{};     ///< an additional delay of commands
+    nanoseconds delay_to_process{};  ///< an additional delay of replies
 
     void cut_for(nanoseconds span, Instant now) noexcept { cut_until = std::max(cut_until, now + span); }
 };
@@ -39,7 +39,7 @@ public:
     void set_conditions(const NetworkConditions& conditions) noexcept { conditions_ = conditions; }
     const NetworkConditions& conditions() const noexcept { return conditions_; }
 
-    /// When a message arrives that is sent now, should nothing break.
+    /// Returns when a message that is sent now arrives, if the connection does not break.
     Instant arrival(const Link& link, Direction direction) {
         auto delay = 1us + rng_.about(conditions_.mean);
         if (rng_.chance(conditions_.slow_share)) delay += rng_.between(0ns, conditions_.slow);

@@ -25,7 +25,8 @@ void choose_times(Plan& plan, Rng& rng) {
     plan.least_ttl = whole(3 * plan.world.node_timeout + rng.between(20ms, 300ms));
     plan.longest_ttl = plan.least_ttl + whole(rng.about(500ms));
     plan.drift_factor = rng.pick(std::array{0.01, 0.01, 0.02, 0.1});
-    // Two clocks go apart by twice the error of one; half of the rest is left for steps.
+    // Two clocks drift apart at up to twice the error of one. Half of the remaining drift allowance is used
+    // for steps.
     plan.world.rate_error = plan.drift_factor / (rng.chance(0.5) ? 2 : 4);
     plan.world.round = rng.chance(0.5) ? Round::sequential : Round::all_at_once;
     plan.attempts = rng.between(1, 4);
@@ -62,8 +63,8 @@ void choose_hazards(Plan& plan, Rng& rng) {
     if (!plan.calm && rng.chance(0.3)) plan.hazards.crash = 0.002;
 }
 
-/// A node may forget only where a quarantine keeps it from voting; tokens are promised over restarts only
-/// there, and only where the wall clocks are less than a quarantine apart.
+/// A node may lose data only if a quarantine keeps it from voting afterwards. Tokens are guaranteed to grow
+/// across restarts only with a quarantine, and only if the wall clocks differ by less than the quarantine.
 void choose_faults(Plan& plan, Rng& rng) {
     const bool quarantine = rng.chance(0.6);
     if (quarantine) plan.world.quarantine = plan.longest_ttl + whole(rng.about(200ms));

@@ -1,6 +1,6 @@
-// What kind of world a schedule is to run in: how many of what, how bad the conditions, which faults. Drawn
-// at random from all that the protocol is said to bear; named worlds narrow it to where a kind of mistake
-// shows soon.
+// The kind of world in which a schedule runs: the numbers of clients and nodes, the network conditions, the
+// faults. A plan is drawn at random from everything that the protocol must tolerate. A named world narrows
+// it, so that one kind of fault in the library is exposed quickly.
 #pragma once
 
 #include "network.hpp"
@@ -16,20 +16,20 @@ namespace redlock::sim {
 
 /// Faults that are injected at random.
 enum class Fault : std::uint8_t {
-    crash_and_keep,     ///< a crash; later a start with all data
-    crash_and_forget,   ///< … with none
+    crash_and_keep,     ///< the server crashes, and later starts with all data
+    crash_and_forget,   ///< … with no data
     crash_and_go_back,  ///< … with an old snapshot
     flush,              ///< FLUSHALL
-    evict_marker,       ///< the marker of the quarantine is evicted
-    snapshot,           ///< one is taken
-    promote_again,      ///< it was demoted for a while, and has what had been replicated to it
+    evict_marker,       ///< the marker key of the quarantine is evicted
+    snapshot,           ///< the server takes a snapshot
+    promote_again,      ///< the server was demoted for a while, and has only replicated data
     forget_scripts,     ///< SCRIPT FLUSH
     freeze,             ///< the server is frozen for a while
-    step_clock,         ///< its wall clock is set
-    cut,                ///< nothing gets through between one client and one node for a while
+    step_clock,         ///< the wall clock of the server is set
+    cut,                ///< for a while, nothing passes between one client and one node
     pause,              ///< a client is paused
     set_client_clock,   ///< the wall clock of a client's machine is set
-    crash_client,       ///< a client ends, whatever it holds
+    crash_client,       ///< a client ends while it may hold locks
 };
 
 struct Plan {
@@ -37,43 +37,43 @@ struct Plan {
 
     // The clients.
     int clients = 3;
-    int threads = 1;  ///< of each, with locks of their own
+    int threads = 1;  ///< the threads of each client; each has locks of its own
     int resources = 1;
-    int turns = 5;  ///< acquisitions each thread tries
+    int turns = 5;  ///< how many acquisitions each thread attempts
     milliseconds least_ttl{200};
     milliseconds longest_ttl{1000};
     double drift_factor = 0.01;
     bool fencing = false;
-    double shared = 0;      ///< how many of their locks are readers
-    double fair = 0;        ///< how many of their locks wait in a queue
-    bool queueing = false;  ///< all of them do, and nothing fails: the claims about the queue hold
-    bool leading = false;   ///< they elect a leader, in place of all that
+    double shared = 0;      ///< the share of locks that are readers
+    double fair = 0;        ///< the share of locks that wait in a queue
+    bool queueing = false;  ///< all locks queue and nothing fails, so the queue invariants are checked
+    bool leading = false;   ///< the clients elect a leader, and do nothing else
     int attempts = 3;
     milliseconds retry_delay{50};
-    double works = 1;          ///< how long they hold, as a share of the ttl, at most
-    double extends = 0.5;      ///< how often they extend rather than let go
-    double last_moment = 0.2;  ///< how often they do so when the validity is nearly over
-    double watched = 0;        ///< how many of their locks a watchdog extends
-    double watched_works = 3;  ///< how long they hold those, as a multiple of the ttl, at most
-    double limited = 0;        ///< how many of those have a longest hold
-    int slots = 0;             ///< of a semaphore that all use in place of the locks; 0: none
-    double noted = 0;          ///< how many of their locks come with a note of the holder
-    double kept = 0;           ///< how many of their locks keep the resource for a least time
+    double works = 1;          ///< the longest hold, as a share of the ttl
+    double extends = 0.5;      ///< the probability that a holder extends instead of releasing
+    double last_moment = 0.2;  ///< the probability that it extends when the validity is nearly over
+    double watched = 0;        ///< the share of locks that a watchdog extends
+    double watched_works = 3;  ///< the longest hold of a watched lock, as a multiple of the ttl
+    double limited = 0;        ///< the share of watched locks with a max_hold
+    int slots = 0;             ///< the limit of a semaphore that all clients use instead of locks; 0: none
+    double noted = 0;          ///< the share of locks with a holder description
+    double kept = 0;           ///< the share of locks with a minimum hold time
     Hazards hazards{};
 
     // The faults.
     bool calm = false;  ///< no connection and no node ever fails
     std::vector<Fault> faults{};
-    nanoseconds fault_interval = 200ms;  ///< between two of them, on average
+    nanoseconds fault_interval = 200ms;  ///< the average time between two faults
     nanoseconds longest_fault = 500ms;
-    double fault_before_verb = 0;  ///< how often one of them strikes just when a client begins a verb
-    nanoseconds steps_in_all{};    ///< how far one wall clock may be set, forward and back
+    double fault_before_verb = 0;  ///< the probability of a fault just before a client begins a verb
+    nanoseconds steps_in_all{};    ///< the largest sum of the steps of one wall clock
 };
 
-/// Any world within the assumptions.
+/// Draws any world within the assumptions of the protocol.
 Plan any_plan(Rng& rng);
 
-/// For the head of a schedule.
+/// Describes the plan at the head of a schedule.
 std::string text(const Plan& plan);
 
 }  // namespace redlock::sim

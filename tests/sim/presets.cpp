@@ -6,7 +6,7 @@
 namespace redlock::sim {
 namespace {
 
-// ---- Worlds in which a kind of mistake shows soon. All are within the assumptions.
+// ---- Worlds that expose one kind of fault quickly. All of them are within the assumptions of the protocol.
 
 void contended(Plan& plan) {
     plan.calm = false;
@@ -56,7 +56,7 @@ void late(Plan& plan) {
     plan.works = 2;
 }
 
-/// Short holds within the long rounds of others, so that counts of many rounds meet.
+/// Short holds during long rounds of other clients, so that the counts of many rounds meet.
 void counted(Plan& plan) {
     contended(plan);
     plan.fencing = true;
@@ -174,7 +174,8 @@ void calm(Plan& plan) {
     plan.world.conditions = {.mean = 3ms, .slow_share = 0.2, .slow = 100ms};
 }
 
-/// Scripts are forgotten, and every reply comes in time: what is refused by its digest is sent whole.
+/// Nodes forget their scripts, and every reply comes in time. A script that is unknown by its digest is sent
+/// whole.
 void calm_without_scripts(Plan& plan) {
     calm(plan);
     plan.faults = {Fault::forget_scripts};
@@ -191,7 +192,7 @@ void calm_and_extending(Plan& plan) {
     plan.works = 0.3;
 }
 
-/// The same, of resources that are kept for a least time, far shorter than the ttl.
+/// The same, with a minimum hold time that is much shorter than the ttl.
 void resting(Plan& plan) {
     calm_and_extending(plan);
     plan.least_ttl = plan.longest_ttl = 5s;
@@ -202,7 +203,7 @@ void resting(Plan& plan) {
     plan.kept = 1;
 }
 
-/// Semaphores of two slots, which more clients than that want, on nodes that split the votes.
+/// Semaphores of two slots, contended by more clients, on nodes that split the votes.
 void slots(Plan& plan) {
     contended(plan);
     plan.world.nodes = 5;
@@ -218,7 +219,7 @@ void slots(Plan& plan) {
     plan.slots = 2;
 }
 
-/// Locks that a watchdog extends, for several ttls.
+/// Locks that a watchdog extends for several ttls.
 void watched(Plan& plan) {
     contended(plan);
     plan.world.nodes = 3;
@@ -233,7 +234,7 @@ void watched(Plan& plan) {
     plan.extends = 0;
 }
 
-/// Nodes that hang, for longer than a validity.
+/// Nodes that are frozen for longer than a validity.
 void watched_on_nodes_that_hang(Plan& plan) {
     watched(plan);
     plan.faults = {Fault::freeze};
@@ -241,7 +242,7 @@ void watched_on_nodes_that_hang(Plan& plan) {
     plan.longest_fault = 2s;
 }
 
-/// Connections that have to be made anew, and take their time.
+/// Connections that break, and take long to be replaced.
 void watched_over_slow_connections(Plan& plan) {
     watched(plan);
     plan.clients = 2;
@@ -252,7 +253,7 @@ void watched_over_slow_connections(Plan& plan) {
         .mean = 5ms, .slow_share = 0.2, .slow = 50ms, .breaks = 0.05, .longest_late = 50ms};
 }
 
-/// Threads that stall, one by one.
+/// Threads that stall one by one.
 void watched_with_stalls(Plan& plan) {
     watched(plan);
     plan.hazards = {.longest_pause = 1s, .stall = 0.02};
@@ -269,7 +270,7 @@ void watched_with_a_limit(Plan& plan) {
     plan.limited = 1;
 }
 
-/// Locks that queue, and are handed on again and again.
+/// Locks that queue and are handed over again and again.
 void queueing(Plan& plan) {
     contended(plan);
     plan.calm = true;
@@ -288,7 +289,7 @@ void queueing(Plan& plan) {
     plan.extends = 0;
 }
 
-/// The same among clients and nodes that fail, with fencing or without.
+/// The same among clients and nodes that fail, with or without fencing.
 void queueing_among_faults(Plan& plan) {
     const bool fencing = plan.fencing;
     queueing(plan);
@@ -301,7 +302,7 @@ void queueing_among_faults(Plan& plan) {
     plan.works = 1;
 }
 
-/// Readers and others, of short and of long ttls.
+/// Readers and exclusive locks, with short and long ttls.
 void sharing(Plan& plan) {
     extending(plan);
     plan.shared = 0.7;
@@ -315,7 +316,7 @@ void sharing_and_forgetful(Plan& plan) {
     plan.shared = 0.5;
 }
 
-/// A leader that works for several ttls, among clients and nodes that fail.
+/// A leader that works for several ttls among clients and nodes that fail.
 void leading(Plan& plan) {
     watched(plan);
     plan.leading = true;
@@ -325,7 +326,7 @@ void leading(Plan& plan) {
     plan.longest_fault = 1s;
 }
 
-/// Outside of what the protocol assumes: each must violate a claim.
+/// Worlds outside of the assumptions of the protocol. Each must violate an invariant.
 void without_drift(Plan& plan) {
     drifting(plan);
     plan.drift_factor = 0;

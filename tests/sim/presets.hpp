@@ -1,4 +1,4 @@
-// Kinds of worlds by name, in each of which a kind of mistake shows soon.
+// Named kinds of worlds. Each exposes one kind of fault in the library quickly.
 #pragma once
 
 #include "checker.hpp"
@@ -13,13 +13,12 @@ namespace redlock::sim {
 struct Preset {
     std::string_view name;
     std::string_view description;
-    void (*apply)(Plan& plan);  ///< to one that was drawn at random
-    std::vector<Rule>
-        breaks{};  ///< where it is outside of what the protocol assumes: one of these is violated
+    void (*apply)(Plan& plan);   ///< narrows a plan that was drawn at random
+    std::vector<Rule> breaks{};  ///< if outside of the assumptions: one of these must be violated
 };
 
 std::span<const Preset> presets();
-/// Null if there is none of that name.
+/// Returns null if no preset has that name.
 const Preset* find_preset(std::string_view name);
 
 }  // namespace redlock::sim

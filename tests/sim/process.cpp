@@ -10,7 +10,7 @@ void Process::spawn(std::function<void()> body, Service service) {
     auto to_its_end = [body = std::move(body)] {
         try {
             body();
-        } catch (const Crashed&) {  // its end
+        } catch (const Crashed&) {  // ends the fiber
         }
     };
     tasks_.push_back(std::make_unique<Task>(std::move(to_its_end), service));
@@ -59,7 +59,7 @@ void Process::fault_point() noexcept {
     }
 }
 
-/// Not a wait that a crash can end with an exception: code that reads a clock expects none.
+/// Blocks without an exception if the process crashes, because code that reads a clock expects none.
 void Process::stay_paused_until(Instant until) noexcept {
     while (alive_ && timeline_.now() < until) park_until(until);
 }
@@ -102,7 +102,7 @@ void Process::run(Task& task) {
     current_ = nullptr;
 }
 
-/// A fiber may have to wait for another while it unwinds.
+/// Runs all fibers to their ends. A fiber may have to wait for another one while it unwinds.
 void Process::end() {
     alive_ = false;
     const auto over = [](const auto& task) { return task->fiber_.over(); };

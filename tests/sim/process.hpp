@@ -1,5 +1,6 @@
 // A process of a client: a boot clock of its own, one or several fibers (its threads), and the faults of
-// processes. All its fibers share them: when it is paused, none of them runs; when it crashes, all end.
+// processes. The fibers share these faults. When the process is paused, none of them runs. When it crashes,
+// all of them end.
 #pragma once
 
 #include "drifting_clock.hpp"
@@ -19,15 +20,15 @@
 
 namespace redlock::sim {
 
-/// Faults of a process wherever it reads its clock or uses the network.
+/// The faults of a process. Each can occur wherever the process reads its clock or uses the network.
 struct Hazards {
-    double pause = 0;  ///< how often it is paused there
+    double pause = 0;  ///< the probability that the process is paused
     nanoseconds longest_pause{};
-    double stall = 0;  ///< how often one of its fibers is, alone: a thread without a processor
-    double crash = 0;  ///< how often it ends there
+    double stall = 0;  ///< the probability that only the current fiber is paused
+    double crash = 0;  ///< the probability that the process crashes
 };
 
-/// Whose work a fiber does: a process is finished when its user fibers are.
+/// What a fiber is for. A process is finished when its user fibers are.
 enum class Service : bool { user, background };
 
 /// One fiber of a process, and whether it waits.
@@ -46,8 +47,8 @@ private:
 
 class Process {
 public:
-    /// Thrown by every wait once the process has crashed. Code that it unwinds may wait again, and
-    /// gets it again: nothing is sent by a dead process.
+    /// Thrown by every wait after the process has crashed. Destructors that run during the unwinding may wait
+    /// again, and then it is thrown again. A dead process sends nothing.
     struct Crashed {};
 
     Process(Timeline& timeline, Log& log, Rng rng, std::string name, DriftingClock clock)
@@ -62,62 +63,65 @@ public:
 
     // ---- Faults.
 
-    /// A fiber that begins now.
+    /// Starts a fiber now.
     void spawn(std::function<void()> body, Service service = Service::user);
     void meet(Hazards hazards) noexcept { hazards_ = hazards; }
-    /// A collection of garbage, a debugger, SIGSTOP, a machine that sleeps: its clock goes on, its fibers do
-    /// not.
+    /// Pauses the process like a garbage collection, a debugger, SIGSTOP, or a machine that sleeps. Its clock
+    /// continues, but its fibers do not.
     void pause_for(nanoseconds span);
-    /// Somebody sets the wall clock of its machine, which is no concern of a boot clock.
+    /// The wall clock of its machine is set. This does not affect a boot clock.
     void wall_clock_is_set(nanoseconds by) noexcept {
         if (tells_wall_time_) clock_.step(timeline_.now(), by);
     }
     void crash();
     void on_crash(std::function<void()> action) { on_crash_ = std::move(action); }
     bool alive() const noexcept { return alive_; }
-    /// Whether some fiber of it cannot go on. At the instant in which a pause ends none has gone on yet.
+    /// Returns true if some fiber is suspended by a fault. At the instant at which a pause ends, no fiber has
+    /// continued yet.
     bool paused() const noexcept { return stalled_until_ > Instant{} && timeline_.now() <= stalled_until_; }
-    /// None of its fibers runs.
+    /// Returns true if none of its fibers runs.
     bool is_paused() const noexcept { return timeline_.now() < paused_until_; }
-    /// Whether some fiber of it could not go on at `when`, or later.
+    /// Returns true if some fiber was suspended by a fault at `when` or later.
     bool was_paused_since(Instant when) const noexcept { return stalled_until_ >= when; }
     bool tells_wall_time() const noexcept { return tells_wall_time_; }
-    /// Whether some fiber that works for the user still has something to do.
+    /// Returns true if some user fiber has not ended.
     bool busy() const noexcept;
-    /// All its fibers end; nothing more is sent.
+    /// Ends all its fibers. Nothing more is sent.
     void end();
 
-    /// A clock like CLOCK_MONOTONIC, which stops in every pause: unsafe, see presets.cpp.
+    /// Makes its clock behave like CLOCK_MONOTONIC, which stops in every pause. This is unsafe, see
+    /// presets.cpp.
     void stop_clock_in_pauses() noexcept { clock_stops_ = true; }
 
-    /// A clock like CLOCK_REALTIME: unsafe as well.
+    /// Makes its clock behave like CLOCK_REALTIME. This is unsafe as well.
     void tell_wall_time() noexcept { tells_wall_time_ = true; }
 
-    // ---- For its own fibers.
+    // ---- Called by its own fibers.
 
-    /// Its clock, read without a fault point.
+    /// Reads its clock without a fault point.
     Clock::time_point now() const noexcept { return Clock::time_point{clock_.read(timeline_.now())}; }
-    /// True time of one of its own instants.
+    /// Converts an instant of its clock to true time.
     Instant when(Clock::time_point at) const noexcept { return clock_.when(at.time_since_epoch()); }
 
-    /// A place where it may be paused, or crash. A crash shows at the next wait.
+    /// A place where the process may be paused or crash. A crash becomes visible at the next wait.
     void fault_point() noexcept;
-    /// Until its clock shows `until`, or until it is woken.
+    /// Blocks until its clock shows `until`, or until the fiber is woken.
     void wait_until(Clock::time_point until);
     void check_alive() const {
         if (!alive_ && !(current_ && current_->ignores_crash_)) throw Crashed{};
     }
     Task* current() noexcept { return current_; }
-    /// Whether the fiber that runs does not work for the user.
+    /// Returns true if the running fiber does background work.
     bool in_background() const noexcept { return current_ && current_->service_ == Service::background; }
     void wake(Task& task);
 
-    /// The one whose fiber runs in this thread of the simulation; null outside of fibers.
+    /// The process whose fiber runs in this thread of the simulation, or null outside of fibers.
     static Process* running() noexcept { return running_; }
-    /// Until it is woken, also in a process that has crashed.
+    /// Blocks until the fiber is woken, even if the process has crashed.
     void wait() noexcept { park_until(Instant::max()); }
 
-    /// For a function that must not throw, and whose wait is going to end by itself: a crash does not end it.
+    /// Makes waits of the current fiber ignore a crash. For a function that must not throw, and whose wait
+    /// ends by itself.
     class IgnoreCrash {
     public:
         explicit IgnoreCrash(Process& process)
@@ -131,7 +135,7 @@ public:
         bool before_;
     };
 
-    /// Without fault points, and without waiting for mutexes: for the checker.
+    /// Disables fault points and waits for mutexes. For the checker.
     class NoFaults {
     public:
         explicit NoFaults(Process& process)
@@ -165,14 +169,14 @@ private:
     std::vector<std::unique_ptr<Task>> tasks_{};
     Task* current_ = nullptr;
     Instant paused_until_{};
-    Instant stalled_until_{};  // some fiber, if not all
+    Instant stalled_until_{};  // of one fiber or of all
     bool alive_ = true;
     bool no_faults_ = false;
     bool clock_stops_ = false;
     bool tells_wall_time_ = false;
 };
 
-/// How long something takes, by the clock of its process.
+/// Measures a duration by the clock of a process.
 class Stopwatch {
 public:
     explicit Stopwatch(Process& process)
@@ -180,7 +184,8 @@ public:
 
     Clock::time_point began() const noexcept { return began_; }
     nanoseconds elapsed() const noexcept { return process_.now() - began_; }
-    /// Whether it is at most `span` so far. It cannot be said, and is true, where the process was paused.
+    /// Returns true if at most `span` has elapsed so far. If the process was paused meanwhile, the comparison
+    /// has no meaning, and the result is true.
     bool within(nanoseconds span) const noexcept {
         const bool comparable = process_.alive() && !process_.was_paused_since(since_);
         return !comparable || process_.tells_wall_time() || elapsed() <= span + 1ms;
@@ -192,7 +197,7 @@ private:
     Clock::time_point began_;
 };
 
-/// redlock::Clock as this process has it.
+/// The redlock::Clock of a process.
 class SimClock final : public Clock {
 public:
     explicit SimClock(Process& process) : process_(process) {}

@@ -45,7 +45,7 @@ private:
     std::shared_ptr<Channel> channel_;
 };
 
-/// A fiber of the process, which begins when the task is first started.
+/// A fiber of the process. It begins when the task is started for the first time.
 class SimTask final : public BackgroundTask {
 public:
     SimTask(Process& process, Function function)
@@ -60,7 +60,7 @@ public:
     }
 
 private:
-    /// The fiber may end after the task.
+    /// Shared, because the fiber may end after the task.
     struct State {
         State(Process& its_process, Function its_function)
             : process(its_process), function(std::move(its_function)) {}

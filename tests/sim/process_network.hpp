@@ -1,5 +1,5 @@
-// The network as a simulated process sees it, under the library's own nodes and connections: its sockets are
-// channels of the simulated network, its clock and its randomness those of the process.
+// The network of a simulated process, below the library's own nodes and connections. Its sockets are channels
+// of the simulated network. Its clock and its randomness are those of the process.
 #pragma once
 
 #include "channel.hpp"
@@ -33,13 +33,14 @@ public:
               const std::stop_token& stop = {}) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
-    /// Where the library finds a node: the number of the node as the path of a unix socket, which no name
-    /// service has to resolve.
+    /// Returns the address at which the library finds a node: the number of the node as the path of a unix
+    /// socket. Such an address needs no name resolution.
     static std::string path_of(std::size_t node) { return std::to_string(node); }
 
     Link& link(std::size_t node) { return links_[node]; }
 
-    /// The connections that the process has, or had a moment ago.
+    /// Returns true for any connection of the process, possibly one that was closed a moment ago, that
+    /// satisfies `predicate`.
     template <class Predicate>
     bool any_channel(Predicate predicate) const {
         return std::ranges::any_of(channels_, [&](const auto& it) {
@@ -48,10 +49,11 @@ public:
         });
     }
 
-    /// Called where the process waits again and again for what is over: it would go on for ever.
+    /// Sets the action for a process that repeats a wait that returns at once and brings nothing. It would do
+    /// so for ever.
     void on_endless_wait(std::function<void()> action) { on_endless_wait_ = std::move(action); }
 
-    /// The process has died: the connections die with it.
+    /// Closes all connections when the process has crashed.
     void abandon();
 
 private:
@@ -64,7 +66,7 @@ private:
     std::deque<Link> links_;
     std::vector<std::weak_ptr<Channel>> channels_{};
     std::function<void()> on_endless_wait_{};
-    int futile_waits_ = 0;  // since one that took time, or brought something
+    int futile_waits_ = 0;  // since the last wait that took time or brought something
 };
 
 }  // namespace redlock::sim

@@ -1,5 +1,5 @@
-// All the chance of a world, from one seed: the same numbers on every machine, which the distributions of
-// the standard library do not promise.
+// The only source of randomness of a world, from one seed. It gives the same numbers on every machine. The
+// distributions of the standard library do not guarantee that.
 #pragma once
 
 #include <redlock/entropy.hpp>
@@ -16,7 +16,8 @@ class Rng {
 public:
     explicit Rng(std::uint64_t seed) : state_(seed) {}
 
-    /// splitmix64: one addition and a hash, so that also seeds 1, 2, 3 … have nothing in common.
+    /// Implements splitmix64: one addition and a hash, so that seeds such as 1, 2 and 3 give unrelated
+    /// sequences.
     std::uint64_t next() noexcept {
         auto z = (state_ += 0x9E3779B97F4A7C15U);
         z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -28,14 +29,15 @@ public:
     int between(int least, int most) noexcept {
         return least + static_cast<int>(below(static_cast<std::size_t>(most - least) + 1));
     }
-    /// In [0, 1).
+    /// Returns a number in [0, 1).
     double fraction() noexcept { return static_cast<double>(next() >> 11U) * 0x1p-53; }
     bool chance(double probability) noexcept { return probability > 0 && fraction() < probability; }
 
     std::chrono::nanoseconds between(std::chrono::nanoseconds least, std::chrono::nanoseconds most) noexcept {
         return least + scaled(most - least, fraction());
     }
-    /// Mostly short, now and then long, never above three times the mean: what is bounded can be waited for.
+    /// Returns a duration that is mostly short, sometimes long, and at most three times the mean. The bound
+    /// permits waits for the longest case.
     std::chrono::nanoseconds about(std::chrono::nanoseconds mean) noexcept {
         const auto u = fraction();
         return scaled(mean, 3 * u * u);
@@ -47,7 +49,7 @@ public:
         return *(std::begin(range) + static_cast<std::ptrdiff_t>(below(std::size(range))));
     }
 
-    /// An Rng of its own for a part of the world, so that its draws change nothing for the others.
+    /// Returns an Rng for a part of the world, so that its draws do not change those of other parts.
     Rng child() noexcept { return Rng{next()}; }
 
 private:
@@ -59,7 +61,7 @@ private:
     std::uint64_t state_;
 };
 
-/// What owners and pauses are drawn from.
+/// The entropy from which the library draws owners and pauses.
 class SimEntropy final : public Entropy {
 public:
     explicit SimEntropy(Rng rng) : rng_(rng) {}

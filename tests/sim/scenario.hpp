@@ -1,5 +1,5 @@
-// A world for a scenario: messages take next to no time, nothing is random, and a failing test prints its
-// schedule.
+// A world for a scenario. Messages take next to no time, nothing happens at random, and a failing test prints
+// its schedule.
 #pragma once
 
 #include "world.hpp"
@@ -45,7 +45,7 @@ public:
         for (const auto& line : log().lines()) std::cerr << "    " << line << '\n';
     }
 
-    /// How many nodes have the resource.
+    /// Returns how many nodes have the key of the resource.
     std::size_t nodes_with_key() {
         std::size_t count = 0;
         for (std::size_t index = 0; index < size(); ++index)
@@ -61,7 +61,7 @@ private:
     }
 };
 
-/// One attempt only.
+/// Returns options with a single attempt.
 inline LockOptions once(milliseconds ttl = 10s) {
     return {.ttl = ttl, .retry = {.attempts = 1}};
 }

@@ -1,5 +1,5 @@
-// Scenarios that random schedules do not reach, or in which it matters when something happens. What the pure
-// tests show with scripted nodes is not repeated here.
+// Scenarios that random schedules do not reach, or that depend on the exact time of an event. Scenarios that
+// the pure tests show with scripted nodes are not repeated here.
 #include "scenario.hpp"
 
 #include <algorithm>
@@ -13,9 +13,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// ---- The Redis page
+// ---- The Redlock specification
 
-// S20: three that ask all at once, each with a node of its own nearby, would split the votes for ever.
+// S20: three clients ask all nodes at once, and each has the shortest way to a different node. Without random
+// pauses they would split the votes for ever.
 TEST(Acquire, EndsWithOneHolderWhereClientsSplitTheVotes) {
     int holders = 0;
     Scenario world{{.round = Round::all_at_once}};
@@ -34,7 +35,8 @@ TEST(Acquire, EndsWithOneHolderWhereClientsSplitTheVotes) {
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-// S30: the page's price of a delayed restart, counted from the first client that asks.
+// S30: the spec names unavailability as the price of a delayed restart. It lasts from the first query of a
+// client on.
 TEST(Quarantine, MakesAMajorityThatLostItsDataUnavailableForItsLength) {
     for (const bool fresh : {false, true}) {
         Scenario world{{.quarantine = 6s, .trusted = !fresh}};
@@ -52,7 +54,7 @@ TEST(Quarantine, MakesAMajorityThatLostItsDataUnavailableForItsLength) {
     }
 }
 
-// ---- "How to do distributed locking", and antirez' answer to it (S35)
+// ---- "How to do distributed locking" by Kleppmann, and the answer of antirez to it (S35)
 
 // The first of its two attacks on the timing: the clock of a node jumps forward.
 TEST(NodeClock, LetsASecondHolderInWithALargerTokenWhenItJumps) {
@@ -79,7 +81,7 @@ TEST(NodeClock, LetsASecondHolderInWithALargerTokenWhenItJumps) {
     EXPECT_LT(tokens.front(), tokens.back());
 }
 
-// The second: client 1 is paused while the replies to its SETs lie in its sockets.
+// The second attack: client 1 is paused while the replies to its SETs wait in its sockets.
 TEST(Pause, BeforeTheRepliesAreReadIsNoticed) {
     Scenario world{{.nodes = 5, .node_timeout = 200ms, .round = Round::all_at_once}};
     auto& one = world.client("client 1");
@@ -125,9 +127,9 @@ TEST(Pause, AtAnyInstantOfAnAcquireIsHarmless) {
 
 // ---- Extensions
 
-/// An extension that made missing keys anew would let two hold. Bob's grant of node 2 is counted while he
-/// waits for node 0; node 2 is flushed. Alice extends on node 1, and on node 2 if that makes her key anew;
-/// her extension reaches node 0 when her key there has expired and bob has it.
+/// If an extension created missing keys, two clients could hold the lock. Bob has the grant of node 2 and
+/// waits for node 0, when node 2 is flushed. Alice extends on node 1, and would extend on node 2 if that
+/// created her key again. Her extension reaches node 0 after her key there has expired and bob has it.
 TEST(Extension, MakesNoMissingKeyAnew) {
     LockOptions options = once(300ms);
     options.drift_factor = 0;
@@ -163,8 +165,9 @@ TEST(Extension, MakesNoMissingKeyAnew) {
 
 // ---- Releases
 
-// Of the two connections to node 2, one has a pending SET, behind which nothing else may go, and the other is
-// still being made. The release of the lock has none to go to, waits for neither, and leaves a key for a ttl.
+// Alice has two connections to node 2. One has a pending SET of another lock, so that no other command may
+// follow on it. The other one is still being made. The release of the lock can use neither, does not wait,
+// and leaves a key on node 2 until its ttl has passed.
 TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
     Scenario world;
     auto& alice = world.client("alice");
@@ -187,7 +190,7 @@ TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-// B7, C9: the release waits for the round, whose extensions are behind none of it.
+// B7, C9: release() waits for the round of the watchdog, so that none of its extensions follows the release.
 TEST(Release, InTheMiddleOfARoundOfTheWatchdogIsTheLastWord) {
     Scenario world{{.node_timeout = 200ms}};
     auto& alice = world.client("alice");

@@ -1,4 +1,4 @@
-// One random schedule: the world and the faults of a seed, and the outcome.
+// Runs one random schedule: the world and the faults of a seed, and the outcome.
 #pragma once
 
 #include "checker.hpp"
@@ -16,12 +16,12 @@ struct Outcome {
     std::size_t holds = 0;
     std::size_t extensions = 0;
     std::vector<Violation> violations{};
-    std::vector<std::string> schedule{};  ///< empty unless it is logged
+    std::vector<std::string> schedule{};  ///< empty unless logged
 };
 
 enum class Logging : bool { no, yes };
 
-/// In any world, or one of a kind; up to the first violation, if there is one.
+/// Runs a schedule in any world, or in one of the given kind, up to the first violation.
 Outcome run_schedule(std::uint64_t seed, const Preset* preset = nullptr, Logging logging = Logging::no);
 
 }  // namespace redlock::sim

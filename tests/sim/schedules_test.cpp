@@ -1,5 +1,5 @@
-// Random schedules, as many as a quick test may have: `sim` runs more. The mistakes in the library that they
-// must find are in tests/mutants.
+// Random schedules, as many as fit into a quick test; the program `sim` runs more. The mutants that they must
+// find are in tests/mutants.
 #include "schedule.hpp"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ std::vector<NodeConfig> configs_of(std::size_t nodes, const NodesOptions& option
     return configs;
 }
 
-/// Whether its round begins a validity.
+/// Returns true if a round of this verb begins a validity.
 bool gives_validity(Verb verb) {
     return acquires(verb) || verb == Verb::compare_and_expire;
 }
@@ -60,7 +60,8 @@ void SimNodes::ask(std::span<const Request> requests, const RoundLimits& limits,
             asked_[std::string{requests[i].command.owner}].ended = process_.now();
 }
 
-/// One budget for each node that is asked in turn, or one for all that are asked at once.
+/// Checks the duration of a round: one node_timeout for each node if the nodes are asked in turn, otherwise
+/// one for all.
 void SimNodes::check_duration(std::span<const Request> requests, const RoundLimits& limits,
                               const Stopwatch& stopwatch) {
     const auto verb = requests.front().command.verb;
@@ -72,8 +73,9 @@ void SimNodes::check_duration(std::span<const Request> requests, const RoundLimi
     checker_.expect(stopwatch.within(longest), Rule::ends_in_time, process_.name() + " in a round");
 }
 
-/// A node that is not trusted is not waited for: while the next connection to it is still being made, there
-/// is nothing that a release could be written to. Nor is a connection waited for longer than the budget.
+/// Records the nodes that a release did not reach. A round does not wait for a node that is not trusted.
+/// While the next connection to such a node is still being made, the release has no connection to use. A
+/// round also waits for no connection longer than node_timeout.
 void SimNodes::note_unreached(const Request& release, const Tally& tally) {
     auto& unreached = unreached_[std::string{release.command.owner}];
     for (std::size_t node = 0; node < size(); ++node)

@@ -1,5 +1,5 @@
-// The nodes as one simulated process has them: the library's own engine (NodeGroup) over a simulated network,
-// and a record of what was asked, for the checker.
+// The nodes of one simulated process: the library's own engine (NodeGroup) over a simulated network. It
+// records all requests for the checker.
 #pragma once
 
 #include "checker.hpp"
@@ -34,28 +34,29 @@ public:
 
     Link& link(std::size_t node) { return network_.link(node); }
 
-    /// The process has died: the connections die with it.
+    /// Closes all connections when the process has crashed.
     void abandon() { network_.abandon(); }
 
-    // ---- What was asked, for the checker.
+    // ---- The recorded requests, for the checker.
 
-    /// When the last round began, and ended, that was to give `owner` its validity.
+    /// When the last round of `owner` that began a validity started and ended. A round that raises the count
+    /// moves the end.
     struct Asked {
         Clock::time_point began{};
         Clock::time_point ended{};
     };
     Asked asked(std::string_view owner) const;
 
-    /// The owners with which the fiber that runs has tried to acquire, since it last called this.
+    /// Returns the owners of all attempts of the running fiber since its last call.
     std::vector<std::string> take_owners();
 
-    /// Whether a release of `owner` has begun.
+    /// Returns true if a release of `owner` has begun.
     bool releasing(std::string_view owner) const { return unreached_.contains(owner); }
 
-    /// The nodes that a release of `owner` was to reach, and for which there was no connection in time.
+    /// Returns the nodes that a release of `owner` did not reach, because no connection was ready in time.
     NodeSet unreached(std::string_view owner) const;
 
-    /// The lock of `owner` was released: nothing that extends its keys may be sent any more (rule B7).
+    /// Records that the lock of `owner` was released. From now on no command may extend its keys (rule B7).
     void released(std::string owner) { released_.insert(std::move(owner)); }
 
 private:
@@ -68,7 +69,7 @@ private:
     Process& process_;
     Checker& checker_;
     const std::vector<std::unique_ptr<SimNode>>& nodes_;
-    const bool in_turn_;  // an acquire asks one node after the other
+    const bool in_turn_;  // an attempt asks one node after the other
     mutable ProcessNetwork network_;
     NodeGroup group_;
     std::map<std::string, Asked, std::less<>> asked_{};

@@ -1,4 +1,4 @@
-// The real RenewalQueue in a fiber of a simulated process, as Watchdog has it in a thread.
+// Runs the real RenewalQueue in a fiber of a simulated process. A Watchdog runs it in a thread.
 #pragma once
 
 #include "process.hpp"
@@ -12,7 +12,7 @@ namespace redlock::sim {
 
 class SimWatchdog final : public detail::Renewer {
 public:
-    /// Its fiber begins now, and ends with the process.
+    /// Starts the fiber now. It ends with the process.
     SimWatchdog(Process& process, Clock& clock) : process_(process), queue_(clock) {
         process_.spawn([this] { queue_.run(std::stop_token{}); }, Service::background);
     }
@@ -21,7 +21,7 @@ public:
 
     void add(detail::Acquisition acquisition) override { queue_.add(std::move(acquisition)); }
 
-    /// What it waits for comes also in a process that has crashed: the round ends with it.
+    /// Ignores a crash while it waits: the round ends with the process, so the wait ends as well.
     void remove(const detail::Acquisition& acquisition) noexcept override {
         const Process::IgnoreCrash patience{process_};
         queue_.remove(acquisition);

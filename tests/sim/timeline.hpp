@@ -1,5 +1,5 @@
-// True time, which no clock in the world shows exactly, and what is going to happen when. It costs nothing:
-// the world goes from one event to the next.
+// True time, which no clock in the world shows exactly, and the events to come. Time passes at no cost,
+// because the world goes from one event to the next.
 #pragma once
 
 #include "rng.hpp"
@@ -27,14 +27,14 @@ public:
     Instant now() const noexcept { return now_; }
     std::uint64_t events() const noexcept { return events_; }
 
-    /// What is due at one instant happens in any order.
+    /// Schedules an event. Events at the same instant happen in random order.
     void at(Instant when, std::function<void()> action) {
         heap_.push_back({std::max(when, now_), rng_.next(), std::move(action)});
         std::ranges::push_heap(heap_, later);
     }
     void after(nanoseconds span, std::function<void()> action) { at(now_ + span, std::move(action)); }
 
-    /// Lets the next event happen; false if there is none up to `until`.
+    /// Executes the next event. Returns false if there is none up to `until`.
     bool step(Instant until = Instant::max()) {
         if (heap_.empty() || heap_.front().when > until) return false;
         std::ranges::pop_heap(heap_, later);
@@ -46,7 +46,7 @@ public:
         return true;
     }
 
-    /// Time in which nothing happens.
+    /// Advances the time without executing an event.
     void pass_to(Instant when) noexcept { now_ = std::max(now_, when); }
 
 private:

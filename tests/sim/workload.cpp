@@ -31,7 +31,7 @@ void Workload::take_a_slot() {
 
 void Workload::take_a_turn() {
     CheckedLock lock{some_lock()};
-    const int rounds = rng_.between(1, 2);  // the same lock, acquired again
+    const int rounds = rng_.between(1, 2);  // acquires the same lock once or twice
     for (int round = 0; round < rounds; ++round) {
         if (!acquire(lock)) continue;
         if (!lock.lock().lost().stop_possible())
@@ -47,7 +47,7 @@ void Workload::take_a_turn() {
 bool Workload::acquire(CheckedLock& lock) {
     inject_before_verb();
     const auto span = rng_.about(2 * plan_.longest_ttl);
-    if (rng_.chance(0.1)) {  // it is called off meanwhile, if it takes long
+    if (rng_.chance(0.1)) {  // cancelled if it takes long
         std::stop_source stop;
         client_.after(span, [stop]() mutable { stop.request_stop(); });
         return static_cast<bool>(lock.acquire(stop.get_token()));
@@ -67,7 +67,7 @@ void Workload::work(CheckedLock& lock) {
     } while (rng_.chance(0.7));
 }
 
-/// While a watchdog extends it, and no longer than that.
+/// Holds the lock as long as a watchdog extends it.
 void Workload::hold(CheckedLock& lock) {
     const auto ttl = static_cast<double>(nanoseconds{plan_.longest_ttl}.count());
     const auto span = nanoseconds{static_cast<nanoseconds::rep>(ttl * plan_.watched_works / 3)};
@@ -87,7 +87,7 @@ void Workload::hold_with_another(CheckedLock& lock) {
 }
 
 void Workload::extend(CheckedLock& lock) {
-    // Sometimes in the last moment.
+    // Sometimes extends in the last moment.
     if (rng_.chance(plan_.last_moment))
         client_.sleep(lock.remaining() - rng_.between(0ns, 3 * plan_.world.conditions.mean));
     const auto ttl = rng_.chance(0.7) ? plan_.longest_ttl : plan_.least_ttl;
@@ -96,8 +96,8 @@ void Workload::extend(CheckedLock& lock) {
 }
 
 void Workload::release(CheckedLock& lock) {
-    if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // forgets it
-    if (rng_.chance(0.2)) return;  // leaves it to the destructor or the next acquire
+    if (rng_.chance(0.2)) client_.sleep(plan_.longest_ttl);  // sleeps until the lock has lapsed
+    if (rng_.chance(0.2)) return;  // leaves the release to the destructor or the next acquire()
     inject_before_verb();
     if (rng_.chance(0.4)) return lock.unlock();
     if (const auto result = lock.release(); result.error() == Errc::no_quorum) (void)lock.release();

@@ -1,4 +1,5 @@
-// What the clients of random schedules do: acquire in one of several ways, work, extend, let go or do not.
+// The workload of clients in random schedules: acquire in one of several ways, work, extend, release or leave
+// the lock.
 #pragma once
 
 #include "checked_lock.hpp"

@@ -8,10 +8,10 @@
 namespace redlock::sim {
 namespace {
 
-/// A world whose clients never come to an end is a mistake of the test.
+/// If a world has more events than this, its clients never finish, which is a fault of the test.
 constexpr std::uint64_t max_events = 2'000'000;
 
-/// The nodes' clocks show a day in 2026, since tokens are seeded with them.
+/// The clocks of the nodes show a day in 2026, because tokens start from them.
 constexpr nanoseconds today = std::chrono::hours{24 * 365 * 56};
 
 }  // namespace
@@ -36,7 +36,7 @@ double World::some_rate() {
     return 1 + rng_.between(-options_.rate_error, options_.rate_error);
 }
 
-/// The boot clocks have nothing in common but their rate.
+/// The boot clocks of two clients have only similar rates in common.
 Client& World::client(const std::string& name) {
     return client(name, DriftingClock{rng_.between(60min, 1000min), some_rate()});
 }
@@ -70,17 +70,21 @@ bool World::busy() const noexcept {
     return std::ranges::any_of(clients_, [](const auto& client) { return client->process().busy(); });
 }
 
-/// A connection is made, the handshake is answered, the run of the server asked for, and a command gets
-/// through behind another, and once more with the script as a whole, in ten ways at most.
+/// Bounds the time until all commands of a client have arrived. The client connects, completes the handshake,
+/// asks for the run id of the server, sends a command behind another one, and may have to send a script again
+/// as a whole. This takes at most ten one-way delays.
 void World::is_calm() {
     const auto span = 10 * network_.conditions().longest() + 1ms;
     for (const auto& client : clients_) client->set_settling_time(span);
 }
 
-/// One enters the queue after a round that was refused, its release, and over a connection of its own. From a
-/// release to the next hold it takes a message, and a round; one that has collided twice with others that try
-/// for the last time pauses before it takes what is free. Who came later passes a waiter once: after its
-/// release it knows that others wait.
+/// Bounds for worlds in which all locks queue:
+///
+/// - A client enters the queue after a refused round, the release of that attempt, and the handshake of
+///   another connection.
+/// - From a release to the next hold it takes a message and a round. If a waiter has collided twice with
+///   other clients that make their last attempts, it pauses before it acquires the free resource.
+/// - A client that comes later passes a waiter at most once. After its release it knows that others wait.
 void World::is_queueing(nanoseconds retry_delay) {
     const auto trip = 2 * network_.conditions().longest();
     const auto round = trip * (options_.round == Round::sequential ? static_cast<int>(size()) : 1);

@@ -30,12 +30,12 @@
 
 namespace redlock::sim {
 
-/// What the clock of a client is. Only the first is right: Redis goes on expiring keys while a machine
-/// sleeps, and its wall clock may be set.
+/// The clock of a client. Only `boot` is correct. Redis continues to expire keys while a machine sleeps,
+/// which rules out `steady`. The wall clock may be set, which rules out `wall`.
 enum class ClientClock : std::uint8_t {
-    boot,    ///< as CLOCK_BOOTTIME
-    steady,  ///< as CLOCK_MONOTONIC: stops while the process is suspended
-    wall,    ///< as CLOCK_REALTIME
+    boot,    ///< like CLOCK_BOOTTIME
+    steady,  ///< like CLOCK_MONOTONIC: stops while the process is suspended
+    wall,    ///< like CLOCK_REALTIME
 };
 
 struct WorldOptions {
@@ -44,12 +44,12 @@ struct WorldOptions {
     milliseconds node_timeout{50};
     milliseconds quarantine{0};
     Round round = Round::sequential;
-    bool trusted = true;    ///< the nodes have had their data for long when the world begins
-    double rate_error = 0;  ///< of every clock, at most
-    nanoseconds skew{};     ///< how far the wall clocks of two nodes are apart, at most
+    bool trusted = true;    ///< the nodes have had their data long enough for the quarantine
+    double rate_error = 0;  ///< the largest rate error of every clock
+    nanoseconds skew{};     ///< the largest difference between the wall clocks of two nodes
     NetworkConditions conditions{};
     ClientClock client_clock = ClientClock::boot;
-    bool logged = false;  ///< the schedule is written down
+    bool logged = false;  ///< writes the schedule
 };
 
 class World {
@@ -58,7 +58,7 @@ public:
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    // ---- Who is in it.
+    // ---- The participants.
     SimNode& node(std::size_t index) { return *nodes_.at(index); }
     std::size_t size() const noexcept { return nodes_.size(); }
     Client& client(const std::string& name);
@@ -69,23 +69,23 @@ public:
     Log& log() noexcept { return log_; }
     Rng& rng() noexcept { return rng_; }
 
-    // ---- What happens in it.
+    // ---- The events.
     void at(Instant when, std::function<void()> event) { timeline_.at(when, std::move(event)); }
     Instant now() const noexcept { return timeline_.now(); }
-    /// Until nothing is going to happen any more, or `until`.
+    /// Runs until nothing is left to happen, or until `until`.
     void run(Instant until = Instant::max());
-    /// The same, but no further than the first violation.
+    /// The same, but stops at the first violation.
     void run_to_a_violation();
-    /// Whether some fiber of some client still has something to do.
+    /// Returns true if some user fiber of some client has not ended.
     bool busy() const noexcept;
-    /// From now on the checker relies on every message arriving: no node and no connection fails.
+    /// Tells the checker to rely on the arrival of every message, because no node and no connection fails.
     void is_calm();
-    /// The same where all locks of one resource wait in a queue.
+    /// Like is_calm(), if all locks of one resource also wait in a queue.
     void is_queueing(nanoseconds retry_delay);
-    /// When all is over and `longest_ttl` has passed, no key may be left.
+    /// Checks that no key is left when all clients have finished and `longest_ttl` has passed.
     void settle(nanoseconds longest_ttl);
 
-    // ---- What came of it.
+    // ---- The outcome.
     Checker& checker() noexcept { return checker_; }
     const std::vector<Violation>& violations() const noexcept { return checker_.violations(); }
     std::uint64_t events() const noexcept { return timeline_.events(); }
