@@ -29,7 +29,7 @@ bool AdminConnection::connect_by(Clock::time_point deadline) {
     return connection_->ready();
 }
 
-/// What has come of it.
+/// Returns the reply, or the reason why there is none.
 Answer AdminConnection::outcome(Clock::time_point start) {
     Answer answer{.took = network_.clock().now() - start};
     if (connection_->broken()) {

@@ -1,11 +1,12 @@
-// One connection to one node on which plain words are asked: what an operator wants to know, and no lock.
+// One connection to one node for the commands of an operator, such as INFO. Locks do not use it.
 //
 //     AdminConnection admin{Endpoint::parse("redis://10.0.0.1"), 50ms};
 //     const auto info = admin.ask({"INFO"});
 //     if (info) read(info.reply.text); else log(info.cause.message(), info.detail);
 //
-// Exported for the command alone; not installed. It goes by the library's own Connection, so TLS, AUTH,
-// SELECT, unix sockets and the bounds in time are those of the locks. One thread at a time.
+// Exported for the command-line tool only, and not installed. It uses the library's own Connection. Therefore
+// TLS, AUTH, SELECT, unix sockets and time limits work as they do for locks. Only one thread at a time may
+// use it.
 #pragma once
 
 #include <redlock/detail/reply.hpp>
@@ -24,11 +25,11 @@
 
 namespace redlock {
 
-/// What a node said to one command.
+/// The outcome of one command.
 struct Answer {
     detail::Reply reply{};
-    std::error_code cause{};  ///< why there is no usable reply; that of an error reply, too
-    std::string detail{};     ///< the server's or the system's own words, without secrets
+    std::error_code cause{};  ///< why there is no usable reply; also set for an error reply
+    std::string detail{};     ///< the text of the server or the system, without secrets
     std::chrono::nanoseconds
         took{};  ///< from the first byte sent; with the connecting where it was the first
 
@@ -37,18 +38,19 @@ struct Answer {
 
 class AdminConnection {
 public:
-    /// No I/O. Each command has `budget` in all. Throws std::invalid_argument where TLS cannot be had as the
-    /// endpoint wants it.
+    /// Does no I/O. Each command takes at most `budget`, including the time to connect. Throws
+    /// std::invalid_argument if TLS is not possible as the endpoint demands it.
     AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget);
     ~AdminConnection();
     AdminConnection(const AdminConnection&) = delete;
     AdminConnection& operator=(const AdminConnection&) = delete;
 
-    /// Connects where that was not done yet: no error once the server has let us in and answers.
+    /// Connects unless that was done before. Returns no error if the server has accepted the connection and
+    /// answers.
     Answer connect();
 
-    /// Blocks for the budget at most. What once failed, other than by a reply of the server, fails at once
-    /// from then on.
+    /// Sends a command and returns the reply. Blocks for `budget` at most. After a failure that was not a
+    /// reply of the server, every further call fails at once.
     Answer ask(std::span<const std::string_view> words);
     Answer ask(std::initializer_list<std::string_view> words) {
         return ask(std::span{words.begin(), words.size()});

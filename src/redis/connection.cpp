@@ -13,7 +13,8 @@ namespace {
 
 using detail::Reply;
 
-/// The command was not carried out, but may be in another form: with the whole script, or without the queue.
+/// Returns true if the reply means that the command was not executed, but could be in another form: with the
+/// whole script, or without the queue.
 bool refuses_form(const Reply& reply) noexcept {
     return reply.kind == Reply::Kind::error &&
            (reply.is_error("NOSCRIPT") || detail::cause_of(reply) == Errc::permission_denied);
@@ -47,10 +48,10 @@ void Connection::advance() {
     if (state_ == State::resolving && resolution_->done()) connect();
     if (state_ == State::connecting) finish_connecting();
     if (state_ == State::resolving || state_ == State::connecting || state_ == State::broken) return;
-    if (std::exchange(just_connected_, false)) return;  // no answer can have come yet
+    if (std::exchange(just_connected_, false)) return;  // no reply can have arrived yet
     flush();
     read(Socket::Wait::no);
-    flush();  // what reading has given to say: the handshake after that of TLS
+    flush();  // sends what reading has produced, for example the handshake after TLS
 }
 
 void Connection::receive_or_wait() {
@@ -59,7 +60,7 @@ void Connection::receive_or_wait() {
 
 // ---- Connecting
 
-/// Tries the addresses that are left until one takes the connection, or may yet take it.
+/// Tries the remaining addresses until one accepts the connection or may still accept it.
 void Connection::connect() {
     if (resolution_->addresses().empty()) return fail(resolution_->cause(), resolution_->error());
     const auto& addresses = resolution_->addresses();
@@ -97,8 +98,9 @@ void Connection::connected() {
     flush();
 }
 
-// ---- The handshake: AUTH and SELECT where the endpoint asks for them, and a PING, so that a connection
-// which is ready has a server behind it that answers. All are written at once and answered in order.
+// ---- The handshake: AUTH if the endpoint has a user or a password, SELECT if its database is not 0, and a
+// PING. The PING ensures that the server of a ready connection answers. All are written at once, and are
+// answered in order.
 
 Connection::Step Connection::step_after(Step step) const noexcept {
     if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
@@ -128,19 +130,20 @@ void Connection::begin_handshake() {
     flush();
 }
 
-/// Beside the handshake, and only where a command needs it.
+/// The run id is not fetched by the first handshake, because few commands need it.
 void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
     step_ = Step::server;
     late_ = pending_.count();
-    pending_.await(0);  // what comes next answers nothing
+    pending_.await(0);  // the reply to INFO is not an answer
     pending_.sent_other(1);
     run_or_break([this] { detail::append(outgoing(), {"INFO", "server"}); });
     flush();
 }
 
-/// A user that may not PING is let in all the same: the refusal, too, shows that the server answers.
+/// Returns true if the reply completes this step of the handshake. If the user may not call PING, the error
+/// is accepted, because it also shows that the server answers.
 bool Connection::accept_handshake_reply(const Reply& reply) {
     if (step_ == Step::server) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
@@ -152,9 +155,10 @@ void Connection::take_handshake_reply() {
     if (!accept_handshake_reply(reply)) {
         const bool error = reply.kind == Reply::Kind::error;
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
-        // "ERR AUTH called without any password configured", "ERR invalid password": of old servers.
+        // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
-        // The server may repeat what it was sent: after AUTH, only its first word is safe to show (rule D11).
+        // The server may repeat what it has received. After AUTH only its first word is safe to show (rule
+        // D11).
         auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
         return fail(cause, quoted(words));
     }
@@ -167,7 +171,8 @@ void Connection::take_handshake_reply() {
 std::string Connection::quoted(std::string_view words) const {
     const auto& password = config_.endpoint.password;
     const bool repeats = !password.empty() && words.find(password) != words.npos;
-    // A part of it is as bad, where the words are few enough to be one; "ERR" is not.
+    // A single word may be a part of the password, which must not be shown either. "ERR" is too short to
+    // matter.
     const bool is_part =
         words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
     return repeats || is_part ? "its words repeat the password" : detail::printable(words);
@@ -175,10 +180,11 @@ std::string Connection::quoted(std::string_view words) const {
 
 // ---- Commands
 
-/// A script goes by its digest where the server is known to have it, and nothing is pending: what is written
-/// behind late replies may never be looked at again, so it must work without a second try. What the first of
-/// several commands brings with it, the next can call by its digest; where it is unknown all the same, those
-/// votes are lost, and the next round sends it whole.
+/// Sends a script by its digest if the server is known to have it and no reply is pending. A command behind
+/// late replies must not depend on a second try, because perhaps nobody looks at its reply.
+///
+/// Of several commands, the first one brings the script and the others name it by its digest. If the server
+/// does not know it nevertheless, these votes are lost, and the next round sends the whole script.
 void Connection::send(std::span<const Command> commands, bool awaited) {
     const bool may_retry = pending_.none() && awaited;
     await_answers(commands.size());
@@ -260,7 +266,7 @@ void Connection::write(const Command& command, detail::ScriptForm form) {
 }
 
 /// Breaks the connection if memory runs out in the middle of a command or of a reply. Otherwise the server
-/// would receive a part of a command, or this would wait for a reply that never comes.
+/// would receive a part of a command, or the connection would wait for a reply that never comes.
 template <class Action>
 void Connection::run_or_break(Action action) {
     try {
@@ -282,7 +288,7 @@ void Connection::flush() {
         if (sent == -EINTR) continue;
         if (sent == -EAGAIN || sent == -EWOULDBLOCK) return;
         if (sent < 0) {
-            read(Socket::Wait::no);  // what the server said before it closed says more
+            read(Socket::Wait::no);  // what the server said before it closed explains more
             if (!broken()) fail(Errc::connection_failed, errno_message(static_cast<int>(-sent)));
             return;
         }
@@ -298,13 +304,14 @@ void Connection::read(Socket::Wait wait) {
         if (receive(wait))
             while (!broken() && parse_reply()) take_reply();
     });
-    // More than any reply of ours needs: a server that streams without an end must not fill our memory.
+    // This is more than any expected reply needs. A server that sends an endless reply must not fill the
+    // memory.
     constexpr std::size_t max_unparsed = 65'536;
     if (!broken() && parser_.unparsed() > max_unparsed)
         fail(Errc::unexpected_reply, "a reply without an end");
 }
 
-/// Hands hiredis what has come in; false when there is nothing new to parse.
+/// Passes received bytes to hiredis. Returns false if there is nothing new to parse.
 bool Connection::receive(Socket::Wait wait) {
     std::array<char, 16'384> bytes;
     const auto length = socket_->receive(bytes, wait);
@@ -323,7 +330,7 @@ bool Connection::decrypt(std::string_view cipher) {
     if (!tls_->receive(cipher, plain_in_, out_)) {
         const auto cause = tls_->rejected() ? Errc::authentication_failed : Errc::connection_failed;
         auto reason = tls_->error();
-        flush();  // the alert that gives the server the reason
+        flush();  // sends the alert that tells the server the reason
         if (!broken()) fail(cause, std::move(reason));
         return false;
     }
@@ -337,7 +344,7 @@ bool Connection::feed(std::string_view plain) {
     return false;
 }
 
-/// Parses one more reply out of what was read; false while it is not complete.
+/// Parses one more reply. Returns false if it is not complete yet.
 bool Connection::parse_reply() {
     const auto progress = parser_.next();
     if (progress == ReplyParser::Progress::protocol_error)

@@ -1,19 +1,19 @@
-// One connection to one node: bytes over a Socket, replies through hiredis.
+// One connection to one node. It sends commands over a Socket and parses the replies with hiredis.
 //
-//     state       | what holds                                    | left by
+//     state       | meaning                                       | transitions
 //     ------------+-----------------------------------------------+----------------------------------
 //     resolving   | the addresses of the name are not known yet   | advance() → connecting
 //     connecting  | TCP is connecting to one of the addresses     | advance() → securing, handshaking,
 //                 |                                               | connecting to the next address
 //     securing    | the TLS handshake is under way                | advance() → handshaking
-//     handshaking | AUTH, SELECT, PING are sent; commands may be  | advance(), their last reply →
-//                 | written behind them                           | ready
+//     handshaking | AUTH, SELECT and PING, or later INFO, are     | advance(), at their last reply →
+//                 | sent; commands may be written behind them     | ready
 //     ready       | the server has answered                       | fetch_run_id() → handshaking
-//     broken      | for good: never revived (rule D4)             |
+//     broken      | final: a connection is never revived (D4)     |
 //
-// Every state can turn into broken, by fail(). What is sent before the handshake is queued, and is written
-// right behind it. PendingReplies knows which reply answers which command; one whose replies are late is kept
-// and read on later. None of the functions blocks, but for receive_or_wait().
+// Each state can change to broken, by fail(). Commands that are sent before the handshake are queued, and are
+// written directly behind it. PendingReplies knows which reply answers which command. If replies are late,
+// the connection is kept, and the replies are read later. No function blocks except receive_or_wait().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -44,107 +44,114 @@ class Connection {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
-    /// Starts connecting; `config` and `network` must outlive it. Of several addresses it tries the one
-    /// numbered `first_address` first.
+    /// Starts connecting. `config` and `network` must outlive the connection. If the server has several
+    /// addresses, the connection tries the one with the index `first_address` first.
     Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                std::size_t first_address, Clock::time_point now);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    /// What to wait for.
+    /// Returns what the caller has to wait for before it calls advance() again.
     PollEntry poll_entry() const noexcept;
 
-    /// Goes on as far as the socket allows: connects, writes, reads.
+    /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// When ready: reads what comes next, for which it waits half of the node's budget, and up to two of the
-    /// kernel's ticks (10 ms each at most) longer; a signal ends the wait. One system call in place of the
-    /// two of poll() and read, where no other reply is waited for.
+    /// If ready: reads the next bytes. Blocks for half of node_timeout and up to two ticks of the kernel's
+    /// timer (10 ms each at most), or until a signal arrives. It takes one system call instead of poll() and
+    /// recv(), and is meant for a caller that waits for no other connection.
     void receive_or_wait();
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
-    /// Whether bytes can be written to the server behind its handshake.
+    /// Returns true if the TCP (and TLS) connection is established, so that commands can be written behind
+    /// the handshake.
     bool greeted() const noexcept { return ready() || handshaking(); }
-    /// Whether it is ready or was before it broke.
+    /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
-    /// Whether a command was ever written on it.
+    /// Returns true if a command was ever sent on it.
     bool used() const noexcept { return used_; }
-    /// When it was begun, or last became idle.
+    /// Returns when the connection was begun or last became idle.
     Clock::time_point since() const noexcept { return since_; }
     void became_idle(Clock::time_point now) noexcept { since_ = now; }
-    /// How its server was found.
+    /// Returns the resolution that has found the server.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
-    /// The server's words as a report may show them: never with the password (rule D11).
+    /// Returns a text of the server in a form that a report may show: it never contains the password (rule
+    /// D11).
     std::string quoted(std::string_view words) const;
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
-    // ---- When ready, or handshaking.
+    // ---- In the states ready and handshaking.
 
-    /// Asks which run of which server this is, where two nodes with one server would be a danger to
-    /// `command`; it is ready again when the server has answered.
+    /// Asks the server for its run id, if two nodes with one server would endanger `command`. The connection
+    /// becomes ready again when the server has answered.
     void fetch_run_id(const Command& command);
 
-    /// Which run of which server this is; empty before it was asked.
+    /// Returns the run id, which is different for each server and each start of it. Returns an empty text if
+    /// fetch_run_id() has not obtained it.
     const std::string& run_id() const noexcept { return run_id_; }
 
-    /// Sends the commands in one go behind whatever is still pending; from then on a byte of them may reach
-    /// the server. Their replies become the answers, in order. Without `awaited`, nobody is going to look at
-    /// them. Before the handshake the commands are queued: no byte of them can reach the server until it is
-    /// handshaking.
+    /// Sends the commands behind the pending ones. From now on a byte of them may reach the server. Their
+    /// replies, in the same order, become answers(). If not `awaited`, nobody will look at the replies.
+    /// Before the handshake the commands are only queued: no byte of them can reach the server until the
+    /// state is handshaking.
     void send(std::span<const Command> commands, bool awaited = true);
-    /// Whether the socket has not taken all of what was sent.
+    /// Returns true if the socket has not accepted all bytes of what was sent.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
 
-    /// Whether the only answer is that the server does not know the script by its digest (rule D6), or does
-    /// not let us use the queue of waiters; then resend() sends it whole, or without the queue.
+    /// Returns true if the last command was not executed, but can be sent in another form: the server does
+    /// not know the script by its digest (rule D6), or does not permit the queue of waiters. resend() then
+    /// sends the whole script, or a form without the queue.
     bool must_resend() const noexcept;
     void resend(const Command& command);
 
-    /// The round of the release that was sent last does not wait for it any longer. Should its form turn
-    /// out to be refused, repeat_release() sends it whole and without the queue, once nothing is pending:
-    /// false if there is nothing to repeat.
+    /// Keeps the release that was sent last, because its round ends without waiting for the reply. If the
+    /// server turns out to refuse its form, repeat_release() sends it again, once no reply is pending: with
+    /// the whole script, and without the queue. repeat_release() returns false if there is nothing to repeat.
     void keep_release(const Command& command);
     bool repeat_release();
 
-    /// Whether the last command was a script.
+    /// Returns true if the last command was a script.
     bool scripted() const noexcept { return last_script_ != nullptr; }
 
-    /// Sends a command of plain words that is none of a lock's: see AdminConnection. From then on a list of
-    /// up to 16 texts and numbers is a reply, too.
+    /// Sends a command that consists of `words` and is no command of a lock; see AdminConnection. From then
+    /// on, lists of up to 16 texts and numbers are accepted as replies.
     void ask(std::span<const std::string_view> words);
 
-    /// Listens to `channel`: answered by one reply. From then on nothing else can be sent.
+    /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
+    /// sent.
     void subscribe(std::string_view channel);
-    /// The last message that has come on it since the last call; empty if none.
+    /// Returns the last message that has arrived since the last call, or an empty text.
     std::string take_message() { return std::exchange(message_, {}); }
 
-    /// The replies to what was sent last, as far as they have come.
+    /// Returns the replies to the last send(), ask() or resend(), as far as they have arrived.
     std::span<const detail::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
 
-    /// The address to try next, should this one turn out to be dead.
+    /// Returns the index of the address to try next if this one turns out to be dead.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
 
-    /// Whether the server has closed it, or sent something unasked, since it was last used.
+    /// Returns true if the server has closed the connection, or has sent something unexpected, since it
+    /// became idle.
     bool gone_stale() const noexcept { return socket_->has_input(); }
 
-    /// Breaks it: its replies are not to be trusted, or not wanted any more. What the kernel has not sent yet
-    /// is dropped, where a plain close would go on sending it for a long time.
+    /// Changes the state to broken, because the replies cannot be trusted or are not wanted any more.
+    /// Discards the bytes that the kernel has not sent yet. A plain close() would leave the kernel sending
+    /// them for a long time.
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.
     std::error_code cause() const noexcept { return cause_; }
-    /// A copy: what it is told to may end the connection.
+    /// Returns a copy, because the code that receives it may destroy the connection.
     std::string detail() const { return detail_; }
 
 private:
-    /// Of the handshake, in this order.
+    /// The steps of the handshake, in this order.
     enum class Step : std::uint8_t { auth, select, ping, server, done };
 
     void connect();
@@ -180,36 +187,36 @@ private:
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;
-    bool just_connected_ = false;  // since the last advance()
+    bool just_connected_ = false;  // set until the next advance()
     bool was_ready_ = false;
     bool used_ = false;
     std::string run_id_{};
 
-    std::string out_{};  // bytes to write, from written_ on
+    std::string out_{};  // bytes to write; those before written_ are written
     std::size_t written_ = 0;
-    std::string queued_{};  // the commands that go behind the handshake
+    std::string queued_{};  // commands to be written behind the handshake
     std::unique_ptr<TlsSession> tls_{};
-    std::string plain_out_{};  // with TLS: what is not yet in out_
+    std::string plain_out_{};  // with TLS: plain text that is not yet in out_
     std::string plain_in_{};
 
     detail::Reply incoming_{};  // what parser_ parses into
     ReplyParser parser_{incoming_};
     detail::PendingReplies pending_{};
-    std::vector<detail::Reply> answers_{};  // room for those awaited, kept for the next
+    std::vector<detail::Reply> answers_{};  // reused, so that its texts keep their memory
 
     const detail::Script* last_script_ = nullptr;
-    bool allows_queue_ = true;                     // until it refuses a key or a command of one
-    bool uses_queue_ = false;                      // the last command had its form for waiters
+    bool allows_queue_ = true;                     // until the server refuses a key or command of a queue
+    bool uses_queue_ = false;                      // the last command was sent in its form for waiters
     bool by_sha1_ = false;                         // the last command named its script by the digest
     std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
 
-    std::size_t late_ = 0;  // replies that come before those of a handshake
+    std::size_t late_ = 0;  // late replies that precede the reply to INFO
 
     bool subscribed_ = false;
     std::string message_{};
 
-    std::string kept_release_{};         // the bytes of it, whole
-    std::size_t replies_before_it_ = 0;  // that are to come before its script is known to be unknown
+    std::string kept_release_{};         // encoded, with the whole script; empty if none is kept
+    std::size_t replies_before_it_ = 0;  // up to and including its own; 0 if none
 
     std::error_code cause_{};
     std::string detail_{};

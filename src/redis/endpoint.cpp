@@ -1,4 +1,4 @@
-// Addresses of nodes, read part by part; every error names its part and shows no secret.
+// Parses the addresses of nodes. Every error names the part that is wrong, and shows no secret.
 #include <redlock/endpoint.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::size_t longest_file_path = 4095;  // PATH_MAX less its NUL
 constexpr std::uint16_t sentinel_port = 26'379;
 const std::string tls_fields = "ca_file, certificate, key and server_name";
 
-/// Reads one address. Holds it whole to know what may be quoted in an error.
+/// Parses one address. Keeps the whole text, because it decides what an error message may quote.
 class Parser {
 public:
     explicit Parser(std::string_view uri) : uri_(uri) {}
@@ -51,14 +51,16 @@ private:
     [[noreturn]] void fail(std::string_view part, std::string_view problem,
                            std::string_view value = {}) const {
         auto text = "redlock: node address: " + std::string{part} + " ";
-        // Only a scheme or the name of a field is ever quoted: of a mistyped address, a piece of the password
-        // may have ended up as host, port or path. With a password about, even those are not safe.
+        // Only a scheme or the name of a field is ever quoted. In a mistyped address, a part of the password
+        // may have been parsed as host, port or path. If the address may contain a password, nothing is
+        // quoted at all.
         const bool has_password = uri_.find('@') != uri_.npos || uri_.find("password=") != uri_.npos;
         if (!value.empty() && !has_password) text += "\"" + std::string{value} + "\" ";
         throw std::invalid_argument(text + std::string{problem});
     }
 
-    /// Takes what stands before the first `separator` off `rest`, and the separator with it.
+    /// Returns the text before the first `separator` and removes both from `rest`. Returns nothing if there
+    /// is no separator.
     static std::optional<std::string_view> cut_before(std::string_view& rest, std::string_view separator) {
         const auto at = rest.find(separator);
         if (at == rest.npos) return std::nullopt;
@@ -109,7 +111,7 @@ private:
             sentinel.username = user;
             sentinel.password = password;
             if (tls == "yes") sentinel.tls = endpoint_.tls;
-            sentinel.tls.server_name.clear();  // each has a name of its own
+            sentinel.tls.server_name.clear();  // each Sentinel has a name of its own
         }
     }
 
@@ -151,7 +153,7 @@ private:
         if (database) read_database(*database);
     }
 
-    /// It stands in messages of one line, and goes to interfaces that end at a NUL.
+    /// Checks a text that appears in one-line messages and is passed to interfaces that stop at a NUL.
     void check_text(std::string_view part, std::string_view text, std::size_t longest) const {
         const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
         if (!std::ranges::all_of(text, printable)) fail(part, "has a control character");
@@ -179,7 +181,7 @@ private:
         }
     }
 
-    /// Takes `user:password@` off the front.
+    /// Parses `user:password@` and removes it from `authority`.
     void read_user(std::string_view& authority) {
         const auto at = authority.rfind('@');
         if (at == authority.npos) return;

@@ -4,7 +4,7 @@
 
 namespace redlock {
 
-/// Without entropy there is no channel, and nobody waits: it ends as a connection that has failed.
+/// Without random bytes there is no name for a channel. The connection then fails, and nobody waits on it.
 Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
     : connection_(std::move(connection)) {
     Owner random;

@@ -1,4 +1,5 @@
-// A connection that listens to a channel of its own, for a waiter, and for the next one after it.
+// A connection that is subscribed to a channel of its own. It serves one waiter after another. Each waiter
+// gets a ticket that no waiter had before, and messages on the channel name the ticket.
 #pragma once
 
 #include <redlock/entropy.hpp>
@@ -18,19 +19,19 @@ public:
 
     Connection& connection() noexcept { return *connection_; }
 
-    /// Whether the server has confirmed that it will be heard.
+    /// Returns true if the server has confirmed the subscription and the connection is not broken.
     bool listens() const noexcept { return confirmed_ && !connection_->broken(); }
 
-    /// Goes on as far as the socket allows.
+    /// Connects, subscribes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// One that nobody ever had: the channel, '|', a number.
+    /// Returns a ticket that no waiter ever had: the channel, '|', a number.
     std::string new_ticket() { return channel_ + '|' + std::to_string(++tickets_); }
 
 private:
     const std::unique_ptr<Connection> connection_;
     std::string channel_{};
-    bool subscribed_ = false;  // was sent
+    bool subscribed_ = false;  // SUBSCRIBE was sent
     bool confirmed_ = false;
     std::uint64_t tickets_ = 0;
 };

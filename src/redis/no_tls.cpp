@@ -1,4 +1,4 @@
-// In place of tls.cpp in a build without OpenSSL.
+// Replaces tls.cpp in a build without OpenSSL. Every attempt to use TLS fails with a message.
 #include "redis/tls.hpp"
 
 #include <stdexcept>

@@ -14,10 +14,12 @@ using detail::NodeFailure;
 constexpr std::size_t max_draining = 64;  // connections
 constexpr std::size_t max_pending = 32;   // replies on one of them
 
-/// How long a listener may be idle: nothing is sent on it that would show that it was cut off.
+/// The longest time for which an unused listener is trusted to be connected. Nothing is sent on it, so a lost
+/// connection would not be noticed.
 constexpr auto longest_deaf = 10s;
 
-/// How long a server that Sentinels have named is taken for the master without a sign of life.
+/// If Sentinels name the server: the longest time for which an unused connection is trusted to lead to the
+/// master. After that, the Sentinels may have named another server.
 constexpr auto longest_unasked = 1s;
 
 constexpr auto* may_be_former = "may be a former master's";
@@ -45,15 +47,16 @@ void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& r
     round.set_health(index, health_.trusted(), due);
 }
 
-/// Whether the Sentinels have named another server since.
+/// Returns true if the Sentinels have named another server since the connection was begun.
 bool Node::is_former_locked(const Connection& connection) const {
     const auto& found = connection.resolution();
     return config_.has_sentinels() && !server_.empty() && found.done() && !found.addresses().empty() &&
            text_of(found) != server_;
 }
 
-/// Once they name another, no lease may be sent to the former: it may have been frozen, and carry it out when
-/// its own has long ended (docs/protocol.md, Promotion).
+/// Drops the idle and draining connections to the former master once the Sentinels name another server. The
+/// former master may be frozen. It would then execute a SET after the lease has expired (docs/protocol.md,
+/// Promotion).
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     const auto named = text_of(*resolution_);
@@ -68,14 +71,16 @@ void Node::drop_former_locked() {
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
 }
 
-/// Whether nothing was heard on it for so long that Sentinels may have named another server meanwhile. What
-/// it says then does not make up for that: a server that was frozen first carries out what it has received.
+/// Returns true if the connection was begun, or last became idle, so long ago that the Sentinels may have
+/// named another server since. A reply that came in meanwhile does not change this, because a server that was
+/// frozen first executes what it has received.
 bool Node::was_silent(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= longest_unasked;
 }
 
-/// Reads the late replies. Any reply shows that the node is alive; a connection that has drained is idle
-/// again. Memory may run out at any step: what is moved on is no longer in the list by then.
+/// Reads late replies. Any reply shows that the node is alive. A connection that has drained becomes idle
+/// again. The function may throw std::bad_alloc at any step, so a connection is removed from the list before
+/// it is passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
@@ -116,12 +121,30 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
     return result;
 }
 
-// ---- Check-out
+// ---- Check-out. A command gets the first connection of this table that exists:
+//
+//       connection                                          | for
+//     --+---------------------------------------------------+----------------------------------------------
+//     1 | the one on which the SET of its owner is pending, | every command
+//       | or the enter_queue of the ticket that it removes  |
+//     2 | one with a pending release of the same resource   | an acquisition or a note, if trusted
+//     3 | any draining one without a pending SET            | a note, if there is no idle connection
+//     4 | an idle one                                       | every command if trusted, otherwise a release
+//     5 | one that is being made and has releases queued    | a release, if trusted
+//     6 | any draining one without a pending SET            | a release, if not trusted
+//     7 | the probe, otherwise a new one                    | every command, if trusted or a probe is due;
+//       |                                                   | a release in any case
+//
+// If the connection of row 1 has 32 replies pending, only a release gets it; other commands get none. The
+// other rows consider only connections with fewer pending replies.
+//
+// If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
+// not answered yet may be a frozen former master, and no lease may depend on it.
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const bool release = command.verb == Verb::compare_and_delete;
-    // What has not answered yet may be a former master, frozen: no lease goes behind anything there.
+    // The note on Sentinels above gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending) return {};
@@ -131,7 +154,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if ((acquires(command.verb) || note) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
-    // It is worth no connection of its own.
+    // A note is not worth a new connection.
     if (note && idle_.empty())
         if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);
@@ -149,7 +172,8 @@ CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool ne
     return check_out_trusted_locked(release, now);
 }
 
-/// Releases share a connection that is being made, and wait for it together no longer than one of them would.
+/// Checks out a connection to a trusted node. Releases share a connection that is being made. Together they
+/// wait for it no longer than one of them would.
 CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
     if (auto idle = take_idle_locked(now, release)) return {std::move(idle), true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
@@ -163,16 +187,16 @@ CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
 
 CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
     if (release) {
-        // It costs nothing to let it go behind something else, and it arrives when the node wakes up. Where
-        // there is nothing, and no connection hangs already, the failure may have been the connection's
-        // alone.
+        // A release that is written behind other commands costs nothing, and arrives when the node answers
+        // again. If there is no connection at all, a new one is made and waited for, because only the old
+        // connection may have failed.
         if (auto idle = take_idle_locked(now, release)) return {std::move(idle)};
         if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
         if (!probe_) return {connect_locked(now), true};
     }
     if (!due && !release) return {};
     if (due) health_.begin_probe(now, network_.entropy());
-    // A probe that hangs for too long is itself given up for a new one.
+    // A probe that takes too long is replaced by a new one.
     if (probe_ && now - probe_->since() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {connect_locked(now)};
@@ -183,13 +207,16 @@ auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::
         draining_, [&](const Draining& it) { return it.connection->pending().has_set_of(owner); });
 }
 
-/// Of what the command goes behind: its SET, or what has entered the queue that an acquisition leaves.
+/// Returns the connection on which this command must be pipelined: the one with the pending SET of its owner,
+/// or the one with the pending enter_queue whose ticket the command removes.
 auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Draining>::iterator {
     const auto it = with_set_of_locked(command.owner);
     const bool leaves_queue = command.queue && acquires(command.verb);
     return leaves_queue && it == draining_.end() ? with_set_of_locked(command.queue->ticket) : it;
 }
 
+/// Returns a connection that may have a release of one of the resources pending. A SET that is pipelined
+/// behind the release is not refused because of this client's own key.
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
@@ -197,7 +224,7 @@ auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>:
     });
 }
 
-/// One that is not reserved for the release of its own SET.
+/// Returns a draining connection that is not reserved for the release of a pending SET.
 auto Node::without_set_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         const auto& pending = it.connection->pending();
@@ -205,7 +232,7 @@ auto Node::without_set_locked() -> std::vector<Draining>::iterator {
     });
 }
 
-/// One whose commands are queued.
+/// Returns a connection that is still being made. Its commands are queued behind the handshake.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         return !it.connection->greeted() && it.connection->pending().count() < max_pending;
@@ -218,9 +245,11 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
     return connection;
 }
 
-/// The connection used last; those on which something has come in, if only their end, are thrown away. One
-/// that was read a moment ago is taken without that look, which could not tell either what comes a moment
-/// later; for a release the moment is longer: a wrong answer to it endangers no exclusion.
+/// Returns the idle connection that was used last. Drops idle connections that have input. A server sends
+/// nothing on an idle connection, so the input is the end of the stream or something unexpected. This check
+/// is skipped if the connection was used within the last millisecond, because it could not notice what
+/// happens a moment later either. For a release it is skipped for 10 ms, because a failed release does not
+/// endanger mutual exclusion.
 std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
@@ -283,9 +312,9 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
     draining_.push_back({std::move(connection), until});
 }
 
-/// Ends a connection; `cause` and `why` where it does not know that itself. What the kernel still has of it
-/// is not sent on. One that never got ready may have had a dead address: the next one starts with another,
-/// and looks the name up anew.
+/// Disconnects. `cause` and `why` are reported if the connection is not broken and so has no cause of its
+/// own. Bytes that the kernel has not sent yet are discarded. If the connection never got ready, its address
+/// may be dead: the next connection starts with another address and resolves the name again.
 void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
                        const char* why) noexcept {
     if (!connection->was_ready()) {
@@ -310,7 +339,7 @@ void Node::append_unsent(std::vector<Connection*>& connections) {
 
 // ---- Listeners
 
-/// A node that is not trusted is no place to wait at.
+/// Returns no listener if the node is not trusted, because a waiter could not rely on it.
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
@@ -319,7 +348,7 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();
         listener->advance();
-        (void)listener->connection().take_message();  // for one that has gone
+        (void)listener->connection().take_message();  // for an earlier waiter
         if (listener->listens() && now - listener->connection().since() < longest_deaf) return listener;
         note_disconnected_locked(listener->connection());
     }
@@ -384,7 +413,7 @@ void Node::note_locked(NodeEvent event) {
     if (options_.observed) events_.push_back(std::move(event));
 }
 
-/// An event less, where memory runs out.
+/// Drops the event if there is no memory for it.
 void Node::note_disconnected_locked(const Connection& connection, std::error_code cause,
                                     const char* why) noexcept {
     if (!options_.observed) return;

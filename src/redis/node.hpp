@@ -1,11 +1,21 @@
-// One node as all threads share it: its connections between the rounds, and its health.
+// One node, shared by all threads: its health, and its connections between the rounds.
 //
-// A connection without pending replies is idle and serves the next round. One with pending replies is
-// draining: the release of a SET must go behind it on the same connection (rule B5), and its replies are read
-// whenever the node is looked at. So is one that is being made and has releases queued, which are sent when
-// the server has accepted it. A node that is not trusted (NodeHealth) is asked only when a probe is due
-// or the vote hangs on it, and is trusted again when a probe, one connection at a time, has finished its
-// handshake, or when a late reply has come and its pause is over or the vote hangs on it.
+//     connection | meaning                                              | until
+//     -----------+------------------------------------------------------+-----------------------------------
+//     idle       | ready, no reply is pending; serves the next round    | a command checks it out
+//     draining   | replies are pending; or it is still being made, and  | a command that must follow one of
+//                | releases are queued behind its handshake             | them checks it out, or it drained
+//     probe      | it is being made, and no command waits for it        | a command checks it out, or it is
+//                |                                                      | ready, or it has failed
+//     listener   | subscribed to a channel for waiters (listener.hpp)   | a waiter checks it out
+//
+// The release of a SET must be written on the connection on which the SET is pending (rule B5). This is why
+// draining connections are kept. Their late replies are read whenever a round begins.
+//
+// A node that failed is not trusted for a while (NodeHealth). It is then asked only if its next probe is due
+// or the vote depends on it. There is one probe at a time. The node is trusted again when a command or the
+// handshake of a probe was answered. It is also trusted again when a late reply has come, and either the
+// pause is over or the vote depends on the node.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -29,7 +39,8 @@
 
 namespace redlock {
 
-/// What an observer is told of a node: kept here until the round is over and no mutex is held.
+/// Something that the observer is to learn of a node. Events are kept here until the round is over, because
+/// no mutex may be held while the observer is called.
 struct NodeEvent {
     enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
     Kind kind = Kind::connecting;
@@ -37,20 +48,20 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
-/// A connection for the part of a node in a round; none if the node is left alone for now.
+/// The connection over which a round asks a node. It is null if the node is in back-off and is not asked.
 struct CheckOut {
     std::unique_ptr<Connection> connection{};
-    bool trusted = false;  ///< worth waiting for whatever the votes are
+    bool trusted = false;  ///< the round may wait for it although the votes are decided
 };
 
 class Node {
 public:
     struct Options {
         std::size_t max_idle = 64;
-        bool observed = false;  ///< whether anybody calls take_events()
+        bool observed = false;  ///< true if somebody calls take_events()
     };
 
-    /// No I/O. `network` must outlive it.
+    /// Does no I/O. `network` must outlive the node.
     Node(NodeConfig config, Network& network, Options options);
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
@@ -58,55 +69,60 @@ public:
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
-    /// Reads what has come in since, and reports to the round what to expect of the node.
+    /// Prepares the node for a round: reads late replies, advances the probe, drops connections to a former
+    /// master, and reports to the round whether the node is trusted and whether its next probe is due.
     void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
-    /// The requests whose SET is still pending here on some connection: behind another one they would
-    /// overtake it.
+    /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
+    /// Sent over any other connection, the request would overtake the SET.
     std::vector<std::size_t> overtaking(std::span<const Request> requests);
 
-    /// A connection for one command: the one on which its SET is pending, if any; for an acquisition, the one
-    /// on which a release of the resource, or the enter_queue of its ticket, is pending. A node that is not
-    /// trusted gives one only if its next probe is due, or `needed`, or to a release.
+    /// Checks out the connection over which one command must go; node.cpp has the table of choices. A node
+    /// that is not trusted gives a connection only to a release, or if its next probe is due, or if `needed`.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
-    /// The same for commands of several owners, none of which may have a SET pending here.
+    /// Does the same for commands of several owners. None of them may have a SET pending here, see
+    /// overtaking().
     CheckOut check_out_for_many(Clock::time_point now, bool needed);
 
-    /// Takes it back, in whatever state.
+    /// Takes back a connection in any state.
     void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
 
-    /// A connection that listens, or is about to; null if the node is left alone for now.
+    /// Returns a connection that is subscribed to a channel, or is about to subscribe. Returns null if the
+    /// node is not trusted, or has refused to keep a queue less than a minute ago.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
-    /// Takes it back, if it still listens; ends it.
+    /// Keeps the listener for the next waiter if it is still subscribed, otherwise disconnects it.
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
+    /// Disconnects the listener.
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
-    /// For the next minute check_out_listener() returns null: this node keeps no queue for us.
+    /// Records that this node keeps no queue for this client. check_out_listener() returns null for the next
+    /// minute.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
-    /// While it gives none for such a reason: that.
+    /// Returns why the node keeps no queue for this client, if it refused less than a minute ago.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
-    /// Reads and writes on the connections that have something pending. Returns whether something is not sent
+    /// Reads and writes on all draining connections. Returns true if one of them has bytes that are not sent
     /// yet.
     bool send_unsent(Clock::time_point now);
 
-    /// The connections of which something is not sent yet; they stay here.
+    /// Appends the draining connections that have bytes which are not sent yet. They still belong to the
+    /// node.
     void append_unsent(std::vector<Connection*>& connections);
 
-    /// A handshake was answered; the node answered in time; the node did not.
+    /// Record, in this order: a handshake was answered; a command was answered in time; the node failed.
     void connected();
     void succeeded();
     void failed(detail::NodeFailure failure, Clock::time_point now);
 
     detail::NodeFailure last_failure();
 
-    /// What has happened since the last call.
+    /// Returns the events since the last call.
     std::vector<NodeEvent> take_events();
 
 private:
     struct Draining {
         std::unique_ptr<Connection> connection;
-        Clock::time_point until;  // no key that it may still make lives longer
+        Clock::time_point until;  // dropped if replies are still pending then
     };
 
     bool was_silent(const Connection& connection, Clock::time_point now) const noexcept;
@@ -144,7 +160,7 @@ private:
     std::mutex mutex_;
     detail::NodeHealth health_{};
     std::shared_ptr<Resolution> resolution_{};
-    std::string server_{};  // the address that its Sentinels have named last
+    std::string server_{};  // bytes of the address that the Sentinels named last
     std::size_t first_address_ = 0;
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};

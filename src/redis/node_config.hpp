@@ -1,4 +1,4 @@
-// What the connections to one node have in common, and how its server is found.
+// The settings that all connections to one node share, and the search for its server.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -13,17 +13,18 @@
 
 namespace redlock {
 
-/// Constant while there is a connection that uses it.
+/// Must not change while a connection uses it.
 struct NodeConfig {
-    /// Throws std::invalid_argument if TLS cannot be had as the endpoint wants it, and if the endpoint has
+    /// Throws std::invalid_argument if TLS is not possible as the endpoint demands it, or if the endpoint has
     /// more Sentinels than can be polled at the same time (16).
     static NodeConfig of(Endpoint endpoint, std::chrono::milliseconds node_timeout,
                          std::chrono::milliseconds quarantine = {});
 
     bool has_sentinels() const noexcept { return sentinels && !sentinels->empty(); }
 
-    /// Returns the addresses of its server: its own, those of its name, or those of the master that more than
-    /// half of its Sentinels name now. An inquiry of Sentinels ends with the last owner of what is returned.
+    /// Returns the addresses of the server: those of the endpoint itself, those of its host name, or those of
+    /// the master that more than half of its Sentinels name now. A query of Sentinels is stopped when the
+    /// last owner of the returned object is destroyed.
     std::shared_ptr<Resolution> find_server() const;
 
     Endpoint endpoint{};
@@ -31,7 +32,7 @@ struct NodeConfig {
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds quarantine{};
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
-    std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< a test's, in place of ours
+    std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace SentinelQuery
 };
 
 }  // namespace redlock

@@ -8,8 +8,8 @@
 namespace redlock {
 namespace {
 
-/// Longer than any round: a round waits for each of its nodes for `node_timeout` at most, twice if it has to
-/// connect anew.
+/// Returns a time that is longer than any round. A round waits for each node for at most `node_timeout`, or
+/// twice that if it has to connect again.
 Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
     return std::max<Clock::duration>(std::chrono::minutes{1}, 2 * nodes * node_timeout);
 }
@@ -37,8 +37,8 @@ NodeGroup::~NodeGroup() {
     }
 }
 
-/// A connection may still be being made, or a socket has taken only a part of a release. All nodes together
-/// have one node_timeout for what is left.
+/// Sends the releases that wait for a connection to be established, or of which the socket has accepted only
+/// a part. All nodes together get one node_timeout.
 void NodeGroup::send_the_rest() {
     const auto start = network_.clock().now();
     const auto deadline = start + options_.node_timeout;
@@ -50,20 +50,21 @@ void NodeGroup::send_the_rest() {
         for (const auto& node : nodes_) node->append_unsent(unsent);
         if (unsent.empty()) return;
         for (const auto* const connection : unsent) entries.push_back(connection->poll_entry());
-        // Not all of them are waited for if there are many.
+        // wait() considers only the first max_entries connections, so the loop must not wait for long.
         network_.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
         for (auto* const connection : unsent) connection->advance();
     }
 }
 
-/// Sends what a release has left unsent, if no other round comes to look at the nodes.
+/// Starts the background task that sends what a release has left unsent. A later round may be faster.
 void NodeGroup::send_in_background() noexcept {
     unsent_since_ = network_.clock().now();
     sender_->start();
 }
 
-/// It does not wait for the sockets, because a round may take their connections meanwhile. The pauses grow
-/// with the time that has passed.
+/// Sends what it can without waiting for the sockets, because a round may check their connections out
+/// meanwhile. Returns when to call it again. The pauses grow with the time that has passed. After one
+/// node_timeout it gives up.
 Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
     const auto since = unsent_since_.load();
     bool unsent = false;
@@ -74,8 +75,8 @@ Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
 
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
-    // Pipelined are extensions alone. A connection remembers one pending SET (rule B5), behind which its
-    // release has to go, and a release reaches a node also where an extension would not be sent.
+    // Only extensions are pipelined. A connection remembers one pending SET, behind which the release must be
+    // written (rule B5). A release also goes to nodes that are not sent an extension.
     const auto is_extension = [](const Request& it) { return it.command.verb == Verb::compare_and_expire; };
     if (requests.size() > 1 && !std::ranges::all_of(requests, is_extension)) {
         for (std::size_t i = 0; i < requests.size(); ++i)

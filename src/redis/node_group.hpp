@@ -1,4 +1,5 @@
-// N nodes over a network, as one process knows them: the engine of RedisNodes, and of the simulation.
+// The nodes of one RedisNodes, over any Network. RedisNodes uses it with OsNetwork, and the simulation with a
+// network of its own.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -20,9 +21,9 @@ namespace redlock {
 
 class NodeGroup {
 public:
-    /// No I/O. `network` must outlive it.
+    /// Does no I/O. `network` must outlive the group.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
-    /// Sends the releases that are not sent yet. Blocks one node_timeout at most.
+    /// Sends the releases that are not sent yet. Blocks for one node_timeout at most.
     ~NodeGroup();
     NodeGroup(const NodeGroup&) = delete;
     NodeGroup& operator=(const NodeGroup&) = delete;
@@ -45,7 +46,7 @@ private:
     Network& network_;
     detail::DuplicateServerCheck servers_;
     std::vector<std::unique_ptr<Node>> nodes_{};
-    std::atomic<Clock::time_point> unsent_since_{};  // the last release of which something is not sent
+    std::atomic<Clock::time_point> unsent_since_{};  // when the last unsent release was left behind
     std::unique_ptr<BackgroundTask> sender_{};
 };
 

@@ -22,7 +22,8 @@ std::vector<Endpoint> parsed(const Uris& uris, Text text = {}) {
     return endpoints;
 }
 
-/// What identifies the server behind an endpoint, as far as that is known without asking it.
+/// Returns a text that is the same for two endpoints if they are obviously the same server: the name, in
+/// lower case if it contains a host.
 std::string identity(const Endpoint& endpoint) {
     auto name = endpoint.name();
     if (endpoint.unix_socket.empty())
@@ -44,13 +45,14 @@ void check(const Endpoint& endpoint) {
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
         refuse("TLS to a master that Sentinels name needs tls.server_name");
     if (endpoint.database < 0) refuse("database is negative");
-    constexpr std::size_t longest_socket_path = 107;  // sun_path less its NUL
+    constexpr std::size_t longest_socket_path = 107;  // sun_path without its final NUL
     if (endpoint.unix_socket.size() > longest_socket_path) refuse("the socket path is longer than 107 bytes");
     if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
         refuse("TLS is for host and port, not a unix socket");
 }
 
-/// The names of the endpoints, all of them usable and none twice (rule D8).
+/// Returns the names of the endpoints. Throws std::invalid_argument if one of them is unusable or listed
+/// twice (rule D8).
 std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
     std::vector<std::string> names;
     std::vector<std::string> seen;
@@ -89,7 +91,7 @@ std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesO
 
 }  // namespace
 
-/// The nodes as this process knows them.
+/// The state of the nodes in one process.
 class RedisNodes::Impl {
 public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
@@ -118,8 +120,8 @@ RedisNodes::RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options)
     : Nodes(names_of(endpoints), checked(options).node_timeout, options.quarantine),
       impl_(new Impl(configs_of(std::move(endpoints), options), options)) {}
 
-/// In a child of fork() nothing but its copies of the sockets is touched: another thread of the parent may
-/// have been about to change the rest.
+/// In a child of fork() the destructor only closes the child's copies of the sockets. Another thread of the
+/// parent may have been changing the rest during the fork.
 RedisNodes::~RedisNodes() {
     auto* const impl = impl_.load();
     if (impl->in_owning_process())
@@ -140,7 +142,8 @@ std::unique_ptr<Waiter> RedisNodes::waiter() {
     return own().group().waiter();
 }
 
-/// A child of fork() makes connections of its own, and leaves the parent's as they are (rule D10).
+/// Returns the state of this process. A child of fork() creates a state of its own and does not touch the
+/// connections of its parent (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;

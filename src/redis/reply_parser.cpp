@@ -1,6 +1,6 @@
-// The one file that knows hiredis, of which it uses the reader. Sockets are made, written and read elsewhere,
-// because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and connects to a name
-// without a bound in time.
+// The only file that includes hiredis, of which it uses only the reader. Sockets are created, written and
+// read elsewhere, because hiredis up to 1.x raises SIGPIPE, leaves descriptors open across exec(), and
+// resolves names without a time limit.
 #include "redis/reply_parser.hpp"
 
 #include <hiredis/hiredis.h>
@@ -13,7 +13,7 @@ namespace {
 
 using detail::Reply;
 
-// ---- Callbacks: hiredis parses into the one Reply of the connection, and nothing is allocated for it.
+// ---- Callbacks. hiredis parses into the one Reply of the connection and allocates no objects.
 
 Reply* target(const redisReadTask* task) {
     return static_cast<Reply*>(task->privdata);
@@ -43,7 +43,8 @@ void* parse_nil(const redisReadTask* task) {
     return reply;
 }
 
-/// No command of ours is answered by an array: a server that announces a billion elements gets none.
+/// Rejects every array, because no command of a lock is answered by one. A server could otherwise announce a
+/// billion elements.
 template <class Count>
 void* refuse_array(const redisReadTask*, Count) {
     return nullptr;
@@ -64,11 +65,13 @@ redisReplyObjectFunctions* parser() {
     return &functions;
 }
 
-// ---- The same for an AdminConnection, which may be answered by a short flat list.
+// ---- Callbacks for operators' commands, the query of Sentinels and SUBSCRIBE. Their reply may be a short
+// flat list.
 
 constexpr std::size_t max_elements = 16;
 
-/// Elements come one by one, perhaps with reads between them, when the kind is forgotten.
+/// Appends one element. Sets the kind each time, because next() clears it, and there may be several calls of
+/// next() between the elements.
 void* add_element(const redisReadTask* task, std::string_view element) {
     auto* const reply = target(task);
     reply->kind = Reply::Kind::list;

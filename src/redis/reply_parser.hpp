@@ -1,4 +1,4 @@
-// hiredis: the bytes of a connection in, replies out. Nothing is allocated for a reply but its text.
+// Parses replies with hiredis. Only the text of a reply needs memory from the heap.
 #pragma once
 
 #include <redlock/detail/reply.hpp>
@@ -14,21 +14,22 @@ namespace redlock {
 
 class ReplyParser {
 public:
-    /// Parses into `reply`, which must outlive it. Throws std::bad_alloc.
+    /// Parses into `reply`, which must outlive the parser. Throws std::bad_alloc.
     explicit ReplyParser(detail::Reply& reply);
 
-    /// Takes flat lists of up to 16 texts and numbers as replies, too; else an array is a protocol error.
+    /// From now on, flat lists of up to 16 texts and numbers are accepted. Before, an array is a protocol
+    /// error.
     void admit_lists() noexcept;
 
-    /// What has come in. False: no memory for it.
+    /// Takes bytes that were received. Returns false if there is no memory for them.
     bool feed(std::string_view bytes);
 
     enum class Progress : std::uint8_t { incomplete, complete, protocol_error };
 
-    /// Goes on with the reply that is under way. Complete: it is in `reply`.
+    /// Continues to parse the current reply. If the result is `complete`, the reply is in `reply`.
     Progress next();
 
-    /// Bytes of a reply that is not complete.
+    /// Returns the number of bytes that are not parsed yet.
     std::size_t unparsed() const noexcept;
 
 private:

@@ -32,7 +32,7 @@ void RoundDriver::end() noexcept {
             if (round_.is_left_alone(node)) report_left_alone(node);
             if (connections_[node]) check_in(node);
         }
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a report less, a connection less
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a report or a connection is lost
     }
 }
 
@@ -73,7 +73,8 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     answered_[node] = 0;
     round_.on_check_out(node, trusted);
-    // Queued now, while there is time to fail: when the round ends, the connection keeps the release.
+    // Queue the release now, while std::bad_alloc can still be reported. The connection keeps it when the
+    // round ends.
     queued_[node] = round_.is_release() && !connections_[node]->greeted();
     if (queued_[node]) write(node);
     return true;
@@ -94,8 +95,9 @@ void RoundDriver::wait(Clock::time_point until) {
         entries[count] = connections_[node]->poll_entry();
         node_of[count++] = node;
     }
-    // The short way to an answer that comes at once, as it mostly does. That wait is counted in the kernel's
-    // ticks and lasts for a share of the whole budget: only right after the start is it not too long.
+    // Fast path: if one reply is awaited, a blocking recv() replaces poll() and recv(). Its timeout is half
+    // of node_timeout, rounded to the ticks of the kernel, and cannot be changed for a single call. Therefore
+    // the fast path is only used while nearly the whole node_timeout is left.
     const bool whole_budget = node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
     const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
     if (only_one && whole_budget && connections_[node_of[0]]->ready() &&
@@ -119,7 +121,7 @@ void RoundDriver::proceed(std::size_t node) {
     if (round_.is_sent(node) || !was_ready) connection.advance();
     if (!was_ready && connection.ready()) nodes_[node]->connected();
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.next_answered(node));
-    // A release may go behind the handshake: a node that does not answer will find it when it wakes up.
+    // A release may be written behind the handshake, so that a node that does not answer now finds it later.
     const bool may_send = round_.is_release() ? connection.greeted() : connection.ready();
     if (round_.is_connecting(node) && may_send) {
         if (is_duplicate(node)) return;
@@ -128,8 +130,9 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// The form of a command for one node. A waiter's attempt leaves the queue at its home only; and a release
-/// that is sent once more says so, for the first may have woken a waiter.
+/// The form of a command for one node. The attempt of a waiter removes the ticket from the queue at its home
+/// node only. A release that is sent a second time is marked as repeated, because the first one may have
+/// woken a waiter.
 struct RoundDriver::Form {
     Form(const QuorumRound& round, std::size_t node, const Command& any) : command(any) {
         if (!command.queue) return;
@@ -162,7 +165,8 @@ void RoundDriver::write(std::size_t node) {
     connections_[node]->send(commands);
 }
 
-/// A server that answers for another node already has no vote here. A release goes to it all the same.
+/// Returns true if the server already answers for another node. Then this node has no vote, and its part of
+/// the round has failed. A release is sent nevertheless.
 bool RoundDriver::is_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
@@ -173,7 +177,7 @@ bool RoundDriver::is_duplicate(std::size_t node) {
 
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // A connection that broke in the same read is not to be trusted in its answers either.
+    // If the connection broke while reading, its answers cannot be trusted either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
     if (connection.must_resend()) {
@@ -188,7 +192,7 @@ void RoundDriver::take_answers(std::size_t node) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
         }
-        // The Sentinels may name another by now.
+        // The Sentinels may name another server by now, so a new connection is needed.
         if (vote.cause == Errc::read_only && nodes_[node]->has_sentinels()) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
@@ -215,7 +219,7 @@ void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
     if (!failure.detail.empty()) detail += ", " + failure.detail;
-    // What waiting does not cure is worth more in a report than that it is being waited for.
+    // If waiting cannot help, the original cause says more than `backing_off`.
     const auto cause = is_transient(failure.cause) ? make_error_code(Errc::backing_off) : failure.cause;
     round_.end(node, cause, detail, now_);
 }

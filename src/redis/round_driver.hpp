@@ -1,5 +1,5 @@
-// Drives a QuorumRound over real connections: asks when it says so, waits as long as it says, and tells it
-// what came.
+// Executes the steps of a QuorumRound over real connections: asks nodes, waits, and reports each event to the
+// round.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -23,16 +23,16 @@ class RoundDriver {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
                 Network& network, Clock::duration node_timeout, detail::QuorumRound& round);
-    /// Replies that were not waited for stay with their connections, and are read when a round next looks at
-    /// the node.
+    /// Gives all connections back to their nodes. Replies that were not awaited are read when a later round
+    /// begins.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;
 
-    /// To the end of the round.
+    /// Executes the round to its end.
     void run();
 
-    /// After run(): whether a release, or a part of it, is not sent yet.
+    /// After run(): returns true if a release, or a part of one, is not sent yet.
     bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
 
 private:
@@ -59,11 +59,10 @@ private:
     Clock& clock_;
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
-    Clock::time_point now_;  // read after each step that takes time
+    Clock::time_point now_;  // updated after each step that takes time
     std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
-    std::array<std::size_t, max_nodes>
-        answered_{};    // of the answers of a connection, those that were counted
-    NodeSet queued_{};  // the release goes behind the handshake, and is sent with it
+    std::array<std::size_t, max_nodes> answered_{};  // how many answers were counted
+    NodeSet queued_{};                               // the release is already queued behind the handshake
     bool has_left_release_unsent_ = false;
 };
 

@@ -17,7 +17,8 @@ bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {
     return (!one.id.empty() && one.id == other.id) || (!one.address.empty() && one.address == other.address);
 }
 
-/// For each entry the number of the first entry that is the same Sentinel, also by way of a third one.
+/// Returns for each entry the index of the first entry that is the same Sentinel. Two entries are also the
+/// same if both equal a third one.
 std::vector<std::size_t> sentinels_of(std::span<const SentinelAnswer> answers) {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -31,7 +32,7 @@ std::vector<std::size_t> sentinels_of(std::span<const SentinelAnswer> answers) {
     return result;
 }
 
-/// What all entries of one Sentinel say together.
+/// The answers of all entries of one Sentinel, combined.
 struct Vote {
     bool contradicts_itself = false;
     bool refused = false;
@@ -52,7 +53,8 @@ std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
     return votes;
 }
 
-/// The bytes of the address at which it was reached, or tried last; empty if there is none.
+/// Returns the bytes of the address that was used to reach the Sentinel, or was tried last. Returns an empty
+/// text if there is none.
 std::string address_bytes(const Connection& connection) {
     const auto& found = connection.resolution();
     if (!found.done() || found.addresses().empty() || connection.next_address() == 0) return {};
@@ -110,7 +112,8 @@ Resolution::Found SentinelQuery::ask_all(const std::stop_token& stop) {
     }
 }
 
-// ---- One Sentinel: who it is, if there is another that it could be; then the server.
+// ---- One Sentinel. If there are several entries, it is first asked for its id, so that duplicates are
+// found. Then it is asked for the server.
 
 void SentinelQuery::advance(Entry& entry) {
     auto& connection = *entry.connection;
@@ -137,8 +140,8 @@ void SentinelQuery::ask(Entry& entry, Entry::Step step) {
             std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
 }
 
-/// A Sentinel before Redis 6.2 does not know MYID, and a user may be allowed neither MYID nor INFO. Then the
-/// address alone says who it is.
+/// Takes the reply to the last question. A Sentinel before Redis 6.2 does not know MYID, and a user may be
+/// permitted neither MYID nor INFO. Then only the address identifies the Sentinel.
 void SentinelQuery::take_reply(Entry& entry) {
     const auto reply = entry.connection->answers().front();
     const bool is_text = reply.kind == detail::Reply::Kind::text;
@@ -182,7 +185,8 @@ SentinelCount SentinelQuery::count() const {
     return count_sentinels(answers);
 }
 
-/// `master` is a host and a port, a line each. The host may be a name, if the Sentinels announce names.
+/// Resolves `master`, which is a host and a port in separate lines. The host may be a name, if the Sentinels
+/// announce names.
 Resolution::Found SentinelQuery::resolve(std::string_view master, const std::stop_token& stop) {
     const std::string host{master.substr(0, master.find('\n'))};
     const auto text = master.substr(std::min(master.size(), host.size() + 1));
@@ -201,15 +205,16 @@ Resolution::Found SentinelQuery::resolve(std::string_view master, const std::sto
     return {.addresses = resolution->addresses(), .error = resolution->error(), .cause = resolution->cause()};
 }
 
-/// If no majority is possible without the Sentinels that do not let us in, waiting does not help.
+/// Returns the reasons of all Sentinels. If no majority is possible without the Sentinels that refuse the
+/// login, the cause is their refusal, which is permanent.
 Resolution::Found SentinelQuery::failure(const SentinelCount& count) const {
     return {.error = "of " + std::to_string(count.sentinels) + " Sentinels " + std::to_string(count.named) +
                      " named a master, and no majority the same" + reasons_,
             .cause = count.refused_for_good ? refusal_ : make_error_code(Errc::connection_failed)};
 }
 
-/// Leaves nothing of OpenSSL in this thread. If the process is exiting already, the end of the thread would
-/// meet OpenSSL while it is being taken down. Then the thread stays until its owner asks it to stop.
+/// Frees what OpenSSL keeps for this thread. If the process is exiting already, the thread must not end while
+/// OpenSSL is being taken down. Then the thread stays until its owner asks it to stop.
 void SentinelQuery::end_thread(const std::stop_token& stop) noexcept {
     entries_.clear();
     const bool uses_tls =

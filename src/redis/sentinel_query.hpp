@@ -1,7 +1,7 @@
-// Finds the server of a node by asking its Sentinels, all of them at the same time.
+// Finds the server of a node by asking all its Sentinels at the same time.
 //
-// A minority of the Sentinels may be cut off together with a former master and name that master for ever.
-// Therefore more than half of the distinct Sentinels have to name the same server.
+// More than half of the distinct Sentinels have to name the same server. A minority is not enough, because it
+// may be cut off together with a former master and name that master for ever.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -24,27 +24,27 @@
 
 namespace redlock {
 
-/// What is known of one entry in the list of Sentinels.
+/// What one entry in the list of Sentinels has answered.
 struct SentinelAnswer {
     enum class Kind : std::uint8_t { none, named, refused };
     Kind kind = Kind::none;
-    std::string address{};  ///< the bytes of the address that it was reached at; empty if that is not known
-    std::string id{};       ///< what the Sentinel calls itself; empty if that is not known
+    std::string address{};  ///< bytes of the address that was used to reach it; empty if not known
+    std::string id{};       ///< the id that the Sentinel reports; empty if not known
     std::string master{};   ///< the server that it names, if `kind` is `named`
 };
 
-/// What the answers of all entries come to.
+/// The result of counting the answers of all entries.
 struct SentinelCount {
-    std::size_t sentinels = 0;  ///< distinct Sentinels
-    std::size_t named = 0;      ///< distinct Sentinels that name a server
-    std::string master{};       ///< the server that can be trusted to be the master; empty if there is none
+    std::size_t sentinels = 0;      ///< distinct Sentinels
+    std::size_t named = 0;          ///< distinct Sentinels that name a server
+    std::string master{};           ///< the server that a majority names; empty if there is none
     bool refused_for_good = false;  ///< no majority is possible without the Sentinels that refuse us
 };
 
-/// Decides whether the answers can be trusted. Two entries are the same Sentinel if they have the same
-/// address or the same id. One Sentinel has one vote, however often it is listed. With the Sentinels S1, S2
-/// and S3, of which
-/// "-" has not answered and "!" does not let us in:
+/// Decides which server a majority of the Sentinels names. Two entries are the same Sentinel if they have the
+/// same address or the same id. Each Sentinel has one vote, however often it is listed.
+///
+/// Examples with the Sentinels S1, S2 and S3. "-" has not answered, and "!" has refused the login:
 ///
 ///     entries and the servers that they name | distinct | master
 ///     ---------------------------------------+----------+--------------------------------------------
@@ -62,14 +62,15 @@ struct SentinelCount {
 /// majority.
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
 
-/// One inquiry. It belongs to one thread.
+/// One query of all Sentinels of a node. It belongs to one thread.
 class SentinelQuery {
 public:
     /// Starts connecting to all Sentinels of `node`, which must outlive the query.
     explicit SentinelQuery(const NodeConfig& node);
 
-    /// Returns the addresses of the server that the Sentinels name. Blocks for `node_timeout` at most, and no
-    /// longer than an answer may be old. Returns without addresses soon after `stop` is requested.
+    /// Returns the addresses of the server that the Sentinels name. Blocks for `node_timeout` at most, and
+    /// for one second at most, because an answer must not be older when it is used. Returns without addresses
+    /// soon after `stop` is requested.
     Resolution::Found run(const std::stop_token& stop);
 
 private:

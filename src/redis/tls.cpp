@@ -19,14 +19,14 @@ namespace {
 
 constinit ExitGate gate;  // trivially destroyed: threads use it until the process is gone
 
-/// OpenSSL calls the handler before it takes anything down. Throws std::bad_alloc.
+/// Closes the gate at exit. OpenSSL calls the handler before it frees anything. Throws std::bad_alloc.
 void close_gate_at_exit() {
     static const bool registered = OPENSSL_atexit([] { gate.close(); }) == 1;
     if (!registered) throw std::bad_alloc{};
 }
 
-/// The first reason OpenSSL gives on this thread, which is nearest to the cause, and a clean slate for the
-/// next.
+/// Returns the first error in OpenSSL's queue for this thread, because it is nearest to the cause. Clears the
+/// queue.
 std::string first_reason() {
     const auto error = ERR_peek_error();
     ERR_clear_error();
@@ -45,14 +45,15 @@ bool is_address(const std::string& name) {
            ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
-/// What OpenSSL would read up to a NUL, or not take at all. Throws std::invalid_argument.
+/// Throws std::invalid_argument if a text is not one that OpenSSL can take: it would stop at a NUL, and
+/// rejects long names.
 void check_text(const Endpoint& endpoint) {
     const auto& tls = endpoint.tls;
     for (const auto& [field, text] :
          {std::pair{"ca_file", &tls.ca_file}, std::pair{"certificate", &tls.certificate},
           std::pair{"key", &tls.key}, std::pair{"server_name", &tls.server_name}})
         if (text->find('\0') != text->npos) refuse(endpoint, field, "has a NUL in it");
-    constexpr std::size_t longest = 255;  // a name that TLS can ask for
+    constexpr std::size_t longest = 255;  // the longest name that TLS can ask for
     if (tls.server_name.size() > longest) refuse(endpoint, "server_name", "is longer than 255 bytes");
     if (endpoint.host.size() > longest)
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
@@ -98,7 +99,7 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     auto* const context = context_.get();
     const auto& tls = endpoint.tls;
     check_text(endpoint);
-    // OpenSSL takes an empty name as "do not check the name".
+    // OpenSSL would not check the name if it were empty.
     if (server_name_.empty())
         refuse(endpoint, "server_name", "is empty, and there is no host to take it from");
     ERR_clear_error();
@@ -142,7 +143,7 @@ TlsSession::TlsSession(const TlsContext& context) {
     SSL_set_bio(session, received, to_send);
     SSL_set_connect_state(session);
     const auto& name = context.server_name_;
-    // A name that could not be set would not be checked: no session then.
+    // If the name cannot be set, it would not be checked. Then there must be no session.
     const bool named = is_address(name)
                            ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name.c_str()) == 1
                            : SSL_set1_host(session, name.c_str()) == 1 &&
@@ -176,7 +177,7 @@ bool TlsSession::receive(std::string_view cipher, std::string& plain, std::strin
         }
         plain.append(part.data(), static_cast<std::size_t>(length));
     }
-    drain(out);  // the alert that gives the server the reason, too
+    drain(out);  // includes the alert that tells the server the reason
     return fine;
 }
 
@@ -197,7 +198,7 @@ bool TlsSession::shake_hands() {
     return established_ || fail(status);
 }
 
-/// Whether `status` means no more than "not yet"; otherwise keeps the reason.
+/// Returns true if `status` only means "not yet". Otherwise stores the reason.
 bool TlsSession::fail(int status) {
     auto* const session = session_.get();
     const int kind = SSL_get_error(session, status);

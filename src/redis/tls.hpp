@@ -1,13 +1,15 @@
-// TLS without sockets: plain text in, cipher text out, and back. The connection carries the bytes as it
-// carries all others, so that deadlines, SIGPIPE and late replies need no second thought under TLS.
+// TLS without sockets. It converts plain text to cipher text and back, and the connection sends and receives
+// the cipher text like all other bytes. Therefore deadlines, SIGPIPE and late replies are handled the same
+// way with and without TLS.
 //
-// The certificate's chain and its *name* are verified (rule D12). hiredis' own TLS checks no name, and Debian
-// 12's hiredis has none at all; this needs OpenSSL alone. A build without it has no_tls.cpp in place of
-// tls.cpp.
+// The certificate's chain and its *name* are verified (rule D12). This file uses OpenSSL directly, because
+// the TLS of hiredis checks no name, and Debian 12 has hiredis without TLS. A build without OpenSSL uses
+// no_tls.cpp instead of tls.cpp.
 //
-// A process may call exit() while other threads use TLS. OpenSSL takes itself down then, under their feet.
-// Therefore every use of OpenSSL here passes a gate, which closes before OpenSSL is taken down and waits for
-// the threads that are inside. From then on every session fails, and nothing of OpenSSL is freed any more.
+// A process may call exit() while other threads use TLS. OpenSSL then frees its own state although these
+// threads still use it. Therefore every use of OpenSSL here passes an ExitGate. The gate closes before
+// OpenSSL frees its state, and waits for the threads that are inside. After that every session fails, and no
+// object of OpenSSL is freed any more.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -21,17 +23,17 @@ struct ssl_ctx_st;
 
 namespace redlock {
 
-/// What all TLS connections to one node share. Immutable; may be shared by threads.
+/// The TLS settings of all connections to one node. Immutable; threads may share it.
 class TlsContext {
 public:
     static bool supported() noexcept;
 
     /// Frees what OpenSSL keeps for this thread, which must not use TLS any more. Returns false if OpenSSL is
-    /// being taken down already because the process exits: then the thread must not end before that is over.
+    /// already being taken down because the process exits. The thread must then not end before that is over.
     static bool leave_thread() noexcept;
 
-    /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the field which cannot be
-    /// used, and if there is neither a server name nor a host: no certificate is accepted for any name.
+    /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the unusable field. Also
+    /// throws if there is neither a server name nor a host, because then any certificate would be accepted.
     explicit TlsContext(const Endpoint& endpoint);
     ~TlsContext();
     TlsContext(const TlsContext&) = delete;
@@ -46,7 +48,7 @@ private:
     std::string server_name_;
 };
 
-/// One connection's TLS.
+/// The TLS state of one connection.
 class TlsSession {
 public:
     explicit TlsSession(const TlsContext& context);
@@ -54,19 +56,21 @@ public:
     TlsSession(const TlsSession&) = delete;
     TlsSession& operator=(const TlsSession&) = delete;
 
-    /// Begins: appends the first bytes to send to `out`.
+    /// Begins the TLS handshake. Appends the first bytes to send to `out`. Returns false if the session has
+    /// failed; error() then gives the reason.
     bool start(std::string& out);
 
-    /// Takes bytes off the wire; appends what they say to `plain`, and what must be answered to `out`.
-    /// False: the session is over, error() says why. So with send().
+    /// Decrypts received bytes. Appends the plain text to `plain`, and bytes that must be sent in return to
+    /// `out`. Returns false if the session has failed; error() then gives the reason.
     bool receive(std::string_view cipher, std::string& plain, std::string& out);
 
-    /// Appends to `out` what says `plain` on the wire.
+    /// Encrypts `plain` and appends the result to `out`. Returns false if the session has failed; error()
+    /// then gives the reason.
     bool send(std::string_view plain, std::string& out);
 
     bool established() const noexcept { return established_; }
     const std::string& error() const noexcept { return error_; }
-    /// The error is that one side does not accept the other's certificate: waiting cannot cure it.
+    /// Returns true if one side does not accept the certificate of the other. Waiting cannot help.
     bool rejected() const noexcept { return rejected_; }
 
 private:
