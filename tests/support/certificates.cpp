@@ -29,7 +29,7 @@ void add_extension(X509* certificate, X509* issuer, int kind, const std::string&
     expect(extension && X509_add_ext(certificate, extension.get(), -1) == 1, "extension");
 }
 
-/// "DNS:localhost,IP:127.0.0.1"
+/// Returns a list such as "DNS:localhost,IP:127.0.0.1".
 std::string alternative_names(const std::vector<std::string>& names) {
     std::string result;
     for (const auto& name : names) {
@@ -40,7 +40,7 @@ std::string alternative_names(const std::vector<std::string>& names) {
     return result;
 }
 
-/// Has `write(file)` fill a PEM file.
+/// Creates a PEM file and calls `write(file)` to fill it.
 template <class Write>
 void write_pem(const std::filesystem::path& path, Write write) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "w"), &std::fclose};

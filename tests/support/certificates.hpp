@@ -1,4 +1,4 @@
-// Certificates for tests, good and bad, made on the spot by libcrypto.
+// Certificates for tests, valid and invalid ones, created on the spot by libcrypto.
 //
 //     Authority authority{directory / "ca"};
 //     const auto server = authority.issue({.names = {"localhost", "127.0.0.1"}});
@@ -16,33 +16,34 @@ struct x509_st;
 
 namespace redlock::support {
 
-/// Two PEM files.
+/// The two PEM files of a certificate.
 struct CertificateFiles {
     std::filesystem::path certificate;
     std::filesystem::path key;
 };
 
-/// What a certificate is issued for.
+/// The properties of a certificate to be issued.
 struct Subject {
     std::vector<std::string> names{};                          ///< host names and IPv4 addresses
-    std::chrono::seconds valid_from = -std::chrono::hours{1};  ///< seen from now
+    std::chrono::seconds valid_from = -std::chrono::hours{1};  ///< relative to now
     std::chrono::seconds valid_until = std::chrono::hours{1};
-    std::string password{};  ///< of the key's file; none if empty
+    std::string password{};  ///< of the key file; empty: none
 };
 
-/// An authority that signs whatever it is asked to.
+/// A certificate authority that signs every request.
 class Authority {
 public:
-    /// Writes its files into `directory`, which it makes. Throws std::runtime_error with OpenSSL's reason.
+    /// Creates `directory` and writes its files there. Throws std::runtime_error with the error message of
+    /// OpenSSL.
     explicit Authority(std::filesystem::path directory);
     ~Authority();
     Authority(const Authority&) = delete;
     Authority& operator=(const Authority&) = delete;
 
-    /// The PEM file to trust it by.
+    /// Returns the PEM file that makes a client trust this authority.
     std::filesystem::path certificate() const { return directory_ / "ca.crt"; }
 
-    /// A certificate of its own for `subject`, with a fresh key.
+    /// Issues a certificate for `subject`, with a fresh key.
     CertificateFiles issue(const Subject& subject);
 
 private:

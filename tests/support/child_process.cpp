@@ -41,7 +41,7 @@ std::string_view name_of(std::string_view assignment) {
     return assignment.substr(0, assignment.find('='));
 }
 
-/// Our environment with the additions, which win.
+/// Returns our environment with the additions. An addition replaces a variable of the same name.
 std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
     auto result = additions;
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -52,8 +52,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& additi
     return result;
 }
 
-/// All that the child needs between fork and exec, where it must not allocate: another thread may have held
-/// the allocator's lock when we forked.
+/// Everything that the child needs between fork and exec. The child must not allocate there, because another
+/// thread may have held the lock of the allocator at the fork.
 class Image {
 public:
     explicit Image(const Program& program)
@@ -70,10 +70,10 @@ public:
     Image(const Image&) = delete;
     Image& operator=(const Image&) = delete;
 
-    /// Runs in the child.
+    /// Turns the child into the program. Runs in the child.
     [[noreturn]] void become(pid_t parent) const {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) ::_exit(127);  // it died before it could be watched
+        if (::getppid() != parent) ::_exit(127);  // the parent died before the prctl() above
         ::setsid();
         restore_signals();
         if (output_ >= 0) {
@@ -111,8 +111,9 @@ private:
     int output_ = -1;
 };
 
-/// The thread that forks. PR_SET_PDEATHSIG fires when the forking *thread* ends, and a test may well restart
-/// a server from a thread of its own; this one lasts as long as the process. It is never destroyed.
+/// The thread that forks all children. PR_SET_PDEATHSIG takes effect when the forking *thread* ends, and a
+/// test may start a server from a short-lived thread. This thread lasts as long as the process, and the
+/// object is never destroyed.
 class Nursery {
 public:
     static Nursery& instance() {
@@ -138,8 +139,8 @@ public:
     }
 
 private:
-    /// Signals sent to the process are for the threads of the test. A std::thread would own memory that is
-    /// never freed, which a leak checker may or may not find on its stack.
+    /// Blocks all signals in the new thread, because signals to the process are for the threads of the test.
+    /// A std::thread would own memory that is never freed, and a leak checker might report it.
     Nursery() {
         sigset_t all;
         sigset_t ours;
@@ -171,7 +172,8 @@ private:
     std::deque<std::packaged_task<pid_t()>> wanted_;  // guarded by mutex_
 };
 
-/// The letter of proc(5): R running, S sleeping, T stopped ... The name before it may hold any character.
+/// Returns the state letter of proc(5): R running, S sleeping, T stopped, and so on. The name of the program
+/// precedes it and may contain any character.
 char state_of(pid_t pid) {
     std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
     std::string stat;
@@ -213,7 +215,7 @@ int ChildProcess::wait() {
     return *status_;
 }
 
-/// After its end the number may belong to another process.
+/// Sends nothing after the end of the process, because its number may then belong to another one.
 void ChildProcess::signal(int number) const {
     if (!status_) ::kill(pid_, number);
 }
@@ -231,7 +233,7 @@ bool ChildProcess::reap(int flags) {
     } while (result < 0 && errno == EINTR);
     if (result == 0) return false;
     if (result < 0)
-        status_ = 127;  // it was reaped elsewhere
+        status_ = 127;  // another caller of wait() has reaped it
     else
         status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return true;

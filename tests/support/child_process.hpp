@@ -1,4 +1,4 @@
-// A program run as a child process that cannot outlive its parent.
+// A program that runs as a child process and cannot outlive its parent.
 #pragma once
 
 #include <sys/types.h>
@@ -10,23 +10,24 @@
 
 namespace redlock::support {
 
-/// What to run. No shell is involved.
+/// The program to run. No shell is involved.
 struct Program {
     std::vector<std::string> words;          ///< the program, looked up in PATH, and its arguments
-    std::vector<std::string> environment{};  ///< "NAME=value", in addition to ours or in place of it
-    std::filesystem::path output{};          ///< where it appends its output and errors; empty: to ours
+    std::vector<std::string> environment{};  ///< "NAME=value"; adds to our environment or replaces in it
+    /// the file to which its output and errors are appended; empty: ours
+    std::filesystem::path output{};
 };
 
-/// The child runs in a session of its own, so Ctrl-C in a terminal reaches the parent alone. When the parent
-/// dies, however it dies, the kernel kills the child. Start and destroy it in the same process; which thread
-/// does so does not matter. One thread at a time.
+/// The child runs in a session of its own, so Ctrl-C in a terminal reaches only the parent. When the parent
+/// dies for any reason, the kernel kills the child. Start and destroy the child in the same process, from any
+/// threads. Use it from one thread at a time.
 class ChildProcess {
 public:
-    /// Throws std::system_error when no process can be made. A program that cannot be executed is a child
-    /// that exits with status 127 and prints the reason.
+    /// Throws std::system_error if no process can be created. If the program cannot be executed, the child
+    /// prints the reason and exits with status 127.
     explicit ChildProcess(const Program& program);
 
-    /// Kills it if it still runs.
+    /// Kills the child if it still runs.
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
@@ -34,14 +35,16 @@ public:
     pid_t pid() const noexcept { return pid_; }
     bool running();
 
-    /// SIGSTOP and SIGCONT; they return when the kernel shows the process as stopped, and as going on.
+    /// Send SIGSTOP or SIGCONT. They return when the kernel shows the process as stopped, or as running
+    /// again.
     void freeze();
     void thaw();
 
-    /// SIGKILL, also when frozen; returns when the process is gone.
+    /// Sends SIGKILL, which also ends a frozen process. Returns when the process is gone.
     void kill();
 
-    /// Waits for its end: the exit status, or 128 + the signal that ended it, as the shell has it.
+    /// Waits for the end of the process. Returns the exit status, or 128 + the number of the signal, as a
+    /// shell does.
     int wait();
 
 private:

@@ -28,7 +28,7 @@ public:
         return result;
     }
 
-    /// As the environment variable REDLOCK_NODES has them: separated by commas.
+    /// Returns the URIs as in the environment variable REDLOCK_NODES, separated by commas.
     std::string uri_list() const {
         std::string result;
         for (const auto& server : servers_) result += (result.empty() ? "" : ",") + server.uri();

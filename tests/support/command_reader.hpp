@@ -1,4 +1,5 @@
-// Tells the commands of a client apart in the bytes it sends: arrays of strings, as every Redis client does.
+// Splits the bytes that a client sends into commands. Every Redis client sends a command as an array of
+// strings.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,11 @@ class CommandReader {
 public:
     using Words = std::vector<std::string>;
 
-    /// Of longer words this much is kept.
+    /// Longer words are truncated to `longest_word` bytes.
     explicit CommandReader(std::size_t longest_word = 64) : longest_word_(longest_word) {}
 
-    /// Takes the next bytes and calls `seen(words)` for each command that they complete. Bytes that are not
-    /// RESP, such as TLS, end its interest for good.
+    /// Takes the next bytes, and calls `seen(words)` for each command that they complete. If the bytes are
+    /// not RESP, for example TLS, it ignores them and all later ones.
     template <class Seen>
     void take(std::string_view bytes, Seen seen) {
         while (!bytes.empty() && !blind_) {
@@ -32,11 +33,11 @@ public:
         }
     }
 
-    /// Whether there was something else than RESP.
+    /// Returns true if it has seen bytes that are not RESP.
     bool blind() const noexcept { return blind_; }
 
 private:
-    /// A part of a word, or of the CR LF behind it.
+    /// Takes a part of a word, or of the CR LF after it.
     void take_word(std::string_view& bytes) {
         const auto length = std::min(inside_, bytes.size());
         const auto kept = inside_ > 2 ? std::min(length, inside_ - 2) : 0;
@@ -47,7 +48,7 @@ private:
         if (inside_ == 0) --words_left_;
     }
 
-    /// `*3` or `$42`.
+    /// Takes a part of a line such as `*3` or `$42`.
     void take_line(std::string_view& bytes) {
         const auto end = bytes.find('\n');
         line_ += bytes.substr(0, end);
@@ -69,8 +70,8 @@ private:
     std::size_t longest_word_;
     std::string line_{};
     Words words_{};
-    std::size_t words_left_ = 0;  // of the command, the one begun included
-    std::size_t inside_ = 0;      // bytes of the word begun that are still to come, with its CR LF
+    std::size_t words_left_ = 0;  // of the current command, including the current word
+    std::size_t inside_ = 0;      // bytes of the current word still to come, with its CR LF
     bool blind_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Part of each program of GoogleTest cases: before main() the program gives up the environment of the person
-// who runs it, as tests/environment.cmake describes it.
+// Part of each GoogleTest program. Before main(), the program removes the environment of the person who runs
+// it, as described in tests/environment.cmake.
 #include <regex.h>
 
 #include <unistd.h>

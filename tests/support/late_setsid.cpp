@@ -1,5 +1,5 @@
-// Preloaded into a program, has setsid() take half a second: what is to be done before that is found to be
-// done too late, each time and not once in a thousand.
+// A library to preload that delays setsid() by half a second. If an action depends on setsid() and happens
+// too early, the test fails every time and not once in a thousand runs.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@ namespace redlock::support {
 
 namespace {
 
-/// Opened for both directions, so that neither side waits for the other to open it.
+/// Creates a FIFO and opens it for both directions, so that neither side waits for the other one to open it.
 int open_fifo(const std::filesystem::path& path) {
     if (::mkfifo(path.c_str(), 0600) != 0) throw std::system_error{errno, std::generic_category(), "mkfifo"};
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

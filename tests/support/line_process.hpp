@@ -1,4 +1,5 @@
-// A program in another process that is asked and answers line by line, on its standard input and output.
+// A program in another process that reads requests and writes replies line by line, on its standard input and
+// output.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -15,13 +16,13 @@ class LineProcess {
 public:
     /// Starts the program, which is looked up in PATH.
     explicit LineProcess(const std::vector<std::string>& words);
-    /// Kills it.
+    /// Kills the program.
     ~LineProcess();
     LineProcess(const LineProcess&) = delete;
     LineProcess& operator=(const LineProcess&) = delete;
 
     void write_line(std::string line);
-    /// Nothing when the program ends, or does not answer in time.
+    /// Returns nothing if the program ends or does not reply in time.
     std::optional<std::string> read_line(std::chrono::milliseconds patience);
 
 private:

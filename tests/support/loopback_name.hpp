@@ -3,8 +3,8 @@
 
 namespace redlock::support {
 
-/// No address by the strict rules that certificates and inet_pton know, and yet getaddrinfo understands it on
-/// every machine, also on one without /etc/hosts, which does not know "localhost".
+/// Certificates and inet_pton() do not accept this text as an address. But getaddrinfo() resolves it on every
+/// machine, even on one without /etc/hosts, which does not know "localhost".
 inline constexpr auto* loopback_name = "127.1";
 
 }  // namespace redlock::support

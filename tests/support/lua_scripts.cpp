@@ -14,13 +14,14 @@
 #include <utility>
 #include <vector>
 
-// Lua is the variant compiled as C++: its errors are exceptions, and run destructors.
+// This file is linked with the variant of Lua that is compiled as C++. Its errors are exceptions, which run
+// destructors.
 namespace redlock::support {
 namespace {
 
-constexpr auto* chunk = "@user_script";  // as errors name it
+constexpr auto* chunk = "@user_script";  // the name in error messages
 
-/// Scripts see the globals through an empty table, so that none is added or misspelt.
+/// Scripts access the globals through an empty table, so that they can neither add a global nor misspell one.
 constexpr auto* sandbox = R"(
     print, dofile, loadfile = nil
     local function refuse_unknown(_, name)
@@ -47,7 +48,7 @@ void push_text(lua_State* lua, std::string_view text) {
     lua_pushlstring(lua, text.data(), text.size());
 }
 
-/// {name=text}
+/// Pushes the table {name=text}.
 void push_record(lua_State* lua, const char* name, std::string_view text) {
     lua_createtable(lua, 0, 1);
     push_text(lua, text);
@@ -60,7 +61,7 @@ std::string_view text_at(lua_State* lua, int index) {
     return {text, length};
 }
 
-// ---- From Redis to Lua
+// ---- Conversion from Redis to Lua
 
 void push(lua_State* lua, const RedisReply& reply) {
     using Kind = RedisReply::Kind;
@@ -79,16 +80,16 @@ void push(lua_State* lua, const RedisReply& reply) {
     }
 }
 
-// ---- From Lua to Redis
+// ---- Conversion from Lua to Redis
 
-/// As a C cast does on the machines that servers run on.
+/// Converts as a C cast does on the machines that servers run on.
 long long truncated(lua_Number number) {
     constexpr auto limit = 9223372036854775808.0;
     return number >= -limit && number < limit ? static_cast<long long>(number)
                                               : std::numeric_limits<long long>::min();
 }
 
-/// A reply of one line ends where C's strings end.
+/// Returns the text up to the first null byte, because a reply of one line ends where a C string ends.
 std::string as_line(std::string_view text) {
     std::string line{text.substr(0, text.find('\0'))};
     std::ranges::replace_if(
@@ -96,7 +97,7 @@ std::string as_line(std::string_view text) {
     return line;
 }
 
-/// The text in a field of the table on top; null if there is none.
+/// Returns the text in a field of the table on top of the stack, if there is one.
 std::optional<std::string> field(lua_State* lua, const char* name) {
     lua_getfield(lua, -1, name);
     std::optional<std::string> text;
@@ -105,7 +106,7 @@ std::optional<std::string> field(lua_State* lua, const char* name) {
     return text;
 }
 
-/// Takes the value on top.
+/// Pops the value on top of the stack.
 RedisReply pop_reply(lua_State* lua);
 
 RedisReply reply_of_table(lua_State* lua) {
@@ -137,7 +138,7 @@ RedisReply pop_reply(lua_State* lua) {
     return reply;
 }
 
-/// Numbers are handed to commands with all their digits.
+/// Replaces a number by its text with all digits, as an argument of a command.
 void write_out_number(lua_State* lua, int index) {
     const auto number = lua_tonumber(lua, index);
     if (const auto whole = truncated(number); static_cast<lua_Number>(whole) == number) {
@@ -150,7 +151,7 @@ void write_out_number(lua_State* lua, int index) {
     lua_replace(lua, index);
 }
 
-/// The arguments of redis.call(); none if one cannot be one.
+/// Returns the arguments of redis.call(), or none if any argument has the wrong type.
 std::vector<std::string_view> words_of(lua_State* lua) {
     std::vector<std::string_view> words(static_cast<std::size_t>(lua_gettop(lua)));
     for (int index = 1; auto& word : words) {
@@ -203,7 +204,7 @@ int redis_sha1hex(lua_State* lua) {
 
 // ---- Errors
 
-/// What went wrong, as the table that redis.pcall() would have returned, and where.
+/// Turns an error into the table that redis.pcall() would have returned, and adds its place.
 int note_error(lua_State* lua) {
     if (lua_type(lua, 1) != LUA_TTABLE)
         push_record(lua, "err", "ERR " + (lua_isstring(lua, 1) ? std::string{text_at(lua, 1)} : "nil"));
@@ -217,7 +218,7 @@ int note_error(lua_State* lua) {
     return 1;
 }
 
-/// Takes what note_error() has left.
+/// Pops the result of note_error().
 RedisReply pop_error(lua_State* lua, const LuaScripts::Script& script) {
     auto text = field(lua, "err").value_or("ERR unknown error") + " script: " + script.sha1;
     if (const auto place = field(lua, "place")) text += ", on " + *place + ".";

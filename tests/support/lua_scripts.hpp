@@ -1,5 +1,5 @@
-// Lua scripts as Redis runs them: a table `redis`, KEYS and ARGV, no other state, and its conversions between
-// values of Lua and replies. A text is compiled once, however many servers are simulated.
+// Executes Lua scripts as Redis does: with a table `redis`, KEYS and ARGV, no other state, and the
+// conversions between Lua values and replies. It compiles each text once for all simulated servers.
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -19,25 +19,26 @@ namespace redlock::support {
 class LuaScripts {
 public:
     using Words = std::span<const std::string_view>;
-    /// What redis.call() does. Called with at least one word.
+    /// The implementation of redis.call(). It is called with at least one word.
     using Call = std::function<RedisReply(Words)>;
 
     struct Script {
-        std::string sha1;  ///< of its text, in hexadecimal
+        std::string sha1;  ///< of the text, in hexadecimal
         std::string text;
-        std::string error{};  ///< why it does not compile; empty: it does
-        int function = 0;     ///< where Lua keeps it
+        std::string error{};  ///< the compile error, if any
+        int function = 0;     ///< a reference in Lua's registry
     };
 
-    /// Lua is used by one thread at a time: each has its own.
+    /// Returns the object of this thread, because a Lua state can be used by one thread at a time.
     static LuaScripts& of_this_thread();
 
-    /// Valid as long as the thread.
+    /// Returns a script that is valid as long as the thread.
     const Script& compile(std::string_view text);
-    /// The same where the SHA1 is known, which is quicker.
+    /// The same if the SHA1 is known, which is quicker.
     const Script& compile(std::string_view text, std::string_view sha1);
 
-    /// Its result as a reply. `script` has no error. One at a time: no script runs another.
+    /// Runs a script without compile error, and returns its result as a reply. A script cannot run another
+    /// one.
     RedisReply run(const Script& script, Words keys, Words arguments, const Call& call);
 
 private:
@@ -53,7 +54,7 @@ private:
     std::map<std::string_view, const Script*> by_text_{};
     std::map<std::string_view, const Script*> by_sha1_{};
     int environment_ = 0;         // the globals that scripts see
-    const Call* call_ = nullptr;  // of the script that runs
+    const Call* call_ = nullptr;  // of the running script
 };
 
 }  // namespace redlock::support

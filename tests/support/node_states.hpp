@@ -1,4 +1,4 @@
-// What stands on nodes, made up.
+// Invented states of nodes for tests of code that evaluates them.
 #pragma once
 
 #include <redlock/query.hpp>
@@ -9,7 +9,8 @@
 
 namespace redlock::support {
 
-/// A letter a node: 'a' and 'b' hold it, '.' is free, '?' is silent, '!' has a key that is no lock.
+/// Returns one state for each letter: 'a' and 'b' hold the lock, '.' is free, '?' did not reply, '!' has a
+/// key that is no lock.
 inline std::vector<NodeStatus> nodes_of(const std::string& letters) {
     std::vector<NodeStatus> result;
     for (const char letter : letters) {

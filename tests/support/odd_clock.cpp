@@ -1,12 +1,12 @@
-// Preloaded into a server, gives it a wall clock that is wrong by as many seconds as a file says, at any
-// time:
+// A library to preload into a server. It changes the wall clock of the server as a file says, at any time:
 //
 //     LD_PRELOAD=libredlock_odd_clock.so REDLOCK_ODD_CLOCK=/tmp/clock redis-server ...
-//     echo -3600 >/tmp/clock
-//     echo @1760000000123456 >/tmp/clock      stands still, so many microseconds after 1970
+//     echo -3600 >/tmp/clock                  one hour slow
+//     echo @1760000000123456 >/tmp/clock      stopped, at this number of microseconds after 1970
 //
-// (libfaketime does this for more programs, but not for a redis-server on jemalloc, which asks for the time
-// while libfaketime allocates.) No memory of the heap, no C++ library: it runs before main().
+// (libfaketime does the same for more programs. But it fails with a redis-server on jemalloc, which reads the
+// time while libfaketime allocates.) The library uses neither the heap nor the C++ library, because it runs
+// before main().
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

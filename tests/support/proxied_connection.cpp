@@ -23,7 +23,7 @@ void send_at_once(int socket) noexcept {
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
-/// From now on close() sends a reset.
+/// Makes a later close() send a reset.
 void reset_when_closed(int socket) noexcept {
     const linger none{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -110,7 +110,8 @@ void ProxiedConnection::limit(const Faults& faults) {
     if (faults.cut_after) cut_at_ = reply_bytes_ + *faults.cut_after;
 }
 
-/// A client that has closed in the meantime gets nothing of what was kept.
+/// Resets the connection if the client has closed it in the black hole. Such a client receives nothing of the
+/// kept data.
 void ProxiedConnection::heal(ProxyTime now, const Faults& faults) {
     pollfd client{client_.fd, 0, 0};
     if (in_hole(faults) && ::poll(&client, 1, 0) > 0 && broke(client.revents)) return reset();
@@ -149,7 +150,7 @@ ProxyTime ProxiedConnection::next_due(const Faults& faults) const {
     return due;
 }
 
-/// False when there is nothing to be passed on for now.
+/// Returns false if nothing can be passed on now.
 bool ProxiedConnection::prepare(const Faults& faults, std::uint16_t server_port) {
     if (in_hole(faults)) {
         listen_in_the_hole();
@@ -167,7 +168,7 @@ bool ProxiedConnection::prepare(const Faults& faults, std::uint16_t server_port)
     return !over() && !connecting_;
 }
 
-/// What the client has lost in the hole is lost for good once it has given up.
+/// Resets the connection if the client has given up. What it sent into the black hole is then lost for good.
 void ProxiedConnection::listen_in_the_hole() noexcept {
     if (broke(client_.heard)) return reset();
     if (broke(server_.heard)) server_.deaf = true;
@@ -186,7 +187,7 @@ bool ProxiedConnection::connect(std::uint16_t server_port) {
     return connecting_;
 }
 
-/// Reads once; empty when there is nothing, or no more.
+/// Reads once. Returns an empty text if there is nothing, or nothing more.
 std::string ProxiedConnection::receive(Socket& from, Stream& stream) {
     if (from.heard == 0 || from.gone || stream.ended || (stream.full() && !broke(from.heard))) return {};
     std::array<char, 65'536> bytes;
@@ -209,7 +210,7 @@ void ProxiedConnection::forward(ProxyTime now, const Faults& faults) {
     if (over()) return;
     if (client_.gone) replies_.clear();
     if (server_.gone) requests_.clear();
-    // A reset comes behind what was sent before it.
+    // A reset comes after the bytes that were sent before it.
     if ((client_.gone || server_.gone) && requests_.empty() && replies_.empty()) return reset();
     pass_ends();
 }
@@ -220,7 +221,7 @@ void ProxiedConnection::forward_requests(ProxyTime now, const Faults& faults) {
         return;
     }
     server_.heard = POLLIN;
-    take_reply(receive(server_, replies_), now, faults);  // its last words
+    take_reply(receive(server_, replies_), now, faults);  // the last bytes of the server
     server_.gone = true;
 }
 
@@ -232,7 +233,7 @@ void ProxiedConnection::forward_replies(ProxyTime now, const Faults& faults) {
     if (cut_at_ == reply_bytes_) close();
 }
 
-/// The end of a stream comes behind all its bytes.
+/// Passes on the end of a stream after all its bytes.
 void ProxiedConnection::pass_ends() {
     for (auto* const stream : {&requests_, &replies_}) {
         if (!stream->ended || stream->end_passed || !stream->empty()) continue;

@@ -1,5 +1,5 @@
-// One connection through a TcpProxy: a socket to the client, one to the server, and what is under way in
-// between. None of its functions blocks; the proxy's thread calls them all.
+// One connection through a TcpProxy: a socket to the client, one to the server, and the bytes between them.
+// None of its functions blocks. Only the thread of the proxy calls them.
 #pragma once
 
 #include "support/command_reader.hpp"
@@ -17,7 +17,7 @@ namespace redlock::support {
 
 using ProxyTime = std::chrono::steady_clock::time_point;
 
-/// What a proxy does to the bytes at present.
+/// What the proxy currently does to the bytes.
 struct Faults {
     using Span = std::chrono::nanoseconds;
     Span delay{};
@@ -28,31 +28,31 @@ struct Faults {
     bool hole = false;
 };
 
-/// One direction: bytes that were read and are not passed on yet.
+/// One direction: the bytes that were read and not yet passed on.
 class Stream {
 public:
     void push(std::string bytes, ProxyTime due);
-    /// All of it is due now.
+    /// Makes all of it due now.
     void hurry(ProxyTime now);
-    /// The sink is gone.
+    /// Drops everything because the sink is gone.
     void clear();
 
-    /// Sends what is due to `sink`, at most `most` bytes, byte by byte if it is to `trickle`; false when the
-    /// sink is broken.
+    /// Sends what is due to `sink`, at most `most` bytes. With `trickle`, it sends byte by byte with this
+    /// pause. Returns false if the sink is broken.
     bool pass_to(int sink, ProxyTime now, std::size_t most, std::optional<Faults::Span> trickle);
-    /// What the last pass_to() has sent.
+    /// Returns how many bytes the last pass_to() has sent.
     std::size_t passed() const noexcept { return passed_; }
 
     std::size_t size() const noexcept { return size_; }
     bool empty() const noexcept { return queue_.empty(); }
     bool full() const noexcept { return size_ >= capacity; }
-    /// The sink takes no more for now.
+    /// Returns true if the sink accepts no more bytes for now.
     bool blocked() const noexcept { return blocked_; }
-    /// When the next byte is due; the end of time if there is none.
+    /// Returns when the next byte is due, or the maximum if there is none.
     ProxyTime next_due() const;
 
     bool ended = false;       ///< the source has closed
-    bool end_passed = false;  ///< and the sink knows
+    bool end_passed = false;  ///< and the sink was notified
 
 private:
     static constexpr std::size_t capacity = 16U << 20U;
@@ -62,7 +62,7 @@ private:
     };
 
     std::deque<Chunk> queue_{};
-    std::size_t begun_ = 0;  // bytes of the first chunk that are passed
+    std::size_t begun_ = 0;  // bytes of the first chunk that were already passed on
     std::size_t size_ = 0;
     std::size_t passed_ = 0;
     ProxyTime next_byte_{};
@@ -71,19 +71,19 @@ private:
 
 class ProxiedConnection {
 public:
-    /// Takes the socket over.
+    /// Takes ownership of the socket.
     ProxiedConnection(int client, std::size_t number, const Faults& faults);
     ~ProxiedConnection();
     ProxiedConnection(const ProxiedConnection&) = delete;
     ProxiedConnection& operator=(const ProxiedConnection&) = delete;
 
-    // ---- For ppoll(), before and after.
+    // ---- Called before and after ppoll().
     pollfd client_events(const Faults& faults) const noexcept;
     pollfd server_events(const Faults& faults) const noexcept;
     void polled(short client, short server) noexcept;
     ProxyTime next_due(const Faults& faults) const;
 
-    /// Reads and passes on what there is; `seen(words)` for each command read.
+    /// Reads and passes on the available bytes. Calls `seen(words)` for each command.
     template <class Seen>
     void pass_on(ProxyTime now, const Faults& faults, std::uint16_t server_port, Seen seen) {
         if (!prepare(faults, server_port)) return;
@@ -100,7 +100,7 @@ public:
     std::size_t reply_bytes() const noexcept { return reply_bytes_; }
     bool over() const noexcept { return client_.fd < 0; }
 
-    // ---- Faults that concern this connection.
+    // ---- Faults of this connection.
     void limit(const Faults& faults);
     void forget() noexcept { forgotten_ = true; }
     void reset() noexcept;
@@ -110,8 +110,8 @@ private:
     struct Socket {
         int fd = -1;
         short heard = 0;
-        bool deaf = false;  // broke in the hole, which is not to be known outside
-        bool gone = false;  // broke
+        bool deaf = false;  // broken inside the black hole, so nobody may learn of it
+        bool gone = false;  // broken
     };
 
     pollfd events(const Socket& socket, const Stream& from, const Stream& to,
@@ -140,7 +140,7 @@ private:
     CommandReader reader_{};
     std::size_t request_bytes_ = 0;
     std::size_t reply_bytes_ = 0;
-    std::optional<std::size_t> cut_at_{};  // the value of reply_bytes_ at which it happens
+    std::optional<std::size_t> cut_at_{};  // the value of reply_bytes_ at which it is closed
 };
 
 }  // namespace redlock::support

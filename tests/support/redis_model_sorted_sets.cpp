@@ -1,4 +1,4 @@
-// The model's sorted sets.
+// The sorted sets of the model of Redis.
 #include "support/redis_model.hpp"
 #include "support/redis_words.hpp"
 
@@ -12,13 +12,13 @@
 namespace redlock::support {
 namespace {
 
-/// One end of a range of scores: "5", "(5" without the 5 itself, "-inf".
+/// One end of a range of scores: "5", "(5" (which excludes 5), "-inf".
 struct Bound {
     double score;
     bool excluded;
 };
 
-/// Redis takes blanks before it, and nothing at all for 0.
+/// Redis accepts leading blanks, and an empty text for 0.
 std::optional<Bound> bound_in(std::string_view word) {
     const bool excluded = word.starts_with('(');
     const std::string copy{word.substr(excluded ? 1 : 0)};
@@ -120,7 +120,7 @@ RedisReply RedisModel::zrem(Words words) {
     return RedisReply::of_integer(removed);
 }
 
-/// A sorted set without members is none.
+/// Removes a sorted set that has no members left.
 bool RedisModel::remove_member(std::string_view key, std::string_view member) {
     const auto set = keys_.find(key);
     if (set == keys_.end()) return false;
@@ -140,7 +140,7 @@ RedisReply RedisModel::zscore(Words words) {
     return entry == value->scores.end() ? RedisReply{} : RedisReply::of_bulk(text(entry->second));
 }
 
-/// By place alone, of which a negative one counts from the end.
+/// Returns a range by index only. A negative index counts from the end.
 RedisReply RedisModel::zrange(Words words) {
     const bool with_scores = words.size() == 5 && is(words[4], "withscores");
     const auto from = integer_in(words[2]);

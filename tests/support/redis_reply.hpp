@@ -15,7 +15,7 @@ struct RedisReply {
 
     Kind kind = Kind::nil;
     long long integer = 0;
-    std::string text{};  ///< of a status, an error, a bulk string
+    std::string text{};  ///< of a status, an error or a bulk string
     std::vector<RedisReply> elements{};
 
     static RedisReply of_status(std::string text) { return {.kind = Kind::status, .text = std::move(text)}; }
@@ -31,8 +31,8 @@ struct RedisReply {
     friend bool operator==(const RedisReply&, const RedisReply&) = default;
 };
 
-/// Much as redis-cli shows it: "OK", "42", "(nil)", "(error) NOAUTH Authentication required.", the elements
-/// of an array one a line.
+/// Formats a reply much as redis-cli does: "OK", "42", "(nil)", "(error) NOAUTH Authentication required.",
+/// and an array with one element on each line.
 inline std::string text_of(const RedisReply& reply) {
     using Kind = RedisReply::Kind;
     if (reply.kind == Kind::nil) return "(nil)";

@@ -29,7 +29,7 @@ std::string percent_encoded(std::string_view text) {
     return result;
 }
 
-/// The user that the fixture comes in as: a test may take all permissions from the default user.
+/// The user that the fixture logs in as. A test may take all permissions from the default user.
 constexpr auto* fixture = "fixture";
 
 }  // namespace
@@ -97,7 +97,7 @@ void RedisServer::write_config() const {
     constexpr auto* ordinary =
         "databases 16\n"
         "save \"\"\n"
-        "repl-diskless-sync-delay 0\n";  // a replica would wait 5 s for more of its kind
+        "repl-diskless-sync-delay 0\n";  // a replica would wait 5 s for further replicas
     std::ofstream file{directory_ / "redis.conf"};
     file << "bind 127.0.0.1\n"
          << "port " << port() << '\n'
@@ -121,7 +121,8 @@ std::vector<std::string> environment_of(const RedisConfig& config) {
 
 void RedisServer::start() {
     std::filesystem::create_directory(directory_ / "data");
-    std::filesystem::remove(socket());  // one left by a crash would look like a server that refuses
+    // after a crash, a leftover socket would look like a server that refuses
+    std::filesystem::remove(socket());
     std::vector<std::string> words{"redis-server", directory_ / "redis.conf"};
     if (config_.is_sentinel()) words.emplace_back("--sentinel");
     process_.emplace(Program{
@@ -132,10 +133,10 @@ void RedisServer::start() {
     throw std::runtime_error("redis-server does not start:\n" + log());
 }
 
-/// It opens the port before the socket, so a server that answers here listens there, too.
+/// Redis opens the port before the socket. If it replies on the socket, it also listens on the port.
 bool RedisServer::answers() const {
     try {
-        return command({"PING"}) == "PONG";  // "(error) LOADING ..." while it reads its data
+        return command({"PING"}) == "PONG";  // "(error) LOADING ..." while it loads its data
     } catch (const std::exception&) {
         return false;
     }

@@ -6,9 +6,10 @@
 //     EXPECT_EQ(server.command({"EXISTS", "orders:42"}), "1");
 //     server.freeze();
 //
-// It listens on a free port of 127.0.0.1, which stays its own until the object ends. The fixture itself comes
-// in by a unix socket and as an ACL user of its own, so command() works whatever the test did to passwords,
-// users and the port. One thread at a time; port(), uri() and name() may be asked by all.
+// It listens on a free port of 127.0.0.1, which remains reserved until the object is destroyed. The fixture
+// itself connects by a unix socket and as an ACL user of its own. Therefore command() works whatever the test
+// did to passwords, users and the port. An object belongs to one thread at a time, but any thread may call
+// port(), uri() and name().
 #pragma once
 
 #include "support/child_process.hpp"
@@ -29,40 +30,40 @@ namespace redlock::support {
 
 class RedisServer {
 public:
-    /// Returns when it answers PING; throws std::runtime_error with the server's log when it does not.
+    /// Returns when the server replies to PING. Throws std::runtime_error with its log if it does not.
     explicit RedisServer(RedisConfig config = {});
 
-    /// 0 when it is on a unix socket only.
+    /// Returns 0 if it listens on a unix socket only.
     std::uint16_t port() const noexcept {
         return config_.is_on_unix_socket() ? std::uint16_t{0} : port_.number();
     }
     std::filesystem::path socket() const { return directory_ / "redis.sock"; }
 
-    /// As the library takes it, with the password of the configuration or with the user given.
+    /// Returns the URI for the library, with the password of the configuration or with the given user.
     std::string uri() const;
     std::string uri(std::string_view user, std::string_view password) const;
-    /// As the library reports it: "127.0.0.1:40123", or the path of the socket.
+    /// Returns the name that the library reports: "127.0.0.1:40123", or the path of the socket.
     std::string name() const;
 
     pid_t pid() const noexcept { return process_ ? process_->pid() : 0; }
     bool running() { return process_ && process_->running(); }
 
-    /// SIGSTOP: connections are still accepted by the kernel, nothing is answered.
+    /// Sends SIGSTOP. The kernel still accepts connections, but the server does not reply.
     void freeze() { process().freeze(); }
     void thaw() { process().thaw(); }
-    /// SIGKILL, as a crash; returns when the process is gone.
+    /// Sends SIGKILL, like a crash. Returns when the process is gone.
     void kill() { process().kill(); }
-    /// Starts it again on the same port (killing it first if it runs), with what it has on disk:
-    /// everything with keeps_data(), else nothing.
+    /// Starts the server again on the same port, after killing it if it runs. It has the data on its disk:
+    /// everything with keeps_data(), nothing otherwise.
     void restart();
-    /// The same with its disk wiped.
+    /// The same after wiping its disk.
     void restart_empty();
 
     /// Runs one command on a connection of its own, as a user with all permissions.
     std::string command(const std::vector<std::string>& words) const { return connect().ask(words); }
-    /// A field of INFO.
+    /// Returns a field of INFO.
     std::string info(const std::string& section, const std::string& field) const;
-    /// Such a connection, to keep: for MONITOR, CLIENT REPLY, MULTI ...
+    /// Returns such a connection, for MONITOR, CLIENT REPLY, MULTI and so on.
     RespConnection connect() const;
 
 private:

@@ -1,4 +1,4 @@
-// How Redis reads the words of a command, and its replies to wrong ones.
+// How Redis parses the words of a command, and its replies to invalid ones.
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -21,7 +21,7 @@ inline char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Whether `word` is `name`, which is in lower case.
+/// Compares without regard to case. `name` must be in lower case.
 inline bool is(std::string_view word, std::string_view name) noexcept {
     return std::ranges::equal(word, name, {}, lower);
 }
@@ -32,7 +32,7 @@ inline std::string lower(std::string_view word) {
     return result;
 }
 
-/// As Redis reads integers: no sign but a minus, no leading zero.
+/// Parses an integer as Redis does: no sign but a minus, no leading zero.
 inline std::optional<std::int64_t> integer_in(std::string_view word) noexcept {
     std::int64_t number = 0;
     const auto* const end = word.data() + word.size();
@@ -43,7 +43,7 @@ inline std::optional<std::int64_t> integer_in(std::string_view word) noexcept {
     return number;
 }
 
-/// As Redis reads scores.
+/// Parses a score as Redis does.
 inline std::optional<double> number_in(std::string_view word) {
     const std::string copy{word};
     char* end = nullptr;
@@ -53,7 +53,7 @@ inline std::optional<double> number_in(std::string_view word) {
     return number;
 }
 
-/// As Redis writes them.
+/// Formats a score as Redis does.
 inline std::string text(double number) {
     if (std::abs(number) < 4.5e15 && number == std::trunc(number))
         return std::to_string(static_cast<std::int64_t>(number));

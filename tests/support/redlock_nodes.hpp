@@ -1,4 +1,4 @@
-// What a program is told by with_redis_nodes.
+// The nodes of a program that with_redis_nodes started.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace redlock::support {
 
-/// The URIs in REDLOCK_NODES, separated by commas there.
+/// Returns the URIs in REDLOCK_NODES, which are separated by commas.
 inline std::vector<std::string> redlock_nodes() {
     const auto* const list = std::getenv("REDLOCK_NODES");
     if (list == nullptr) throw std::invalid_argument("REDLOCK_NODES is not set; run me by with_redis_nodes");

@@ -12,7 +12,7 @@ namespace redlock::support {
 
 namespace {
 
-/// Binds to any free port, and returns its number in `address`.
+/// Binds to any free port, and stores its number in `address`.
 bool bind_any(int socket, sockaddr_in& address) {
     const int yes = 1;
     socklen_t length = sizeof address;

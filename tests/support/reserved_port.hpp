@@ -1,13 +1,14 @@
-// A TCP port of 127.0.0.1 that stays ours while the server on it comes and goes.
+// A TCP port of 127.0.0.1 that remains reserved while the server on it starts and stops.
 #pragma once
 
 #include <cstdint>
 
 namespace redlock::support {
 
-/// Holds a socket that is bound to the port, and never listens. Linux lets a server that sets SO_REUSEADDR
-/// (as redis-server does) listen there all the same, and gives the port to no other socket: neither to
-/// another test that looks for a free one nor to an outgoing connection, also while the server is down.
+/// Holds a socket that is bound to the port and never listens. Linux still lets a server that sets
+/// SO_REUSEADDR, as redis-server does, listen on the port. It gives the port to no other socket: neither to
+/// another test that looks for a free port, nor to an outgoing connection. This also holds while the server
+/// is down.
 class ReservedPort {
 public:
     ReservedPort();

@@ -25,7 +25,7 @@ using steady = std::chrono::steady_clock;
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// On the local machine connecting either works or fails at once, so it needs no deadline.
+/// Connects without a deadline, because a connection on the local machine succeeds or fails at once.
 template <class Address>
 int connect_to(const Address& address, int family) {
     const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -149,7 +149,7 @@ std::string RespConnection::take_line(steady::time_point deadline) {
     return line;
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): arrays hold arrays
+// NOLINTNEXTLINE(misc-no-recursion): arrays contain arrays
 RedisReply RespConnection::read_until(steady::time_point deadline) {
     const auto line = take_line(deadline);
     auto rest = line.substr(std::min<std::size_t>(1, line.size()));

@@ -1,4 +1,4 @@
-// A connection to a Redis server independent of the library under test and of hiredis.
+// A connection to a Redis server that uses neither the library under test nor hiredis.
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -13,26 +13,26 @@
 
 namespace redlock::support {
 
-/// Replies come as text_of(RedisReply), or as they are.
-/// Every verb throws std::runtime_error when the server does not answer in time or the connection breaks.
+/// Replies are returned as text_of(RedisReply), or as a RedisReply. All functions throw std::runtime_error if
+/// the server does not reply in time or the connection breaks.
 class RespConnection {
 public:
     using Patience = std::chrono::nanoseconds;
 
-    /// To a port of 127.0.0.1.
+    /// Connects to a port of 127.0.0.1.
     explicit RespConnection(std::uint16_t port, Patience patience = std::chrono::seconds{5});
-    /// To a unix socket.
+    /// Connects to a unix socket.
     explicit RespConnection(const std::filesystem::path& socket, Patience patience = std::chrono::seconds{5});
     ~RespConnection();
     RespConnection(RespConnection&& other) noexcept;
     RespConnection(const RespConnection&) = delete;
     RespConnection& operator=(const RespConnection&) = delete;
 
-    /// Sends a command and waits for its reply.
+    /// Send a command and wait for its reply.
     std::string ask(const std::vector<std::string>& words);
     RedisReply ask_for_reply(const std::vector<std::string>& words);
 
-    /// The two halves: for pipelines, and for what comes unasked (MONITOR, SUBSCRIBE).
+    /// The two halves of ask(), for pipelines and for unsolicited replies (MONITOR, SUBSCRIBE).
     void send(const std::vector<std::string>& words);
     std::string read();
     RedisReply read_reply();

@@ -17,7 +17,7 @@ void await(Condition condition, std::chrono::seconds timeout, const std::string&
     if (!wait_until(condition, timeout)) throw std::runtime_error("SentinelGroup: " + what);
 }
 
-/// It is answered, and takes what it is told.
+/// Sends a command that must succeed.
 void order(const RedisServer& server, const std::vector<std::string>& words) {
     const auto answer = server.command(words);
     if (!answer.starts_with("OK")) throw std::runtime_error("SentinelGroup: " + words[0] + ": " + answer);

@@ -15,31 +15,33 @@
 
 namespace redlock::support {
 
-/// Its servers take no writes without a replica (min-replicas-max-lag 1). All functions throw
-/// std::runtime_error where what they wait for does not come.
+/// The servers accept no writes without a replica (min-replicas-max-lag 1). All functions throw
+/// std::runtime_error if the state that they wait for is not reached in time.
 class SentinelGroup {
 public:
-    /// The second server is the first one's replica, and all Sentinels know that and one another.
+    /// Starts the servers. Returns when the second one replicates the first, and the Sentinels know both and
+    /// one another.
     SentinelGroup();
 
     std::string uri() const;
 
-    /// Whether two of three name it.
+    /// Returns true if two of three Sentinels name the server as the master.
     bool named(const RedisServer& server) const;
-    /// Until they do, by themselves.
+    /// Waits until they do so without further action.
     void await_promotion_of(const RedisServer& server) const;
 
-    /// Has the replica promoted; a Sentinel may give up a failover that it has begun. fail_over_to() has it
-    /// begin again.
+    /// Tells the Sentinels to promote the replica. A Sentinel may abandon a failover that it has begun. Then
+    /// fail_over_to() begins it again.
     void begin_failover() const;
     void fail_over_to(const RedisServer& next) const;
 
-    /// The promoted one takes writes, as if it had another replica.
+    /// Makes the promoted server accept writes, as if it had another replica.
     static void take_over(const RedisServer& master);
-    /// Whether a server takes writes that has no replica: as if it had not noticed that yet.
+    /// Sets whether a server without a replica accepts writes. A master that has not noticed the loss of its
+    /// replica does.
     static void allow_writes_alone(const RedisServer& server, bool allow);
 
-    /// The former master becomes a replica. Sentinels tell it that, too, but only after 8 s or more.
+    /// Makes the former master a replica. The Sentinels do that, too, but only after 8 s or more.
     static void follow(const RedisServer& former, const RedisServer& master);
 
     std::array<RedisServer, 2> servers{RedisServer{bounded()}, RedisServer{replica()}};

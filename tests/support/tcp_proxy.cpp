@@ -43,7 +43,7 @@ TcpProxy::TcpProxy(std::uint16_t server_port)
     ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads under test
     thread_ = std::thread{[this] { run(); }};
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    in_thread([] {});  // a thread that is just beginning holds locks, which a fork() now would leave locked
+    in_thread([] {});  // a starting thread holds locks, which a fork() now would leave locked
 }
 
 TcpProxy::~TcpProxy() {
@@ -54,7 +54,7 @@ TcpProxy::~TcpProxy() {
     ::close(wake_up_);
 }
 
-// ---- The words
+// ---- The public functions
 
 void TcpProxy::delay(Span each_way) {
     with_faults([&](Faults& faults) { faults.delay = each_way; });
@@ -140,7 +140,7 @@ std::vector<SeenCommand> TcpProxy::commands() const {
     return seen;
 }
 
-/// Has the thread do it, and waits until it is done.
+/// Runs the function in the proxy's thread, and waits until it is done.
 void TcpProxy::in_thread(std::function<void()> order) const {
     std::unique_lock lock{mutex_};
     orders_.push_back(std::move(order));
@@ -153,10 +153,10 @@ void TcpProxy::with_faults(const std::function<void(Faults&)>& change) {
     in_thread([&] { change(faults_); });
 }
 
-// ---- The thread
+// ---- The proxy's thread
 
 void TcpProxy::run() noexcept {
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds: delays are exact
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds, so that delays are exact
     while (!stopping_) {
         pass_on();
         wait();

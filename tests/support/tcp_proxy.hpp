@@ -1,18 +1,19 @@
-// A TCP proxy between the library and one real server, into which tests inject the faults of networks.
+// A TCP proxy between the library and one real server. Tests use it to inject network faults.
 //
 //     TcpProxy link{server.port()};
 //     redlock::RedisNodes nodes{{link.name(), ...}};
 //     link.hold();                                // replies stay in the proxy from now on
 //     (void)lock.acquire();
 //     link.release();                             // the replies arrive, late
-//     link.heal();                                // without faults again
+//     link.heal();                                // no faults any more
 //
-// It runs in a thread of its own, sleeps in ppoll() while nothing moves and passes bytes on at once: some ten
-// microseconds each way. Every function has taken effect when it returns. Faults add up (delay and trickle
-// ...) until heal(). "Reply" below is what one read() of the proxy brings: with a client that sends one
-// command at a time, as the library does, that is one reply to the byte.
+// The proxy runs in a thread of its own. It sleeps in ppoll() while nothing arrives, and passes bytes on at
+// once, which takes about ten microseconds each way. Every function has taken effect when it returns. Faults
+// such as delay() and trickle() add up until heal(). Below, a "reply" is the result of one read() of the
+// proxy. If the client sends one command at a time, as the library does, that is exactly one reply of the
+// server.
 //
-// All of it may be called by all threads.
+// Any thread may call any function.
 #pragma once
 
 #include "support/proxied_connection.hpp"
@@ -31,76 +32,76 @@
 
 namespace redlock::support {
 
-/// What has passed since the proxy was made.
+/// The traffic since the proxy was created.
 struct Traffic {
-    std::size_t connections = 0;  ///< accepted
-    std::size_t open = 0;         ///< of these, open now
-    std::size_t commands = 0;     ///< read in full from the client; not counted where the bytes are not RESP
+    std::size_t connections = 0;    ///< accepted
+    std::size_t open = 0;           ///< of these, open now
+    std::size_t commands = 0;       ///< read in full from the client; not counted if the bytes are not RESP
     std::size_t request_bytes = 0;  ///< passed on to the server
     std::size_t reply_bytes = 0;    ///< passed on to the client
-    std::size_t waiting_bytes = 0;  ///< read and not passed on yet
+    std::size_t waiting_bytes = 0;  ///< read and not yet passed on
 };
 
-/// A command that a client sent, and which of its connections brought it, counted from 1.
+/// A command that a client sent, and the number of its connection, counted from 1.
 struct SeenCommand {
     std::size_t connection;
-    std::vector<std::string> words;  ///< of long ones the first 64 bytes
+    std::vector<std::string> words;  ///< long words are truncated to 64 bytes
 };
 
 class TcpProxy {
 public:
     using Span = std::chrono::nanoseconds;
 
-    /// Listens on a free port of 127.0.0.1, for the server on `server_port` of 127.0.0.1. That may come, go
-    /// and freeze: a client of a server that is not there is accepted, and then reset.
+    /// Listens on a free port of 127.0.0.1, for the server on `server_port` of 127.0.0.1. The server may
+    /// start, stop and freeze at any time. If it does not run, a client is accepted and then reset.
     explicit TcpProxy(std::uint16_t server_port);
     ~TcpProxy();
     TcpProxy(const TcpProxy&) = delete;
     TcpProxy& operator=(const TcpProxy&) = delete;
 
     std::uint16_t port() const noexcept { return port_.number(); }
-    /// As the library takes and reports it: "127.0.0.1:40123".
+    /// Returns the name that the library accepts and reports: "127.0.0.1:40123".
     std::string name() const { return "127.0.0.1:" + std::to_string(port()); }
 
-    // ---- What passes, and when.
+    // ---- When bytes are passed on.
 
-    /// Every byte arrives so much later.
+    /// Delays every byte by this time.
     void delay(Span each_way);
-    /// Replies arrive byte by byte, each in a segment of its own and `pause` after the last.
+    /// Passes replies on byte by byte, each byte in a segment of its own and `pause` after the previous one.
     void trickle(Span pause = {});
-    /// Replies are read and kept until release().
+    /// Reads replies and keeps them until release().
     void hold();
     void release();
-    /// Nothing passes in either direction, without an error; new connections are accepted. What was sent
-    /// meanwhile passes after heal(), unless its connection has been given up by then.
+    /// Passes on nothing in either direction, without an error. New connections are accepted. What was sent
+    /// meanwhile is passed on after heal(), unless its connection was closed by then.
     void black_hole();
-    /// The connections there are become black holes for good; those to come are fine: as behind a firewall
-    /// that has forgotten them.
+    /// Turns the current connections into black holes for good. Later connections work. A firewall that has
+    /// lost its state behaves like this.
     void forget();
 
     // ---- Broken connections.
 
-    /// Each connection, also those to come, is closed after another so many bytes of reply.
+    /// Closes each connection, including later ones, after this number of further reply bytes.
     void cut_after(std::size_t reply_bytes);
-    /// All connections there are get a reset.
+    /// Resets all current connections.
     void reset();
-    /// Connecting is refused. The connections there are go on.
+    /// Refuses new connections. The current connections continue.
     void refuse();
 
     // ---- Wrong replies.
 
-    /// Each reply is replaced by `text`.
+    /// Replaces each reply by `text`.
     void replace_replies(std::string text);
 
-    /// Without faults again: what was kept is passed on, new connections are accepted.
+    /// Ends all faults: what was kept is passed on, and new connections are accepted.
     void heal();
 
-    // ---- What it has seen.
+    // ---- What the proxy has seen.
 
     Traffic traffic() const;
-    /// Remembers commands from now on.
+    /// Records commands from now on.
     void record();
-    /// What it remembers, in the order read.
+    /// Returns the recorded commands in the order in which they were read.
     std::vector<SeenCommand> commands() const;
 
 private:
@@ -127,7 +128,7 @@ private:
     mutable std::size_t ordered_ = 0;
     std::size_t done_ = 0;
 
-    // The thread's own; orders are carried out there.
+    // Used by the proxy's thread only, which also runs the orders.
     int listener_ = -1;
     bool stopping_ = false;
     bool recording_ = false;

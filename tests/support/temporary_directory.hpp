@@ -1,4 +1,4 @@
-// A private directory that goes away with its object.
+// A private directory that is removed with its object.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace redlock::support {
 
-/// Under $TMPDIR or /tmp, readable by this user only. The process that made it removes it; a child made by
-/// fork() leaves it alone.
+/// A directory below $TMPDIR or /tmp that only this user can read. The process that created it removes it. A
+/// child made by fork() does not.
 class TemporaryDirectory {
 public:
     TemporaryDirectory();

@@ -1,4 +1,4 @@
-// Waiting for a condition: the one place of the tests that sleeps.
+// Waits for a condition. Only this function of the tests sleeps.
 #pragma once
 
 #include <chrono>
@@ -6,9 +6,9 @@
 
 namespace redlock::support {
 
-/// Looks again and again until `condition()` is true; false if it still is not after `timeout`. The timeout
-/// is there to fail, not to measure: a machine with thirty busy processes on two cores has to keep it. Tests
-/// give another one only if the time is part of what they claim.
+/// Checks `condition()` repeatedly until it is true. Returns false if it is still false after `timeout`. The
+/// timeout limits a failing test and measures nothing: even a machine with thirty busy processes on two cores
+/// must meet it. A test passes another timeout only if the time is part of what it checks.
 template <class Condition>
 [[nodiscard]] bool wait_until(Condition condition,
                               std::chrono::nanoseconds timeout = std::chrono::minutes{2}) {

@@ -1,8 +1,8 @@
-// Runs a program against five independent redis-servers, which REDLOCK_NODES names to it:
+// Runs a program against five independent redis-servers, and sets REDLOCK_NODES to their addresses:
 //
 //     with_redis_nodes PROGRAM [ARGUMENT]...
 //
-// Its exit status is the program's; 2 when the servers do not start.
+// The exit status is that of the program, or 2 if the servers do not start.
 #include "support/child_process.hpp"
 #include "support/cluster.hpp"
 
