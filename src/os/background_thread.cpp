@@ -13,11 +13,12 @@
 
 namespace redlock {
 
-/// What exit() waits for. It is made when the first thread is, so it is destroyed before what that thread
-/// uses.
+/// Lets exit() wait for the threads. The static object is created when the first thread is started. Therefore
+/// it is destroyed before the objects that this thread uses.
 class BackgroundThread::AtExit {
 public:
-    /// Throws std::bad_alloc. Returns false if exit() waits no longer.
+    /// Adds a thread that exit() has to wait for. Returns false if exit() no longer waits for threads. Throws
+    /// std::bad_alloc.
     static bool add(BackgroundThread& thread) {
         static const AtExit at_exit;
         if (exiting_) return false;
@@ -47,12 +48,13 @@ public:
 private:
     struct List {
         const std::int64_t process = this_process();
-        List* of_the_parent = nullptr;  // for leak checkers
+        List* of_the_parent = nullptr;  // kept reachable for leak checkers
         std::mutex mutex{};
         std::vector<BackgroundThread*> threads{};  // guarded by mutex
     };
 
-    /// A child of fork() has none of its parent's threads, and the mutex may be locked there for ever.
+    /// Returns the list of this process. A child of fork() needs a new list. It has none of its parent's
+    /// threads, and the mutex of the old list may be locked for ever.
     static List& of_this_process() {
         auto* known = list_.load();
         while (!known || known->process != this_process()) {
@@ -93,7 +95,7 @@ void BackgroundThread::start() noexcept {
 
 void BackgroundThread::start_thread() {
     if (!AtExit::add(*this)) return;
-    if (thread_.joinable()) thread_.join();  // it has let go of the mutex, and ends
+    if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
     const ScopedSignalBlock blocked;
     running_ = true;
     thread_ = std::thread{[this] { run(); }};

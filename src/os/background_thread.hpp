@@ -1,7 +1,7 @@
-// A BackgroundTask in a thread of the operating system.
+// A BackgroundTask that runs in a thread of the operating system.
 //
-// The thread ends when its function has nothing left to do. exit() waits for the threads that still run,
-// before it ends what they may use, such as OpenSSL.
+// The thread ends when its function has nothing left to do. exit() waits for threads that still run, before
+// it destroys objects that they may use, such as those of OpenSSL.
 #pragma once
 
 #include "os/network.hpp"
@@ -14,7 +14,7 @@ namespace redlock {
 
 class BackgroundThread final : public BackgroundTask {
 public:
-    /// Starts no thread. `clock` must outlive it.
+    /// Starts no thread. `clock` must outlive the object.
     BackgroundThread(Clock& clock, Function function);
     ~BackgroundThread() override;
 
@@ -33,7 +33,7 @@ private:
     std::mutex mutex_{};
     std::condition_variable changed_{};
     // Guarded by mutex_.
-    bool started_ = false;  // since the function was last called
+    bool started_ = false;  // start() was called since the function was last called
     bool running_ = false;
     bool stopping_ = false;
     std::thread thread_{};

@@ -1,5 +1,5 @@
-// The clock that goes on while the machine sleeps (rule C5). Beside the poll loop, the only file that knows
-// real time.
+// The clock that keeps running while the machine is suspended (rule C5). Code outside of src/os gets the time
+// from a Clock and reads no real clock itself.
 #include <redlock/clock.hpp>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace {
 std::chrono::nanoseconds since_boot() noexcept {
 #if defined(__linux__)
     timespec time{};
-    // Where a sandbox refuses it, the clock that stops in suspend is the next best, and better than none.
+    // If a sandbox forbids this clock, use the one that stops while the machine is suspended. There is no
+    // better one.
     if (::clock_gettime(CLOCK_BOOTTIME, &time) != 0) ::clock_gettime(CLOCK_MONOTONIC, &time);
     return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 #elif defined(__APPLE__)
@@ -38,8 +39,8 @@ class BootClock final : public Clock {
 public:
     time_point now() noexcept override { return time_point{since_boot()}; }
 
-    /// Needs no memory, because the watchdog must be able to sleep when there is none. Therefore it uses no
-    /// std::condition_variable_any, which allocates.
+    /// Allocates no memory, because the watchdog must be able to sleep when there is none. For this reason it
+    /// does not use std::condition_variable_any.
     void sleep_until(time_point until, std::stop_token stop) override {
         std::mutex mutex;
         std::condition_variable stopped;
@@ -48,8 +49,8 @@ public:
                                           stopped.notify_all();
                                       }};
         std::unique_lock guard{mutex};
-        // One second at a time: a wait of the C++ library stands still with the machine, and `until` may have
-        // come when it wakes up.
+        // Waits for one second at a time. A wait of the C++ library makes no progress while the machine is
+        // suspended, and `until` may have passed when the machine resumes.
         while (!stop.stop_requested() && now() < until)
             stopped.wait_for(guard, std::min<duration>(until - now(), std::chrono::seconds{1}));
     }

@@ -1,4 +1,4 @@
-// Keeps the threads of this process out of a library that is taken down while the process exits.
+// Prevents threads from using another library while that library is taken down because the process exits.
 //
 //     ExitGate gate;                      // never destroyed
 //     if (const ExitGate::Pass pass{gate}) use_the_library();
@@ -20,7 +20,7 @@ public:
     ExitGate(const ExitGate&) = delete;
     ExitGate& operator=(const ExitGate&) = delete;
 
-    /// The right of one thread to be inside. It is false after close().
+    /// The permission of one thread to use the library. It is false after close().
     class Pass {
     public:
         explicit Pass(ExitGate& gate) noexcept : gate_(gate), inside_(gate.enter()) {}
@@ -36,19 +36,20 @@ public:
         const bool inside_;
     };
 
-    /// Admits no thread any more, and blocks until all threads have left: for a second at most, in case the
-    /// caller was interrupted inside by a signal.
+    /// Admits no further thread, and blocks until all threads have left. Blocks for one second at most,
+    /// because a signal handler may have called exit() while its own thread was inside.
     void close() noexcept {
         using namespace std::chrono_literals;
-        if (!enter()) return;  // closed before; otherwise the count is this process's from now on
+        if (!enter()) return;  // it was closed before; otherwise the state now belongs to this process
         state_.fetch_add(closed - 1);
         for (int wait = 0; wait < 1000 && (state_.load(std::memory_order_acquire) & count) != 0; ++wait)
             std::this_thread::sleep_for(1ms);
     }
 
 private:
-    // How many threads are inside, whether the gate is closed, and of which process that is said: in a child
-    // of fork() the parent's threads do not exist.
+    // The state consists of the number of threads inside, the bit `closed`, and the number of the process to
+    // which both belong. In a child of fork() the threads of the parent do not exist, so a state of the
+    // parent counts as empty.
     static constexpr std::uint64_t closed = 0x8000;
     static constexpr std::uint64_t count = closed - 1;
     static std::uint64_t process() noexcept { return static_cast<std::uint64_t>(this_process()) << 16; }

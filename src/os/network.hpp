@@ -1,5 +1,5 @@
-// All that a connection needs of the world: sockets, time, randomness. RedisNodes takes OsNetwork; the
-// simulation and the fuzzers run the same connections, nodes and rounds over networks of their own.
+// The interface to the operating system: sockets, time, randomness. RedisNodes uses OsNetwork. The simulation
+// and the fuzzers run the same connections, nodes and rounds over networks of their own.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -19,8 +19,9 @@
 
 namespace redlock {
 
-/// One stream socket. Closed when destroyed. The functions that transfer bytes return how many, 0 when the
-/// peer has closed, and a negated errno otherwise; none of them blocks unless told to.
+/// One stream socket. The destructor closes it. The functions that transfer bytes return the number of bytes,
+/// 0 if the peer has closed the connection, or a negated errno. None of them blocks, except receive() with
+/// Wait::yes.
 class Socket {
 public:
     enum class Wait : bool { no, yes };
@@ -29,44 +30,46 @@ public:
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 
-    /// For poll().
+    /// Returns the descriptor for poll().
     virtual int fd() const noexcept = 0;
-    /// Nothing while it is still connecting; then 0, or why it could not be connected (an errno).
+    /// Returns nothing while the socket is connecting. After that, returns 0 or the reason why it could not
+    /// connect (an errno).
     virtual std::optional<int> connect_result() noexcept = 0;
     virtual std::ptrdiff_t send(std::string_view bytes) = 0;
-    /// Wait::yes blocks for a part of the node's budget at most; a signal ends the wait.
+    /// Wait::yes blocks until bytes arrive, a signal arrives, or `longest_wait` of Network::connect() has
+    /// passed.
     virtual std::ptrdiff_t receive(std::span<char> bytes, Wait wait) = 0;
-    /// Whether something has come in, if only the end of the stream. Reads nothing.
+    /// Returns true if there is something to read, which includes the end of the stream. Reads nothing.
     virtual bool has_input() const noexcept = 0;
-    /// What has not been sent yet is dropped on closing, where a plain close would go on sending it.
+    /// Bytes that have not been sent yet will be discarded when the socket is closed. Otherwise the kernel
+    /// would go on sending them.
     virtual void drop_unsent() noexcept = 0;
 
 protected:
     Socket() = default;
 };
 
-/// One entry of a wait: for what, and whether it came.
+/// One descriptor that Network::wait() waits for, the events to wait for, and the result.
 struct PollEntry {
     const Socket* socket = nullptr;  ///< null while a name is being resolved
     int fd = -1;
-    bool writes = false;  ///< for room to write, or the end of connecting
+    bool writes = false;  ///< waits until it can write, or has connected
     bool reads = true;
     bool ready = false;
 };
 
-/// A function that is called beside the threads of the user, by a thread that lives only while there is
-/// something to do.
+/// A function that is called in the background, in a thread that exists only while there is something to do.
 class BackgroundTask {
 public:
-    /// Returns when the function is to be called again; Clock::never() if there is nothing left to do.
+    /// Returns when the function must be called again, or Clock::never() if there is nothing left to do.
     using Function = std::function<Clock::time_point(Clock::time_point now)>;
 
-    /// Waits for the end of a call that is under way. No further one begins.
+    /// Waits until a running call has returned. The function is not called again.
     virtual ~BackgroundTask() = default;
     BackgroundTask(const BackgroundTask&) = delete;
     BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-    /// Has the function called soon. Does nothing if no thread can be started.
+    /// Makes the thread call the function soon. Does nothing if no thread can be started.
     virtual void start() noexcept = 0;
 
 protected:
@@ -75,23 +78,24 @@ protected:
 
 class Network {
 public:
-    /// The most entries of one wait: one for each node, or for each Sentinel of a node.
+    /// The maximum number of entries of one wait(): one for each node, or for each Sentinel of a node.
     static constexpr std::size_t max_entries = 16;
 
     virtual Clock& clock() noexcept = 0;
     virtual Entropy& entropy() noexcept = 0;
 
-    /// A socket that is connecting; null and `error` (an errno) if there is none to be had. Wait::yes will
-    /// block for `longest_wait` at most.
+    /// Returns a socket that is connecting. On failure, returns null and sets `error` to an errno.
+    /// Socket::receive() with Wait::yes will block for `longest_wait` at most.
     virtual std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                             int& error) = 0;
 
-    /// Waits for the first max_entries of them. Returns when one of the entries is ready, or at `until`, up
-    /// to a millisecond later; sets `ready`. Or as soon as `stop` is stopped.
+    /// Waits until one of the entries is ready, and sets `ready` in each of those that are. Also returns at
+    /// `until` (up to a millisecond later), and as soon as `stop` is requested. It may return earlier, for
+    /// example because of a signal. Considers only the first max_entries entries.
     virtual void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
                       const std::stop_token& stop = {}) = 0;
 
-    /// The task does nothing before it is started.
+    /// Returns a task that does nothing until it is started.
     virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) = 0;
 
 protected:

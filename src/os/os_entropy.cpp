@@ -1,4 +1,4 @@
-// The operating system's random generator (rule A6).
+// The cryptographic random number generator of the operating system (rule A6).
 #include <redlock/entropy.hpp>
 
 #include <unistd.h>

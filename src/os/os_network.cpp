@@ -57,8 +57,9 @@ public:
              std::shared_ptr<OpenDescriptors> open)
         : fd_(fd), address_(address), longest_wait_(longest_wait), open_(std::move(open)) {}
 
-    /// Forgotten first: a child that is forked in between keeps a copy open, where the other order would have
-    /// it close what another thread has just opened under the same number.
+    /// Removes the descriptor from the list before closing it. If a child is forked in between, it keeps one
+    /// copy open. In the other order, the child could close a descriptor that another thread has just opened
+    /// with the same number.
     ~OsSocket() override {
         open_->remove(fd_);
         ::close(fd_);
@@ -66,7 +67,7 @@ public:
 
     int fd() const noexcept override { return fd_; }
 
-    /// Starts to connect; said once more, it asks the kernel what has become of that.
+    /// The first call starts to connect. Further calls ask the kernel for the result.
     std::optional<int> connect_result() noexcept override {
         const auto* const to = reinterpret_cast<const sockaddr*>(&address_.storage);
         connected_ = connected_ || ::connect(fd_, to, address_.length) == 0 || errno == EISCONN;
@@ -94,7 +95,8 @@ public:
     void drop_unsent() noexcept override { redlock::drop_unsent(fd_); }
 
 private:
-    /// For a connection that serves one round, to make it block would be a call more.
+    /// Waits without changing the socket. A connection that serves only one round thus saves the system calls
+    /// that make the socket blocking.
     Wait wait_once() const noexcept {
         pollfd readable{fd_, POLLIN, 0};
         (void)::poll(&readable, 1, static_cast<int>(longest_wait_.count()));
@@ -110,7 +112,9 @@ private:
     const std::chrono::milliseconds longest_wait_;
     const std::shared_ptr<OpenDescriptors> open_;
     bool connected_ = false;
-    std::uint64_t waits_ = 0;  // from the second Wait::yes on it blocks; all else says MSG_DONTWAIT
+    // Calls with Wait::yes. From the second one on, the socket is blocking, and all other calls say
+    // MSG_DONTWAIT.
+    std::uint64_t waits_ = 0;
 };
 
 }  // namespace
@@ -138,7 +142,8 @@ std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::
 
 namespace {
 
-/// A descriptor that becomes readable when `stop` is stopped; none where nobody can stop it.
+/// A descriptor that becomes readable when `stop` is requested. There is none (-1) if `stop` can never be
+/// requested, or if no pipe is available.
 class StopDescriptor {
 public:
     explicit StopDescriptor(const std::stop_token& stop) {

@@ -1,4 +1,4 @@
-// The operating system's sockets, clock and generator.
+// The Network of the operating system: its sockets, clock and random number generator.
 #pragma once
 
 #include "os/network.hpp"
@@ -9,8 +9,9 @@
 
 namespace redlock {
 
-/// The descriptors that are open, so that a child of fork() can close its copies without touching anything
-/// that another thread of the parent may have been about to change: no lock, no memory.
+/// The open descriptors of an OsNetwork. A child of fork() uses the list to close its copies. It may neither
+/// lock a mutex nor allocate memory for that, because another thread of the parent may have been in the
+/// middle of a change. Therefore the list is lock-free.
 class OpenDescriptors {
 public:
     OpenDescriptors() = default;
@@ -18,15 +19,16 @@ public:
     OpenDescriptors(const OpenDescriptors&) = delete;
     OpenDescriptors& operator=(const OpenDescriptors&) = delete;
 
-    /// Throws std::bad_alloc; then `fd` is not noted.
+    /// Throws std::bad_alloc. Then `fd` has not been added.
     void add(int fd);
     void remove(int fd) noexcept;
-    /// In the child: closes its copies. The parent's connections stay as they are.
+    /// Closes all descriptors. In a child of fork() these are copies, and the connections of the parent stay
+    /// open.
     void close_all() noexcept;
 
 private:
     struct Block {
-        std::array<std::atomic<int>, 62> fds{};  // descriptor + 1; 0: free
+        std::array<std::atomic<int>, 62> fds{};  // descriptor + 1, or 0 if the slot is free
         std::atomic<Block*> next{nullptr};
     };
     Block first_{};
@@ -42,11 +44,12 @@ public:
               const std::stop_token& stop = {}) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
 
-    /// In a child of fork(): the sockets here are the parent's. Closed without a word to the servers.
+    /// For a child of fork(): closes its copies of the parent's sockets without sending anything to the
+    /// servers.
     void close_in_child() noexcept { open_->close_all(); }
 
 private:
-    // Shared by the sockets, which may outlive this.
+    // Shared with the sockets, which may outlive the network.
     std::shared_ptr<OpenDescriptors> open_ = std::make_shared<OpenDescriptors>();
 };
 

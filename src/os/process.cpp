@@ -1,6 +1,8 @@
-// The mark that a fork wipes out (rule D10). The kernel does that where it knows MADV_WIPEONFORK, whatever
-// the fork is made by; the handler does it elsewhere, but only for forks that run handlers: a raw clone()
-// does not.
+// Numbers that tell a forked child from its parent (rule D10), also if both have the same process id.
+//
+// Each process stores its number in a memory page of its own. After a fork the page of the child contains
+// zero, and the child takes a new number. Where the kernel has MADV_WIPEONFORK, it clears the page, whatever
+// made the fork. Elsewhere a fork handler clears it. That misses a raw clone(), which calls no handlers.
 #include <redlock/process.hpp>
 
 #include <pthread.h>
@@ -16,8 +18,8 @@ namespace {
 using Mark = std::atomic<std::int64_t>;
 static_assert(Mark::is_always_lock_free);
 
-Mark mark_without_memory{0};           // wiped by the handler alone
-std::atomic<Mark*> the_mark{nullptr};  // zero in a process that has no number yet
+Mark mark_without_memory{0};           // cleared by the fork handler only
+std::atomic<Mark*> the_mark{nullptr};  // its value is 0 if the process has no number yet
 std::atomic<std::int64_t> last_number{0};
 
 void wipe() noexcept {
@@ -34,8 +36,8 @@ Mark* wiped_on_fork() noexcept {
     return new (page) Mark{0};
 }
 
-/// Two threads may come first at once: the one that comes second finds the mark of the other. Its page stays
-/// unused.
+/// Returns the mark of the process, and creates it on the first call. If two threads create one at the same
+/// time, the second thread uses the mark of the first, and its own page stays unused.
 Mark& mark() noexcept {
     if (auto* const known = the_mark.load(std::memory_order_acquire)) return *known;
     auto* const made = wiped_on_fork();

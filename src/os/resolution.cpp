@@ -21,16 +21,17 @@
 namespace redlock {
 namespace {
 
-/// The host names that are being looked up in one process, with their ports.
+/// The host names, with their ports, that one process is looking up at present.
 struct LookUps {
     const std::int64_t process = this_process();
-    LookUps* of_the_parent = nullptr;  // for leak checkers
+    LookUps* of_the_parent = nullptr;  // kept reachable for leak checkers
     std::mutex mutex{};
     std::map<std::string, std::weak_ptr<Resolution>> by_name{};  // guarded by mutex
 };
 
-/// Those of this process. After fork() a child has its own: the threads of its parent's do not exist there,
-/// and their mutex may be locked for ever. Never destroyed, since a look-up may outlive main().
+/// Returns the look-ups of this process. A child of fork() needs new ones. The threads of its parent do not
+/// exist in it, and the old mutex may be locked for ever. The object is never destroyed, because a look-up
+/// may outlive main().
 LookUps& look_ups() {
     static std::atomic<LookUps*> current = nullptr;
     auto* known = current.load();
@@ -61,7 +62,7 @@ Resolution::Found call_getaddrinfo(const std::string& host, std::uint16_t port, 
     return found;
 }
 
-/// In a thread of its own, which no exception may end.
+/// Calls `find` and turns an exception into an error, because no exception may leave a thread.
 template <class Find>
 Resolution::Found outcome_of(const Find& find) noexcept {
     try {
@@ -79,7 +80,7 @@ std::shared_ptr<Resolution> Resolution::known(Found found) {
     return resolution;
 }
 
-/// Returns one that is not done, or one that is done because there is no descriptor left.
+/// Returns a resolution that is not done. If there is no descriptor left, returns one that has failed.
 std::shared_ptr<Resolution> Resolution::pending() {
     std::array<int, 2> ends{};
     if (!make_pipe(ends)) return known({.error = "no descriptor left to wait for an address"});
@@ -104,7 +105,8 @@ std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::ui
     if (resolution->done()) return resolution;
     try {
         const ScopedSignalBlock blocked;
-        // Detached: it may outlive every caller that waits for it, and keeps alive all that it touches.
+        // The thread is detached, because it may outlive every caller. It keeps everything alive that it
+        // uses.
         std::thread{[resolution, host, port, name, &under_way] {
             auto found = outcome_of([&] { return call_getaddrinfo(host, port, AI_ADDRCONFIG); });
             {
@@ -145,7 +147,7 @@ std::shared_ptr<Resolution> Resolution::of_unix_socket(const std::string& path) 
 }
 
 Resolution::~Resolution() {
-    thread_ = {};  // asks it to stop and joins it: it writes to the pipe
+    thread_ = {};  // asks the thread to stop and joins it, because it writes to the pipe
     if (read_end_ >= 0) ::close(read_end_);
     if (write_end_ >= 0) ::close(write_end_);
 }

@@ -1,16 +1,16 @@
-// The addresses of a server, found without blocking the caller (rule D5). A caller polls fd() beside
-// everything else.
+// The addresses of a server, found without blocking the caller (rule D5). The caller polls fd() together with
+// its sockets.
 //
-//     how            | who finds it                               | when the last owner is destroyed
-//     ---------------+--------------------------------------------+---------------------------------------------
-//     known          | nobody: it is known at once                |
-//     a host name    | a detached thread in getaddrinfo(). All    | The thread stays until getaddrinfo() returns,
-//                    | that ask for the same host and port at the | because nothing can interrupt it. It then
-//                    | same time share it.                        | frees what it has and ends.
-//     anything else  | a thread of its own, for Sentinels         | The thread is asked to stop and is joined.
+//     server       | found by                                   | when the last owner is destroyed
+//     -------------+--------------------------------------------+------------------------------------------
+//     an address   | nobody: the result is known at once        |
+//     a host name  | a detached thread in getaddrinfo(). All    | The thread stays until getaddrinfo()
+//                  | callers that ask for the same host and     | returns, because nothing can interrupt
+//                  | port at the same time share it.            | it. Then it frees its memory and ends.
+//     Sentinels    | a thread that belongs to this Resolution   | The thread is asked to stop and is joined.
 //
-// The detached thread may still be inside getaddrinfo() while the process exits. That is safe: it uses
-// neither OpenSSL nor anything that is destroyed after main().
+// The detached thread may still be inside getaddrinfo() while the process exits. That is safe, because it
+// uses neither OpenSSL nor anything that is destroyed after main().
 #pragma once
 
 #include <redlock/error.hpp>
@@ -38,14 +38,14 @@ class Resolution {
 public:
     struct Found {
         std::vector<Address> addresses{};
-        std::string error{};                              ///< why there are none
-        std::error_code cause = Errc::connection_failed;  ///< the same, for those who decide
+        std::string error{};                              ///< why there are no addresses, for people
+        std::error_code cause = Errc::connection_failed;  ///< why there are no addresses, for the code
     };
 
     static std::shared_ptr<Resolution> of_host(const std::string& host, std::uint16_t port);
     static std::shared_ptr<Resolution> of_unix_socket(const std::string& path);
     static std::shared_ptr<Resolution> known(Found found);
-    /// Calls `find` in a thread. `find` must return soon after its token is stopped.
+    /// Calls `find` in a thread of its own. `find` must return soon after stop is requested.
     static std::shared_ptr<Resolution> in_thread(std::function<Found(const std::stop_token&)> find);
 
     Resolution(const Resolution&) = delete;
@@ -53,7 +53,8 @@ public:
     ~Resolution();
 
     bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-    /// Readable, for poll(), once done; -1 where it was done from the start.
+    /// Returns a descriptor that becomes readable once the resolution is done. Returns -1 if it was done from
+    /// the start.
     int fd() const noexcept { return read_end_; }
 
     // Once done:

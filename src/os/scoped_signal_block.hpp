@@ -1,4 +1,5 @@
-// Blocks all signals while a thread is started, so that the new one takes none that are meant for others.
+// Blocks all signals while a thread is started. The new thread inherits this, so that it handles no signals
+// that are meant for the threads of the user.
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// The few words that sockets are spoken to with, the same on every system.
+// System calls on sockets and pipes, in a form that is the same on all systems.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,16 +13,18 @@
 
 namespace redlock {
 
-/// A socket that is non-blocking, closed on exec and raises no SIGPIPE; -1 if there is none to be had.
+/// Returns a socket that does not block, is closed on exec and raises no SIGPIPE. Returns -1 and sets errno
+/// on failure.
 int open_socket(int family);
 
-/// The two ends of a pipe, to read and to write, closed on exec; false if there is none to be had.
+/// Creates a pipe whose ends are closed on exec. ends[0] is the end to read, and ends[1] the end to write.
+/// Returns false on failure.
 bool make_pipe(std::array<int, 2>& ends);
 
-/// From now on it blocks, reading for `longest` at most.
+/// Makes a socket of open_socket() blocking. Reading blocks for `longest` at most.
 void make_blocking(int fd, std::chrono::milliseconds longest);
 
-/// Closing it will not send what the kernel still has to send.
+/// Makes close() discard the bytes that the kernel has not sent yet.
 void drop_unsent(int fd);
 
 std::string errno_message(int error);
