@@ -1,6 +1,6 @@
-// All that decides and talks to nodes, in one translation unit: run.py compiles it with a mistake built in,
-// and the linker takes it in place of what the libraries have. The simulation's own files are here because
-// code of headers is compiled into them.
+// The decision code and the code that talks to nodes, in one translation unit. run.py compiles it with a
+// mutant built in, and the linker uses it instead of the objects in the libraries. The two files of the
+// simulation are here because code of the headers is compiled into them.
 #include "lock.cpp"
 #include "redis/connection.cpp"
 #include "redis/node.cpp"

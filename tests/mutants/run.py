@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Builds one mistake after the other into the library, and fails if one is not found.
+"""Builds each mutant of the library in turn, and fails if the tests do not find one.
 
-Each NAME.patch begins with what the mistake is, and what must find it:
+Each NAME.patch begins with a description of the mutant and the name of the test that must find it:
 
-    Mistake: half of the nodes is taken for a majority
+    Mistake: half of the nodes counts as a majority
     Found by: sim halves: two holders
+
+or:
+
     Found by: pure: NodeHealth.*
 
-The first form: a schedule of that world (tests/sim/presets.hpp) violates that claim first; "or" between several.
-The second: a pure test that the filter names fails. Beside the test's file, those are compiled that the patch
-touches, and those of a line "With: src/lock.cpp".
+The form "sim WORLD: VIOLATION" means that a schedule of this world (tests/sim/presets.hpp) must violate an invariant,
+and the first violation must be this one. Several permitted violations are separated by "or". The form "pure: FILTER"
+means that a pure test selected by this filter must fail. For such a mutant, run.py compiles the sources that the patch
+changes and those in a line "With: src/lock.cpp". If the patch changes a header, it also compiles the file of the test.
 """
 import argparse
 import concurrent.futures
@@ -38,7 +42,7 @@ MOST_SECONDS = 300
 
 
 class Red(Exception):
-    """The mistake was not found, or could not be tried."""
+    """The mutant was not found, or could not be built."""
 
 
 @dataclasses.dataclass
@@ -58,7 +62,7 @@ class Mutant:
         return Mutant(patch.stem, patch, lines["Mistake"], lines["Found by"], lines.get("With", "").split())
 
     def touched(self):
-        """The C++ files that it changes."""
+        """Returns the C++ files that the patch changes."""
         return re.findall(r"^\+\+\+ b/(\S+[.][ch]pp)", self.patch.read_text(), re.MULTILINE)
 
     def touches_scripts(self):
@@ -66,7 +70,7 @@ class Mutant:
 
 
 def run(command, seconds=MOST_SECONDS, **options):
-    """As subprocess.run(), with the output of both kinds as one text; a time limit is a Red."""
+    """Calls subprocess.run() with both outputs in one text. Raises Red after the time limit."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=seconds, check=False, **options)
@@ -75,7 +79,7 @@ def run(command, seconds=MOST_SECONDS, **options):
 
 
 class Build:
-    """A build directory: how its files are compiled and linked."""
+    """Compiles and links with the commands of a build directory."""
 
     def __init__(self, directory, scratch):
         self.directory = directory
@@ -85,33 +89,33 @@ class Build:
         self.compile_commands = {entry["file"]: entry for entry in entries}
 
     def command(self, source):
-        """How it is compiled: not optimised, and by clang, which is twice as fast at it, where there is one."""
+        """Returns the command that compiles `source` unoptimised, by clang++ if found: it is twice as fast."""
         words = shlex.split(self.compile_commands[str(ROOT / source)]["command"])
         if pathlib.Path(words[0]).name in ("ccache", "sccache"):
             del words[0]
         words[0] = shutil.which("clang++") or words[0]
-        if "-include" in words:  # a precompiled header; ours takes its place
+        if "-include" in words:  # a precompiled header; compile() adds another one
             at = words.index("-include")
             del words[at:at + 2]
         return [word for word in words if not word.startswith("-W")] + ["-O0", "-w"]
 
     def object_of(self, source):
-        """As it was compiled here."""
+        """Returns the object file of `source` in the build directory."""
         words = shlex.split(self.compile_commands[str(ROOT / source)]["command"])
         return self.directory / words[words.index("-o") + 1]
 
     def compile_prelude(self, source, headers):
-        """What takes most of the time of a compilation, once for all that are compiled as `source` is."""
+        """Precompiles the headers, which take most of the time, for all sources in the directory of `source`."""
         prelude = self.scratch / f"prelude_of_{pathlib.Path(source).parent.name}.hpp"
         prelude.write_text("".join(f"#include <{it}>\n" for it in headers))
         words = self.command(source)
         words[words.index("-o") + 1] = f"{prelude}.gch"
         words = [word for word in words if word not in ("-c", str(ROOT / source))] + ["-x", "c++-header", str(prelude)]
-        run(words, cwd=self.directory)  # without it all takes longer, no more
+        run(words, cwd=self.directory)  # a failure only makes the compilations slower
         self.preludes[str(pathlib.Path(source).parent)] = prelude
 
     def compile(self, source, copy, target, text=None):
-        """`source`, or `text` in its place, with the headers and sources of `copy`."""
+        """Compiles `source`, or `text` instead of it, with the headers and sources of `copy`."""
         words = self.command(source)
         if text is not None:
             written = target.with_suffix(".cpp")
@@ -127,7 +131,7 @@ class Build:
             raise Red("does not compile:\n" + done.stdout)
 
     def compile_scripts(self, copy, target):
-        """The Lua scripts of `copy`, embedded as the build does it."""
+        """Embeds the Lua scripts of `copy` as the build does, and compiles the result."""
         written = target.with_suffix(".cpp")
         embedded = self.directory / "src/scripts.cpp"
         line = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", str(embedded)]).stdout.strip()
@@ -138,7 +142,7 @@ class Build:
         self.compile(str(embedded), copy, target, written.read_text())
 
     def link(self, program, objects, target):
-        """`program` as it is linked here, with `objects` before its libraries."""
+        """Returns the command that links `program`, and the objects to be inserted before its libraries."""
         commands = run(["ninja", "-C", str(self.directory), "-t", "commands", "-s", program]).stdout
         line = commands.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :")
         words = shlex.split(line)
@@ -150,7 +154,7 @@ class Build:
         self.call(words[:1] + objects + words[1:])
 
     def link_pure(self, objects, target):
-        """Of the test's own objects none: all that count have been compiled."""
+        """Links only `objects`, without the other objects of the pure tests."""
         words, objects = self.link("tests/pure/pure_test", objects, target)
         self.call(words[:1] + objects + [word for word in words[1:] if "/pure_test.dir/" not in word])
 
@@ -161,7 +165,7 @@ class Build:
 
 
 def includes_of(path, seen):
-    """Adds to `seen` what a file of this project includes of it, from whatever directory, and itself."""
+    """Adds a file of this project to `seen`, and all files of the project that it includes, directly or indirectly."""
     if path in seen:
         return seen
     seen.add(path)
@@ -174,7 +178,7 @@ def includes_of(path, seen):
 
 
 def engine_with(touched):
-    """Of engine.cpp what includes one of these files."""
+    """Returns the part of engine.cpp that includes one of these files."""
     text = ""
     for name in re.findall(r'^#include "([^"]+)"', ENGINE.read_text(), re.MULTILINE):
         source = next(it for it in (ROOT / "src" / name, HERE / name) if it.is_file()).resolve()
@@ -186,7 +190,7 @@ def engine_with(touched):
 
 
 def pure_tests_of(pattern):
-    """The files that have a suite of the filter."""
+    """Returns the test files that define a suite of the filter."""
     suites = {part.split(".")[0].split("/")[-1].strip("*") for part in pattern.split(":")}
     tests = []
     for test in sorted((ROOT / "tests/pure").glob("*_test.cpp")):
@@ -240,7 +244,7 @@ def find_in_pure_tests(mutant, build, folder):
 
 
 def find(mutant, build, scratch):
-    """What has found it."""
+    """Builds the mutant and returns what found it."""
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = pathlib.Path(name)
         for room in ("include", "src"):
