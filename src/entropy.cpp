@@ -1,3 +1,4 @@
+// Owners: drawn from a random number generator, written in hex, and parsed from hex.
 #include <redlock/entropy.hpp>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The error category of the library. The messages and the question whether a failure is transient come from
+// the tables in causes.hpp.
 #include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
@@ -18,7 +20,8 @@ public:
         return "redlock error " + std::to_string(value);
     }
 
-    /// The generic equivalents, so that code that knows only <system_error> can react.
+    /// Returns the generic equivalent of an error, so that code that only knows <system_error> can react to
+    /// it.
     std::error_condition default_error_condition(int value) const noexcept override {
         switch (static_cast<Errc>(value)) {
             case Errc::held_by_other: return std::errc::device_or_resource_busy;

@@ -1,3 +1,6 @@
+// Leader: campaigns for a lock, does the work while the lock is held, and resigns. The watchdog of the lock
+// reports a loss one margin before the validity ends. The work has this time to stop before another leader
+// can be elected.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -41,7 +44,7 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    const auto now = clock_->now();  // before the lease, see LeaseState
+    const auto now = clock_->now();  // read before the lease, as in Lock::valid()
     return std::max(valid_until() - now, Clock::duration::zero());
 }
 
@@ -96,7 +99,9 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     }
 }
 
-/// Whether the leadership was lost meanwhile.
+/// Does the work, and returns true if the leadership was lost meanwhile. A request of the caller to stop also
+/// stops Term::lost(). Therefore a leadership does not count as lost if the caller has requested a stop, even
+/// if it was lost before that.
 bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
     const Term term{lock_.state_, *clock_};
     const std::stop_callback on_stop{stop, [&] { lock_.state_->request_stop(term.number_); }};

@@ -1,3 +1,5 @@
+// Lock: checks its options, refuses calls that are not possible in its present state, and calls the
+// algorithm. The lease itself is kept by a LeaseState, which the watchdog shares.
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
 #include <redlock/detail/lease_state.hpp>
@@ -50,7 +52,9 @@ Lock& Lock::operator=(Lock&& other) noexcept {
 // ---- Questions
 
 bool Lock::valid() const noexcept {
-    const auto now = clock_->now();  // before the lease, see LeaseState
+    // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
+    // and the answer would be false although the lease was valid all the time.
+    const auto now = clock_->now();
     return in_owning_process() && state_->lease().valid_at(now);
 }
 
@@ -116,11 +120,12 @@ Result Lock::acquire(const algorithm::AcquireLimits& limits) {
 
 Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    if (!in_owning_process())  // what the parent of fork() holds is not ours
+    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
         state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->resources(), options_);
     if (valid()) return Result{Errc::already_held};
     release_quietly();
     state_->forget();
+    // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = options_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     Lease lease;
     auto result =
@@ -131,7 +136,7 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
         state_->note_holder(lease, options_.ttl);
         if (options_.watchdog) options_.watchdog->add({state_, acquisition});
         return result;
-    } catch (const std::system_error& error) {  // no thread to be had
+    } catch (const std::system_error& error) {  // no thread is available
         release_quietly();
         return Result{error.code()};
     } catch (...) {
@@ -152,7 +157,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
     if (!in_owning_process()) return Result{Errc::not_held};
     try {
         const auto acquisition = state_->number();
-        const auto now = clock_->now();  // before the lease, which the watchdog may extend meanwhile
+        const auto now = clock_->now();  // read before the lease, as in valid()
         const auto before = state_->lease(acquisition);
         if (before.empty() || before.released) return Result{Errc::not_held};
         if (!before.valid_at(now) || state_->lost().stop_requested()) return Result{Errc::lost};
@@ -179,7 +184,8 @@ void Lock::unlock() noexcept {
     (void)release(Answers::not_awaited);
 }
 
-/// In a callback that tells a loss: of the acquisition that was lost.
+/// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
+/// the lock has been acquired again since.
 Result Lock::release(Answers answers) noexcept {
     try {
         if (!in_owning_process()) return Result{Errc::not_held};
@@ -187,17 +193,20 @@ Result Lock::release(Answers answers) noexcept {
         return release(context.told == state_.get() ? context.number : state_->number(), answers);
     } catch (const std::bad_alloc&) {
         return no_memory();
-    } catch (...) {  // a Nodes of the user's own that breaks its contract
+    } catch (...) {  // a Nodes implementation of the user has broken its contract
         return Result{Errc::no_quorum};
     }
 }
 
-/// A fair lock waits for the answers in any case: they say whether others wait for it.
+/// Releases one acquisition. A fair lock awaits the replies in any case, because they say whether other
+/// clients wait for the lock.
 Result Lock::release(std::uint64_t acquisition, Answers answers) {
-    const auto state = state_;  // the watchdog may be telling the loss, and the callback destroy this
+    // Keeps the state alive. The watchdog may be calling on_lost, which may destroy this lock.
+    const auto state = state_;
     if (options_.watchdog && !state->lease(acquisition).empty())
         options_.watchdog->remove({state, acquisition});
     auto lease = state->give_up(acquisition);
+    // An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
     if (lease.released && clock_->now() >= lease.valid_until) lease = {};
     if (lease.empty()) {
         state->end_release(acquisition, lease);
@@ -216,7 +225,7 @@ void Lock::release_quietly() noexcept {
     try {
         if (in_owning_process() && !state_->lease().empty())
             (void)release(state_->number(), Answers::not_awaited);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): as release() does, for what is not asked
+    } catch (...) {  // NOLINT(bugprone-empty-catch): nobody reads the result
     }
 }
 

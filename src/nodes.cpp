@@ -1,3 +1,4 @@
+// Checks what every implementation of Nodes is constructed with.
 #include <redlock/nodes.hpp>
 
 #include <stdexcept>

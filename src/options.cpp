@@ -1,3 +1,4 @@
+// Checks the options of a lock. Each error names the field, its value, and what it must be.
 #include <redlock/options.hpp>
 
 #include <chrono>
@@ -30,7 +31,7 @@ void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double d
 
 namespace {
 
-/// What is left before the margin must be enough to be extended in.
+/// The time before the margin must be long enough for an extension.
 void check_margin(const std::string& field, const LockOptions& options,
                   std::chrono::milliseconds node_timeout) {
     const auto margin = options.margin;

@@ -1,3 +1,4 @@
+// Checks the list of resources of a lock, sorts it, and removes duplicates.
 #include <redlock/resources.hpp>
 
 #include <algorithm>

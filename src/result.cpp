@@ -1,3 +1,4 @@
+// Result::message(): the text of a result for logs and people.
 #include <redlock/result.hpp>
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// The random pause between attempts: from half of the longest pause to the longest. If there are no random
+// numbers, it is the longest.
 #include <redlock/retry.hpp>
 
 #include <array>

@@ -1,3 +1,5 @@
+// Semaphore: chooses a slot and acquires its lock. It tries a random slot first, and then those that a query
+// reports as free.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/semaphore.hpp>
@@ -17,7 +19,8 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
                        "be from 1 to " + std::to_string(detail::max_resources));
     std::vector<std::string> slots;
     slots.reserve(limit);
-    // `x` and `{x}` are one semaphore: they always were, and fewer holders than slots do no harm.
+    // `x` and `{x}` name the same semaphore, as in earlier versions. At worst there are fewer holders than
+    // slots.
     const auto tagged = detail::has_hash_tag(name) ? std::string{name} : "{" + std::string{name} + "}";
     for (std::size_t slot = 0; slot < limit; ++slot)
         slots.push_back(tagged + ":slot:" + std::to_string(slot));
@@ -33,7 +36,7 @@ LockOptions checked(LockOptions options) {
     return options;
 }
 
-/// Below `end`; none where the entropy fails, and why in `error`.
+/// Returns a random number below `end`. If there are no random numbers, sets `error`.
 std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
     std::array<std::byte, sizeof(std::uint64_t)> bytes{};
     error = entropy.fill(bytes);
@@ -81,7 +84,8 @@ Result Semaphore::acquire(const algorithm::AcquireLimits& limits) {
     }
 }
 
-/// What a look has found free may be taken by now, and what it has found taken may be free: the votes decide.
+/// Makes one attempt: tries a random slot, and if it is held, the slots that a query reports as free. The
+/// report may be outdated, but only the votes of the nodes decide whether a slot is acquired.
 Result Semaphore::attempt(const RoundLimits& limits) {
     std::error_code error;
     const auto first = random_below(slots_.size(), *entropy_, error);
@@ -103,7 +107,8 @@ Result Semaphore::try_slot(std::size_t slot, const RoundLimits& limits) {
         algorithm::AcquireLimits{.attempts = 1, .deadline = limits.deadline, .stop = limits.stop});
 }
 
-/// The slots of which so many nodes say that something stands there that the others are no quorum.
+/// Returns for each slot whether it is certainly taken: so many nodes have a key for it that the others are
+/// fewer than a quorum.
 std::vector<bool> Semaphore::taken_slots(const RoundLimits& limits) {
     std::vector<std::size_t> keys(slots_.size());
     const auto tally = nodes_->ask({.command = {.verb = Verb::query, .resources = slots_}}, limits);

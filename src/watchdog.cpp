@@ -1,4 +1,5 @@
-// The threads of a watchdog: they outlive the call that starts them into this library.
+// The threads of a Watchdog: one for each Nodes whose locks it extends. Each thread takes the turns of one
+// RenewalQueue.
 #include <redlock/detail/renewal_queue.hpp>
 #include <redlock/process.hpp>
 #include <redlock/watchdog.hpp>
@@ -24,16 +25,18 @@ RenewalContext& renewal_context() noexcept {
 }  // namespace detail
 
 class Watchdog::Impl {
-    /// A queue, and the thread that takes its turns.
+    /// A RenewalQueue and the thread that takes its turns.
     class Worker {
     public:
         explicit Worker(Clock& clock) : queue_(std::make_shared<detail::RenewalQueue>(clock)) {
             const ScopedSignalBlock blocked;
-            // The thread keeps the queue: it may outlive this, see below.
+            // The thread shares the ownership of the queue, because it may outlive this worker, see the
+            // destructor.
             thread_ = std::thread{[queue = queue_, stop = stop_.get_token()] { queue->run(stop); }};
         }
 
-        /// From within its own callback it cannot wait for itself.
+        /// Ends the thread. A callback that the thread itself has called may destroy the watchdog. The thread
+        /// cannot wait for itself then. Therefore it is detached, and ends after the callback.
         ~Worker() {
             stop();
             if (thread_.get_id() == std::this_thread::get_id())
@@ -47,7 +50,7 @@ class Watchdog::Impl {
         detail::RenewalQueue& queue() noexcept { return *queue_; }
         void stop() noexcept { stop_.request_stop(); }
 
-        const Nodes* nodes = nullptr;  ///< those that it works for, or last worked for
+        const Nodes* nodes = nullptr;  ///< whose locks it extends, or has extended last
 
     private:
         std::shared_ptr<detail::RenewalQueue> queue_;
@@ -58,7 +61,7 @@ class Watchdog::Impl {
 public:
     explicit Impl(Clock& clock) : clock_(clock) { workers_.push_back(std::make_unique<Worker>(clock)); }
 
-    /// All end at the same time.
+    /// Asks all threads to stop before it waits for the first one.
     ~Impl() {
         for (const auto& worker : workers_) worker->stop();
     }
@@ -84,7 +87,8 @@ private:
         return found == workers_.end() ? nullptr : found->get();
     }
 
-    /// That of these nodes, or else one that has nothing to do, or else a new one.
+    /// Returns the worker of these nodes. If there is none, returns a worker that has nothing to do, and if
+    /// all are busy, a new one.
     Worker& worker_for_locked(const Nodes& nodes) {
         auto found = std::ranges::find(workers_, &nodes, [](const auto& it) { return it->nodes; });
         if (found == workers_.end())
@@ -108,7 +112,7 @@ private:
     const std::int64_t process_ = this_process();
 
     std::mutex mutex_{};
-    std::vector<std::unique_ptr<Worker>> workers_{};  // guarded by mutex_; none goes before all do
+    std::vector<std::unique_ptr<Worker>> workers_{};  // guarded by mutex_; no single one is ever removed
 };
 
 Watchdog::Watchdog(Clock& clock) : clock_(&clock), impl_(new Impl(clock)) {}
@@ -129,8 +133,9 @@ void Watchdog::remove(const detail::Acquisition& acquisition) noexcept {
     if (auto* const impl = impl_.load(); impl->in_owning_process()) impl->remove(acquisition);
 }
 
-/// A child of fork() has the watchdog but not its threads: it gets some of its own when it first needs them,
-/// and leaves the parent's state as it is (rule D10).
+/// Returns the state of this process. A child of fork() has a copy of the watchdog but none of its threads.
+/// It creates a state and threads of its own when it first needs them, and does not touch the parent's (rule
+/// D10).
 Watchdog::Impl& Watchdog::in_this_process() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;
