@@ -1,17 +1,19 @@
-// Redlock, the algorithm of the page "Distributed Locks with Redis", step by step.
+// The Redlock algorithm, step by step, as the page "Distributed Locks with Redis" specifies it. That page is
+// called "the Redlock specification" or "the spec" in the whole project.
 //
 // To acquire the lock, a client
 //   1. reads the time;
-//   2. tries to set the key with one random value on all N nodes in turn, none of which may cost it more
-//      than a short budget;
+//   2. tries to set the key to one random value on all N nodes, and spends at most node_timeout on each;
 //   3. holds the lock if, and only if, a majority granted it and less than the validity has elapsed;
 //   4. may then work for ttl − elapsed − drift;
-//   5. otherwise deletes the key on all nodes again, also where it does not believe it was set, and tries
-//      once more after a random pause (acquire.hpp).
-// To extend, it does steps 1 to 4 with a script that lengthens the expiry where the key is still its own.
+//   5. otherwise deletes the key on all nodes, even on those that probably did not set it, and tries again
+//      after a random pause (acquire.hpp).
+// To extend the lock, it does steps 1 to 4 with a script that raises the expiry of the keys that are still
+// its own.
 //
-// These functions decide; they do not know sockets, real clocks or real randomness. What they are given can
-// be a simulation. Lock (lock.hpp) is their face to the user.
+// This file decides what is sent and what the votes mean. It does not know sockets, real clocks or real
+// randomness: tests run the same functions in a simulation. Programs do not call them; they use Lock
+// (lock.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -31,7 +33,7 @@
 
 namespace redlock::algorithm {
 
-/// What is to be locked, and for how long.
+/// The resources to lock, and the options of the lock that concern a round.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -41,37 +43,42 @@ struct LeaseRequest {
     bool shared = false;
 };
 
-/// The votes on one command, and the instant until which a majority of grants may be counted on.
+/// The votes on one command, the instant until which the lock is valid if a majority granted, and the end of
+/// the round.
 struct RoundResult {
     Tally tally;
     Clock::time_point valid_until;
     Clock::time_point ended;
 };
 
-/// MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, kept as the absolute instant it ends at.
+/// Returns the instant at which the validity ends. The spec calls the remaining time MIN_VALIDITY = ttl − (T2
+/// − T1) − CLOCK_DRIFT; this is the same as an absolute instant.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
-/// Whether others stood in the way, and not the nodes: a node refused, and those that answered, or would
-/// have been asked had it still mattered, form a quorum. Clients that collide split the votes like this, too.
+/// Returns true if the attempt failed because of contention and not because of failed nodes: at least one
+/// node refused, and the nodes that did not fail still form a quorum. Clients that collide and split the
+/// votes see this outcome, too.
 inline bool refused_by_holders(const Tally& tally) {
     const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
     return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());
 }
 
-/// Whether refusals alone rule out a majority.
+/// Returns true if the refusals alone make a majority impossible.
 inline bool ruled_out(const Tally& tally) {
     return tally.size() - tally.refused() < quorum(tally.size());
 }
 
-/// Whether the caller's deadline left some node too little time to answer: the tally is incomplete.
+/// Returns true if the caller's deadline left some node too little time to answer. The tally is incomplete
+/// then.
 inline bool cut_short(const Tally& tally) {
     return std::ranges::any_of(tally.reports(),
                                [](const NodeReport& node) { return node.cause == Errc::deadline; });
 }
 
-/// No error: a majority of the nodes configured, and time left; else the reason why not.
+/// Returns no error if a majority of the configured nodes granted and the validity is not over; otherwise the
+/// reason.
 inline std::error_code outcome(const RoundResult& round, const RoundLimits& limits) {
     const auto& tally = round.tally;
     if (tally.granted() >= quorum(tally.size()))
@@ -82,11 +89,13 @@ inline std::error_code outcome(const RoundResult& round, const RoundLimits& limi
     return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
+/// Returns the result of one attempt with this outcome. Its validity is zero if there is an error.
 inline Result result_of(std::error_code error, RoundResult&& round) {
     const auto validity = error ? Clock::duration::zero() : round.valid_until - round.ended;
     return Result{error, std::move(round.tally), 1, validity};
 }
 
+/// Returns the request of step 2. `queue` is null unless this is the attempt of a waiter.
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -96,7 +105,7 @@ inline Request acquire_request(const LeaseRequest& request, const Lease& candida
                         .shared = candidate.shared}};
 }
 
-/// To the nodes that can have our key.
+/// Returns the request of an extension, to the nodes that may hold the key.
 inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
     return {.command = {.verb = Verb::compare_and_expire,
                         .resources = request.resources,
@@ -106,9 +115,10 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Deletes the key wherever a byte of the SET may have gone, if it is still ours (S8, S26, rule B1). Not
-/// under the caller's deadline, which may be over: each node's own budget bounds it (rule B6). With `queue`
-/// it wakes the next waiter; with a `rest` the resource is kept from everybody for so long instead.
+/// Deletes the key, if it still holds our owner, on every node that a byte of the SET may have reached. Only
+/// node_timeout limits the round by default, because the caller's deadline may already have passed. With
+/// `queue` it also wakes the next waiter. With a positive `rest`, the remaining minimum hold time, the
+/// resource is blocked for that long instead of deleted.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                          const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
                          std::chrono::milliseconds rest = {}) {
@@ -122,16 +132,16 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                      limits);
 }
 
-/// Step 5 of an attempt. One that is fair, and ends for its caller's sake, wakes the next waiter: it may have
-/// been the one to be woken.
+/// Does step 5 of an attempt. If a fair attempt ends because of the caller's deadline or stop request, it
+/// wakes the next waiter, because the wake-up of this client would otherwise be lost.
 inline Tally undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
     const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
     const QueueTerms queue{.patience = patience(nodes.node_timeout())};
     return delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
 }
 
-/// SET NX refuses a key of any type alike, but the release of the attempt reads the value: a node that
-/// refused the attempt, and whose release fails because the key has another type, gets this as the cause of
+/// Explains refusals by keys of another type. SET NX refuses such a key like any other, but the release of
+/// the attempt reads the value and fails. A node that refused the attempt gets that failure as the cause of
 /// its refusal.
 inline void note_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
@@ -141,8 +151,10 @@ inline void note_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// What the round that raises the counts has come to. A majority of refusals means that our keys have gone,
-/// and nobody took them; and the deadline may have been the end of the validity, and not the caller's.
+/// Returns the outcome of a round that raised the counts. It differs from outcome() in two cases:
+///
+/// - A majority of refusals is `no_quorum`: our keys have disappeared, but no other client has taken them.
+/// - A deadline is `validity_exhausted` if it was the end of the validity and not the caller's deadline.
 inline std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLimits& limits) {
     const auto error = outcome(round, limits);
     if (error == Errc::held_by_other) return Errc::no_quorum;
@@ -150,10 +162,17 @@ inline std::error_code outcome_of_confirmation(const RoundResult& round, const R
     return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
 }
 
-/// Not part of the page: makes sure that a majority has counted up to the largest count that was granted, in
-/// a second round where the first does not show it. Then the next holder, who needs a grant of one of these
-/// nodes, gets a larger one. Where other nodes refuse to count that far, the counts of the nodes that did are
-/// rejected, and it is the next largest count that matters. Any majority of grants will do for the token.
+/// Chooses the fencing token, and makes sure that a majority of the nodes has counted that far. Then the next
+/// holder, who needs a grant of one of these nodes, gets a larger token. This is an extension to the spec.
+///
+/// The token is the largest count that came with a grant. If too few nodes have returned exactly this count,
+/// another round raises the counts of the others. Nodes refuse that if the count is far ahead of their
+/// clocks. Then the nodes that returned it lose their votes, and the next largest count is tried. The
+/// remaining nodes must still be a majority.
+///
+///     counts 7 9 8     the second round raises all to 9                                      token 9
+///     counts 7 999 8   nodes 1 and 3 refuse 999, node 2 loses its vote; a third round,
+///                      to nodes 1 and 3, raises them to 8                                    token 8
 inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                              const RoundLimits& limits, Lease& candidate,
                                              RoundResult& round) {
@@ -174,7 +193,7 @@ inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const L
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         for (std::size_t node = 0; node < raised.size(); ++node)
             if (counted[node] && raised[node].vote == Vote::unknown)
-                raised.grant(node);  // in the first round, with just this count: that stands
+                raised.grant(node);  // its grant of the first round stands: it came with exactly this count
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round.tally, raised);
             round.tally = std::move(raised);
@@ -187,9 +206,9 @@ inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const L
     }
 }
 
-/// One attempt. On success `lease` is the new one; else it is untouched and nothing is left of the attempt on
-/// any node that can be reached (rule A2), also where memory runs out in between. `queue` is that of a
-/// waiter.
+/// Makes one attempt. On success `lease` is the new lease. Otherwise `lease` is unchanged and no reachable
+/// node keeps a key of the attempt, even if there was not enough memory to complete it. `queue` is null
+/// unless this is the attempt of a waiter.
 inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                       const RoundLimits& limits, Lease& lease, const QueueTerms* queue = nullptr) {
     Lease candidate;
@@ -197,35 +216,37 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     candidate.may_hold_key.set();
     candidate.shared = request.shared;
     try {
-        // Step 1: the time, before the first byte is sent.
+        // Step 1: read the time, before the first byte is sent.
         const auto start = clock.now();
 
-        // Step 2: the key, if it is free, on all N nodes with the one random value.
+        // Step 2: set the key, if it is free, on all N nodes to the same random value.
         auto tally = nodes.ask(acquire_request(request, candidate, queue), limits);
         candidate.may_hold_key = tally.sent();
 
-        // Step 3: held if, and only if, a majority granted it and less than the validity has elapsed.
+        // Step 3: hold the lock if, and only if, a majority granted it and less than the validity has
+        // elapsed.
         RoundResult round{std::move(tally), valid_until(start, request), clock.now()};
         auto error = outcome(round, limits);
 
-        // Step 4: it may be counted on for ttl − elapsed − drift.
+        // Step 4: the lock is valid for ttl − elapsed − drift.
         candidate.valid_until = round.valid_until;
         if (!error && request.fencing)
             error = confirm_fencing_token(nodes, clock, request, limits, candidate, round);
         if (!error) lease = candidate;
 
-        // Step 5: otherwise the key is deleted wherever it may have been set.
+        // Step 5: otherwise delete the key wherever it may have been set.
         if (error && candidate.may_hold_key.any())
             note_wrong_types(round.tally, undo(nodes, request, candidate, error));
         return result_of(error, std::move(round));
-    } catch (...) {  // no memory, or a Nodes of the user's own that breaks its contract: step 5
+    } catch (...) {  // no memory, or a Nodes of the user that throws: do step 5
         (void)delete_keys(nodes, request.resources, candidate);
         throw;
     }
 }
 
-/// Not part of the page: what the holder says of itself, for as long as it holds. It is written, and not
-/// waited for, and what becomes of it matters to no lock. Without `ttl`: it no longer holds.
+/// Writes the holder description (LockOptions::holder) beside the keys; with a `ttl` of zero, deletes it
+/// after a release. Does not wait for the replies, and swallows every failure, because no lock depends on the
+/// description. This is an extension to the spec.
 inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view note,
                         std::chrono::milliseconds ttl, Clock::time_point deadline = Clock::never()) noexcept {
     try {
@@ -237,12 +258,12 @@ inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, s
                                          .note = note},
                              .to = lease.may_hold_key},
                             {.deadline = deadline, .awaits_answers = false});
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or nodes that know nothing of it
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
     }
 }
 
-/// Whether no majority can have our key any more: it is gone from the nodes that refuse, and the nodes that
-/// never were sent the SET cannot have it.
+/// Returns true if a majority can no longer hold the key. A node that refuses has lost it, and a node to
+/// which the SET was never sent cannot have it.
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -250,24 +271,24 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// What the round of an extension has come to. Its confirmation counts only if it came within the old
-/// validity, for in between another may have held it. On failure the old instant stands, unless a majority
-/// has lost our key: then the lease ends here (rule C2).
+/// Applies the outcome of an extension to `lease`. The round counts only if it ended within the old validity,
+/// because another client may have held the lock afterwards. If it failed, the old validity is unchanged,
+/// unless a majority has lost the key: then the lease ends now.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
         error = Errc::lost;
         lease.valid_until = std::min(lease.valid_until, round.ended);
     } else if (error == Errc::held_by_other) {
-        error = Errc::no_quorum;  // a few nodes have lost the key: no majority has
+        error = Errc::no_quorum;  // some nodes have lost the key, but fewer than a majority
     } else if (!error) {
         lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
     }
     return result_of(error, std::move(round));
 }
 
-/// Steps 1 to 4 with a script that lengthens the expiry (S31), while the validity lasts. What they come to is
-/// for apply_extension().
+/// Makes the round of an extension, which ends with the old validity at the latest. apply_extension() decides
+/// what the votes mean.
 inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                  const Lease& lease) {
     const auto start = clock.now();
@@ -275,23 +296,25 @@ inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest&
     return {std::move(tally), valid_until(start, request), clock.now()};
 }
 
-/// Lengthens the lease by another ttl (S31, S32).
+/// Extends the lease by the ttl of the request, in one round.
 inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
     const RoundLimits limits{.deadline = lease.valid_until};
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
-/// How long the resource is still to be kept from everybody when it is released now.
+/// Returns the remaining minimum hold time of a lease that is released now.
 inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
 
-/// Lets go on every node (S26). Success: a majority deleted our key within its validity. Repeated, a node
-/// without the key counts as well: it may have deleted it the first time, unheard. Until it
-/// expires, the lease is kept while no majority has confirmed that, so that the release can be repeated (rule
-/// B4). If it is fair, it
-/// wakes the next waiter, unless the resource is to be kept for longer: then nobody can have it yet.
+/// Releases the lease on every node, and waits for the replies.
+///
+/// - Success means that a majority deleted our key within its validity. If the release is repeated, a node
+///   without the key counts as well, because it may have deleted the key the first time.
+/// - If the outcome is `no_quorum`, or fewer than a majority have answered, `lease` is kept until its
+///   validity is over, so that the release can be repeated. Otherwise `lease` is empty afterwards.
+/// - A fair release wakes the next waiter, unless the minimum hold time blocks the resource for longer.
 inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
     const bool again = lease.released;
     const auto now = clock.now();
@@ -313,8 +336,8 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     return Result{error, std::move(tally), 1, {}};
 }
 
-/// The same where nobody hears the answers: it is written, and not waited for. What acquires the same
-/// resources next goes behind it. Success: more is not known.
+/// Releases the lease without waiting for the replies. Always returns success, because the outcome is not
+/// known.
 inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
                       rest_of(lease, clock.now()));

@@ -1,12 +1,13 @@
-// What can go wrong, as one enum in the std::error_code machinery.
+// The errors of this library: one enum, with its std::error_category.
 //
 //     if (auto result = lock.acquire(); !result) {
 //         if (result.error() == redlock::Errc::held_by_other) return busy();
 //         ...
 //     }
 //
-// Circumstances (nodes down, lock taken, time used up) are returned; wrong use (a ttl of zero, a
-// malformed address) throws std::invalid_argument once, where the object is made.
+// Runtime failures, such as failed nodes, a lock that others hold, or a time limit, are returned as results.
+// Incorrect use, such as a ttl of zero or a malformed address, throws std::invalid_argument when the object
+// is constructed.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -18,37 +19,39 @@
 
 namespace redlock {
 
-/// Outcomes of a verb (first group) and causes at one node (second group).
+/// The first group has the outcomes of an operation, the second the causes of an unknown vote at one node.
 enum class Errc {
     // The outcome of acquire, extend or release.
-    held_by_other = 1,   ///< refused by the nodes that answer: another client holds it, or contends for it
-    no_quorum,           ///< too many nodes gave no usable answer; see the causes node by node
-    validity_exhausted,  ///< a majority granted, but too late to be of use (S18)
-    deadline,            ///< the caller's deadline came before any attempt was complete
-    cancelled,           ///< the caller's std::stop_token was stopped
-    not_held,            ///< there is nothing to extend or release
-    lost,                ///< it was held once; its validity is over and cannot come back (rule C3)
-    already_held,        ///< acquire on a Lock that holds: nothing was sent (rule A11)
-    hold_limit,          ///< the longest hold was reached, extension has stopped
+    held_by_other = 1,   ///< Nodes refused: another client holds the lock, or several clients contend for it.
+    no_quorum,           ///< Too many nodes gave no usable answer. The report of each node has the cause.
+    validity_exhausted,  ///< A majority granted, but too late: no validity was left.
+    deadline,            ///< The caller's deadline passed before an attempt was complete.
+    cancelled,           ///< A stop was requested on the caller's std::stop_token.
+    not_held,            ///< There is nothing to extend or release.
+    lost,                ///< The lock was held, but its validity is over or a majority has lost its key.
+    already_held,        ///< The Lock holds the resource already. Nothing was sent.
+    hold_limit,          ///< The watchdog stopped extending because LockOptions::max_hold was over.
 
-    // The cause why one node's vote is unknown.
-    timed_out = 100,        ///< no complete answer within the node's budget
-    connection_failed,      ///< refused, reset, closed, unreachable, or no address is found
-    authentication_failed,  ///< NOAUTH, WRONGPASS: password or user name are wrong or missing
-    permission_denied,      ///< NOPERM: the ACL of the user lacks a command or the key
-    read_only,              ///< READONLY: this is a replica, not a master
-    loading,                ///< LOADING: the server is still reading its data set
-    out_of_memory,          ///< OOM: maxmemory is reached
-    quarantined,            ///< restarted or flushed too recently to have a vote
-    same_server,            ///< the server behind another node, too: it has one vote
-    backing_off,            ///< failed a moment ago and is left alone for a while; nothing was sent
-    wrong_type,             ///< WRONGTYPE: the key holds something that is not a lock
-    unexpected_reply,       ///< not an answer to what was asked; the connection was destroyed
-    server_busy,            ///< another error that passes by itself: BUSY, TRYAGAIN, MASTERDOWN, MISCONF ...
-    server_error,           ///< another error that does not: MOVED, unknown command ...
-    not_asked,              ///< nothing was sent: the others' votes had already decided, the caller's time
-                            ///< was over, or a SET of the same owner was pending
-    not_awaited,            ///< sent, but the others' votes decided before it answered
+    // The cause of an unknown vote at one node.
+    timed_out = 100,        ///< The node did not answer completely within node_timeout.
+    connection_failed,      ///< Refused, reset, closed or unreachable, or no address is known.
+    authentication_failed,  ///< NOAUTH, WRONGPASS: the user name or the password is wrong or missing.
+    permission_denied,      ///< NOPERM: the ACL does not allow the user a command or the key.
+    read_only,              ///< READONLY: the server is a replica, not a master.
+    loading,                ///< LOADING: the server is still reading its data set.
+    out_of_memory,          ///< OOM: the server has reached maxmemory.
+    quarantined,            ///< The node was restarted, or lost its data, too recently to have a vote.
+    same_server,            ///< The server is also the server of another node, and has only one vote.
+    backing_off,            ///< The node failed a moment ago and is skipped for a while. Nothing was sent.
+    wrong_type,             ///< WRONGTYPE: the key holds something that is not a lock.
+    unexpected_reply,       ///< The reply does not fit the command. The connection was closed.
+    server_busy,            ///< Another temporary error: BUSY, TRYAGAIN, MASTERDOWN, MISCONF and so on.
+    server_error,           ///< Another permanent error: MOVED, an unknown command and so on.
+    /// Nothing was sent, because the other votes had decided, the caller's time was over, or a SET of the
+    /// same owner was pending.
+    not_asked,
+    /// The command was sent, but the other votes decided before the node answered.
+    not_awaited,
 };
 
 }  // namespace redlock
@@ -58,30 +61,31 @@ struct std::is_error_code_enum<redlock::Errc> : std::true_type {};
 
 namespace redlock {
 
-/// The one category of this library; its name is "redlock". Compiled: error codes compare by its address, and
-/// an inline one would be another in each shared object.
+/// Returns the error category of this library, whose name is "redlock". The function is not inline, because
+/// error codes compare the address of their category and each shared object would otherwise have its own.
 REDLOCK_EXPORT const std::error_category& category() noexcept;
 
+/// Returns the error code for `e`; std::error_code calls this function.
 inline std::error_code make_error_code(Errc e) noexcept {
     return {static_cast<int>(e), category()};
 }
 
-/// Whether waiting can cure this cause at a node (rule D7). A wrong password, a missing permission, a
-/// replica or a foreign key type stay as they are until an operator acts: retrying is then pointless.
+/// Returns true if this cause at a node can disappear without an operator. It returns false for a wrong
+/// password, a missing permission, a replica or a key of another type: it is pointless to retry after those.
 REDLOCK_EXPORT bool is_transient(const std::error_code& cause) noexcept;
 
-/// Thrown by lock() of Lock, RecursiveLock and Semaphore, whose std signature has no other way to say that it
-/// failed. Every other verb returns a Result.
+/// The exception of lock() in Lock, RecursiveLock and Semaphore, because std::mutex::lock() has no other way
+/// to report a failure. All other operations return a Result.
 class REDLOCK_EXPORT Error : public std::system_error {
 public:
     Error(std::error_code code, std::string message)
         : std::system_error(code), message_(std::make_shared<const std::string>(std::move(message))) {}
 
-    /// Result::message() of the acquisition that failed.
+    /// Returns Result::message() of the acquisition that failed.
     const char* what() const noexcept override { return message_->c_str(); }
 
 private:
-    std::shared_ptr<const std::string> message_;  // shared, so that copying cannot throw
+    std::shared_ptr<const std::string> message_;  // shared, so that a copy cannot throw
 };
 
 }  // namespace redlock

@@ -1,25 +1,28 @@
-// Work that one of several processes does at a time, for as long as it can: billing, a scheduler, a poller.
+// Leader election: one of several processes does some work, for as long as it can. Examples are billing, a
+// scheduler, or the poller of a feed.
 //
 //     redlock::Leader leader{nodes, "billing:leader", {.ttl = 15s, .margin = 3s}};
 //     leader.run([&](redlock::Term term) {
 //         while (!term.lost().stop_requested()) bill_the_next(term.fencing_token());
 //     }, stop);
 //
-// All run this; one is elected and does the work. Its term goes on until the work returns. It is extended
-// meanwhile; when that fails, lost() is stopped `margin` before the term ends, so that work that stops within
-// the margin is over before another leader is elected. After lost() nothing is extended: also work that does
-// not listen is the leader's for a margin, and not for ever. A process that is suspended cannot listen: what
-// must never be done by two checks the fencing token, in reads as well as in writes.
+// All processes run this code; one is elected and does the work. Its *term* lasts until the work returns, and
+// is extended meanwhile. If an extension is not possible, a stop is requested on lost() when `margin` is left
+// of the term. Work that stops within the margin has therefore ended before another leader can be elected.
+// After that the term is not extended any more, so a leader whose work hangs is replaced, too.
 //
-//     state       | left by
+// A process that is suspended cannot notice the stop. Work that must never be done twice must show the
+// fencing token to the system that it changes, in reads as well as in writes (see fencing.hpp).
+//
+//     state       | transitions of run()
 //     ------------+----------------------------------------------------------------------------------
-//     campaigning | elected → leading; `stop` → over; no quorum in retry.attempts attempts, or elected with
-//                 | no more than the margin left → pausing
-//     leading     | the work returns, or throws and there is an on_error: the leader resigns → pausing
+//     campaigning | elected → leading; `stop` → over; no quorum in retry.attempts attempts, or
+//                 | elected when no more than the margin was left → pausing
+//     leading     | the work returns, or throws and there is an on_error → release, pausing
 //     pausing     | the pause is over → campaigning; `stop` → over
 //
-// The pause after a term lets another one be elected. After work that has thrown it is twice as long as after
-// the last that did, up to longest_pause, until a term ends well.
+// The pause after a term gives other processes the opportunity to be elected. It lasts for at most
+// retry.delay. Each time the work throws, this limit doubles, up to longest_pause, until a term ends well.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -42,54 +45,62 @@
 
 namespace redlock {
 
+/// The options of a Leader. Each field states its meaning, unit and limits.
 struct LeaderOptions {
-    /// How long a leader that has died is the leader still; as LockOptions::ttl.
+    /// How long a leader that has died stays the leader. The limits are those of LockOptions::ttl.
     std::chrono::milliseconds ttl{15'000};
 
-    /// How long before the end of a term its work is told to stop. Less than half of the ttl.
+    /// How long before the end of a term its work is requested to stop. Less than half of the ttl. Should be
+    /// longer than the longest step of the work between two checks of Term::lost().
     std::chrono::milliseconds margin{3'000};
 
-    /// How many attempts without a quorum make a failed campaign, and the longest pause between two, or after
-    /// a term. Attempts that a leader refuses do not count.
+    /// How many attempts without a quorum end a campaign, and the longest pause between two attempts and
+    /// after a term. Attempts that fail because there is a leader do not count.
     Retry retry{.attempts = 3, .delay = std::chrono::seconds{1}};
 
-    /// As those of LockOptions.
+    /// These three are used as in LockOptions.
     double drift_factor = 0.01;
     bool fair = false;
     std::string holder{};
 
-    /// The longest pause after work that has thrown. At least retry.delay, at most 24 h.
+    /// The longest pause after work that has thrown. From retry.delay to 24 h.
     std::chrono::milliseconds longest_pause{60'000};
 
-    /// What extends the term. Null: a Watchdog of its own, with a thread, from the constructor on.
+    /// The Watchdog that extends the term. If null, the Leader has its own one, with a thread, from its
+    /// constructor on.
     detail::Renewer* watchdog = nullptr;
 
-    /// run() calls it, in its thread, with what the work, or on_failure, has thrown. If there is none, that
-    /// leaves run(); so does what this throws.
+    /// The function that run() calls, in its thread, with an exception of the work or of on_failure. Without
+    /// it the exception leaves run(), and so does an exception of this function.
     std::function<void(std::exception_ptr)> on_error{};
 
-    /// run() calls it, in its thread, with what run_once() would return, where that is a failure other than
-    /// by `stop`: there is no quorum, the leadership was lost, or its release was not confirmed.
+    /// The function that run() calls, in its thread, with the result of a failed term: no quorum, a lost
+    /// leadership, or a release that was not confirmed. It is not called after a stop was requested.
     std::function<void(const Result&)> on_failure{};
 };
 
-/// One leadership: from an election to the end of the work. Copies are of the same term; any thread may ask
-/// it, also when it is over.
+/// One leadership, from the election to the end of the work. All copies refer to the same term. Any thread
+/// may use them, even when the term is over.
 class REDLOCK_EXPORT Term {
 public:
-    /// Larger than that of every earlier term: what the work writes to should refuse smaller ones.
+    /// Returns a number that is larger than the number of every earlier term. The systems that the work
+    /// changes should reject smaller ones.
     std::uint64_t fencing_token() const noexcept { return fencing_token_; }
 
-    /// Stopped when the work is to end: the margin before valid_until() where the term could not be extended,
-    /// at once where a majority has lost the leader's key, or when the caller's `stop` is stopped. Nothing is
-    /// extended after that.
+    /// Returns a token on which a stop is requested when the work should end, after which the term is not
+    /// extended any more:
+    ///
+    /// - LeaderOptions::margin before valid_until(), if the term could not be extended;
+    /// - at once, if a majority of the nodes has lost the leader's key;
+    /// - at once, if a stop is requested by the caller of run() or run_once().
     std::stop_token lost() const noexcept { return lost_; }
 
-    /// Until when no other can be the leader, unless the term is extended; an instant of the Leader's clock.
-    /// In the past when the term is over.
+    /// Returns the instant, by the Leader's clock, until which no other process can be the leader. An
+    /// extension moves it. It is in the past when the term is over.
     Clock::time_point valid_until() const noexcept;
 
-    /// How long until then. Runs on after lost(); zero when the term is over.
+    /// Returns how long it is until valid_until(), even after a stop was requested on lost(); zero when the
+    /// term is over.
     std::chrono::nanoseconds remaining() const noexcept;
 
 private:
@@ -98,35 +109,48 @@ private:
 
     std::shared_ptr<const detail::LeaseState> state_;
     Clock* clock_;
-    std::uint64_t number_;  // of the acquisition
+    std::uint64_t number_;  // of the acquisition that began the term
     std::uint64_t fencing_token_;
     std::stop_token lost_;
 };
 
-/// One thread at a time. It runs the campaign and the work in the caller's thread.
+/// A candidate for the leadership. It belongs to one thread at a time, and runs the campaign and the work in
+/// the caller's thread.
 class REDLOCK_EXPORT Leader {
 public:
     using Work = std::function<void(Term)>;
 
-    /// A candidate; no I/O. Throws std::invalid_argument naming the field that cannot work, and what
-    /// Watchdog throws where it makes one. `nodes`, `clock` and `entropy` must outlive it.
+    /// Prepares a candidate. Does no I/O, but starts the thread of a Watchdog if the options have none.
+    /// `nodes`, `clock` and `entropy` must outlive it. Throws std::invalid_argument, with the name of the
+    /// field, if an option cannot work, and what the constructor of Watchdog throws.
     Leader(Nodes& nodes, std::string resource, LeaderOptions options = {}, Clock& clock = boot_clock(),
            Entropy& entropy = os_entropy());
     ~Leader();
     Leader(const Leader&) = delete;
     Leader& operator=(const Leader&) = delete;
 
-    /// Campaigns, works and resigns, again and again, until `stop` is stopped: that ends a campaign within
-    /// one node_timeout and a pause at once, and tells the work by Term::lost(). Then blocks until the work
-    /// has returned, and one or two node_timeouts for the release.
+    /// Runs terms, with pauses between them, until a stop is requested on `stop`. The stop ends a pause at
+    /// once and a campaign as in Lock::acquire(std::stop_token), and is passed on to the work through
+    /// Term::lost(). The function then blocks until the work has returned, plus one or two node_timeouts for
+    /// the release.
     void run(const Work& work, std::stop_token stop);
 
-    /// One term. Waits to be elected, while another leads; calls the work once, or not at all; resigns. What
-    /// the work throws is thrown here, after that. Success: the work returned as the leader, or was told to
-    /// by `stop`, and the release was confirmed. Without a call of the work: `cancelled`, by `stop`;
-    /// `no_quorum` in retry.attempts attempts; `validity_exhausted`, if the election took so long that no
-    /// more than the margin was left; no entropy, no memory (system's code). After it: `lost`; `no_quorum`,
-    /// if too few nodes have confirmed the release: the next election may have to wait for the ttl.
+    /// Runs one term: waits while another process leads, calls the work if this process is elected, and
+    /// releases the leadership. An exception of the work is thrown again after the release.
+    ///
+    /// Success means that the work returned as the leader, or because of `stop`, and that the release was
+    /// confirmed. Errors without a call of the work:
+    ///
+    /// - `cancelled`: a stop was requested on `stop`;
+    /// - `no_quorum`: retry.attempts attempts had no quorum;
+    /// - `validity_exhausted`: the election took so long that no more than the margin was left;
+    /// - a code of the system: no entropy or no memory.
+    ///
+    /// Errors after the work:
+    ///
+    /// - `lost`: a stop was requested on Term::lost(), but not on `stop`, before the work returned;
+    /// - `no_quorum`: too few nodes have confirmed the release. The next election may have to wait for the
+    ///   ttl.
     Result run_once(const Work& work, std::stop_token stop = {});
 
 private:
@@ -135,7 +159,7 @@ private:
     Clock* clock_;
     Entropy* entropy_;
     LeaderOptions options_;
-    std::unique_ptr<Watchdog> watchdog_;  // if none was given
+    std::unique_ptr<Watchdog> watchdog_;  // null if the options have one
     Lock lock_;
 };
 

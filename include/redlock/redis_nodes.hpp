@@ -1,4 +1,5 @@
-// N independent Redis masters, over sockets that a round waits for itself; hiredis parses the replies.
+// N independent Redis masters, reached over TCP, TLS or unix sockets. This is the implementation of Nodes for
+// real servers. It decides which server a node is, but not whether a lock is held.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -19,42 +20,52 @@
 
 namespace redlock {
 
+/// The options of RedisNodes. Each field states its meaning, unit and limits.
 struct NodesOptions {
-    /// The whole budget of one node in one round: connecting, authentication, command and reply (S13, rule
-    /// A9). Small against the ttl, large against the round-trip time. From 1 ms to 1 h.
+    /// The time that one node may take in one round: for the connection, the authentication, the command and
+    /// the reply. It should be small compared with the ttl, and large compared with the round-trip time. From
+    /// 1 ms to 1 h.
     std::chrono::milliseconds node_timeout{50};
 
-    /// How acquiring goes round the nodes.
+    /// The order in which an acquisition asks the nodes.
     Round round = Round::sequential;
 
-    /// How many connections a node keeps between the rounds: as many threads find one ready. From 1 to 10000.
+    /// How many unused connections each node keeps between rounds. This many threads can start a round at the
+    /// same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
-    /// The longest ttl in use by anyone. A node that was restarted, or lost its data in another way, less
-    /// than this ago has no vote (the page's delayed restart, S30), for it may have forgotten who holds what;
-    /// it only takes releases. The node itself remembers since when its data is whole, in a key of its own:
-    /// the first acquire ever on a fresh node starts the time. A replica has no vote then, and one that is
-    /// promoted counts as restarted; what nodes with automatic failover need beside that says
-    /// docs/guarantees.md. Nor has a node that turns out to be the same server as another a vote. Needs INFO.
-    /// 0: off.
+    /// How long a node has no vote after a restart or any other loss of its data, because it may have
+    /// forgotten who holds what. It only takes releases during this time. Must be at least the longest ttl
+    /// that any client uses, and the same for all clients. From 0 (off) to 100 years. Needs the permission to
+    /// call INFO.
+    ///
+    /// - The node itself stores since when its data are complete, in a key of its own. The first acquisition
+    ///   ever on a fresh node starts the time.
+    /// - A replica has no vote, and a replica that is promoted counts as restarted. Nodes with automatic
+    ///   failover must meet further conditions, see docs/guarantees.md.
+    /// - If two nodes turn out to be the same server, only one of them has a vote.
     std::chrono::milliseconds quarantine{0};
 
-    /// Is told of every round and connection; none if null. Must outlive the nodes.
+    /// The observer that is notified of every round and connection; null for none. Must outlive the nodes.
     Observer* observer = nullptr;
 };
 
-/// Connections are made when they are first needed and kept for the next round. A node that failed is left
-/// alone for a while (10 ms at first, up to 1 s), so that it costs its budget once and not in every round;
-/// it is asked earlier if there is no quorum without it. A late reply is read when the next round
-/// begins and never taken for another command's.
+/// A set of N Redis servers and the connections to them.
 ///
-/// All threads may share one RedisNodes: none waits for another's round trips. After fork() the child makes
-/// connections of its own. A short-lived thread resolves names, and one sends releases whose connections were
-/// not ready in time; the destructor does so for one node_timeout at most. After construction only
-/// std::bad_alloc is thrown.
+/// Connections are made when they are first needed, and are kept for later rounds. When a node fails, rounds
+/// skip it for a while (10 ms at first, up to 1 s), unless there is no quorum without it. A frozen or killed
+/// node therefore delays one operation by node_timeout, and not every operation. A late reply is read when
+/// the next round begins, and is never taken for the reply to another command.
+///
+/// Threads: all threads may share one RedisNodes, and none waits for the round trips of another. After fork()
+/// the child makes its own connections. There are two kinds of short-lived threads: those that resolve names
+/// and ask Sentinels, and one that sends releases whose connections were not ready in time. The destructor
+/// sends such releases, too, for at most one node_timeout.
+///
+/// After construction the functions throw only std::bad_alloc.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {
-    /// Made of anything that is text, and of nothing else: {{"a", "b"}} are two nodes, and not the string
-    /// that lies between two pointers.
+    /// Accepts everything that converts to text, and nothing else. Thus {{"a", "b"}} means two nodes, and not
+    /// one string between two pointers.
     struct Uri {
         template <class Text>
         requires std::convertible_to<const Text&, std::string_view> Uri(const Text& text)
@@ -63,29 +74,31 @@ class REDLOCK_EXPORT RedisNodes final : public Nodes {
     };
 
 public:
-    /// No I/O: works with every node down (rule A4). Throws std::invalid_argument for an empty list, a
-    /// malformed URI, a node that is listed twice (rule D8), an option out of its range, or
-    /// `rediss://` in a build without TLS.
+    /// Reads the addresses, but does no I/O: all nodes may be down. Throws std::invalid_argument if the list
+    /// is empty, an address is malformed, a node is listed twice, an option is out of range, or TLS is
+    /// required but was not built in.
     RedisNodes(std::initializer_list<Uri> uris, NodesOptions options = {});
     explicit RedisNodes(const std::vector<std::string>& uris, NodesOptions options = {});
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});
     ~RedisNodes() override;
 
-    /// boot_clock().
+    /// Returns boot_clock().
     Clock* required_clock() const noexcept override;
 
-    /// Several extensions are pipelined: to each node they go one behind the other, over one connection, in
-    /// one budget. Other requests are asked one after the other, each with budgets of its own.
+    /// Makes a round. Several extensions are pipelined: each node gets them one behind the other on one
+    /// connection, within one node_timeout. Other requests are made one after the other, each with its own
+    /// node_timeout.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
 
+    /// Returns a waiter that listens over a connection of its own.
     std::unique_ptr<Waiter> waiter() override;
 
 private:
     class Impl;
     Impl& own();
 
-    std::atomic<Impl*> impl_;  // owned; another one after fork()
+    std::atomic<Impl*> impl_;  // owned; a new one in a child of fork()
 };
 
 }  // namespace redlock

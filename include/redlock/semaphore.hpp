@@ -1,4 +1,5 @@
-// At most L holders at a time of one name, over N independent Redis masters: L slots, each an ordinary lock.
+// A semaphore over N independent Redis masters: at most L clients hold a name at the same time. It has L
+// slots, each of which is an ordinary lock.
 //
 //     redlock::Semaphore semaphore{nodes, "exports", 3, {.ttl = 30s}};
 //     if (auto result = semaphore.acquire_for(10s)) {
@@ -6,21 +7,21 @@
 //         (void)semaphore.release();     // also done by the destructor
 //     }
 //
-// The slots have names, `{exports}:slot:0` and so on, and who holds one holds its lock with all that lock.hpp
-// says. To count the holders on each node instead, and ask a majority for fewer than L, would not do: of five
-// nodes {1, 2, 3}, {3, 4, 5} and {1, 2, 4} each count two at most, and three hold.
+// The keys of the slots are `{exports}:slot:0` and so on. A holder of the semaphore holds the lock of one
+// slot, with everything that lock.hpp promises. It would be wrong to count the holders on each node instead
+// and to ask a majority for fewer than L: three clients can hold the nodes {1, 2, 3}, {3, 4, 5} and {1, 2, 4}
+// of five, although no node counts more than two of them.
 //
-// An acquisition begins with a slot at random. Where that is taken it looks, in one round, which of the
-// others nobody holds, and tries those: at most L + 1 rounds for an attempt. There is no queue:
-// LockOptions::fair is refused, and so is LockOptions::shared.
+// An acquisition tries a random slot first. If that is taken, one round finds out which of the other slots
+// nobody holds, and the acquisition tries those. An attempt makes at most L + 1 rounds. There is no queue:
+// the constructor rejects LockOptions::fair, and LockOptions::shared as well.
 //
-// - All should use the same L. Where they do not there are at most as many holders as the largest L allows.
-// - It belongs to one thread at a time, also where LockOptions::on_lost is concerned: that must not release
-// it.
-// - With L = 1 it is a lock, but not that of the same name: Lock{nodes, "exports"} has another key.
-// - A fencing token is larger than that of every earlier holder *of its slot*: what it is shown to must
-//   remember one for each slot(), of reads as well as of writes.
-// - LockOptions::at_least keeps the slot from everybody, LockOptions::holder is written beside it.
+// - All clients should use the same L. Otherwise the number of holders is limited by the largest L in use.
+// - A Semaphore belongs to one thread at a time. LockOptions::on_lost must not release it.
+// - With L = 1 it is a lock, but its key differs from the key of Lock{nodes, "exports"}.
+// - A fencing token is larger than the token of every earlier holder *of its slot*. The protected system must
+//   store the largest token for each slot() and update it with reads as well as with writes.
+// - LockOptions::at_least keeps the slot blocked. LockOptions::holder is written beside the slot.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -43,14 +44,16 @@
 
 namespace redlock {
 
+/// A semaphore with the interface of Lock. It belongs to one thread at a time.
 class REDLOCK_EXPORT Semaphore {
 public:
-    /// No I/O. Throws std::invalid_argument naming the field that cannot work: `limit` is from 1 to 1000.
-    /// `nodes`, `clock` and `entropy` must outlive it.
+    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. `nodes`, `clock` and `entropy`
+    /// must outlive it. Throws std::invalid_argument, with the name of the field, if an argument or an option
+    /// cannot work.
     Semaphore(Nodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {},
               Clock& clock = boot_clock(), Entropy& entropy = os_entropy());
 
-    // ---- Questions, as those of Lock, about the slot that is held.
+    // ---- Queries, as those of Lock, about the slot that is held.
 
     bool valid() const noexcept { return lock_.valid(); }
     std::chrono::nanoseconds remaining() const noexcept { return lock_.remaining(); }
@@ -58,15 +61,17 @@ public:
     std::string_view owner() const noexcept { return lock_.owner(); }
     std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
 
-    /// From 0 to L - 1; that which was tried last where none is held.
+    /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
     std::size_t slot() const noexcept { return slot_; }
-    /// Its key.
+    /// Returns the key of slot().
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    // ---- Verbs, as those of Lock. A result is about the last slot that was tried: `held_by_other` means
-    // that no slot could be had.
+    // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
+    // means that no slot was free.
 
-    /// Blocks as Lock::acquire(), with at most L + 1 rounds an attempt.
+    /// Makes up to retry.attempts attempts, with a random pause between two of them. Each attempt makes at
+    /// most L + 1 rounds and releases each slot that it did not get; otherwise it blocks as Lock::acquire()
+    /// does.
     Result acquire(std::stop_token stop = {}) { return acquire_by(Clock::never(), std::move(stop), false); }
     Result try_acquire();
     template <class Rep, class Period>
@@ -82,7 +87,7 @@ public:
     Result extend(std::chrono::milliseconds ttl) { return lock_.extend(ttl); }
     Result release() noexcept { return lock_.release(); }
 
-    // ---- The std vocabulary, as that of Lock.
+    // ---- The interface of std::timed_mutex, as that of Lock.
 
     void lock();
     bool try_lock() { return static_cast<bool>(try_acquire()); }
@@ -107,9 +112,9 @@ private:
     Clock* clock_;
     Entropy* entropy_;
     LockOptions options_;
-    std::vector<std::string> slots_;  // their keys
+    std::vector<std::string> slots_;  // the keys of the slots
     std::size_t slot_ = 0;
-    Lock lock_;  // of the slot that is held, or was tried last
+    Lock lock_;  // on the slot that is held, or was tried last
 };
 
 }  // namespace redlock

@@ -1,23 +1,25 @@
-// Extends locks for as long as they are held, and reports when one is lost: one thread for all locks on the
-// same Nodes.
+// Extends locks for as long as they are held, and reports a lock that is lost.
 //
 //     redlock::Watchdog watchdog;
 //     redlock::Lock lock{nodes, "report:nightly", {.ttl = 30s, .watchdog = &watchdog}};
 //     if (lock.acquire())
 //         while (!lock.lost().stop_requested() && write_a_page()) {}
 //
-// What it is for: work whose length is not known, with a ttl short enough that a crash of the holder costs
-// others little (S61). What it is not for: work that must never be done twice. Between the notice and the
-// moment the work hears of it there is always a while, in which another may hold the lock: see
+// Use it for work whose duration is not known, with a ttl so short that a crash of the holder does not block
+// others for long. It does not protect work that must never be done twice: some time passes between the
+// report of a loss and the moment when the work stops, and another client may hold the lock by then. See
 // LockOptions::fencing.
 //
-// A lock is extended from a third of its ttl on, and no later than half of it while its nodes answer. Where
-// they do not, the watchdog goes on trying until 5 ms (of a short ttl: a hundredth) before the validity ends,
-// and then reports the loss; where the machine was suspended meanwhile, within a second of its waking up,
-// while Lock::valid() knows it at once. After LockOptions::max_hold it stops extending, and the loss is
-// reported as `hold_limit` when the validity ends. A lock that is acquired while a round of others on the
-// same Nodes hangs waits for the end of that, one node_timeout at most; locks on other Nodes do not wait for
-// it.
+// - A lock is extended from a third of its ttl on, and before half of the ttl is over if enough nodes answer.
+// - If too few nodes answer, the watchdog goes on trying. It reports the loss 5 ms before the validity ends,
+//   or a hundredth of the ttl if that is less.
+// - If the machine was suspended meanwhile, the loss is reported within a second after it continues.
+//   Lock::valid() returns false at once.
+// - When LockOptions::max_hold is over, the lock is not extended any more. Its loss is reported as
+//   `hold_limit` when the validity ends.
+//
+// All locks on the same Nodes share a thread. A lock whose turn comes while a round of others hangs waits
+// until that round is over, at most one node_timeout. Locks on other Nodes are not delayed.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -28,17 +30,19 @@
 
 namespace redlock {
 
+/// A watchdog for any number of locks. Pass its address as LockOptions::watchdog. All threads may share it.
 class REDLOCK_EXPORT Watchdog final : public detail::Renewer {
 public:
-    /// Starts the first thread, with all signals blocked, as are those of the others: one more for each Nodes
-    /// that has locks under a watchdog at the same time. Throws std::system_error if there is none to be had.
-    /// The clock must be that of the locks, and outlive it.
+    /// Starts the first thread. There is one more thread for each further Nodes that has locks under the
+    /// watchdog at the same time. The threads block all signals. `clock` must be the clock of the locks, and
+    /// must outlive the watchdog. Throws std::system_error if no thread can be started.
     explicit Watchdog(Clock& clock = boot_clock());
 
-    /// Ends the threads; blocks while an extension is under way, one node_timeout at most. Its locks must be
-    /// gone by then.
+    /// Ends the threads. Blocks for at most one node_timeout, if an extension is under way. The locks under
+    /// the watchdog must be destroyed before.
     ~Watchdog() override;
 
+    // The functions that Lock calls; see detail::Renewer.
     Clock& clock() noexcept override;
     void add(detail::Acquisition acquisition) override;
     void remove(const detail::Acquisition& acquisition) noexcept override;
@@ -48,7 +52,7 @@ private:
     Impl& in_this_process();
 
     Clock* clock_;
-    std::atomic<Impl*> impl_;  // owned; another one after fork()
+    std::atomic<Impl*> impl_;  // owned; a new one in a child of fork()
 };
 
 }  // namespace redlock
