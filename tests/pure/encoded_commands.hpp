@@ -1,0 +1,84 @@
+// What the tests of the encoder share: a table has a row for each form in which a command is sent, and the
+// words of this form are written by hand. The encoder must not be asked for them, because it would repeat its
+// own mistakes.
+#pragma once
+
+#include "support/command_reader.hpp"
+#include "support/redis_reply.hpp"
+
+#include <redlock/detail/command_encoding.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using detail::Recipient;
+using detail::ScriptForm;
+using Words = std::vector<std::string>;
+
+inline const std::string owner = "00112233445566778899aabbccddeeff00112233";
+inline const std::string ticket = "redlock:wake:00112233445566778899aabbccddeeff|7";
+constexpr Recipient with_quarantine{.quarantine = 1h};
+constexpr Recipient without_queues{.allows_queue = false};
+
+struct Row {
+    const char* variant = "";
+    Words resources{};
+    Command command{};  ///< its resources, and its queue, are those of the row
+    std::optional<QueueTerms> queue{};
+    Recipient to{};
+    Words words{};  ///< of a script: those behind EVAL and its text
+};
+
+/// The bytes that `row` is sent as.
+inline std::string bytes_of(const Row& row, ScriptForm form) {
+    auto command = row.command;
+    command.resources = row.resources;
+    command.queue = row.queue ? &*row.queue : nullptr;
+    std::string bytes;
+    detail::append(bytes, command, row.to, form);
+    return bytes;
+}
+
+/// The words first, because they can be read when they differ.
+inline void expect_bytes(const std::string& bytes, const Words& words) {
+    Words sent;
+    support::CommandReader{std::string::npos}.take(bytes, [&](const Words& it) { sent = it; });
+    EXPECT_EQ(sent, words);
+    EXPECT_EQ(bytes, support::to_resp(words));
+}
+
+/// Each row is sent as `script`: by its digest and as a whole.
+inline void expect_script(const detail::Script& script, std::initializer_list<Row> rows) {
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.variant);
+        Words by_digest{"EVALSHA", std::string{script.sha1}};
+        Words whole{"EVAL", std::string{script.text}};
+        for (auto* const words : {&by_digest, &whole})
+            words->insert(words->end(), row.words.begin(), row.words.end());
+        expect_bytes(bytes_of(row, ScriptForm::by_sha1), by_digest);
+        expect_bytes(bytes_of(row, ScriptForm::whole), whole);
+    }
+}
+
+/// Each row is sent without a script.
+inline void expect_no_script(std::initializer_list<Row> rows) {
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.variant);
+        for (const auto form : {ScriptForm::by_sha1, ScriptForm::whole})
+            expect_bytes(bytes_of(row, form), row.words);
+    }
+}
+
+}  // namespace redlock::test

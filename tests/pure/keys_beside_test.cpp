@@ -1,0 +1,320 @@
+// The bytes of the commands that use keys beside a resource: queues, readers, descriptions, counters; and the
+// names of these keys for every form that the name of a resource can have.
+#include "encoded_commands.hpp"
+
+namespace redlock::test {
+namespace {
+
+const Command acquire{.verb = Verb::set_if_absent, .owner = owner, .ttl = 10s};
+const Command count{.verb = Verb::set_and_count, .owner = owner, .ttl = 10s};
+const Command release{.verb = Verb::compare_and_delete, .owner = owner};
+const Command query{.verb = Verb::query};
+
+Command of_reader(Command command) {
+    command.shared = true;
+    return command;
+}
+
+// ---- The queue
+
+TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
+    const Command enter{.verb = Verb::enter_queue, .owner = ticket};
+    expect_script(
+        detail::enter_queue,
+        {
+            {.variant = "the first question",
+             .resources = {"a"},
+             .command = enter,
+             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .words = {"2", "a", "{a}:queue", ticket, "100", "0", "5000", "1"}},
+            {.variant = "a later question, of a waiter that may not be given the resource",
+             .resources = {"a"},
+             .command = enter,
+             .queue =
+                 QueueTerms{.ticket = ticket, .patience = 250ms, .waited = 1'234'567us, .may_take = false},
+             .words = {"2", "a", "{a}:queue", ticket, "250", "1234567", "5000", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"{x}"},
+             .command = enter,
+             .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .waited = 1us},
+             .to = with_quarantine,
+             .words = {"2", "{x}", "{x}:tag-queue", ticket, "100", "1", "5000", "1"}},
+            {.variant = "a binary name",
+             .resources = {"\0\n"s},
+             .command = enter,
+             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .words = {"2", "\0\n"s, "{\0\n}:queue"s, ticket, "100", "0", "5000", "1"}},
+        });
+}
+
+TEST(CommandBytes, OfAWaitersAttemptAreTheScriptLeaveAndSet) {
+    const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
+    expect_script(detail::leave_and_set,
+                  {
+                      {.variant = "plain",
+                       .resources = {"a"},
+                       .command = acquire,
+                       .queue = waiter,
+                       .words = {"2", "a", "{a}:queue", owner, ticket, "10000", "1", "0"}},
+                      {.variant = "a quarantine",
+                       .resources = {"a{1}"},
+                       .command = acquire,
+                       .queue = waiter,
+                       .to = with_quarantine,
+                       .words = {"3", "a{1}", "a{1}:queue", "redlock:since", owner, ticket, "10000", "1",
+                                 "3600000000"}},
+                  });
+}
+
+TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptLeaveAndCount) {
+    const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
+    expect_script(
+        detail::leave_and_count,
+        {
+            {.variant = "plain",
+             .resources = {"a"},
+             .command = count,
+             .queue = waiter,
+             .words = {"3", "a", "{a}:queue", "{a}:fence", owner, ticket, "10000", "1", "86400000", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"{x}"},
+             .command = count,
+             .queue = waiter,
+             .to = with_quarantine,
+             .words = {"4", "{x}", "{x}:tag-queue", "{x}:tag-fence", "redlock:since", owner, ticket, "10000",
+                       "1", "93600000", "3600000000"}},
+        });
+}
+
+TEST(CommandBytes, OfAFairReleaseAreTheScriptDeleteAndWake) {
+    expect_script(
+        detail::delete_and_wake,
+        {
+            {.variant = "of one resource",
+             .resources = {"a"},
+             .command = release,
+             .queue = QueueTerms{.patience = 100ms},
+             .words = {"2", "a", "{a}:queue", owner, "", "100", "1"}},
+            {.variant = "of one resource, repeated",
+             .resources = {"a"},
+             .command = release,
+             .queue = QueueTerms{.patience = 250ms, .repeated = true},
+             .words = {"2", "a", "{a}:queue", owner, "", "250", "0"}},
+            {.variant = "of one resource, by a waiter that leaves the queue",
+             .resources = {"a"},
+             .command = {.verb = Verb::compare_and_delete, .owner = ticket},
+             .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .repeated = true},
+             .words = {"2", "a", "{a}:queue", ticket, ticket, "100", "0"}},
+            {.variant = "of one resource, with a quarantine",
+             .resources = {"{x}"},
+             .command = release,
+             .queue = QueueTerms{.patience = 100ms},
+             .to = with_quarantine,
+             .words = {"2", "{x}", "{x}:tag-queue", owner, "", "100", "1"}},
+            {.variant = "of several",
+             .resources = {"a", "b"},
+             .command = release,
+             .queue = QueueTerms{.patience = 100ms},
+             .words = {"4", "a", "b", "{a}:queue", "{b}:queue", owner, "", "100", "1"}},
+            {.variant = "of several, repeated",
+             .resources = {"a", "b{1}"},
+             .command = release,
+             .queue = QueueTerms{.patience = 250ms, .repeated = true},
+             .words = {"4", "a", "b{1}", "{a}:queue", "b{1}:queue", owner, "", "250", "0"}},
+            {.variant = "of several, with a quarantine",
+             .resources = {"a", "b", "c"},
+             .command = release,
+             .queue = QueueTerms{.patience = 100ms},
+             .to = with_quarantine,
+             .words = {"6", "a", "b", "c", "{a}:queue", "{b}:queue", "{c}:queue", owner, "", "100", "1"}},
+        });
+}
+
+// ---- Readers
+
+TEST(CommandBytes, OfAReaderAreTheScriptsOfReaders) {
+    const auto extend = of_reader({.verb = Verb::compare_and_expire, .owner = owner, .ttl = 10s});
+    const auto raise_to =
+        of_reader({.verb = Verb::raise_count, .owner = owner, .fence = 1'760'000'000'123'456});
+    expect_script(
+        detail::reader_acquire,
+        {
+            {.variant = "plain",
+             .resources = {"a"},
+             .command = of_reader(acquire),
+             .words = {"2", "a", "{a}:readers", owner, "10000", "1", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"{x}"},
+             .command = of_reader(acquire),
+             .to = with_quarantine,
+             .words = {"3", "{x}", "{x}:tag-readers", "redlock:since", owner, "10000", "1", "3600000000"}},
+        });
+    expect_script(
+        detail::reader_extend,
+        {
+            {.variant = "plain",
+             .resources = {"a"},
+             .command = extend,
+             .words = {"2", "a", "{a}:readers", owner, "10000", "1", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"a{1}"},
+             .command = extend,
+             .to = with_quarantine,
+             .words = {"3", "a{1}", "a{1}:readers", "redlock:since", owner, "10000", "1", "3600000000"}},
+        });
+    expect_script(detail::reader_release, {
+                                              {.variant = "plain",
+                                               .resources = {"a"},
+                                               .command = of_reader(release),
+                                               .words = {"2", "a", "{a}:readers", owner}},
+                                              {.variant = "a quarantine",
+                                               .resources = {"\n\0"s},
+                                               .command = of_reader(release),
+                                               .to = with_quarantine,
+                                               .words = {"2", "\n\0"s, "{\n\0}:readers"s, owner}},
+                                          });
+    expect_script(detail::reader_acquire_and_count,
+                  {
+                      {.variant = "plain",
+                       .resources = {"a"},
+                       .command = of_reader(count),
+                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "10000", "1", "86400000", "0"}},
+                      {.variant = "a quarantine",
+                       .resources = {"{x}"},
+                       .command = of_reader(count),
+                       .to = with_quarantine,
+                       .words = {"4", "{x}", "{x}:tag-readers", "{x}:tag-fence", "redlock:since", owner,
+                                 "10000", "1", "93600000", "3600000000"}},
+                  });
+    expect_script(detail::reader_raise_count,
+                  {
+                      {.variant = "plain",
+                       .resources = {"a"},
+                       .command = raise_to,
+                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1760000000123456", "1",
+                                 "86400000", "0"}},
+                      {.variant = "a quarantine",
+                       .resources = {"a"},
+                       .command = raise_to,
+                       .to = with_quarantine,
+                       .words = {"4", "a", "{a}:readers", "{a}:fence", "redlock:since", owner,
+                                 "1760000000123456", "1", "93600000", "3600000000"}},
+                  });
+}
+
+// ---- Descriptions and queries
+
+TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
+    const auto describe = [](std::string_view text, std::chrono::milliseconds ttl = 10s) {
+        return Command{.verb = Verb::note_holder, .owner = owner, .ttl = ttl, .note = text};
+    };
+    static const std::string longest(1000, 'x');
+    expect_script(detail::describe_holder,
+                  {
+                      {.variant = "one",
+                       .resources = {"a"},
+                       .command = describe("host=web1 pid=7"),
+                       .words = {"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
+                      {.variant = "after the release",
+                       .resources = {"a"},
+                       .command = describe("host=web1 pid=7", 0ms),
+                       .words = {"2", "a", "{a}:holder", owner, "host=web1 pid=7"}},
+                      {.variant = "several, a binary description",
+                       .resources = {"a", "{x}", "b{1}"},
+                       .command = describe({"\0\r\n\xFF", 4}),
+                       .words = {"6", "a", "{x}", "b{1}", "{a}:holder", "{x}:tag-holder", "b{1}:holder",
+                                 owner, "\0\r\n\xFF"s}},
+                      {.variant = "the longest, a quarantine, and the user may not use queues",
+                       .resources = {"a"},
+                       .command = describe(longest),
+                       .to = {.quarantine = 1h, .allows_queue = false},
+                       .words = {"2", "a", "{a}:holder", owner, longest}},
+                  });
+}
+
+TEST(CommandBytes, OfAQueryHaveTheKeysThatTheUserMayUse) {
+    expect_script(detail::query,
+                  {
+                      {.variant = "all",
+                       .resources = {"a"},
+                       .command = query,
+                       .words = {"5", "a", "{a}:queue", "{a}:holder", "{a}:readers", "{a}:fence"}},
+                      {.variant = "a quarantine",
+                       .resources = {"a"},
+                       .command = query,
+                       .to = with_quarantine,
+                       .words = {"5", "a", "{a}:queue", "{a}:holder", "{a}:readers", "{a}:fence"}},
+                      {.variant = "the user may not use queues",
+                       .resources = {"{x}"},
+                       .command = query,
+                       .to = without_queues,
+                       .words = {"1", "{x}"}},
+                  });
+}
+
+TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptWhichExist) {
+    const Words slots{"{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
+    const Words words{"3", "{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
+    expect_script(detail::which_exist,
+                  {
+                      {.variant = "three slots", .resources = slots, .command = query, .words = words},
+                      {.variant = "the user may not use queues",
+                       .resources = slots,
+                       .command = query,
+                       .to = {.quarantine = 1h, .allows_queue = false},
+                       .words = words},
+                  });
+}
+
+// ---- Names. Redis Cluster hashes what stands between the first brace and the next closing one, unless that
+// is empty; then it hashes the whole name. A name in braces has keys of its own, because otherwise they would
+// be those of the name without them.
+
+TEST(KeysBeside, HaveTheHashTagOfTheResource) {
+    const auto names = [](const char* variant, const std::string& resource, const std::string& queue,
+                          const std::string& holder, const std::string& readers, const std::string& fence) {
+        expect_script(detail::query, {{.variant = variant,
+                                       .resources = {resource},
+                                       .command = query,
+                                       .words = {"5", resource, queue, holder, readers, fence}}});
+    };
+    names("no brace", "x", "{x}:queue", "{x}:holder", "{x}:readers", "{x}:fence");
+    names("colons and blanks", "a: b", "{a: b}:queue", "{a: b}:holder", "{a: b}:readers", "{a: b}:fence");
+    names("a slot", "{s}:slot:3", "{s}:slot:3:queue", "{s}:slot:3:holder", "{s}:slot:3:readers",
+          "{s}:slot:3:fence");
+    names("a tag at the end", "a{1}", "a{1}:queue", "a{1}:holder", "a{1}:readers", "a{1}:fence");
+    names("a tag at the beginning", "{1}a", "{1}a:queue", "{1}a:holder", "{1}a:readers", "{1}a:fence");
+    names("a tag inside", "a{1}b", "a{1}b:queue", "a{1}b:holder", "a{1}b:readers", "a{1}b:fence");
+    names("two tags inside", "a{1}b{2}c", "a{1}b{2}c:queue", "a{1}b{2}c:holder", "a{1}b{2}c:readers",
+          "a{1}b{2}c:fence");
+    names("in braces", "{x}", "{x}:tag-queue", "{x}:tag-holder", "{x}:tag-readers", "{x}:tag-fence");
+    names("two in braces", "{a}{b}", "{a}{b}:tag-queue", "{a}{b}:tag-holder", "{a}{b}:tag-readers",
+          "{a}{b}:tag-fence");
+    names("braces in braces", "{{x}}", "{{x}}:queue", "{{x}}:holder", "{{x}}:readers", "{{x}}:fence");
+    names("a tag in braces", "{{a}b}", "{{a}b}:queue", "{{a}b}:holder", "{{a}b}:readers", "{{a}b}:fence");
+    names("opening braces in braces", "{{x}", "{{x}:tag-queue", "{{x}:tag-holder", "{{x}:tag-readers",
+          "{{x}:tag-fence");
+    names("closing braces in braces", "{x}}", "{x}}:tag-queue", "{x}}:tag-holder", "{x}}:tag-readers",
+          "{x}}:tag-fence");
+    names("empty braces", "{}", "{{}}:queue", "{{}}:holder", "{{}}:readers", "{{}}:fence");
+    names("empty braces first", "{}a", "{{}a}:queue", "{{}a}:holder", "{{}a}:readers", "{{}a}:fence");
+    names("empty braces before a tag", "{}{a}", "{{}{a}}:queue", "{{}{a}}:holder", "{{}{a}}:readers",
+          "{{}{a}}:fence");
+    names("a tag before empty braces", "{a}{}", "{a}{}:tag-queue", "{a}{}:tag-holder", "{a}{}:tag-readers",
+          "{a}{}:tag-fence");
+    names("only an opening brace", "{", "{{}:queue", "{{}:holder", "{{}:readers", "{{}:fence");
+    names("only a closing brace", "}", "{}}:queue", "{}}:holder", "{}}:readers", "{}}:fence");
+    names("never closed", "a{b", "{a{b}:queue", "{a{b}:holder", "{a{b}:readers", "{a{b}:fence");
+    names("never opened", "a}b", "{a}b}:queue", "{a}b}:holder", "{a}b}:readers", "{a}b}:fence");
+    names("the wrong way round", "}a{", "{}a{}:queue", "{}a{}:holder", "{}a{}:readers", "{}a{}:fence");
+    names("a closing brace before a tag", "}{a}", "}{a}:queue", "}{a}:holder", "}{a}:readers", "}{a}:fence");
+    names("a zero byte", "a\0b"s, "{a\0b}:queue"s, "{a\0b}:holder"s, "{a\0b}:readers"s, "{a\0b}:fence"s);
+    names("a zero byte in braces", "{\0}"s, "{\0}:tag-queue"s, "{\0}:tag-holder"s, "{\0}:tag-readers"s,
+          "{\0}:tag-fence"s);
+    names("the end of a line", "\r\n", "{\r\n}:queue", "{\r\n}:holder", "{\r\n}:readers", "{\r\n}:fence");
+    names("other bytes", "\xFF{\x01}", "\xFF{\x01}:queue", "\xFF{\x01}:holder", "\xFF{\x01}:readers",
+          "\xFF{\x01}:fence");
+}
+
+}  // namespace
+}  // namespace redlock::test
