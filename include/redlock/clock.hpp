@@ -1,8 +1,8 @@
-// Time as an argument: the algorithm sees no clock but this one.
+// The clock is an argument: the library reads the time from a Clock and from nothing else.
 //
-// Production uses boot_clock(), which counts the time the machine was suspended: Redis goes on expiring
-// keys while a laptop sleeps, so a lock's validity must go on running out, too (rule C5). Tests and
-// simulations hand in a clock of their own.
+// Programs use boot_clock(). It counts the time during which the machine is suspended, because Redis goes on
+// expiring keys while a laptop sleeps, and the validity of a lock must run out as well. Tests and simulations
+// pass a clock of their own.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -12,6 +12,7 @@
 
 namespace redlock {
 
+/// A steady clock with a resolution of nanoseconds. All threads may share it.
 class REDLOCK_EXPORT Clock {
 public:
     using duration = std::chrono::nanoseconds;
@@ -20,21 +21,22 @@ public:
     using time_point = std::chrono::time_point<Clock>;
     static constexpr bool is_steady = true;
 
-    /// Never steps back, never jumps with the wall clock. S12: read before the first byte is sent.
+    /// Returns the present time. It never goes backwards and does not follow changes of the wall clock.
     virtual time_point now() noexcept = 0;
 
-    /// Returns at `until`, or earlier as soon as `stop` is stopped. Must not throw, not even if there is no
+    /// Blocks until `until`, or until a stop is requested on `stop`. Must not throw, even if there is no
     /// memory, because release() and the watchdog's thread call it.
     virtual void sleep_until(time_point until, std::stop_token stop) = 0;
 
-    /// The deadline of a caller that has none.
+    /// Returns the instant that means "no deadline".
     static constexpr time_point never() noexcept { return time_point::max(); }
 
 protected:
     ~Clock() = default;
 };
 
-/// `now + span`, where a span too long for the clock (or std::chrono::hours::max()) means never.
+/// Returns `now + span`, or never() if `span` is too long for the clock, as std::chrono::hours::max() is.
+/// Returns `now` if `span` is negative.
 template <class Rep, class Period>
 Clock::time_point deadline_after(Clock::time_point now, std::chrono::duration<Rep, Period> span) {
     using Seconds = std::chrono::duration<double>;
@@ -43,7 +45,8 @@ Clock::time_point deadline_after(Clock::time_point now, std::chrono::duration<Re
     return now + std::chrono::ceil<Clock::duration>(span);
 }
 
-/// CLOCK_BOOTTIME on Linux, mach_continuous_time on macOS, std::chrono::steady_clock elsewhere.
+/// Returns the clock of the operating system: CLOCK_BOOTTIME on Linux, mach_continuous_time on macOS,
+/// std::chrono::steady_clock elsewhere. It falls back to CLOCK_MONOTONIC if the first is not available.
 REDLOCK_EXPORT Clock& boot_clock() noexcept;
 
 }  // namespace redlock

@@ -1,4 +1,4 @@
-// Where a node is, and how to be let in.
+// The address of a node, and the credentials for it.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -10,28 +10,30 @@
 
 namespace redlock {
 
-/// What a TLS connection is made with. Empty fields mean the system's defaults.
+/// The parameters of a TLS connection. An empty field means the system's default.
 struct Tls {
     bool enabled = false;
-    std::string ca_file{};      ///< PEM file of the authorities to trust
-    std::string certificate{};  ///< PEM file of our certificate, where the server asks for one
-    std::string key{};          ///< PEM file of its private key
-    std::string server_name{};  ///< the name to find in the server's certificate; the host if empty
+    std::string ca_file{};      ///< The PEM file of the certificate authorities to trust.
+    std::string certificate{};  ///< The PEM file of the client certificate, if the server asks for one.
+    std::string key{};          ///< The PEM file of the private key of the client certificate.
+    std::string server_name{};  ///< The name that the server's certificate must have; the host if empty.
 };
 
+/// The address of one node: a host and port, a unix socket, or a master that Sentinels know.
 struct REDLOCK_EXPORT Endpoint {
-    std::string host{};  ///< a name, an IPv4 or an IPv6 address (no brackets); empty with a unix socket
+    std::string host{};  ///< A name, or an IPv4 or IPv6 address without brackets. Empty with a unix socket.
     std::uint16_t port = 6379;
-    std::string unix_socket{};  ///< the path of a socket, in place of host and port
-    std::string username{};     ///< the ACL user; empty: the default user
-    std::string password{};     ///< empty, and no user name: no AUTH is sent
-    int database = 0;           ///< selected where it is not 0
+    std::string unix_socket{};  ///< The path of a socket, instead of host and port.
+    std::string username{};     ///< The ACL user; the default user if empty.
+    std::string password{};     ///< If both user name and password are empty, no AUTH is sent.
+    int database = 0;           ///< Selected unless it is 0.
     Tls tls{};
-    /// The Sentinels that know where the server is, in place of host and port, and its name with them.
+    /// The Sentinels that know the address of the server, instead of host and port.
     std::vector<Endpoint> sentinels{};
+    /// The name that the Sentinels have for the server.
     std::string master{};
 
-    /// Reads one of
+    /// Returns the endpoint that `uri` describes. The forms are
     ///
     ///     redis://[user[:password]@]host[:port][/db]     redis://:password@10.0.0.1
     ///     rediss://...?ca_file=&certificate=&key=&server_name=    the same over TLS
@@ -41,12 +43,12 @@ struct REDLOCK_EXPORT Endpoint {
     ///     rediss+sentinel://...?server_name=[&sentinel_tls=no]    the same over TLS, to the Sentinels, too
     ///     host[:port]     [::1]:6379     10.0.0.1:6379
     ///
-    /// User, password, path and query values are percent-decoded. Throws std::invalid_argument with the part
-    /// that is wrong; the message never shows a password (rule D11).
+    /// User name, password, path and query values are percent-decoded. Throws std::invalid_argument, with the
+    /// name of the wrong part, if `uri` is malformed. The message never contains a password.
     static Endpoint parse(std::string_view uri);
 
-    /// "host:port", "[::1]:port", the socket's path or "master@host:port": for reports and logs, without
-    /// secrets.
+    /// Returns "host:port", "[::1]:port", the path of the socket, or "master@host:port". The name contains no
+    /// secrets; reports and logs use it.
     std::string name() const;
 };
 

@@ -1,4 +1,4 @@
-// Randomness as an argument: owners and pauses are drawn from here and from nowhere else.
+// Randomness is an argument: owners and pauses are drawn from an Entropy and from nothing else.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -13,30 +13,33 @@
 
 namespace redlock {
 
+/// A source of random bytes. All threads may share it.
 class REDLOCK_EXPORT Entropy {
 public:
-    /// Fills `out` with unpredictable bytes, or says why it cannot; never with anything weaker (rule A6).
+    /// Fills `out` with unpredictable bytes. If that is not possible, returns the error, and never uses a
+    /// weaker source instead.
     virtual std::error_code fill(std::span<std::byte> out) noexcept = 0;
 
 protected:
     ~Entropy() = default;
 };
 
-/// The operating system's generator. Parent and child draw different bytes after fork().
+/// Returns the random generator of the operating system. Parent and child get different bytes after fork().
 REDLOCK_EXPORT Entropy& os_entropy() noexcept;
 
-/// The random value that signs one attempt on all nodes (S6, S7): 20 bytes, written as 40 hex digits so
-/// that any byte is safe on the wire. Empty while there is nothing to sign.
+/// The random value that identifies one attempt to acquire a lock. It is the value of the keys on all nodes:
+/// 20 bytes, written as 40 hex digits. Empty until it is drawn.
 class REDLOCK_EXPORT Owner {
 public:
     Owner() = default;
 
-    /// Draws a fresh one; leaves it empty and says why when there is no entropy.
+    /// Draws a new value. If the entropy fails, leaves this owner empty and returns the error.
     std::error_code draw(Entropy& entropy) noexcept;
 
-    /// The one that was written as `hex`; none if that is not 40 hex digits in lower case.
+    /// Returns the owner that was written as `hex`; nothing if that is not 40 lower-case hex digits.
     static std::optional<Owner> parse(std::string_view hex) noexcept;
 
+    /// Returns the 40 hex digits, or an empty text.
     std::string_view view() const noexcept { return {hex_.data(), length_}; }
     bool empty() const noexcept { return length_ == 0; }
 

@@ -1,9 +1,10 @@
-// What the shared library exports; all else is hidden in it. Of no effect on the static one.
+// The macro that makes a symbol visible in the shared library, where all others are hidden. It has no effect
+// on the static library.
 #pragma once
 
 #if __cplusplus < 202002L
 #error "redlock needs C++20: compile with -std=c++20 or later"
-// #error alone lets the compiler go on: pages of errors would follow.
+// The missing header stops the compiler. After an #error alone it would go on and print pages of errors.
 #include <redlock/stop_at_the_error_above>
 #endif
 

@@ -1,5 +1,4 @@
-// One acquisition: the owner that signs it, until when it may be counted on, and which nodes may have its
-// key.
+// One acquisition of a lock: its owner, its validity, and the nodes that may hold its key.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -10,16 +9,18 @@
 
 namespace redlock {
 
+/// The data of one acquisition. Empty if its owner is empty.
 struct Lease {
-    Owner owner{};                    ///< empty: there is no lease
-    Clock::time_point valid_until{};  ///< start + ttl − drift of the round that was won last (S15, S16)
-    std::uint64_t fencing_token = 0;  ///< larger than that of every earlier holder; 0 without fencing
-    NodeSet may_hold_key{};           ///< nodes that a byte of its SET may have reached (rule B1)
-    bool shared = false;              ///< it is that of a reader, beside others
-    Clock::time_point keep_until{};   ///< released before, the resource is kept from everybody until then
-    bool released = false;            ///< given up; kept only so that the release can be repeated (rule B4)
+    Owner owner{};                    ///< The value of the keys; empty if there is no lease.
+    Clock::time_point valid_until{};  ///< start + ttl − drift of the last successful round.
+    std::uint64_t fencing_token = 0;  ///< Larger than every earlier holder's; 0 without fencing.
+    NodeSet may_hold_key{};           ///< The nodes that a byte of its SET may have reached.
+    bool shared = false;              ///< The lease of a reader.
+    Clock::time_point keep_until{};   ///< The end of the minimum hold time (LockOptions::at_least).
+    bool released = false;            ///< True if only the confirmation of the release is missing.
 
     bool empty() const noexcept { return owner.empty(); }
+    /// Returns true if the lease is not released and its validity is not over at `now`.
     bool valid_at(Clock::time_point now) const noexcept { return !empty() && !released && now < valid_until; }
 };
 

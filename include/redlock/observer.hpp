@@ -1,4 +1,4 @@
-// What a service may want to see of its locks: rounds, connections, nodes in trouble.
+// An interface for metrics and logs: an observer is notified of rounds, connections and failed nodes.
 //
 //     class Metrics : public redlock::Observer {
 //         void round_ended(const redlock::Command& command, const redlock::Tally& tally,
@@ -19,25 +19,27 @@
 
 namespace redlock {
 
-/// Override what you are interested in; the rest does nothing. Called at the end of a round in the thread
-/// that asked for it, with no internal lock held, possibly by several threads at once. What takes long here
-/// lengthens acquire, extend and release by as much. The arguments live as long as the call.
+/// Override the functions that you need; the others do nothing. They are called at the end of a round, in the
+/// thread that made the round, with no internal mutex held. Several threads can call them at the same time. A
+/// slow function makes acquire(), extend() and release() slower. The arguments are valid until the function
+/// returns.
 class REDLOCK_EXPORT Observer {
 public:
     virtual ~Observer() = default;
 
-    /// One round: what was asked, how each node voted and why, and how long the whole took.
+    /// A round has ended. The tally has the vote of each node and its cause; `took` is the duration of the
+    /// whole round.
     virtual void round_ended(const Command& /*command*/, const Tally& /*tally*/,
                              std::chrono::nanoseconds /*took*/) noexcept {}
 
-    /// A connection was begun.
+    /// A new connection was begun.
     virtual void connecting(std::string_view /*node*/) noexcept {}
 
-    /// A connection is gone. No cause: it was not needed any more.
+    /// A connection was closed. There is no cause if it was no longer needed.
     virtual void disconnected(std::string_view /*node*/, std::error_code /*cause*/,
                               std::string_view /*detail*/) noexcept {}
 
-    /// A node failed and is left alone for `pause`, unless there is no quorum without it.
+    /// A node has failed. Rounds skip it for the time `pause`, unless there is no quorum without it.
     virtual void backing_off(std::string_view /*node*/, std::error_code /*cause*/,
                              std::string_view /*detail*/, std::chrono::nanoseconds /*pause*/) noexcept {}
 

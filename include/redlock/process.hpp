@@ -1,4 +1,5 @@
-// Which process and which thread this is, so that what belongs to one is not taken for another's own.
+// Numbers that identify the running process and thread, so that a forked child does not use the state of its
+// parent, and a thread not the state of another one.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -7,13 +8,13 @@
 
 namespace redlock {
 
-/// A number that this process has and no ancestor of it had: of two that differ, one was forked from the
-/// other (rule D10). Not the process id, which a child in a pid namespace of its own may share with its
-/// parent. Costs no system call.
+/// Returns a number that differs between a process and all its ancestors. If an object has stored another
+/// number, it belongs to the process from which this one was forked. The process id would not do, because a
+/// child in a new pid namespace can have the same as its parent. Makes no system call, except the first time.
 REDLOCK_EXPORT std::int64_t this_process() noexcept;
 
-/// A number that this thread has and no other thread of this process ever had or will have: not the thread's
-/// id, which goes to a later thread. Never 0.
+/// Returns a number that no other thread of this process has, had or will have. The thread id would not do,
+/// because the system reuses it. Never returns 0.
 REDLOCK_EXPORT std::uint64_t this_thread() noexcept;
 
 }  // namespace redlock

@@ -1,5 +1,5 @@
-// What stands under a resource, node by node, and what that comes to: for people and for monitoring. It reads
-// and changes nothing, and what it answers may be over by the time it is read: to have a lock, acquire it.
+// Reads the state of a lock on each node, and what all nodes together say. This is for people and monitoring:
+// it changes nothing, and its result can be out of date when it is read. To be sure of a lock, acquire it.
 //
 //     const auto status = redlock::query(nodes, "orders:42");
 //     if (status.kind == redlock::LockStatus::Kind::held) log(status.owner + " " + status.holder);
@@ -17,62 +17,79 @@
 
 namespace redlock {
 
-/// What stands there on one node.
+/// The state of a resource on one node.
 struct NodeStatus {
     enum class State : std::uint8_t {
-        unknown,  ///< the node did not answer, see cause
-        free,     ///< nothing
-        held,     ///< a text with an expiry: a lock, though perhaps not one of this library's
-        no_lock,  ///< what no client's lock looks like: another type, or no expiry
+        unknown,  ///< The node did not answer; `cause` has the reason.
+        free,     ///< There is no key.
+        held,     ///< The key is a text with an expiry: a lock, possibly of another program.
+        no_lock,  ///< The key has another type or no expiry, so that it is no lock.
     };
 
-    std::string name{};  ///< of the node
+    /// The name of the node.
+    std::string name{};
     State state = State::unknown;
-    std::string owner{};  ///< of a lock: its value, any bytes, the first 512. `redlock:rest`: released, and
-                          ///< kept from everybody (LockOptions::at_least). `redlock:shared`: held by readers.
-                          ///< With a '|': reserved for a waiter
-    std::chrono::milliseconds expires_in{-1};  ///< negative: never, or nothing is held
-    std::string type{};                        ///< of what is no lock
-    std::string holder{};                      ///< what the owner says of itself (LockOptions::holder)
-    std::size_t readers = 0;                   ///< that hold it beside one another (LockOptions::shared)
-    std::size_t waiters = 0;                   ///< in the queue that this node keeps (LockOptions::fair)
-    std::uint64_t fencing_count = 0;  ///< of the last holder that this node has counted; 0: it counts none
-    std::error_code cause{};          ///< why the state is unknown
-    std::string detail{};             ///< the server's or the system's own words
-    std::chrono::nanoseconds took{};  ///< to the answer
+    /// The value of a lock: any bytes, but at most the first 512. These values are not owners:
+    ///
+    /// - `redlock:rest`: the lock was released, and its minimum hold time (LockOptions::at_least) is not
+    ///   over;
+    /// - `redlock:shared` or `redlock:shared-tag`: readers hold the resource (LockOptions::shared);
+    /// - any value with a '|': the resource is reserved for a waiter (LockOptions::fair).
+    std::string owner{};
+    /// The remaining time of the key; negative if it has no expiry or there is no key.
+    std::chrono::milliseconds expires_in{-1};
+    /// The type of a key that is no lock.
+    std::string type{};
+    /// The description that the holder has left (LockOptions::holder).
+    std::string holder{};
+    /// The number of readers that hold the resource (LockOptions::shared).
+    std::size_t readers = 0;
+    /// The number of waiters in the queue of this node (LockOptions::fair).
+    std::size_t waiters = 0;
+    /// The count of the last holder with LockOptions::fencing; 0 if this node has no count.
+    std::uint64_t fencing_count = 0;
+    /// Why the state is unknown.
+    std::error_code cause{};
+    /// The error text of the server or the system.
+    std::string detail{};
+    /// The time until the node answered, or was given up.
+    std::chrono::nanoseconds took{};
 };
 
-/// What all of them together come to.
+/// The state of a resource on all nodes together.
 struct LockStatus {
     enum class Kind : std::uint8_t {
-        held,       ///< one owner on a majority
-        free,       ///< nothing on a majority
-        split,      ///< neither, and the nodes that are silent could not change that
-        uncertain,  ///< the nodes that are silent would decide
-        no_quorum,  ///< no majority has answered
+        held,       ///< A majority holds the key of one owner.
+        free,       ///< A majority has no key.
+        split,      ///< Neither, and the nodes that did not answer cannot change that.
+        uncertain,  ///< The nodes that did not answer could make it `held` or `free`.
+        no_quorum,  ///< Fewer than a majority have answered.
     };
 
     Kind kind = Kind::no_quorum;
-    std::size_t answered = 0;                  ///< nodes
-    std::size_t no_locks = 0;                  ///< nodes whose key is none
-    std::string owner{};                       ///< the one on the most nodes
-    std::size_t held_on = 0;                   ///< and on how many
-    std::chrono::milliseconds expires_in{-1};  ///< where held: until it is on no majority
-    std::string holder{};                      ///< what it says of itself, where it does
-    std::size_t readers = 0;                   ///< on the node that has most
-    std::vector<NodeStatus> nodes{};           ///< in the order configured
+    std::size_t answered = 0;                  ///< The number of nodes that answered.
+    std::size_t no_locks = 0;                  ///< The number of nodes whose key is no lock.
+    std::string owner{};                       ///< The owner that the most nodes have.
+    std::size_t held_on = 0;                   ///< The number of nodes that have this owner.
+    std::chrono::milliseconds expires_in{-1};  ///< If held: how long a majority has the key.
+    std::string holder{};                      ///< The description that this owner has left.
+    std::size_t readers = 0;                   ///< The largest number of readers on a node.
+    std::vector<NodeStatus> nodes{};           ///< One entry for each node, in the configured order.
 };
 
-/// Asks all nodes at once, and waits for each that is not known to be down: one node_timeout at most, however
-/// many do not answer. Throws std::invalid_argument for a resource that is empty or too long. Needs the
-/// permissions of docs/operations.md; what may not be read there is left out. With a Nodes of one's own that
-/// does not know Verb::query every state is unknown.
+/// Reads the state of `resource` in one round to all nodes at once. Blocks for at most one node_timeout, and
+/// does not wait for nodes that are known to be down.
+///
+/// Throws std::invalid_argument if the resource is empty or too long. Needs the permissions that
+/// docs/operations.md lists; what the user may not read is left out. If a Nodes of your own does not support
+/// Verb::query, every state is `unknown`.
 REDLOCK_EXPORT LockStatus query(Nodes& nodes, const std::string& resource);
 
 namespace detail {
 
-/// Of what a node has answered.
+/// Returns the state that a node has reported.
 REDLOCK_EXPORT NodeStatus to_status(const NodeReport& report);
+/// Returns what all nodes together say.
 REDLOCK_EXPORT LockStatus conclude(std::vector<NodeStatus> nodes);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// A Lock that the thread which holds it may acquire again: for porting code that counts on it.
+// A lock that the thread which holds it may acquire again, for code that relies on this.
 //
 //     redlock::RecursiveLock lock{nodes, "orders:42"};
 //     const std::lock_guard outer{lock};       // a round
@@ -6,13 +6,12 @@
 //         const std::lock_guard inner{lock};   // counts, without I/O
 //     }
 //
-// Rarely wise: a caller that acquires what it holds already has lost track of how long the lock still lasts,
-// and the inner level gets what is left of the outer one's validity, however short. A function that takes
-// `Lock&` as proof that the caller holds it is the better design.
+// New code should avoid it. A caller that acquires a lock again no longer knows how long the lock is still
+// valid: the inner level gets only the remaining validity of the outer one. A function that takes a `Lock&`
+// as proof that the caller holds the lock is the better design.
 //
-// What belongs to a thread here is the holding, not the object: it may be shared, and while one thread holds
-// it every verb of another is refused with std::errc::operation_not_permitted, also when that thread has
-// ended without releasing it.
+// All threads may share the object. While one thread holds the lock, all operations of other threads return
+// std::errc::operation_not_permitted, even if the holding thread has ended without a release.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -31,16 +30,17 @@
 
 namespace redlock {
 
+/// A Lock with levels: acquire() by the holding thread only counts, and the last release() releases.
 class REDLOCK_EXPORT RecursiveLock {
 public:
-    /// As Lock.
+    /// Prepares a lock, as the constructor of Lock does.
     RecursiveLock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
                   Entropy& entropy = os_entropy())
         : lock_(nodes, std::move(resources), std::move(options), clock, entropy) {}
     RecursiveLock(const RecursiveLock&) = delete;
     RecursiveLock& operator=(const RecursiveLock&) = delete;
 
-    // ---- Questions, as those of Lock, for the thread that holds it.
+    // ---- Queries, as those of Lock. To a thread that does not hold the lock it looks free.
 
     bool valid() const noexcept { return is_mine() && lock_.valid(); }
     std::chrono::nanoseconds remaining() const noexcept {
@@ -50,11 +50,11 @@ public:
     std::string_view owner() const noexcept { return is_mine() ? lock_.owner() : std::string_view{}; }
     const std::string& resource() const noexcept { return lock_.resource(); }
 
-    /// How often this thread has acquired it without releasing it.
+    /// Returns how often this thread has acquired the lock without releasing it.
     int level() const noexcept { return is_mine() ? level_ : 0; }
 
-    // ---- Verbs, as those of Lock. An inner level succeeds at once while the lock is valid, and is `lost`
-    // when it is not: then release every level, and begin anew.
+    // ---- Operations, as those of Lock. On an inner level they do no I/O: an acquisition is successful while
+    // the lock is valid, and otherwise returns `lost`. After `lost`, release all levels and begin again.
 
     Result acquire(std::stop_token stop = {}) {
         return enter([&] { return lock_.acquire(std::move(stop)); });
@@ -71,18 +71,18 @@ public:
         return enter([&] { return lock_.acquire_until(until, std::move(stop)); });
     }
 
-    /// Extends all levels: there is one lease.
+    /// Extends the lock on all levels, because there is only one lease.
     Result extend() { return is_mine() ? lock_.extend() : not_mine(); }
 
-    /// Lets go of one level; with the outermost, of the lock on all nodes.
+    /// Releases one level. The release of the outermost level releases the lock on all nodes.
     Result release() noexcept {
         return leave([this] { return lock_.release(); });
     }
 
-    // ---- The std vocabulary.
+    // ---- The interface of std::timed_mutex, as that of Lock.
 
-    /// As Lock::lock(); throws Error also when another thread holds this object, or an inner level finds the
-    /// lock lost.
+    /// Acquires as Lock::lock() does. Also throws Error if another thread holds the lock, or if the lock was
+    /// lost when the thread acquires an inner level.
     void lock();
     bool try_lock() { return static_cast<bool>(try_acquire()); }
     template <class Rep, class Period>
@@ -122,7 +122,7 @@ private:
                     : Result{Errc::not_held};
     }
 
-    /// What a level says that needed no round.
+    /// Returns the result of an operation on an inner level.
     Result inner() const noexcept {
         if (!lock_.valid()) return Result{Errc::lost};
         return Result{std::error_code{}, Tally{}, 0, lock_.remaining()};
@@ -143,7 +143,7 @@ private:
         return result;
     }
 
-    /// Gives the object back to all threads, unless the lock was acquired.
+    /// Makes the lock free for all threads again, unless keep() was called.
     class OwnerGuard {
     public:
         explicit OwnerGuard(RecursiveLock& lock) : lock_(&lock) {}
@@ -158,9 +158,9 @@ private:
         RecursiveLock* lock_;
     };
 
-    std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds it, or is about to
-    Lock lock_;                                     // touched by the holder alone
-    int level_ = 0;                                 // so is this
+    std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds the lock or is acquiring it
+    Lock lock_;                                     // used only by this thread
+    int level_ = 0;                                 // used only by this thread
 };
 
 }  // namespace redlock

@@ -1,8 +1,8 @@
-// redlock: distributed locks with Redis (Redlock) for C++20. This header includes what users name.
+// redlock: distributed locks with Redis (Redlock) for C++20. This header includes the public API.
 //
-// Redlock is the algorithm of the page "Distributed Locks with Redis": a client asks N independent masters
-// to set a key, if absent, to a random value of its own, and holds the lock for as long as a majority of
-// those keys is certain to live. No node is special; a minority may be down, frozen or lying.
+// Redlock is the algorithm of the page "Distributed Locks with Redis". A client asks N independent masters to
+// set a key to a random value if the key does not exist, and holds the lock while a majority of the nodes is
+// certain to have this value. No node is special: a minority may be down, frozen or send wrong answers.
 //
 //     #include <redlock/redlock.hpp>
 //     using namespace std::chrono_literals;
@@ -17,20 +17,22 @@
 //         }
 //     }                                           // released here, on all nodes
 //
-// Where to read on:
-//     lock.hpp         the lock: its verbs, its questions, its states
-//     algorithm.hpp    the page, step by step
-//     nodes.hpp        the seam to the network: commands, votes, tallies
-//     redis_nodes.hpp  the network: N hiredis connections
-//     options.hpp      ttl, retries, drift
-//     fencing.hpp      tokens for resources that check them
-//     waiting.hpp      a queue for those that wait
-//     watchdog.hpp     extends what is held, and reports a loss
-//     query.hpp        who holds a lock, node by node
+// The headers:
+//     lock.hpp         the lock: its operations, its queries, its states
+//     options.hpp      the options of a lock: ttl, retries, drift and others
+//     redis_nodes.hpp  the N Redis servers and the connections to them
+//     result.hpp       what an operation returns
+//     error.hpp        the errors and their causes
+//     watchdog.hpp     extends locks while they are held, and reports a loss
+//     fencing.hpp      tokens with which the protected system rejects former holders
+//     waiting.hpp      a queue of waiters
 //     semaphore.hpp    at most L holders at a time
-//     leader.hpp       work that one of several processes does
-//     recursive_lock.hpp       for code that acquires what it holds
-//     result.hpp, error.hpp    what a verb answers, and why
+//     leader.hpp       leader election
+//     recursive_lock.hpp  a lock that its thread may acquire again
+//     query.hpp        who holds a lock, node by node
+//     observer.hpp     metrics and logs
+//     algorithm.hpp    the Redlock specification, step by step
+//     nodes.hpp        the interface between the algorithm and the network
 #pragma once
 
 #include <redlock/clock.hpp>

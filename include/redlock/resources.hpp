@@ -1,4 +1,4 @@
-// The names of what is locked: checked, sorted, each once.
+// The resources of a lock, as a caller names them and as they are checked.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -14,9 +14,9 @@
 
 namespace redlock {
 
-/// What a Lock takes: one name or several. Made implicitly of "a", a std::string, a std::string_view, {"a",
-/// "b"} or a std::vector<std::string>. Literals in braces of their own, {{"a", "b"}}, are refused: elsewhere
-/// they make one string of what lies between the two.
+/// The list of resources that a Lock takes: one name or several. Converts from "a", a std::string, a
+/// std::string_view, {"a", "b"} or a std::vector<std::string>. Two literals in inner braces, {{"a", "b"}}, do
+/// not compile, because other types would take them as two pointers around one string.
 class ResourceList {
     struct Name {
         template <class Text>
@@ -26,8 +26,8 @@ class ResourceList {
     };
 
 public:
-    // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): neither is one of the
-    // class itself
+    // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): conversions are
+    // wanted, and the constraints exclude this class itself
     template <class Text>
     requires std::convertible_to<Text, std::string> ResourceList(Text&& name) {
         names_.push_back(std::forward<Text>(name));
@@ -51,6 +51,7 @@ public:
 
     ResourceList(std::initializer_list<std::initializer_list<const char*>>) = delete;
 
+    /// Returns the names, and leaves this list empty.
     std::vector<std::string> take() && noexcept { return std::move(names_); }
 
 private:
@@ -62,7 +63,8 @@ namespace detail {
 inline constexpr std::size_t longest_resource = std::size_t{512} * 1024 * 1024;
 inline constexpr std::size_t max_resources = 1000;
 
-/// Sorted and without repetition. Throws std::invalid_argument for a list that cannot be locked.
+/// Returns the resources sorted and each once. Throws std::invalid_argument if the list is empty or has more
+/// than max_resources entries, or if a name is empty or longer than longest_resource.
 REDLOCK_EXPORT std::vector<std::string> checked_resources(std::vector<std::string> resources);
 
 }  // namespace detail

@@ -1,8 +1,9 @@
-// How long to pause between two attempts (S20, S21).
+// The pause between two attempts.
 //
-// Two clients that started together and collided must not collide again for ever: the pause is random,
-// uniform in [delay/2, delay], and differs between processes because it comes from the same entropy as
-// the owners. It should be clearly longer than the time a majority takes to answer.
+// Two clients that have collided must not collide again and again. The pause is therefore random, uniform in
+// [delay/2, delay]. Clients that start at the same time get different pauses, because the pauses come from
+// the same entropy as the owners. The delay should be clearly longer than the time that a majority takes to
+// answer.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -13,13 +14,13 @@
 
 namespace redlock {
 
-/// LockOptions::retry.
+/// The type of LockOptions::retry.
 struct Retry {
-    int attempts = 3;                      ///< attempts of acquire() in all, at least 1; 1 = no retry
-    std::chrono::milliseconds delay{200};  ///< longest pause between two attempts; at least 1 ms
+    int attempts = 3;                      ///< How many attempts acquire() makes, at least 1 (no retry).
+    std::chrono::milliseconds delay{200};  ///< The longest pause, from 1 ms to 24 h.
 };
 
-/// A pause uniform in [longest/2, longest]; `longest` itself should the entropy fail.
+/// Returns a random time, uniform in [longest/2, longest]. Returns `longest` if the entropy fails.
 REDLOCK_EXPORT Clock::duration random_pause(Clock::duration longest, Entropy& entropy) noexcept;
 
 }  // namespace redlock

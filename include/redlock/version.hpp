@@ -1,4 +1,4 @@
-// The version of redlock, in one place: CMake, pkg-config and the command read it from here.
+// The version of redlock. CMake, pkg-config and the command `redlock` read it from here.
 #pragma once
 
 #define REDLOCK_VERSION_MAJOR 0
