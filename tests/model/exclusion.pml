@@ -1,33 +1,35 @@
-/* Exclusion: no two clients hold a lock at once, and no lease that is extended has had another holder in between.
- * Plain acquire, release, extend and the restart quarantine, over three nodes.
+/* Exclusion: no two clients hold a lock at once, and no lease that is extended has had another holder in between. The
+ * model has acquire, release, extend and the restart quarantine, on three nodes.
  *
- * Time. There is no clock. A lease is one `start + ttl - drift`: that of an acquire, or of its extension.
- * `running` are the leases begun whose validity has not ended. Any may end at any moment (this is also the client
- * that pauses for too long), that of an extension after the one it extends. Of the arithmetic one thing is left,
- * the one that the protocol builds on: a key does not expire before the validity of its lease ends. From then on
- * it may, at any moment or never: a SET finds it gone, or else is refused, which changes nothing.
+ * Time. There is no clock. A lease stands for one `start + ttl - drift`, that of an acquire or of its extension.
+ * `running` is the set of the leases that have begun and whose validity has not ended. The validity of any lease may
+ * end at any moment, which also models a client that pauses for too long. The lease of an extension ends after the
+ * lease that it extends. Only one property of the arithmetic remains, on which the protocol relies: a key does not
+ * expire before the validity of its lease ends. After that it may expire at any moment or never: either a SET finds
+ * it gone, or the SET is refused, which changes nothing.
  *
- * Messages. `sets`, `releases` and `extends` are on their way to a set of nodes each. They arrive in any order, at
- * any time, or never: this is a message lost, one late, and a client that crashed before sending it. One that
- * would be refused just stays on its way; a client needs no refusal to give up. As to replies, a client looks at
- * all there are at the moment it decides, and may give up before they are there.
+ * Messages. `sets`, `releases` and `extends` are the nodes to which such commands are on their way. They arrive in
+ * any order, at any time, or never. This models a lost message, a late one, and a client that crashed before it sent
+ * one. A command that would be refused stays on its way, because a client needs no refusal to give up. A client
+ * counts all replies that exist when it decides. It may give up before they arrive.
  *
- * Quarantine. A node that has lost its data is young, and has no vote, until the leases that were running then
- * have ended: a quarantine is as long as the longest ttl, or longer. What an old snapshot brought back has
- * expired by then, too.
+ * Quarantine. A node that has lost its data is young. It has no vote until all leases that were running then have
+ * ended, because a quarantine is at least as long as the longest ttl. By then, a key from an old snapshot has
+ * expired, too.
  *
- * To save states, clients begin in the order of their numbers, and a client whose leases have ended is forgotten:
- * its keys, and what it has on its way. For a SET of it would leave a key that may be gone at once, and its release
- * would delete none but such keys. With REMEMBER, and where a release may hit others' keys, nothing is forgotten.
+ * To save states, clients begin in the order of their numbers. A client whose leases have ended is forgotten, with
+ * its keys and its commands: such a SET would leave a key that may be gone at once, and such a release would delete
+ * only such a key. Nothing is forgotten with REMEMBER, or in a variant in which a release may delete the keys of
+ * others.
  *
- * With WAITING there are reservations as well: waiting.pml. With SHARING some clients are readers, which
- * hold it beside one another: sharing.pml. */
+ * With WAITING there are reservations as well, see waiting.pml. With SHARING some clients are readers, which may hold
+ * the lock together, see sharing.pml. */
 
 #ifndef CLIENTS
 #define CLIENTS 2
 #endif
 #ifndef LOSSES
-#define LOSSES 0 /* how often a node may lose data */
+#define LOSSES 0 /* how many data losses there may be, of all nodes */
 #endif
 #ifdef QUORUM_HALF
 #define QUORUM 1 /* N/2 */
@@ -41,11 +43,11 @@
 #define AS_BITS(set) (set) & 1, (set) >> 1 & 1, (set) >> 2
 #define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
 
-/* Lease a is that of the acquire of client a, lease a + CLIENTS that of its extension. */
+/* Lease a belongs to the acquire of client a, and lease a + CLIENTS to its extension. */
 #define EXTENSION(a) ((a) + CLIENTS)
 #define is_running(lease) (running & bit(lease))
 
-/* Whose a key is, as far as a script can tell. */
+/* The owner in a key, which is all that a script can compare. */
 #ifdef ONE_OWNER
 #define owner(lease) ((lease) % CLIENTS / 2 * 2) /* the clients 0 and 1 are two attempts of one */
 #else
@@ -53,14 +55,14 @@
 #endif
 
 byte running;     /* leases */
-byte key[3];      /* of a node: the lease that it is of, or NOBODY */
-byte waits[3];    /* of a node: the leases its quarantine waits for */
-byte had[3];      /* of a node: the leases whose key it has had: what an old snapshot can bring back */
+byte key[3];      /* of a node: the lease of its key, or NOBODY */
+byte waits[3];    /* of a node: the leases that must end before its quarantine is over */
+byte had[3];      /* of a node: the leases whose keys it has had; an old snapshot may bring one back */
 byte losses;      /* so far */
 byte begun;       /* clients */
-byte followed;    /* of those that hold: clients after which another acquired that may not be beside them */
+byte followed;    /* holders after which a client acquired that may not hold together with them */
 
-/* Of a client, sets of nodes: commands on their way, and those carried out whose reply is not yet counted. */
+/* Sets of nodes, for each client: commands on their way, and executed commands whose replies may be counted. */
 byte sets[CLIENTS], granted[CLIENTS];
 byte extends[CLIENTS], confirmed[CLIENTS];
 byte releases[CLIENTS];
@@ -85,7 +87,7 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #endif
 #define is_ours(n, a) (key[n] != NOBODY && is_lease(key[n]) && bears_owner(key[n]) && owner(key[n]) == owner(a))
 
-/* The reply counts unless the client has decided. */
+/* The client counts the reply unless it has decided. */
 #define COUNT_GRANT(a, n)                                                                                              \
     if                                                                                                                 \
     :: !let_go[a] && !holds[a] -> granted[a] = granted[a] | bit(n)                                                     \
@@ -111,7 +113,7 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #endif
 
 #ifdef WAITING
-/* Whose reservation can make a difference: one that a command on its way could find. Not so with REMEMBER. */
+/* A reservation can only matter if a command on its way could find it. With REMEMBER, all reservations are made. */
 #ifdef REMEMBER
 #define may_wait(a, n) true
 #else
@@ -150,7 +152,7 @@ proctype Client(byte a) {
         releases[a] = ALL;
 #endif
 #ifdef VALIDITY_FROM_THE_REPLY
-        extended[a] = true; /* as if by a lease that begins now, which the keys know nothing of */
+        extended[a] = true; /* like a lease that begins now, and that no key belongs to */
         running = running | bit(EXTENSION(a));
 #endif
         FOLLOW(a)
@@ -171,7 +173,7 @@ proctype Client(byte a) {
                 size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) && is_running(a) ->
 #endif
                 printf("client %d HAS EXTENDED: confirmed by the nodes %d%d%d\n", a, AS_BITS(confirmed[a]));
-#ifdef WITNESS /* not true: one can extend after as many restarts as there are */
+#ifdef WITNESS /* false on purpose: a client can extend after all restarts */
                 assert(losses < LOSSES);
 #endif
                 extended[a] = true;
@@ -197,7 +199,7 @@ proctype Client(byte a) {
     }
 }
 
-/* The scripts, each as one step. */
+/* The scripts. Each is one step. */
 
 #define PLAIN_SET_KEY(a, n)                                                                                            \
     key[n] = a;                                                                                                        \
@@ -226,7 +228,7 @@ proctype Client(byte a) {
     HANDS_OVER(a, n)
 
 #ifdef EXTEND_MAKES_KEYS
-#define may_extend(n, a) (is_ours(n, a) || may_be_gone(n)) /* also while young */
+#define may_extend(n, a) (is_ours(n, a) || may_be_gone(n)) /* even during the quarantine */
 #else
 #define may_extend(n, a) (is_ours(n, a) && !is_young(n))
 #endif
@@ -240,7 +242,7 @@ proctype Client(byte a) {
         if :: !let_go[a] && !extended[a] -> confirmed[a] = confirmed[a] | bit(n) :: else fi                            \
     }
 
-/* A node restarts empty, or is flushed; or it restarts with a snapshot that is somewhat old. */
+/* A node restarts empty, executes FLUSHALL, or restarts with an old snapshot. */
 #ifdef QUARANTINE
 #define BECOMES_YOUNG(n) waits[n] = running
 #else
@@ -264,7 +266,7 @@ proctype Client(byte a) {
         BECOMES_YOUNG(n)                                                                                               \
     }
 
-/* Time goes on: by the end of the validity of some lease. */
+/* Time passes when the validity of a lease ends. */
 #define AGES(n)                                                                                                        \
     had[n] = had[n] & running;                                                                                         \
     if                                                                                                                 \
@@ -276,7 +278,7 @@ proctype Client(byte a) {
     :: else -> waits[n] = waits[n] & running                                                                           \
     fi
 #if defined(EXTEND_MAKES_KEYS) || defined(CLAIM_WITHOUT_MARKER)
-#define OLD_KEY_EXPIRES(n) skip /* the key may be newer than the restart */
+#define OLD_KEY_EXPIRES(n) skip /* here the key may be newer than the restart */
 #else
 #define OLD_KEY_EXPIRES(n) key[n] = NOBODY
 #endif
@@ -302,7 +304,7 @@ proctype Client(byte a) {
     :: else                                                                                                            \
     fi
 #ifdef EXTEND_SHORTENS
-#define may_end(lease) true /* the ttl of an extension may be a shorter one */
+#define may_end(lease) true /* the extension may have a shorter ttl */
 #else
 #define may_end(lease) (lease < CLIENTS || !is_running(lease - CLIENTS))
 #endif
@@ -329,7 +331,7 @@ proctype Client(byte a) {
 #define WITH_ALL_LEASES(event, n) event(n, 0) event(n, 1) event(n, 2) event(n, 3) event(n, 4) event(n, 5)
 #endif
 
-/* Nothing need happen any more once nobody can acquire or extend beside or after another. */
+/* The search need not continue when no client can acquire or extend beside or after another one. */
 #ifdef EXTEND
 #define may_extend_yet(a) (holds[a] && !extended[a])
 #else

@@ -1,22 +1,24 @@
-/* Exclusion where each node is a master with a replica that may be promoted, and promoted back: no two clients hold a
- * lock at once. Acquire, extend and the quarantine, over one such node or three.
+/* Exclusion if each node is a master with a replica that may be promoted, and promoted back: no two clients hold a
+ * lock at once. The model has acquire, extend and the quarantine, on one such node or three.
  *
  * Time and messages are as in exclusion.pml: a key does not expire before the validity of its lease has ended, and a
- * command arrives at any time or never. Letting go ends the validity; releases compare, so they need no messages here.
+ * command arrives at any time or never. A release ends the validity. Releases compare the owner, so they need no
+ * messages here.
  *
- * A server. It has a key and a marker, and both are replicated. The marker says whose data these are and since when:
- * the identity of the server that set it, and the leases that were running. A server whose own identity the marker
- * does not bear has no vote, sets it anew at some time, and then has none until those leases have ended. A server has
- * another identity after each promotion and each restart.
+ * A server has a key and a marker. Both are replicated. The marker identifies the dataset: it has the identity of the
+ * server that set it, and the leases that were running then. A server has no vote if the marker does not have the
+ * server's own identity. It replaces such a marker at some time, and then has no vote until those leases have ended.
+ * A server gets a new identity with each promotion and each restart.
  *
- * Replication. A replica has its master's data as they were at any earlier moment: it takes them over at any time, or
- * never. What it had before, and what it alone had been asked while it was a master, is then gone.
+ * Replication. A replica copies the data of its master at any time or never. Then its own older data are gone, also
+ * what it was sent while it was a master.
  *
- * Promotion. The replica is named the node's master. The former master may not know: it may be cut off, and `goes_on` as
- * a master for those on its side, until it stops for want of replicas, or learns of it and becomes a replica. The
- * quarantine is longer than a ttl by the time that this takes at most: it ends after the leases have that were running
- * when the former master stopped. A lease that begins later is not sent to it. What was sent before may still arrive,
- * and is carried out where it believes itself the master: it may have been frozen. */
+ * Promotion. The replica is named as the master of the node. The former master may not know, because it may be cut
+ * off. It then `goes_on` as a master for the clients on its side, until it stops for want of replicas, or learns of
+ * the promotion and becomes a replica. The quarantine is longer than a ttl by the maximum duration of that phase. So
+ * it ends after the leases that were running when the former master stopped. A lease that begins later is not sent to
+ * the former master. An earlier command may still arrive there. The former master executes it if it still behaves as
+ * a master: it may have been frozen. */
 
 #ifndef NODES
 #define NODES 1
@@ -31,7 +33,7 @@
 #define RESTARTS 0 /* of all servers */
 #endif
 #define QUORUM (NODES / 2 + 1)
-#define SERVERS (2 * NODES) /* those of node n: n, and n + NODES */
+#define SERVERS (2 * NODES) /* node n has the servers n and n + NODES */
 #define NOBODY 255
 
 #define bit(i) (1 << (i))
@@ -39,7 +41,7 @@
 #define other(s) (((s) + NODES) % SERVERS)
 #define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
 
-/* Lease a is that of the acquire of client a, lease a + CLIENTS that of its extension. */
+/* Lease a belongs to the acquire of client a, and lease a + CLIENTS to its extension. */
 #define EXTENSION(a) ((a) + CLIENTS)
 #define is_running(lease) (running & bit(lease))
 
@@ -47,18 +49,18 @@ byte running;           /* leases */
 byte begun;             /* clients */
 byte promotions;        /* so far */
 byte restarts;          /* so far */
-byte identities;        /* given so far */
-byte named = bit(NODES) - 1; /* servers that are their node's master */
-byte masters;           /* servers that believe themselves to be */
-byte goes_on;           /* former masters that still find believers */
-byte key[SERVERS];      /* the lease that it is of, or NOBODY */
-byte identity[SERVERS]; /* of the server now */
-byte marker[SERVERS];   /* the identity it bears; 0: there is none */
-byte waits[SERVERS];    /* the leases that its quarantine waits for */
-byte in_quarantine;     /* servers that have set a marker since they were promoted */
-byte promoted;          /* servers that have been */
+byte identities;        /* assigned so far */
+byte named = bit(NODES) - 1; /* servers that are named as the master of their node */
+byte masters;           /* servers that behave as masters */
+byte goes_on;           /* former masters that some clients still use */
+byte key[SERVERS];      /* the lease of the key, or NOBODY */
+byte identity[SERVERS]; /* the current identity of the server */
+byte marker[SERVERS];   /* the identity in the marker; 0: no marker */
+byte waits[SERVERS];    /* the leases that must end before its quarantine is over */
+byte in_quarantine;     /* servers that have set a marker since their promotion */
+byte promoted;          /* servers that were promoted at least once */
 
-/* Of a client: servers that commands are on their way to; nodes that have carried them out. */
+/* For each client: servers to which commands are on their way, and nodes that have executed them. */
 byte sets[CLIENTS], granted[CLIENTS], extends[CLIENTS], confirmed[CLIENTS];
 bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 
@@ -69,9 +71,9 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #define exclusive (valid(0) + valid(1) + valid(2) <= 1)
 #endif
 
-/* Which server a client takes for a node's master. */
+/* The servers that a client may take for the master of a node. */
 #ifdef IDLE_CONNECTION
-#define ADDRESSED (bit(SERVERS) - 1) /* also one that was named long ago */
+#define ADDRESSED (bit(SERVERS) - 1) /* also a server that was named long ago */
 #else
 #define ADDRESSED (named | goes_on)
 #endif
@@ -141,7 +143,7 @@ proctype Client(byte a) {
     }
 }
 
-/* The scripts, each as one step. One that is refused changes nothing but what SETS_MARKER does. */
+/* The scripts. Each is one step. A refused script changes nothing except as in SETS_MARKER. */
 #define ON_SET(a, s)                                                                                                   \
     :: d_step {                                                                                                        \
         (sets[a] & bit(s)) && votes(s) && (key[s] == NOBODY || !is_running(key[s])) ->                                 \
@@ -167,7 +169,7 @@ proctype Client(byte a) {
         in_quarantine = in_quarantine | bit(s);                                                                        \
         waits[s] = running                                                                                             \
     }
-#ifdef WITNESS /* not true: a server can grant that has been demoted and promoted back */
+#ifdef WITNESS /* false on purpose: a server that was demoted and promoted back can grant */
 #define WITNESS_GRANT(s) assert(!(promoted & bit(s)) || !(promoted & bit(other(s))))
 #else
 #define WITNESS_GRANT(s) skip
@@ -245,7 +247,7 @@ proctype Client(byte a) {
         marker[s] = marker[other(s)];                                                                                  \
         waits[s] = waits[other(s)]                                                                                     \
     }
-/* With an old snapshot: the marker of one may be there, and the key not. */
+/* The old snapshot may have the marker and lack the key. */
 #define RESTARTS_OLD(s)                                                                                                \
     :: d_step {                                                                                                        \
         restarts < RESTARTS ->                                                                                         \
@@ -260,7 +262,7 @@ proctype Client(byte a) {
 #define IDENTITY_OF_RESTARTED(s) NEW_IDENTITY(s)
 #endif
 
-/* What has ended makes no difference any more: its keys may be gone at once, and its commands grant nothing. */
+/* An ended lease has no effect any more: its keys may be gone at once, and its commands can grant nothing. */
 #define AGE(s)                                                                                                         \
     waits[s] = waits[s] & running;                                                                                     \
     if                                                                                                                 \
@@ -299,7 +301,7 @@ proctype Client(byte a) {
 #define FOR_ALL_LEASES(event) event(0) event(1) event(2) event(3) event(4) event(5)
 #endif
 
-/* Nothing need happen any more once nobody can acquire or extend beside another. */
+/* The search need not continue when no two clients can hold the lock at once any more. */
 #define may_succeed(a) (a >= begun || (!let_go[a] && (is_running(a) || is_running(EXTENSION(a)))))
 #if CLIENTS == 2
 #define is_open (may_succeed(0) + may_succeed(1) > 1)
@@ -326,7 +328,7 @@ end:
     od
 }
 
-/* At first all data are known to be whole: those of the masters. */
+/* In the beginning, the markers of all masters are valid. */
 #define BEGINS(s)                                                                                                      \
     key[s] = NOBODY;                                                                                                   \
     NEW_IDENTITY(s);                                                                                                   \

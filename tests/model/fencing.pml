@@ -1,29 +1,31 @@
-/* Fencing: whoever acquires after another's validity has ended gets a larger fence.
+/* Fencing: a client that acquires after the end of another client's validity gets a larger fence.
  *
- * The acquire with its one or two rounds, on three nodes that count their grants, and that may lose their counters.
- * Time, messages and quarantine are as in exclusion.pml, with one lease a client, that of its one acquire. To these:
+ * The model has the acquire with its one or two rounds, on three nodes that count their grants and may lose their
+ * counters. Time, messages and quarantine are as in exclusion.pml, with one lease for each client, that of its only
+ * acquire. In addition:
  *
- * Counters. They start with any small numbers, as acquires before the beginning, failed and crashed ones among them,
- * may have left them. A missing one is 0.
+ * Counters. They start with any small numbers, because earlier acquires, also failed and crashed ones, may have left
+ * them. A missing counter is 0.
  *
- * Clocks of the nodes. A counter is seeded with its node's time in microseconds, and never overtakes the time, since
- * to count takes longer. The clocks are less than the quarantine apart. So the node that has lost its counter will,
- * once it has a vote again, have a later time than any node had when it lost it: more than any count that there was
- * by then. The seed is the least such number, or larger than all there is.
+ * Clocks of the nodes. A counter starts with the time of its node in microseconds. It never overtakes the time,
+ * because counting takes longer than a microsecond. The clocks differ by less than the quarantine. When a node that
+ * has lost its counter votes again, its clock is therefore later than that of any node at the loss. Its seed is
+ * larger than any count of that moment. In the model, the seed is the least such number, or a number larger than all
+ * counts.
  *
- * Letting go. That a client releases, or gives up, is the end of its validity: from then on its keys may be gone on
- * any node. Releases compare, hence delete nothing else: they need no messages here. Old keys that a snapshot
- * brings back have no part in this: the node is young, and by the time it is not, they have expired.
+ * Release. If a client releases or gives up, its validity ends: from then on its keys may be gone on any node.
+ * Releases compare the owner, so they delete nothing else and need no messages here. Old keys from a snapshot have no
+ * effect: the node is young, and when its quarantine is over, they have expired.
  *
- * With WAITING there are reservations as well: waiting.pml. The second round finds them to be ours. A hand-over is a
- * WAIT after the end of a validity.
+ * With WAITING there are reservations as well, see waiting.pml. The second round takes them for our keys. A hand-over
+ * is a WAIT after the end of a validity.
  *
- * With SHARING any of the clients are readers: a node keeps an entry of each beside the others. Of two readers it is
- * not claimed: each may have been counted before the other has settled its fence. */
+ * With SHARING any of the clients are readers. A node has an entry for each reader. Nothing is asserted about the
+ * fences of two readers, because each may have been counted before the other has determined its fence. */
 
 #define CLIENTS 3
 #ifndef LOSSES
-#define LOSSES 0 /* how often a node may lose data */
+#define LOSSES 0 /* how many data losses there may be, of all nodes */
 #endif
 #define QUORUM 2
 #define ALL 7 /* the nodes, as a set */
@@ -35,17 +37,17 @@
 #define AS_BITS(set) (set) & 1, (set) >> 1 & 1, (set) >> 2
 #define size(set) (((set) & 1) + ((set) >> 1 & 1) + ((set) >> 2 & 1))
 
-byte running;  /* clients: begun, and their validity has not ended */
-byte key[3];   /* of a node: the client whose it is, or NOBODY; with SHARING, the clients that have an entry */
+byte running;  /* clients that have begun and whose validity has not ended */
+byte key[3];   /* of a node: the client that owns its key, or NOBODY; with SHARING: the clients with an entry */
 byte count[3]; /* of a node: its counter, 0 if missing */
-byte seed[3];  /* of a node without a counter: the least it may be seeded with */
-byte waits[3]; /* of a node: the clients its quarantine waits for */
+byte seed[3];  /* of a node without a counter: the smallest possible seed */
+byte waits[3]; /* of a node: the clients whose validity must end before its quarantine is over */
 byte losses;   /* so far */
 byte begun;    /* clients */
 byte top;      /* the largest count so far */
-byte highest;  /* the largest fence of those who held and whose validity has ended */
+byte highest;  /* the largest fence of any former holder */
 
-/* Of a client, sets of nodes: commands on their way; grants seen; those that have counted up to its fence. */
+/* Sets of nodes, for each client: commands on their way, received grants, nodes that have counted up to its fence. */
 byte sets[CLIENTS], granted[CLIENTS], raises[CLIENTS], reached[CLIENTS];
 #ifdef RELEASE_MAKES_COUNTERS
 byte releases[CLIENTS];
@@ -53,7 +55,7 @@ byte releases[CLIENTS];
 #ifdef LYING
 bool disbelieves[CLIENTS];
 #endif
-byte counted[9]; /* what came with the grant to client a by node n, at 3 * a + n */
+byte counted[9]; /* the count in the grant of node n to client a, at 3 * a + n */
 byte fence[CLIENTS];
 bool voted[CLIENTS], holds[CLIENTS];
 
@@ -63,7 +65,7 @@ bool voted[CLIENTS], holds[CLIENTS];
 
 #ifdef SHARING
 byte readers;        /* clients */
-byte highest_shared; /* as highest, of readers */
+byte highest_shared; /* the same for readers */
 #define is_reader(a) (readers & bit(a))
 #define NO_KEY 0
 #define has_key(a, n) (key[n] & bit(a))
@@ -93,7 +95,7 @@ byte highest_shared; /* as highest, of readers */
 #endif
 
 #ifdef WAITING
-/* Whose reservation can make a difference: one that a command on its way could find. */
+/* A reservation can only matter if a command on its way could find it. */
 #define may_wait(a, n) ((sets[a] | raises[a]) & bit(n))
 #include "waiting.pml"
 #else
@@ -128,7 +130,7 @@ byte highest_shared; /* as highest, of readers */
 #define FORGET_VOTES(a) CLEAR_VOTES(a)
 #endif
 
-/* The replies to the first round that are counted are any majority of those there are. */
+/* The client counts any majority of the received replies to its first round. */
 #define VOTES(a, votes)                                                                                                \
     :: d_step {                                                                                                        \
         (granted[a] & votes) == votes && is_running(a) ->                                                              \
@@ -151,9 +153,9 @@ byte highest_shared; /* as highest, of readers */
 #define needs_fence(a) (raises[a] != 0)
 #endif
 
-/* To save states, what can make no difference is dropped: a second round on its way to a node that has counted that
- * far, or where our key is gone and no SET will bring it; and, of a client whose validity has ended, the rest. With
- * REMEMBER nothing is. */
+/* To save states, everything without an effect is dropped. This is a second round on its way to a node that has already
+ * counted up to the fence, or to a node on which our key is gone and no SET can create it again. When the validity of a
+ * client has ended, it is also all else of that client. With REMEMBER nothing is dropped. */
 #define FORGET(a)                                                                                                      \
     if                                                                                                                 \
     :: !is_running(a) && !needs_fence(a) ->                                                                            \
@@ -171,7 +173,8 @@ byte highest_shared; /* as highest, of readers */
 #if defined(REMEMBER) || defined(ROUND_TWO_ANY_KEY) || defined(ROUND_TWO_MAKES_COUNTERS)
 #define FORGET_RAISE(n) skip
 #define FORGET_RAISE_WITHOUT_KEY(a, n) skip
-#elif defined(WAITING) || defined(SHARING) /* a reservation may take the place of our key; none takes that of an entry */
+/* A reservation may replace our key, and a grant to a reader replaces no key. */
+#elif defined(WAITING) || defined(SHARING)
 #define FORGET_RAISE(n) skip
 #define FORGET_RAISE_WITHOUT_KEY(a, n)                                                                                 \
     if                                                                                                                 \
@@ -225,7 +228,7 @@ byte highest_shared; /* as highest, of readers */
 
 proctype Client(byte a) {
     d_step {
-        begun == a -> /* the clients are alike: they begin in order, which saves states */
+        begun == a -> /* the clients are interchangeable, so they begin in order, which saves states */
         printf("client %d begins to acquire\n", a);
         begun++;
         running = running | bit(a);
@@ -254,7 +257,7 @@ proctype Client(byte a) {
             TAKE_IF_EXACT(a, 0, granted[a]);
             TAKE_IF_EXACT(a, 1, granted[a]);
             CLEAR_VOTES(a);
-#ifdef WITNESS /* not true: nobody has to disbelieve after another has held */
+#ifdef WITNESS /* false on purpose: no client rejects a count after another client has held */
             assert(highest == 0);
 #endif
             printf("client %d does not believe node 2; largest count %d, from the nodes %d%d%d\n", a, fence[a],
@@ -269,14 +272,14 @@ proctype Client(byte a) {
         printf("client %d ACQUIRES with fence %d; the largest of those before is %d\n", a, fence[a], highest);
         holds[a] = true;
         reached[a] = 0;
-#if defined(WITNESS) && !defined(LYING) /* not true: after a counter was seeded anew, a fence may be larger by more than one */
+#if defined(WITNESS) && !defined(LYING) /* false on purpose: after a new seed, a fence is larger by 1 at most */
         assert(losses < LOSSES || highest == 0 || fence[a] <= highest + 1);
 #endif
         ASSERT_LARGER(a)
     }
 }
 
-/* The scripts, each as one step. */
+/* The scripts. Each is one step. */
 
 #define GRANT(a, n, number)                                                                                            \
     FORGET_RAISE(n);                                                                                                   \
@@ -285,7 +288,7 @@ proctype Client(byte a) {
     seed[n] = 0;                                                                                                       \
     TAKE_LARGER(top, count[n]);                                                                                        \
     if                                                                                                                 \
-    :: losses == LOSSES && seed[0] == 0 && seed[1] == 0 && seed[2] == 0 -> top = 0 /* no use for it */                 \
+    :: losses == LOSSES && seed[0] == 0 && seed[1] == 0 && seed[2] == 0 -> top = 0 /* not needed any more */           \
     :: else                                                                                                            \
     fi;                                                                                                                \
     printf("    node %d grants client %d, count %d\n", n, a, count[n]);                                                \
@@ -353,7 +356,7 @@ proctype Client(byte a) {
 #define key_is_fine(a, n) (has_key(a, n) || is_reserved_for(n, a))
 #endif
 #endif
-#ifdef RAISE_WITNESS /* not true: no second round finds a reservation that was made for it */
+#ifdef RAISE_WITNESS /* false on purpose: no second round finds a reservation for its client */
 #define WITNESS_RAISE(a, n) assert(!is_reserved_for(n, a) || !is_running(a))
 #else
 #define WITNESS_RAISE(a, n) skip
@@ -368,7 +371,7 @@ proctype Client(byte a) {
     }                                                                                                                  \
     MAKES_COUNTER(a, n)
 #ifdef ROUND_TWO_MAKES_COUNTERS
-/* A script that first raises and then compares; where there was a counter, this would do no harm. */
+/* A script that raises the counter before it compares the owner. With an existing counter, this would be harmless. */
 #define MAKES_COUNTER(a, n)                                                                                            \
     :: d_step { (raises[a] & bit(n)) && !is_young(n) && count[n] == 0 -> RAISE(a, n) }
 #else
@@ -376,7 +379,7 @@ proctype Client(byte a) {
 #endif
 
 #ifdef RELEASE_MAKES_COUNTERS
-/* A release that sees to it that the fence is remembered; it may come at any time from the end of the validity. */
+/* A release that stores the fence. It may arrive at any time after the end of the validity. */
 #define SEND_RELEASE(a)                                                                                                \
     if                                                                                                                 \
     :: voted[a] -> releases[a] = ALL                                                                                   \
@@ -407,7 +410,7 @@ proctype Client(byte a) {
     key[n] = NO_KEY;                                                                                                   \
     count[n] = number;                                                                                                 \
     BECOMES_YOUNG(n)
-/* The counters that an old snapshot brings back are those of another run: nobody asks for them. */
+/* The counters in an old snapshot belong to another run, so no script uses them. */
 #define LOSES(n)                                                                                                       \
     :: d_step {                                                                                                        \
         losses < LOSSES ->                                                                                             \
@@ -458,7 +461,7 @@ proctype Client(byte a) {
 #define AT_ALL_NODES(event, a) event(a, 0) event(a, 1) event(a, 2)
 #define FOR_ALL_CLIENTS(event) AT_ALL_NODES(event, 0) AT_ALL_NODES(event, 1) AT_ALL_NODES(event, 2)
 
-/* Nothing need happen any more once there cannot be both, one who held and another who acquires afterwards. */
+/* The search need not continue when no client can acquire after another one has held. */
 #define may_acquire(a) (a >= begun || is_running(a) && !holds[a])
 #define has_held (highest > 0 || highest_shared > 0 || holds[0] || holds[1] || holds[2])
 #ifdef REMEMBER
@@ -488,7 +491,7 @@ init {
         key[0] = NO_KEY;
         key[1] = NO_KEY;
         key[2] = NO_KEY;
-        if /* the nodes are alike, so these are all up to 3 */
+        if /* the nodes are interchangeable, so these are all combinations up to 3 */
 #ifndef ONE_START
         START(1, 1, 1)
         START(1, 1, 2)

@@ -1,11 +1,13 @@
 #!/bin/sh
-# sh tests/model/run.sh [VARIANT...]: checks the models with spin; without arguments all variants, one a processor.
+# sh tests/model/run.sh [VARIANT...]: checks the models with spin. Without arguments it checks all variants, one on each
+# processor.
 #
-#     sh tests/model/run.sh                      a line each; fails if one is not as expected
-#     sh tests/model/run.sh quorum-half          that one, and its counterexample
+#     sh tests/model/run.sh                      one line for each; fails if a result is not as expected
+#     sh tests/model/run.sh quorum-half          one variant, with its counterexample
 #
-# `safe` is only said where the whole state space was searched: not a hash of it, and to its end. The shortest
-# counterexample to an unsafe one is found, since the search goes by breadth. What is modelled: README.md beside this.
+# It reports `safe` only if spin has searched the whole state space to its end, without hashing. For an unsafe variant
+# it finds a shortest counterexample, because the search is breadth-first. README.md in this directory describes the
+# models.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/../.."
@@ -44,13 +46,13 @@ check() {
     rm -rf "$work"
     mkdir -p "$work"
     start=$(date +%s)
-    # By depth where all is to be seen, which needs less memory.
+    # A complete search is depth-first, which needs less memory.
     by=
     [ "$expected" = safe ] || by=-DBFS
     result=broken
     if (
         cd "$work"
-        # shellcheck disable=SC3045  # dash and bash have it; pan itself keeps to $memory elsewhere, too
+        # shellcheck disable=SC3045  # dash and bash have ulimit -v; elsewhere pan itself limits its memory
         ulimit -v $((memory * 1024 + 500000)) || true
         spin "$@" -a "$models/$model.pml" >spin.log 2>&1 &&
             gcc -O2 -w -DSAFETY -DNOREDUCE -DMEMLIM=$memory $by -o pan pan.c >gcc.log 2>&1 &&
@@ -74,7 +76,7 @@ check() {
     rm -f "$work"/pan.? "$work/pan"
 }
 
-# What a log of a search says: safe, unsafe, or unfinished, that is no answer.
+# Prints the result in the log of a search: safe, unsafe or unfinished.
 verdict() {
     if grep -q 'assertion violated' "$1"; then
         echo unsafe
@@ -86,9 +88,9 @@ verdict() {
     fi
 }
 
-# The witnesses claim something false of a safe variant, so that it is seen to get to where it matters.
+# A witness asserts something false about a safe variant, to show that the search reaches the state in question.
 
-# Whether two can hold at once, or one be followed by another within its extended validity.
+# Checks whether two clients can hold at once, or another client can acquire within an extended validity.
 check plain safe exclusion -DCLIENTS=3
 check plain-remember safe exclusion -DCLIENTS=3 -DREMEMBER
 check quarantine safe exclusion -DCLIENTS=3 -DLOSSES=3 -DQUARANTINE
@@ -103,7 +105,7 @@ check extend-shortens unsafe exclusion -DEXTEND -DEXTEND_SHORTENS
 check extend-makes-keys unsafe exclusion -DEXTEND -DEXTEND_MAKES_KEYS -DLOSSES=1 -DQUARANTINE
 check extend-witness unsafe exclusion -DEXTEND -DLOSSES=2 -DQUARANTINE -DWITNESS
 
-# The same with readers, which hold it beside one another.
+# The same with readers, which may hold the lock together.
 check sharing safe exclusion -DSHARING -DCLIENTS=3
 check sharing-quarantine safe exclusion -DSHARING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
 check sharing-extend-quarantine safe exclusion -DSHARING -DEXTEND -DLOSSES=1 -DQUARANTINE
@@ -113,7 +115,7 @@ check release-deletes-the-marker unsafe exclusion -DSHARING -DCLIENTS=3 -DRELEAS
 check leave-does-not-compare unsafe exclusion -DSHARING -DCLIENTS=3 -DLEAVE_DOES_NOT_COMPARE
 check stay-makes-the-marker unsafe exclusion -DSHARING -DEXTEND -DLOSSES=1 -DQUARANTINE -DSTAY_MAKES_THE_MARKER
 
-# The same among clients that wait, whatever becomes of their queue.
+# The same with clients that wait, whatever the state of their queue.
 check waiting safe exclusion -DWAITING -DCLIENTS=3
 check waiting-remember safe exclusion -DWAITING -DREMEMBER
 check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARANTINE
@@ -132,7 +134,7 @@ check validity-from-the-reply unsafe exclusion -DWAITING -DVALIDITY_FROM_THE_REP
 check heir-witness unsafe exclusion -DWAITING -DREMEMBER -DHEIR_WITNESS
 check expiry-witness unsafe exclusion -DWAITING -DEXPIRY_WITNESS
 
-# Whether a later holder can have a fence that is no larger.
+# Checks whether a later holder can have a fence that is not larger.
 check fencing safe fencing
 check fencing-remember safe fencing -DREMEMBER
 check fencing-quarantine safe fencing -DLOSSES=2 -DQUARANTINE
@@ -157,7 +159,7 @@ check lying-node-and-no-majority unsafe fencing -DLYING -DDISBELIEF_NEEDS_NO_MAJ
 check lying-node-witness unsafe fencing -DLYING -DWITNESS
 check fencing-witness unsafe fencing -DLOSSES=1 -DQUARANTINE -DWITNESS
 
-# Nodes that fail over: whether two can hold at once, one for each side of a promotion.
+# Nodes that fail over: checks whether two clients can hold at once, one on each side of a promotion.
 check failover safe failover -DEXTEND -DPROMOTIONS=3 -DRESTARTS=1
 check failover-three-clients safe failover -DCLIENTS=3
 check failover-three-nodes safe failover -DNODES=3 -DPROMOTIONS=2

@@ -1,12 +1,13 @@
-/* Shared locks, with -DSHARING: what they add to exclusion.pml. Any clients may be readers.
+/* Shared locks, with -DSHARING: an addition to exclusion.pml. Any clients may be readers.
  *
- * A node has a set of entries, one for each reader, of which each expires by itself. While there are any, the key of
- * the resource holds the marker, which is nobody's: it excludes ordinary locks, whose SET NX knows of no readers. The
- * marker expires with the last of the entries that are there.
+ * A node has a set of entries, one for each reader, and each expires by itself. As long as there is an entry, the key
+ * of the resource holds the marker, which has no owner. The marker excludes exclusive locks, because their SET NX
+ * finds a key. It expires with the last of the entries.
  *
- * An entry is the leases of its reader that it was made or extended for. It may expire when none of them is running,
- * from then on at any moment or never, as a key does. Here each command finds it gone: that one could still be
- * extended changes nothing, for such an extension can no longer be confirmed. */
+ * An entry is the set of the leases of its reader for which it was created or extended. It may expire when none of
+ * them is running: from then on at any moment or never, as a key does. In the model each command then finds it gone.
+ * An entry that still exists could be extended, but this changes nothing, because such an extension can no longer be
+ * confirmed. */
 
 #define MARKER 254
 #define is_lease(key) ((key) != MARKER)
@@ -14,8 +15,8 @@
 #define WRITERS (EVERYBODY & ~readers)
 #define entry(a) (bit(a) | bit(EXTENSION(a)))
 
-byte readers;    /* who they are */
-byte entries[3]; /* of a node: the leases of its readers */
+byte readers;    /* clients */
+byte entries[3]; /* of a node: the leases in the entries of its readers */
 
 #define CHOOSE_READERS                                                                                                 \
     if                                                                                                                 \
@@ -37,8 +38,8 @@ byte entries[3]; /* of a node: the leases of its readers */
 #define deletes_marker(n) false
 #endif
 
-/* The marker's expiry. */
-#ifdef ONE_EXPIRY /* the set's, which the last reader to come decides */
+/* The expiry of the marker. */
+#ifdef ONE_EXPIRY /* the latest reader decides the expiry of all */
 byte last[3];
 #define may_marker_be_gone(n) (!is_running(last[n]))
 #define DECIDES_EXPIRY(n, lease) last[n] = lease
@@ -78,7 +79,7 @@ byte last[3];
         COUNT_GRANT(a, n)                                                                                              \
     }
 
-/* Also where its entry has gone already. */
+/* A release also removes the marker if the entry of its reader has gone already. */
 #define ON_LEAVE(a, n)                                                                                                 \
     :: d_step {                                                                                                        \
         is_reader(a) && (releases[a] & bit(n)) ->                                                                      \

@@ -1,18 +1,19 @@
-/* Waiting, with -DWAITING: what a queue of waiters adds to exclusion.pml. Reservations, hand-over, claims.
+/* Waiting, with -DWAITING: an addition to exclusion.pml and fencing.pml for a queue of waiters. It has reservations,
+ * hand-over and claims.
  *
- * Nothing is believed of the queue. A reservation may be made for any client that may still acquire, by a release in
- * place of the deleted key, or by a WAIT at any moment where the key may be gone. This is any queue: on one node or
- * several, in any order, lost, left over or hostile, with a living or a dead client in front. A reservation may expire
- * at any moment, or never: a SET NX finds it gone, or else is refused.
+ * The model does not rely on the queue. A reservation may be made for any client that may still acquire: by a release
+ * in place of the deleted key, or by a WAIT at any moment at which the key may be gone. This covers every queue: on
+ * one node or several, in any order, lost, left over or hostile, with a living or a dead client in front. A
+ * reservation may expire at any moment or never: either a SET NX finds it gone, or the SET NX is refused.
  *
- * An acquire is a claim: its SETs are CLAIMs, at all nodes. One that is refused is one that never arrives, so what the
- * SET NX at the other nodes can do is among that, and so is a plain acquire. A client may begin its claim at any
- * moment, woken or not.
+ * An acquire is a claim: it sends a CLAIM to all nodes. A refused CLAIM is one that never arrives. This covers the
+ * SET NX that a claim sends to the other nodes, and therefore also an ordinary acquire. A client may begin its claim
+ * at any moment, woken or not.
  *
- * A reservation bears the owner that is to claim, which extensions, releases and second rounds of fencing find to be
- * ours. With TICKETS it bears another name, which no key of a holder ever bears. */
+ * A reservation has the owner of the future claim. Therefore extensions, releases and second rounds of fencing take
+ * it for ours. With TICKETS it has another value, which no key of a holder ever has. */
 
-#define RESERVED(a) (12 + (a)) /* above all leases, never running, and RESERVED(a) % CLIENTS == a */
+#define RESERVED(a) (12 + (a)) /* larger than all leases, never running, and RESERVED(a) % CLIENTS == a */
 #define is_reserved(key) ((key) != NOBODY && (key) >= RESERVED(0))
 #define is_reserved_for(n, a) (key[n] == RESERVED(a))
 #ifdef TICKETS
@@ -64,7 +65,7 @@
 #define HANDS_OVER(a, n) HANDS_OVER_TO(0, a, n) HANDS_OVER_TO(1, a, n) HANDS_OVER_TO(2, a, n)
 #endif
 
-/* CLAIM: granted where the key is gone, or ours. It never shortens. */
+/* A CLAIM is granted if the key is gone or ours. It never shortens the expiry. */
 #if defined(CLAIM_DOES_NOT_COMPARE)
 #define may_be_claimed(n, a) true
 #elif defined(TICKETS)
@@ -91,8 +92,9 @@
     :: else -> PLAIN_SET_KEY(a, n)                                                                                     \
     fi
 
-/* Not true: nobody holds by the grant of a node that a holder has handed over to it (here only holders reserve); or of
- * one that was reserved for another. */
+/* False on purpose. HEIR_WITNESS: no client holds the lock by the grant of a node that a holder has handed over to it.
+ * (In this variant only holders reserve.) EXPIRY_WITNESS: no client holds the lock by the grant of a node that was
+ * reserved for another client. */
 #if defined(HEIR_WITNESS) || defined(EXPIRY_WITNESS)
 bool witnessed[CLIENTS], has_held[CLIENTS];
 #ifdef HEIR_WITNESS
