@@ -1,4 +1,4 @@
-// What a command is run under: a lock, or a slot of a semaphore.
+// One interface for a lock and for a slot of a semaphore, because `redlock run` can use either.
 #pragma once
 
 #include <redlock/lock.hpp>
@@ -14,7 +14,7 @@
 
 namespace redlock::tool {
 
-/// What can be acquired.
+/// Something that can be acquired.
 class Acquirable {
 public:
     Acquirable() = default;
@@ -35,7 +35,7 @@ public:
     virtual std::chrono::nanoseconds remaining() const noexcept = 0;
     virtual std::string_view owner() const noexcept = 0;
     virtual std::uint64_t fencing_token() const noexcept = 0;
-    /// Of a semaphore; 0 of a lock.
+    /// Returns the slot of a semaphore, and 0 for a lock.
     virtual std::size_t slot() const noexcept = 0;
 };
 

@@ -16,13 +16,13 @@
 namespace redlock::tool {
 namespace {
 
-/// The first of "-w,--wait,--timeout" that is one.
+/// Returns the first long name in a list such as "-w,--wait,--timeout".
 std::string long_name(const std::string& names) {
     const auto begin = names.find("--");
     return begin == names.npos ? names : names.substr(begin, names.find(',', begin) - begin);
 }
 
-/// How many letters have to be changed, put in or left out.
+/// Returns how many letters have to be changed, inserted or removed to turn one word into the other.
 std::size_t distance(std::string_view one, std::string_view other) {
     std::vector<std::size_t> row(other.size() + 1);
     std::iota(row.begin(), row.end(), 0U);
@@ -37,7 +37,7 @@ std::size_t distance(std::string_view one, std::string_view other) {
     return row.back();
 }
 
-/// What a mistyped word may have been meant to be.
+/// Returns a suggestion if the word is similar to a known one.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
     const auto by_distance = [&](const std::string& it) { return distance(word, it); };
     const auto nearest = std::ranges::min_element(known, {}, by_distance);
@@ -169,8 +169,8 @@ Arguments& CommandLine::add(const std::string& name, const std::string& help,
     return subcommands_.emplace_back(Subcommand{app, Arguments{*app}, std::move(carry_out)}).arguments;
 }
 
-/// Puts the options that stand in front of the name of the subcommand behind it, but for those of all of them
-/// together, as --version.
+/// Moves the name of the subcommand to the front, so that options of the subcommand may precede it. Changes
+/// nothing if an option of the whole command, such as --version, comes first.
 std::vector<std::string> CommandLine::command_first(std::vector<std::string> words) const {
     std::size_t command = 0;
     while (command < words.size() && words[command].starts_with('-')) {
@@ -198,7 +198,8 @@ void CommandLine::check_command(const std::vector<std::string>& words) const {
     throw std::invalid_argument{"unknown command: " + word + suggestion(word, known)};
 }
 
-/// "The following argument was not expected: --tll": the last word is the first one that was mistyped.
+/// Returns a suggestion for the first option in a message such as "The following argument was not expected:
+/// --tll".
 std::string CommandLine::hint_for(const std::string& message) const {
     const auto chosen =
         std::ranges::find_if(subcommands_, [](const Subcommand& it) { return it.app->parsed(); });
@@ -209,7 +210,7 @@ std::string CommandLine::hint_for(const std::string& message) const {
 }
 
 std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> words) {
-    if (!words.empty() && words.front() == "help") {  // as of git: of a command, or of all
+    if (!words.empty() && words.front() == "help") {  // as git does: "help" or "help COMMAND"
         words.erase(words.begin());
         words.resize(std::min<std::size_t>(words.size(), 1));
         words.emplace_back("--help");
@@ -220,13 +221,13 @@ std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> 
         subcommands_, [&](const Subcommand& it) { return it.app->get_name() == words.front(); });
     if (named != subcommands_.end()) named->arguments.take_foreign_command(words);
     try {
-        std::ranges::reverse(words);  // as CLI11 wants them
+        std::ranges::reverse(words);  // CLI11 expects this order
         app_->parse(std::move(words));
     } catch (const CLI::ExtrasError& error) {
         throw std::invalid_argument{error.what() + hint_for(error.what())};
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != 0) throw std::invalid_argument{error.what()};
-        (void)app_->exit(error);  // prints what --help or --version is to print
+        (void)app_->exit(error);  // prints the text of --help or --version
         return std::nullopt;
     }
     return std::ranges::find_if(subcommands_, [](const Subcommand& it) { return it.app->parsed(); })

@@ -1,4 +1,4 @@
-// The command line: subcommands and what they are given. CLI11 reads it, which arguments.cpp alone includes.
+// The command line: subcommands and their arguments. CLI11 parses it. Only arguments.cpp includes CLI11.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ class Option;
 
 namespace redlock::tool {
 
-/// The arguments of one subcommand. What is added keeps its value where it is not given.
+/// The arguments of one subcommand. If an argument is not given, its target keeps its value.
 class Arguments {
 public:
     explicit Arguments(CLI::App& app) noexcept : app_(app) {}
 
-    /// `type` is what --help shows in place of the value.
+    /// `type` is the placeholder for the value in --help.
     void text(const std::string& names, std::string& target, const std::string& help,
               const char* type = "TEXT");
     void required_text(const std::string& names, std::string& target, const std::string& help,
@@ -30,36 +30,36 @@ public:
     void repeated_text(const std::string& names, std::vector<std::string>& target, const std::string& help,
                        const char* type);
     void flag(const std::string& names, bool& target, const std::string& help);
-    /// Calls `seen`, which throws std::invalid_argument where the flag cannot be had.
+    /// Calls `seen` if the flag is given. `seen` throws std::invalid_argument if the flag is not possible.
     void flag(const std::string& names, std::function<void()> seen, const std::string& help);
     void number(const std::string& names, double& target, const std::string& help);
     void number(const std::string& names, std::function<void(int)> take, int least, int most,
                 const std::string& help);
 
-    /// See span.hpp.
+    /// A duration, see span.hpp.
     void span(const std::string& names, std::chrono::nanoseconds& target, const std::string& help);
     void span(const std::string& names, std::chrono::milliseconds& target, const std::string& help);
 
-    /// Given to `read`, which throws std::invalid_argument for what it cannot use.
+    /// Passes the value to `read`, which throws std::invalid_argument if the value is wrong.
     void value(const std::string& names, std::function<void(const std::string&)> read,
                const std::string& help, const char* type);
 
-    /// These two may not be given together.
+    /// Forbids that both options are given.
     void exclude(const std::string& one, const std::string& other);
 
-    /// What is added from here on stands under this heading in --help.
+    /// Arguments that are added from now on appear under this heading in --help.
     void begin_group(const std::string& heading) { group_ = heading; }
     void footer(const std::string& text);
 
-    /// What stands behind RESOURCE is a command of the user: it goes into `target`, and nobody reads options
-    /// in it.
+    /// Stores the words behind RESOURCE, which are a command of the user, in `target`. Options in these words
+    /// are not parsed.
     void foreign_command(std::vector<std::string>& target) { foreign_command_ = &target; }
 
-    /// Whether there is an option of that name, and whether it is followed by a value.
+    /// Return true if there is an option of that name, and if it is followed by a value.
     bool has_option(const std::string& name) const;
     bool takes_value(const std::string& name) const;
 
-    /// Takes the foreign command off the end of `words`, which begin with the name of the subcommand.
+    /// Removes the command of the user from the end of `words`. The first word is the name of the subcommand.
     void take_foreign_command(std::vector<std::string>& words) const;
 
 private:
@@ -77,12 +77,13 @@ public:
     CommandLine(const CommandLine&) = delete;
     CommandLine& operator=(const CommandLine&) = delete;
 
-    /// Adds a subcommand, which carry_out() calls once its arguments are read; it returns the exit status.
+    /// Adds a subcommand. `carry_out` executes it after its arguments are parsed, and returns the exit
+    /// status.
     Arguments& add(const std::string& name, const std::string& help, std::function<int()> carry_out);
 
-    /// Reads all; none where --help or --version was asked for and printed. Exactly one subcommand must be
-    /// there; its options may also stand in front of its name. Throws std::invalid_argument for what is
-    /// wrong.
+    /// Parses the command line and returns the function that executes the subcommand. Returns nothing after
+    /// it has printed --help or --version. There must be exactly one subcommand. Its options may also stand
+    /// in front of its name. Throws std::invalid_argument for any error.
     std::optional<std::function<int()>> parse(std::vector<std::string> words);
 
 private:

@@ -53,7 +53,7 @@ struct BenchArguments {
     }
 };
 
-/// From now on the signals that would end the process wait to be asked for; threads inherit that.
+/// Blocks SIGINT and SIGTERM, so that wait() can receive them. Threads that are started later inherit this.
 class Interruption {
 public:
     Interruption() {
@@ -63,14 +63,14 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     }
 
-    /// Waits for one; false if none has come within a fifth of a second, or ever.
+    /// Waits for a signal for a fifth of a second. Returns true if one has arrived, now or before.
     bool wait() {
         const timespec fifth{.tv_sec = 0, .tv_nsec = 200'000'000};
         if (signal_ == 0) signal_ = std::max(::sigtimedwait(&signals_, nullptr, &fifth), 0);
         return signal_ != 0;
     }
 
-    /// The signal that came; 0 if none has.
+    /// Returns the signal that has arrived, or 0.
     int signal() const noexcept { return signal_; }
 
 private:
@@ -78,7 +78,7 @@ private:
     int signal_ = 0;
 };
 
-/// A line that is written over again and again, and only for eyes.
+/// A progress line on stderr that is rewritten in place. It is shown only if stderr is a terminal.
 class ProgressLine {
 public:
     explicit ProgressLine(std::string title) : title_(std::move(title)) {}

@@ -21,7 +21,7 @@ void add_row(Table& table, const std::string& verb, const LatencyHistogram& late
     table.add(std::move(row));
 }
 
-/// As long as its share of the longest; what there is at all is seen.
+/// Returns a bar whose length is proportional to `count`. If `count` is not 0, the bar is not empty.
 std::string stripe(std::uint64_t count, std::uint64_t most) {
     constexpr std::uint64_t longest = 50;
     std::string result;

@@ -1,4 +1,4 @@
-// A measurement for people.
+// Prints a measurement for people.
 #pragma once
 
 #include "workload.hpp"
@@ -13,23 +13,24 @@
 
 namespace redlock::tool {
 
-/// How many latencies are in [from, to).
+/// The number of latencies in [from, to).
 struct Bar {
     std::chrono::nanoseconds from;
     std::chrono::nanoseconds to;
     std::uint64_t count;
 };
 
-/// On a log scale: 1, 2, 5, 10, 20, 50 ... µs, from the first that has any to the last.
+/// Returns the bars on a logarithmic scale of 1, 2, 5, 10, 20, 50 ... µs, from the first bar that has a
+/// latency to the last.
 std::vector<Bar> bars_of(const LatencyHistogram& latencies);
 
-/// What `bench` measures twice: each kind of round.
+/// The measurement for one kind of round. `redlock bench` makes one for each kind.
 struct MeasuredRound {
     Round round;
     Measurement measurement;
 };
 
-/// Percentiles of both verbs, failures by cause, and a histogram of the time it took to acquire.
+/// Prints the percentiles of both verbs, a histogram of the time to acquire, and the failures by cause.
 void print(std::ostream& out, const std::string& title, const Measurement& measurement);
 
 }  // namespace redlock::tool

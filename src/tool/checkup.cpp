@@ -22,7 +22,7 @@ NodeError error_of(const Answer& answer) {
     return {answer.cause, answer.detail};
 }
 
-/// The lines of a reply that is a list.
+/// Returns the elements of a reply that is a list.
 std::vector<std::string> elements_of(const std::string& text) {
     std::vector<std::string> elements(1);
     for (const char c : text)
@@ -40,7 +40,8 @@ std::optional<microseconds::rep> number_of(const std::string& text) {
     return number;
 }
 
-/// A time as a number; nothing if it is none, is negative or exceeds longest_time.
+/// Returns the duration that `text` gives as a number. Returns nothing if it is not a number, is negative or
+/// exceeds longest_time.
 template <class Duration>
 std::optional<Duration> duration_of(const std::string& text) {
     const auto number = number_of(text);
@@ -57,7 +58,7 @@ std::optional<microseconds> time_of(const Answer& answer) {
     return *whole + *rest;
 }
 
-/// One node's part.
+/// Collects the facts about one node.
 class Checkup {
 public:
     Checkup(const Endpoint& endpoint, const CheckupPlan& plan)
@@ -76,7 +77,8 @@ public:
         if (plan_.profile.quarantine > 0ms) read_marker();
     }
 
-    /// Half of the round trip has passed since the server read its clock.
+    /// Compares the server's clock with the local one. Assumes that half of the round trip has passed since
+    /// the server read its clock.
     void read_clock() {
         if (facts_.unreachable) return;
         const auto start = boot_clock().now();
@@ -89,7 +91,8 @@ public:
     NodeFacts facts() && { return std::move(facts_); }
 
 private:
-    /// A refusal to PING takes as long as a PONG.
+    /// Takes the median of several PINGs. If the user may not call PING, the error takes as long as the
+    /// answer would.
     void measure_round_trip() {
         std::array<std::chrono::nanoseconds, 5> times{};
         for (auto& time : times) time = admin_.ask({"PING"}).took;
@@ -116,7 +119,7 @@ private:
         failover.backlog_ttl = span("repl-backlog-ttl");
     }
 
-    /// Empty: unknown.
+    /// Returns the value of a setting, or an empty text if it is unknown.
     std::string setting(const char* name) {
         const auto answer = admin_.ask({"CONFIG", "GET", name});
         facts_.config_error = error_of(answer);
@@ -151,7 +154,8 @@ private:
 }  // namespace
 
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan) {
-    (void)RedisNodes{endpoints, {.node_timeout = plan.profile.node_timeout}};  // refuses what no lock can use
+    // Throws if no lock could use the endpoints.
+    (void)RedisNodes{endpoints, {.node_timeout = plan.profile.node_timeout}};
     std::deque<Checkup> checkups;
     for (const auto& endpoint : endpoints) checkups.emplace_back(endpoint, plan);
     std::vector<std::future<void>> runs;

@@ -1,4 +1,4 @@
-// The asking of `redlock doctor`: what one node says and does. It judges nothing.
+// The questions of `redlock doctor`: collects facts about the nodes and judges nothing.
 #pragma once
 
 #include "lock_profile.hpp"
@@ -13,18 +13,18 @@
 
 namespace redlock::tool {
 
-/// What to try.
+/// What the checkup has to try.
 struct CheckupPlan {
     LockProfile profile{};
-    std::string resource{};  ///< of the probe; not in use by others
-    bool fencing = false;    ///< whether the locks count their holders
-    bool fair = false;       ///< whether they queue
-    bool mark = false;       ///< place the marker of the quarantine
+    std::string resource{};  ///< the resource of the probe, which nobody else uses
+    bool fencing = false;    ///< the locks use fencing
+    bool fair = false;       ///< the locks use a queue
+    bool mark = false;       ///< write the age marker of the quarantine
 };
 
-/// Asks the nodes beside one another, each command within a node's budget, and their clocks close together.
-/// Leaves nothing behind but the marker. Where a node does not let go of the probe, it expires in 20 s.
-/// Throws std::invalid_argument for endpoints that RedisNodes refuses.
+/// Examines all nodes at the same time. Each command takes one node_timeout at most. The clocks of the nodes
+/// are read one right after the other. Leaves nothing behind but the age marker. If a node does not release
+/// the probe, it expires after 20 s. Throws std::invalid_argument for endpoints that RedisNodes rejects.
 std::vector<NodeFacts> check_up(const std::vector<Endpoint>& endpoints, const CheckupPlan& plan);
 
 }  // namespace redlock::tool

@@ -19,7 +19,7 @@ bool takes_next_word(const Arguments& arguments, const std::string& word) {
 
 namespace {
 
-/// The index of RESOURCE; the number of words if there is none.
+/// Returns the index of RESOURCE, or the number of words if there is none.
 std::size_t place_of_resource(const Arguments& arguments, const std::vector<std::string>& words) {
     std::size_t i = 0;
     for (; i < words.size(); ++i) {
@@ -31,7 +31,8 @@ std::size_t place_of_resource(const Arguments& arguments, const std::vector<std:
     return words.size();
 }
 
-/// `redlock run RESOURCE -c STRING`: of our options that alone may follow RESOURCE, as in flock.
+/// Returns the index behind the options that follow RESOURCE. Only -c may do so, as in `redlock run RESOURCE
+/// -c STRING`, because flock has it there.
 std::size_t end_of_options(const Arguments& arguments, const std::vector<std::string>& words,
                            std::size_t from) {
     if (from >= words.size()) return from;

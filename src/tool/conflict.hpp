@@ -1,4 +1,4 @@
-// Who is in the way of an acquisition that was refused: for the message, which somebody reads.
+// Tells the user who holds the lock when an acquisition was refused.
 #pragma once
 
 #include "lock_arguments.hpp"
@@ -10,9 +10,9 @@
 
 namespace redlock::tool {
 
-/// Returns "; now " and what stands under the first of the resources that is not free, as `redlock who` says
-/// it. It asks the nodes once, which blocks for one node_timeout at most. Returns nothing, without asking, if
-/// the acquisition was not refused or the user wants no word of it.
+/// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`. Asks
+/// the nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the
+/// acquisition was not refused, or if the user wants no message.
 std::string in_the_way(Nodes& nodes, Resources resources, const AcquireArguments& arguments,
                        const Result& result);
 

@@ -34,8 +34,9 @@ NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
     return it;
 }
 
-/// How far `offset` is from the middle of the others; of an even number from the nearer of the middle two,
-/// so that of three nodes the one that is wrong does not throw suspicion on the right ones.
+/// Returns the distance of the node's clock from the median of the other clocks. If the number of the others
+/// is even, the nearer of the two middle clocks is used. Otherwise the one wrong clock of three would make
+/// the two right ones look wrong.
 nanoseconds distance_from_others(std::span<const NodeFacts> nodes, std::size_t node) {
     std::vector<nanoseconds> others;
     for (std::size_t other = 0; other < nodes.size(); ++other)
@@ -61,7 +62,7 @@ Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, cons
              "run NTP on it, and correct its clock while it takes no part"}};
 }
 
-/// The node before it that is the same run of a server; its own index if there is none.
+/// Returns the first node with the same run id, or the node itself if no earlier node has it.
 std::size_t first_of_same_server(std::span<const NodeFacts> nodes, std::size_t node) {
     const auto& run_id = nodes[node].info.run_id;
     for (std::size_t before = 0; before < node && !run_id.empty(); ++before)
@@ -69,7 +70,8 @@ std::size_t first_of_same_server(std::span<const NodeFacts> nodes, std::size_t n
     return node;
 }
 
-/// Its probe may have met that of the same server under another name.
+/// Returns true if several nodes are the same server. The probe of one may then have met the probe of
+/// another.
 bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
     const auto& run_id = nodes[node].info.run_id;
     return !run_id.empty() &&
@@ -84,7 +86,7 @@ Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
              "a server of its own for each node", false}};
 }
 
-/// A quarantine passes; whatever else costs a majority its votes does not.
+/// If the end of a quarantine gives a majority its vote, this is only a warning.
 Finding no_quorum_finding(const Diagnosis& diagnosis) {
     const auto waiting = std::ranges::count_if(diagnosis.nodes, &NodeDiagnosis::only_in_quarantine);
     const bool passes = diagnosis.spare() + waiting >= 0;

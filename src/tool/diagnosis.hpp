@@ -1,5 +1,5 @@
-// What to make of the facts: findings node by node, what the nodes are together, and what to change first.
-// Pure: facts in, findings out.
+// Judges the facts that a checkup has collected: findings for each node, findings for all nodes together, and
+// what to change first. Pure, without I/O.
 #pragma once
 
 #include "finding.hpp"
@@ -16,34 +16,37 @@ namespace redlock::tool {
 struct NodeDiagnosis {
     Findings findings{};
 
-    /// The worst of them; a hint where there is none worse: the node is fine.
+    /// Returns the severity of the worst finding. If it is `hint`, the node is fine.
     Severity verdict() const noexcept;
     bool has_vote() const noexcept;
-    /// Has none now, and will have one when its quarantine is over.
+    /// Returns true if the node has no vote now, but will have one when its quarantine is over.
     bool only_in_quarantine() const noexcept;
 };
 
 struct Diagnosis {
-    std::vector<NodeDiagnosis> nodes{};  ///< as the facts
-    Findings findings{};                 ///< of all of them together
+    std::vector<NodeDiagnosis> nodes{};  ///< in the order of the facts
+    Findings findings{};                 ///< about all nodes together
     std::size_t votes = 0;               ///< independent nodes that can grant a lock
     std::size_t quorum = 0;
     Severity verdict = Severity::hint;  ///< never unreachable: see diagnose()
 
-    /// How many more may fail and locks are acquired all the same; negative: none are.
+    /// Returns how many more nodes may fail while locks can still be acquired. If it is negative, no lock can
+    /// be acquired.
     long spare() const noexcept { return static_cast<long>(votes) - static_cast<long>(quorum); }
 };
 
-/// Unsafe where one node is, or no majority has a vote now; a warning where a minority does not answer.
+/// Judges all nodes. The verdict is `unsafe` if a node is unsafe. It is also `unsafe` if no majority has a
+/// vote, unless the end of a quarantine will change that. A node that does not answer only makes it a
+/// warning.
 Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile);
 
-/// "ok", "warning", "unsafe", "unreachable".
+/// Returns "ok", "warning", "unsafe" or "unreachable".
 const char* verdict_name(Severity severity) noexcept;
 
-/// How the votes stand: "5 of 5 nodes have a vote, the quorum is 3: 2 may fail".
+/// Returns a summary of the votes: "5 of 5 nodes have a vote, the quorum is 3: 2 may fail".
 std::string summary_of(const Diagnosis& diagnosis);
 
-/// What to change first, in one line; empty where all is fine.
+/// Returns what to change first, in one line, or an empty text if all is fine.
 std::string advice_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
 
 }  // namespace redlock::tool

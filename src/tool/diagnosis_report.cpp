@@ -42,7 +42,7 @@ std::string role_of(const ServerInfo& info) {
     return info.role == "slave" ? "replica" : or_unknown(info.role);
 }
 
-/// "23:04:12 UTC".
+/// Returns for example "2026-01-31 23:04:12 UTC".
 std::string time_of_day(std::chrono::system_clock::time_point time) {
     const auto seconds = std::chrono::system_clock::to_time_t(time);
     std::tm parts{};
@@ -64,7 +64,7 @@ Table table_of(const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
     return table;
 }
 
-/// A finding and the nodes that it is true of.
+/// A finding and the nodes to which it applies.
 struct Shared {
     const Finding* finding;
     std::vector<std::size_t> nodes;

@@ -1,4 +1,4 @@
-// A diagnosis, for people. See json.hpp for programs.
+// Prints a diagnosis for people. See json.hpp for programs.
 #pragma once
 
 #include "diagnosis.hpp"
@@ -9,10 +9,11 @@
 
 namespace redlock::tool {
 
-/// A table of the nodes; below it each finding once, with the nodes it is true of; at last what to do first.
+/// Prints a table of the nodes, then each finding once with the nodes to which it applies, and last what to
+/// do first.
 void print(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
 
-/// "hint", "warning", "unsafe".
+/// Returns "hint", or the name of the verdict.
 const char* heading_of(Severity severity) noexcept;
 
 }  // namespace redlock::tool

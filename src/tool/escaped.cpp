@@ -7,7 +7,7 @@
 namespace redlock::tool {
 namespace {
 
-/// The first character of a text: the number of its bytes and its code point.
+/// The first character of a text: its number of bytes and its code point.
 struct Character {
     std::size_t bytes = 1;
     std::uint32_t code = invalid;
@@ -15,7 +15,8 @@ struct Character {
     static constexpr std::uint32_t invalid = 0xFFFF'FFFF;
 };
 
-/// How many bytes follow the first one, and the least code point that needs so many.
+/// The form of a UTF-8 sequence: the bits by which its first byte is recognised, and the smallest code point
+/// that needs this form. The index is the number of bytes that follow.
 struct Form {
     unsigned char mask;
     unsigned char first;
@@ -24,7 +25,7 @@ struct Form {
 constexpr std::array<Form, 4> forms{
     {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x1'0000}}};
 
-/// One byte that is no valid UTF-8 is a character of its own.
+/// Returns the first character of `text`. A byte that is not valid UTF-8 is a character of its own.
 Character first_character(std::string_view text) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
     for (std::size_t following = 0; following < forms.size(); ++following) {

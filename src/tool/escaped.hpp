@@ -1,5 +1,5 @@
-// Text that others have supplied, made safe for a terminal: a server's words, a resource, a holder's
-// description.
+// Makes text from others safe for a terminal: replies of servers, names of resources, descriptions of
+// holders.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace redlock::tool {
 
-/// Returns `text` with each byte as \xNN that belongs to a control character (also DEL and those above 0x7F),
-/// a line break, a sign that changes the direction of writing, or no valid UTF-8. Other text stays as it is,
-/// so escaping it again changes nothing. Everything that the command prints for people passes through here;
-/// JSON has escapes of its own.
+/// Returns `text` with the bytes of unsafe characters written as \xNN. Unsafe are control characters (also
+/// DEL and those above 0x7F), line breaks, characters that change the direction of writing, and bytes that
+/// are not valid UTF-8. Other text stays unchanged, so escaping it again changes nothing. Everything that the
+/// command prints for people passes through here. JSON has escapes of its own.
 std::string escaped(std::string_view text);
 
 }  // namespace redlock::tool

@@ -1,4 +1,4 @@
-// The exit statuses of the command, one table for all subcommands. 64 to 77 are those of <sysexits.h>.
+// The exit statuses of all subcommands. 64 to 77 have the meanings of <sysexits.h>.
 #pragma once
 
 #include <redlock/result.hpp>
@@ -22,13 +22,14 @@ inline constexpr int not_executable = 126;  ///< as a shell
 inline constexpr int not_found = 127;       ///< as a shell
 inline constexpr int signalled = 128;       ///< plus the number of the signal
 
-/// Whether a node does not let us in, or not do what locks need.
+/// Returns true if the node has refused the login, or a command that locks need.
 bool is_refusal(const std::error_code& cause) noexcept;
 
-/// Where too few nodes have answered: `denied` where those that let us in are no quorum.
+/// Returns the exit status if too few nodes have answered: `denied` if the nodes that did not refuse are
+/// fewer than a quorum, otherwise `no_quorum`.
 int without_quorum(std::size_t nodes, std::size_t refusing) noexcept;
 
-/// What a verb of a lock has come to.
+/// Returns the exit status for a result.
 int of(const Result& result, int conflict = held_by_other) noexcept;
 
 }  // namespace redlock::tool::exit_status

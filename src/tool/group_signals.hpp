@@ -1,4 +1,4 @@
-// A process group as what is signalled together. Safe in a signal handler.
+// Sends signals to a process group. Safe in a signal handler.
 #pragma once
 
 #include <sys/types.h>
@@ -8,13 +8,14 @@
 
 namespace redlock::tool {
 
-/// The number of a group is not reused while a process of it is left, so there is no other to mistake for it
-/// but in the instant after the last has gone.
+/// Returns true if the group has a process. The kernel does not reuse the number of a group while a process
+/// of it exists. Only just after the last one has ended may the number belong to another group.
 inline bool group_exists(pid_t group) noexcept {
     return ::kill(-group, 0) == 0 || errno == EPERM;
 }
 
-/// What is stopped is continued, so that it can take notice. False: we may not.
+/// Sends a signal to all processes of the group. Stopped processes are continued, so that they can react to
+/// it. Returns false if this process has no permission.
 inline bool signal_group(pid_t group, int number) noexcept {
     const bool allowed = ::kill(-group, number) == 0 || errno == ESRCH;
     if (number != SIGTSTP && number != SIGCONT) ::kill(-group, SIGCONT);

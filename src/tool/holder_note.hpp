@@ -1,4 +1,5 @@
-// What the command says of the holder of a lock, for those who wonder: LockOptions::holder.
+// The holder description that the command-line tool writes beside a lock (LockOptions::holder). It tells a
+// person who wonders about the lock which process holds it.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +9,11 @@
 
 namespace redlock::tool {
 
-/// "host=web1 pid=4711 program=backup".
+/// Returns for example "host=web1 pid=4711 program=backup".
 std::string holder_note(pid_t process, std::string_view program);
 
-/// The same of another process, by the name that the kernel has for it: "?" where that is not to be had.
+/// Returns the same for another process, with the name that the kernel has for it, or "?" if the name is not
+/// available.
 std::string holder_note(pid_t process);
 
 }  // namespace redlock::tool

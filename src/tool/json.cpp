@@ -40,13 +40,13 @@ ordered_json or_null(const std::string& text) {
     return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-/// What `value` is where it is `known`.
+/// Returns `value` if it is `known`, otherwise null.
 template <class T>
 ordered_json where(bool known, const T& value) {
     return known ? ordered_json(value) : ordered_json(nullptr);
 }
 
-/// The enumerator of Errc; of an error of the system its category and number.
+/// Returns the name of the enumerator of Errc. For an error of the system, returns its category and number.
 std::string code_of(const std::error_code& error) {
     const bool ours = error.category() == category();
     const auto name = ours ? detail::name_of(static_cast<Errc>(error.value())) : std::string_view{};
@@ -122,7 +122,8 @@ ordered_json json_of(const LatencyHistogram& latencies) {
             {"max_ms", milliseconds_of(latencies.largest())}};
 }
 
-/// What is counted, each with its name under `whose` and its reason under `why`.
+/// Returns the counted failures. Each has its verb or node in the field `whose` and its reason in the field
+/// `why`.
 ordered_json json_of(const std::map<Failure, std::uint64_t>& failures, const char* whose, const char* why) {
     auto json = ordered_json::array();
     for (const auto& [failure, count] : failures)

@@ -1,5 +1,5 @@
-// What the subcommands have found out, for programs: one JSON object, whose fields are in the manual.
-// nlohmann_json is included by json.cpp alone.
+// The results of the subcommands as one JSON object each. The manual describes the fields. Only json.cpp
+// includes nlohmann_json.
 #pragma once
 
 #include "bench_report.hpp"
@@ -17,19 +17,19 @@
 
 namespace redlock::tool {
 
-/// acquire, extend, release and break.
+/// For acquire, extend, release and break.
 void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result);
 
-/// status.
+/// For status.
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status);
 
-/// who: the same without the nodes.
+/// For who: the same as for status, but without the nodes.
 void print_json_of_who(std::ostream& out, const std::string& resource, const LockStatus& status);
 
-/// bench; `error` where it failed.
+/// For bench. `error` is set if bench failed.
 void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error);
 
-/// doctor.
+/// For doctor.
 void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes);
 
 }  // namespace redlock::tool

@@ -6,7 +6,8 @@
 
 namespace redlock::tool {
 
-/// Its leading bit says which doubling it is in, the next seven where in that.
+/// The position of the leading bit selects the doubling. The seven bits behind it select the bucket within
+/// the doubling.
 std::size_t LatencyHistogram::bucket_of(std::uint64_t ns) noexcept {
     const auto width = static_cast<unsigned>(std::bit_width(ns));
     if (width <= bits + 1) return static_cast<std::size_t>(ns);

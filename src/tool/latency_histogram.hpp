@@ -1,5 +1,5 @@
-// Counts of latencies in buckets that grow with the latency: percentiles within 1 %, in memory that does not
-// grow with the time measured.
+// Counts latencies in buckets whose width grows with the latency. Percentiles are exact within 1 %, and the
+// memory does not grow with the duration of the measurement.
 #pragma once
 
 #include <chrono>
@@ -21,15 +21,15 @@ public:
     std::uint64_t count() const noexcept { return total_; }
     Span largest() const noexcept { return largest_; }
 
-    /// The least latency that so many per cent of those recorded do not exceed; up to 1 % more, never more
-    /// than the largest. Zero where nothing was recorded.
+    /// Returns the smallest latency that `percent` of the recorded latencies do not exceed. The result may be
+    /// up to 1 % too large, but never larger than the largest latency. Returns zero if nothing was recorded.
     Span percentile(double percent) const;
 
-    /// How many are in [from, to), as far as the buckets tell.
+    /// Returns how many latencies are in [from, to). A bucket counts if it begins in this range.
     std::uint64_t between(Span from, Span to) const;
 
 private:
-    // 128 buckets for each doubling: below 256 ns each number has its own.
+    // There are 128 buckets for each doubling. Below 256 ns each number has a bucket of its own.
     static constexpr unsigned bits = 7;
     static constexpr std::size_t bucket_count = (64 - bits) << bits;
     static std::size_t bucket_of(std::uint64_t ns) noexcept;

@@ -1,4 +1,4 @@
-// How to lock: the arguments of the subcommands that acquire or extend.
+// The arguments of the subcommands that acquire or extend.
 #pragma once
 
 #include "arguments.hpp"
@@ -12,7 +12,7 @@
 
 namespace redlock::tool {
 
-/// How long a lease lasts.
+/// The arguments about the duration of a lease.
 struct LeaseArguments {
     std::chrono::milliseconds ttl = std::chrono::seconds{30};
     double drift_factor = LockOptions{}.drift_factor;
@@ -20,19 +20,20 @@ struct LeaseArguments {
     void add_to(Arguments& arguments);
 };
 
-/// How to come by it.
+/// The arguments about acquiring.
 struct AcquireArguments {
     bool nonblock = false;
-    std::optional<std::chrono::nanoseconds> wait{};  ///< none: for as long as others hold it
+    std::optional<std::chrono::nanoseconds> wait{};  ///< none: wait as long as another client holds the lock
     int conflict_exit_code = 1;
     bool quiet = false;
     bool fencing = false;
     std::chrono::milliseconds retry_delay = Retry{}.delay;
 
-    /// No waiting for another holder.
+    /// Returns true if the command must not wait for another holder.
     bool once() const noexcept { return nonblock || wait == std::chrono::nanoseconds::zero(); }
 
-    /// A word about a failure: not where it was not to be said.
+    /// Returns true if a message about this result must be printed: it is a failure, and --quiet does not
+    /// suppress it.
     bool is_worth_a_word(const Result& result) const noexcept {
         return !result && !(quiet && result.error() == Errc::held_by_other);
     }

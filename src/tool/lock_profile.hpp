@@ -12,7 +12,7 @@ struct LockProfile {
     std::chrono::milliseconds ttl = std::chrono::seconds{30};
     double drift_factor = LockOptions{}.drift_factor;
     std::chrono::milliseconds node_timeout = NodesOptions{}.node_timeout;
-    std::chrono::milliseconds quarantine{0};  ///< 0: the locks have none
+    std::chrono::milliseconds quarantine{0};  ///< 0 if the locks have none
 };
 
 }  // namespace redlock::tool

@@ -1,4 +1,4 @@
-// The command `redlock`: picks the subcommand, and has it carried out.
+// The command-line tool `redlock`: reads the subcommand and executes it.
 #include "arguments.hpp"
 #include "bench.hpp"
 #include "doctor.hpp"
@@ -34,7 +34,8 @@
 namespace redlock::tool {
 namespace {
 
-/// The library names its own options; at a shell they have other names.
+/// Replaces the library's names of options by those of the command line. An error of the library otherwise
+/// names options that the user does not know.
 std::string in_words_of_the_shell(std::string text) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
         {"redlock: ", ""},
@@ -77,19 +78,23 @@ int carry_out(std::vector<std::string> words) {
     return std::cout.flush() ? status : fail("stdout takes nothing", exit_status::internal);
 }
 
-/// Threads get no heaps of their own, which take longer to make than ours ever wait for one another.
+/// Makes all threads share one heap. To create a heap for each thread takes longer than these threads ever
+/// wait for each other.
 void use_little_memory() {
 #if defined(__GLIBC__)
     ::mallopt(M_ARENA_MAX, 1);  // NOLINT(concurrency-mt-unsafe): there is no other thread yet
 #endif
 }
 
-/// What is opened later is not to take the place of a standard stream that was closed.
+/// Opens the standard streams that were closed when the process was started. Otherwise a file or a socket
+/// that is opened later would take their number. open() uses the lowest free number, which is that of the
+/// stream. Writing to a stdout that was closed must fail instead of losing the output, so it is opened for
+/// reading.
 void reserve_standard_streams() {
     std::array<pollfd, 3> streams{{{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}}};
     (void)::poll(streams.data(), streams.size(), 0);
     for (const auto& stream : streams)
-        if ((stream.revents & POLLNVAL) != 0)  // the lowest free; what should be told is not told to nobody
+        if ((stream.revents & POLLNVAL) != 0)  // it was closed
             (void)::open("/dev/null", (stream.fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 }
 

@@ -24,7 +24,7 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
-/// What is wrong with an address comes with where it stands.
+/// Parses an address. An error message says where the address was found.
 Endpoint parse(const std::string& uri, const std::string& where) {
     try {
         return Endpoint::parse(uri);
@@ -41,14 +41,14 @@ bool everybody_may(mode_t what, const std::string& path) {
     return ::stat(path.c_str(), &file) == 0 && (file.st_mode & what) != 0;
 }
 
-/// As ssh has it with keys: a password that every user of the host can read is none.
+/// Throws if everybody may read a file with a password, as ssh does with private keys.
 void check_secrecy(const std::string& path) {
     if (everybody_may(S_IROTH, path))
         throw std::invalid_argument{path + ": has a password, and everybody may read it: chmod o-r " + path};
 }
 
-/// As ssh has it with its configuration: whoever can write the file can send this user's locks to servers of
-/// their own.
+/// Throws if everybody may write the file, as ssh does with its configuration. Otherwise any user of the host
+/// could redirect this user's locks to other servers.
 void check_writers(const std::string& path) {
     if (everybody_may(S_IWOTH, path))
         throw std::invalid_argument{path + ": everybody may write it: chmod o-w " + path};
@@ -58,7 +58,8 @@ bool has_password(const Endpoint& endpoint) {
     return !endpoint.password.empty() || std::ranges::any_of(endpoint.sentinels, has_password);
 }
 
-/// One address a line; what begins with '#', at the beginning or behind a blank, is a comment.
+/// Reads a file with one address per line. A '#' at the beginning of a line or behind a blank begins a
+/// comment.
 std::vector<Endpoint> read_file(const std::string& path) {
     std::ifstream file{path};
     if (!file) throw std::invalid_argument{path + ": cannot be read"};
@@ -79,7 +80,8 @@ std::vector<Endpoint> read_file(const std::string& path) {
     return endpoints;
 }
 
-/// Up to the next comma; those between the Sentinels of one master are its own.
+/// Removes the first address from a list with commas and returns it. The commas between the Sentinels of one
+/// master belong to the address.
 std::string cut_address(std::string& list) {
     constexpr std::string_view scheme = "+sentinel://";
     const auto at = list.find(scheme);
@@ -101,7 +103,8 @@ std::vector<Endpoint> read_variable() {
     return endpoints;
 }
 
-/// The file of the user, or that of the host; empty if there is neither.
+/// Returns the path of the user's file of nodes, otherwise of the host's. Returns an empty text if there is
+/// neither.
 std::string usual_file() {
     std::vector<std::filesystem::path> places;
     if (const auto config = variable("XDG_CONFIG_HOME"); !config.empty())

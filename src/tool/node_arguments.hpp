@@ -1,4 +1,4 @@
-// Which nodes: the arguments that every subcommand takes.
+// The arguments that name the nodes. Every subcommand takes them.
 #pragma once
 
 #include "arguments.hpp"
@@ -18,9 +18,10 @@ class NodeArguments {
 public:
     void add_to(Arguments& arguments);
 
-    /// In the order given: --node and then --nodes-file; where there is neither the variable REDLOCK_NODES,
-    /// or the file of the user, or that of the host. Throws std::invalid_argument where there is none at all,
-    /// or one is malformed; the message says where that stands, and shows no secret.
+    /// Returns the nodes in the order in which they are given: first --node, then --nodes-file. If there is
+    /// neither, takes the variable REDLOCK_NODES, otherwise the file of the user, otherwise that of the host.
+    /// Throws std::invalid_argument if there is no node or an address is malformed. The message says where
+    /// the address was found, and shows no secret.
     std::vector<Endpoint> endpoints() const;
 
     NodesOptions options() const;

@@ -1,4 +1,4 @@
-// What a checkup has found out about one node, before anybody judges it.
+// The facts that a checkup has collected about one node. They are not judged here.
 #pragma once
 
 #include "server_info.hpp"
@@ -12,31 +12,31 @@
 
 namespace redlock::tool {
 
-/// Why something was not answered.
+/// Why a question was not answered.
 struct NodeError {
-    std::error_code cause{};  ///< none: it was answered
-    std::string detail{};     ///< the server's or the system's own words
+    std::error_code cause{};  ///< none if it was answered
+    std::string detail{};     ///< the text of the server or the system
 
     explicit operator bool() const noexcept { return static_cast<bool>(cause); }
 };
 
-/// One thing a lock does on a node, as it was tried there.
+/// One operation of a lock that was tried on a node.
 struct PermissionCheck {
     std::string verb;         ///< "acquire", "extend", "release", "count the holders", ...
     std::string key;          ///< the key that it used
-    std::string permissions;  ///< what an ACL has to allow for it, besides the key
+    std::string permissions;  ///< the permissions that it needs, besides the key
     NodeError error{};
-    bool votes = true;  ///< without it the node has no full part in locks
+    bool votes = true;  ///< the node cannot fully take part in locks without it
 };
 
-/// The marker of the quarantine.
+/// The age marker of the quarantine.
 struct MarkerFacts {
     bool placed = false;
     std::chrono::milliseconds left{0};              ///< until the node has a vote; 0: it has one
-    std::chrono::system_clock::time_point until{};  ///< the same by the clock of the server
+    std::chrono::system_clock::time_point until{};  ///< the same instant by the clock of the server
 };
 
-/// What makes a failover of the server safe, as it is configured; none: unknown.
+/// The settings on which the safety of a failover depends. A field has no value if it is unknown.
 struct FailoverFacts {
     std::optional<std::uint64_t> min_replicas{};
     std::optional<std::chrono::seconds> max_lag{};
@@ -47,20 +47,21 @@ struct NodeFacts {
     std::string name{};
     std::string user = "default";
     NodeError unreachable{};
-    std::optional<std::chrono::nanoseconds> round_trip{};  ///< the median of a few
+    std::optional<std::chrono::nanoseconds> round_trip{};  ///< the median of several
 
     ServerInfo info{};
     NodeError info_error{};
     std::string appendfsync{};  ///< empty: unknown
     NodeError config_error{};
-    std::optional<FailoverFacts> failover{};  ///< none: no Sentinel names the server
+    std::optional<FailoverFacts> failover{};  ///< none if no Sentinels name the server
 
-    std::optional<std::chrono::nanoseconds> clock_offset{};  ///< its wall clock less ours; any common offset
+    /// The server's wall clock minus the local boot clock. Only the differences between nodes have a meaning.
+    std::optional<std::chrono::nanoseconds> clock_offset{};
     NodeError clock_error{};
 
     std::vector<PermissionCheck> permission_checks{};
-    bool probe_was_held = false;          ///< by another: extending and releasing were tried in part
-    std::optional<MarkerFacts> marker{};  ///< none: without a quarantine, or unknown
+    bool probe_was_held = false;          ///< another client held it, so not everything could be tried
+    std::optional<MarkerFacts> marker{};  ///< none if there is no quarantine, or it is unknown
 };
 
 }  // namespace redlock::tool

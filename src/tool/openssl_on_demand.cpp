@@ -1,6 +1,8 @@
-// OpenSSL, loaded when an address asks for TLS: to load it takes longer than all else the command does. Here
-// is each function that redis/tls.cpp calls, under its own name, so that the program needs no library for it.
-#pragma GCC visibility push(hidden)  // or OpenSSL would find these in place of its own
+// Loads OpenSSL only if an address asks for TLS, because loading it takes longer than everything else that
+// the command does. This file defines each function of OpenSSL that redis/tls.cpp calls. Each definition
+// forwards to the function of the same name in the library. Therefore the program itself is not linked with
+// OpenSSL.
+#pragma GCC visibility push(hidden)  // otherwise OpenSSL would call these instead of its own
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -14,7 +16,8 @@
 
 namespace {
 
-/// Throws std::runtime_error where there is no such library, or another one.
+/// Returns the function of this name. Throws std::runtime_error if the library is missing or lacks the
+/// function.
 void* find(const char* name) {
     static void* const library = ::dlopen(REDLOCK_LIBSSL, RTLD_NOW | RTLD_LOCAL);
     void* const function = library != nullptr ? ::dlsym(library, name) : nullptr;
@@ -26,8 +29,7 @@ void* find(const char* name) {
 
 }  // namespace
 
-// The parameters have names that say more than OpenSSL's.
-// NOLINTBEGIN(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name)
+// The parameters have more descriptive names than in OpenSSL.
 #define FORWARD(result, name, parameters, arguments)                               \
     result name parameters {                                                       \
         static const auto theirs = reinterpret_cast<decltype(&name)>(find(#name)); \

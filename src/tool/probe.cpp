@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds probe_ttl = 10s;
 
-/// Any answer shows that the command is allowed, a refusal as well as a grant.
+/// Both a grant and a refusal show that the command is permitted.
 NodeError error_of(const NodeReport& report) {
     if (report.vote != Vote::unknown) return {};
     return {report.cause, report.detail};
@@ -44,8 +44,8 @@ void Probe::run(NodeFacts& facts) {
     if (plan_.fair) try_queue(facts);
 }
 
-/// What may not be released again is acquired for a millisecond only: so the release comes first, when there
-/// is nothing to release.
+/// Tries to release first, when there is nothing to release. If that is not permitted, acquires for one
+/// millisecond only, because the key could not be deleted afterwards.
 void Probe::lock_and_unlock(NodeFacts& facts) {
     RedisNodes nodes{{admin_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
     const auto owner = owner_.view();
@@ -67,8 +67,9 @@ void Probe::lock_and_unlock(NodeFacts& facts) {
         (void)note("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
 }
 
-/// The commands of the scripts, each by itself: where a script may not run one of them, not every server says
-/// which. On a key that does not exist; where an ACL does not allow that key, the command itself it does.
+/// Tries the commands of the scripts one by one, because not every server says which command of a script is
+/// forbidden. Uses a key that does not exist. If an ACL forbids only the key, the command counts as
+/// permitted.
 bool Probe::may_use_each_command(NodeFacts& facts) {
     const auto key = plan_.resource + ":doctor-" + std::string{owner_.view()};
     const std::vector<std::pair<const char*, Words>> commands{{"release", {"GET", key}},
@@ -89,7 +90,7 @@ bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const 
     return false;
 }
 
-/// As the first acquire ever does it.
+/// Writes the age marker in the same way as the first acquisition on a new node.
 void Probe::place_marker(NodeFacts& facts) {
     RedisNodes nodes{{admin_.endpoint()},
                      {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
@@ -102,9 +103,10 @@ void Probe::place_marker(NodeFacts& facts) {
         (void)ask(nodes, Command{Verb::compare_and_delete, resources_, owner_.view()});
 }
 
-/// The further commands one by one, on a key of their own that goes after a millisecond.
+/// Tries the further commands one by one. None of them changes `key`. SET with both NX and XX, and PEXPIRE
+/// with a word, are errors that the server reports only to a user who has the permission.
 void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::string& key) {
-    const std::vector<Words> commands{{"SET", key, "", "NX", "XX"},  // which never sets
+    const std::vector<Words> commands{{"SET", key, "", "NX", "XX"},  // never writes
                                       {"PEXPIRE", key, "never"},
                                       {"GET", key},
                                       {"PTTL", key},
@@ -116,8 +118,9 @@ void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::st
         try_command(facts, admin_, words, {verb, key, "+set +get +pttl +pexpire +exists +info +time"});
 }
 
-/// On the queue of the resource itself, which others may be waiting in: nothing here changes it. What listens
-/// may do nothing else, so that is tried on a connection of its own.
+/// Tries the commands of a queue on the queue of the resource itself, in which other clients may be waiting.
+/// None of them changes the queue. A connection that has subscribed can send nothing else, so SUBSCRIBE is
+/// tried on a connection of its own.
 void Probe::try_queue(NodeFacts& facts) {
     const auto key = detail::queue_of(plan_.resource).text();
     const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
@@ -136,7 +139,7 @@ void Probe::try_queue(NodeFacts& facts) {
     if (listener.connect()) try_command(facts, listener, {"SUBSCRIBE", channel}, of_channel);
 }
 
-/// Only a refusal of the ACL counts here.
+/// Records it if the ACL forbids the command. Other errors do not matter here.
 void Probe::try_command(NodeFacts& facts, AdminConnection& admin, const Words& words, PermissionCheck check) {
     const auto answer = admin.ask(words);
     if (answer.cause != Errc::permission_denied) return;

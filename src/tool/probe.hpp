@@ -1,4 +1,4 @@
-// Whether a node lets us do what locks do: tried with a lock of our own.
+// Tries whether a node permits what locks need, with a lock of its own.
 #pragma once
 
 #include "checkup.hpp"
@@ -16,11 +16,12 @@ namespace redlock::tool {
 
 class Probe {
 public:
-    /// No I/O. Both must outlive it.
+    /// Does no I/O. Both arguments must outlive the probe.
     Probe(AdminConnection& admin, const CheckupPlan& plan);
 
-    /// Acquires, extends and releases on this one node by the library's own rounds; marks it where that was
-    /// asked for; and tries what fencing, a quarantine and a queue need beside that.
+    /// Acquires, extends and releases a lock on this one node, with the rounds of the library. If the plan
+    /// asks for it, writes the age marker of the quarantine. Also tries the commands that fencing, a
+    /// quarantine and a queue need.
     void run(NodeFacts& facts);
 
 private:

@@ -1,4 +1,5 @@
-// redlock run --fair while it waits: says who is in front and for how long, and when the nodes are to blame.
+// Tells the user of `redlock run --fair` how long the queue is and how long the lock is held, and when too
+// few nodes answer.
 #pragma once
 
 #include <redlock/observer.hpp>
@@ -11,13 +12,13 @@
 
 namespace redlock::tool {
 
-/// "held for at most 12 s more, 3 in front"
+/// Returns for example "held for at most 12 s more, 3 in front".
 std::string text_of(const QueuePlace& place);
 
-/// Of one acquisition, whose rounds are all in one thread.
+/// Observes one acquisition, whose rounds all run in one thread.
 class QueueReporter final : public Observer {
 public:
-    /// `says`: whether it says on stderr where we stand in the queue.
+    /// If `says`, prints the place in the queue on stderr whenever it changes.
     QueueReporter(std::string resource, bool says) : resource_(std::move(resource)), says_(says) {}
 
     void round_ended(const Command& command, const Tally& tally,
@@ -28,8 +29,8 @@ private:
 
     const std::string resource_;
     const bool says_;
-    int failed_ = 0;                       // attempts since a quorum last answered
-    std::optional<std::size_t> in_front_;  // as said last
+    int failed_ = 0;                       // consecutive attempts without a quorum of answers
+    std::optional<std::size_t> in_front_;  // as printed last
 };
 
 }  // namespace redlock::tool

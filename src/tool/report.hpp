@@ -1,4 +1,4 @@
-// What happened on each node, for people, on stderr. See json.hpp for programs.
+// Prints what happened on each node, for people. See json.hpp for programs.
 #pragma once
 
 #include <redlock/result.hpp>
@@ -7,10 +7,10 @@
 
 namespace redlock::tool {
 
-/// One line a node: its vote, the cause if it gave none, and the time it took.
+/// Prints one line for each node: its vote, the cause if it gave none, and the time it took.
 void print_votes(std::ostream& out, const Result& result);
 
-/// "granted", "refused", "unknown".
+/// Returns "granted", "refused" or "unknown".
 const char* name_of(Vote vote) noexcept;
 
 }  // namespace redlock::tool

@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view scheme_end = "://";
 constexpr std::string_view sentinel_field = "sentinel_password=";
 
-/// A word may hold more than one address: all up to its last '@' goes, and all of a field up to an '&'.
+/// Erases the secrets in one word. A word may contain several addresses, so everything from the first "://"
+/// to the last '@' is erased. Of a field with a password, everything up to the next '&' is erased.
 void erase_in_word(std::span<char> word) {
     const std::string_view view{word.data(), word.size()};
     for (auto field = view.find(sentinel_field); field != view.npos;

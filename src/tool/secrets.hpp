@@ -1,5 +1,5 @@
-// Passwords stand in the addresses of nodes, and addresses may stand in arguments, which everybody sees in
-// ps.
+// Hides passwords. Addresses of nodes may contain passwords. Addresses may be given as arguments, which every
+// user can read with ps.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 
 namespace redlock::tool {
 
-/// `text` with what stands between "://" and the last '@' of each word replaced by stars.
+/// Returns `text` with stars instead of all secrets. In each word these are the text between "://" and the
+/// last '@', and the values of `sentinel_password=`.
 std::string without_secrets(std::string_view text);
 
-/// The same, done to the arguments of this process where ps finds them.
+/// Does the same to the arguments of this process, in the memory that ps reads.
 void erase_secrets(int argc, char** argv);
 
-/// Erases the value of an environment variable of this process, also where /proc/PID/environ finds it. While
-/// it runs no other thread may use the environment.
+/// Erases the value of an environment variable of this process, also in the memory that /proc/PID/environ
+/// shows. No other thread may use the environment during the call.
 void erase_variable(const char* name);
 
 }  // namespace redlock::tool

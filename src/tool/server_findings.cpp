@@ -13,9 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a former master may still be taken for one beside min-replicas-max-lag: it looks for its replicas
-/// once a second, in whole seconds (2 s), Sentinels tell one another of another master every 2 s, a client
-/// asks them after 1 s; and 1 s more.
+/// How much longer than min-replicas-max-lag a former master may still be used as the master:
+///
+/// - 2 s: it checks its replicas once a second, and counts in whole seconds;
+/// - 2 s: the interval at which Sentinels report a new master to each other;
+/// - 1 s: the time after which a client asks the Sentinels again;
+/// - 1 s: a reserve.
 constexpr auto failover_slack = 6s;
 
 constexpr auto* forgetting_matters = "a node that forgets a key can grant the same lock to a second holder";

@@ -1,4 +1,4 @@
-// What is wrong with a server, by what it says of itself. Pure.
+// Judges a server by the facts that it reports. Pure, without I/O.
 #pragma once
 
 #include "finding.hpp"
@@ -7,19 +7,19 @@
 
 namespace redlock::tool {
 
-/// Its version, its part in a replication or a cluster.
+/// Judges the version, and the role of the server in a replication or a cluster.
 Findings kind_findings(const NodeFacts& node);
 
-/// Whether a failover of it can let two hold a lock.
+/// Judges whether two clients could hold the same lock after a failover of the server.
 Findings failover_findings(const NodeFacts& node, const LockProfile& profile);
 
-/// Whether it can drop a key before the key expires, or has no room for another.
+/// Judges whether the server can delete a key before it expires, or has no memory for another key.
 Findings memory_findings(const NodeFacts& node);
 
-/// Whether it can forget keys in a crash, or may just have done so.
+/// Judges whether the server can lose keys in a crash, or may just have lost some.
 Findings persistence_findings(const NodeFacts& node, const LockProfile& profile);
 
-/// What it refuses to tell.
+/// Reports the questions that the server does not answer.
 Findings silence_findings(const NodeFacts& node, const LockProfile& profile);
 
 }  // namespace redlock::tool

@@ -6,7 +6,7 @@
 namespace redlock::tool {
 namespace {
 
-/// The value of the line that begins with `name` and a colon; empty if there is none.
+/// Returns the value of the line that begins with `name` and a colon, or an empty text if there is none.
 std::string value_of(std::string_view info, std::string_view name) {
     for (std::size_t begin = 0; begin < info.size();) {
         const auto end = std::min(info.find('\n', begin), info.size());
@@ -28,7 +28,8 @@ std::optional<std::uint64_t> number_of(std::string_view info, std::string_view n
     return number;
 }
 
-/// Those that speak the protocol all tell a redis_version, and beside it their own name.
+/// Finds out the kind of server. All of them report a redis_version, and some also report a version of their
+/// own.
 void name_the_make(ServerInfo& it, std::string_view info) {
     it.make = it.redis_version.empty() ? "" : "redis";
     it.version = it.redis_version;

@@ -1,4 +1,4 @@
-// What a server says of itself, by INFO.
+// The facts that a server reports in its reply to INFO.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct Version {
     int minor = 0;
     int patch = 0;
 
-    /// "7.0.15"; what is no number counts as 0.
+    /// Parses a version such as "7.0.15". A part that is not a number counts as 0.
     static Version parse(std::string_view text);
 
     friend bool operator<(const Version& a, const Version& b) {
@@ -23,29 +23,30 @@ struct Version {
     }
 };
 
-/// Empty, or no value: it does not say.
+/// A field is empty, or has no value, if the server does not report it.
 struct ServerInfo {
     std::string make{};           ///< "redis", "valkey", "keydb", "dragonfly"
-    std::string version{};        ///< as that make counts
-    std::string redis_version{};  ///< of the Redis that it is like
+    std::string version{};        ///< the server's own version
+    std::string redis_version{};  ///< the version of Redis with which it is compatible
     std::string run_id{};
-    std::string replication_id{};  ///< master_replid: another after each promotion
+    std::string replication_id{};  ///< master_replid, which changes with each promotion
     std::string mode{};            ///< "standalone", "cluster", "sentinel"
     std::string role{};            ///< "master", "slave"
     std::optional<std::uint64_t> replicas{};
     std::optional<std::chrono::seconds> uptime{};
     std::optional<bool> appendonly{};
     std::optional<std::uint64_t> used_memory{};
-    std::optional<std::uint64_t> max_memory{};  ///< 0: without a bound
-    std::string eviction{};                     ///< its maxmemory-policy
+    std::optional<std::uint64_t> max_memory{};  ///< 0 if there is no limit
+    std::string eviction{};                     ///< maxmemory-policy
 
     static ServerInfo parse(std::string_view info);
 };
 
-/// No time that a server names is longer, unless it lies: with a longer one the arithmetic would overflow.
+/// The longest time that is accepted from a server. A longer one is certainly wrong, and the arithmetic would
+/// overflow.
 inline constexpr std::chrono::seconds longest_time = std::chrono::hours{24} * 365 * 200;
 
-/// How long a server has been up: "37 s", "90 min", "12 d".
+/// Returns the time since a server was started as a text: "37 s", "90 min", "12 d".
 std::string text_of_age(std::chrono::seconds age);
 
 }  // namespace redlock::tool

@@ -8,7 +8,8 @@
 namespace redlock::tool {
 namespace {
 
-/// What is blocked is kept for us even then.
+/// Returns true if the process ignores the signal. The kernel keeps a blocked signal for sigtimedwait() even
+/// then.
 bool is_ignored(int signal) noexcept {
     struct sigaction now {};
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
@@ -16,7 +17,7 @@ bool is_ignored(int signal) noexcept {
 
 }  // namespace
 
-/// Where SIGCHLD is ignored nobody hears of the end of a child.
+/// Sets SIGCHLD to its default, because a process that ignores it is not notified of the end of a child.
 Signals::Signals(std::initializer_list<int> signals) noexcept : on_child_before_(::signal(SIGCHLD, SIG_DFL)) {
     ::sigemptyset(&awaited_);
     ::sigaddset(&awaited_, SIGCHLD);

@@ -1,6 +1,6 @@
-// The signals that a thread waits for. They are blocked, and taken one at a time: no handler runs anywhere,
-// and nothing that comes between two waits is missed. What they do is left as it was, so that a child has
-// only the mask to restore.
+// The signals that a thread waits for. They are blocked, and wait() takes them one at a time. Therefore no
+// handler runs, and a signal that arrives between two calls of wait() is not missed. The dispositions of the
+// signals are not changed (except that of SIGCHLD), so a child only has to call restore().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -11,26 +11,29 @@
 
 namespace redlock::tool {
 
-/// One at a time in a process. They stay blocked when it is gone: the program is about to end.
+/// There may be one object in a process. The signals stay blocked after its destruction, because the program
+/// is about to end then.
 class Signals {
 public:
-    /// Those to wait for; SIGCHLD is always one of them.
+    /// Waits for `signals` and for SIGCHLD.
     explicit Signals(std::initializer_list<int> signals) noexcept;
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
-    /// These, too, from now on. A thread that is started then, or a child, does not get them.
+    /// Also waits for these signals from now on. Threads and children that are started later do not receive
+    /// them.
     void add(std::initializer_list<int> signals) noexcept;
 
-    /// In a child: as it was before. What has come in between has its effect now. Safe between fork() and
-    /// exec().
+    /// In a child: restores the state before the constructor. Signals that have arrived since take effect
+    /// now. Safe between fork() and exec().
     void restore() const noexcept;
 
-    /// The next one, for which it waits until `deadline` at most. Signals that were ignored when the process
-    /// was started stay ignored (nohup, background jobs of sh).
+    /// Returns the next signal, or nothing if none arrives until `deadline`. Signals that were ignored when
+    /// the process was started stay ignored, for example under nohup or in background jobs of sh.
     std::optional<int> wait(Clock::time_point deadline = Clock::never()) const noexcept;
 
-    /// From any thread: wait() returns SIGCHLD, after which one looks what is new.
+    /// Makes wait() return SIGCHLD. The caller of wait() then checks everything that may have changed. May be
+    /// called from any thread.
     static void wake() noexcept;
 
 private:

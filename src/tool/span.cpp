@@ -25,8 +25,9 @@ double nanoseconds_of(std::string_view unit) {
     refuse();
 }
 
-/// Takes a number without an exponent off the front. That of the standard library would need one more shared
-/// library, which takes longer to load than all words to read.
+/// Removes a number without an exponent from the front of `text` and returns it. The standard library's
+/// function for this is not used, because it needs one more shared library. Loading that takes longer than
+/// parsing all arguments.
 double take_number(std::string_view& text) {
     const auto number = text.substr(0, std::min(text.find_first_not_of("0123456789."), text.size()));
     const auto point = std::min(number.find('.'), number.size());
@@ -43,7 +44,8 @@ double take_number(std::string_view& text) {
     return digits / scale;
 }
 
-/// The same and its unit; seconds where there is no unit.
+/// Removes a number and its unit from the front of `text` and returns the value in nanoseconds. A number
+/// without a unit means seconds if it is the `only` part.
 double take_part(std::string_view& text, bool only) {
     const bool negative = text.starts_with('-');
     text.remove_prefix(negative ? 1 : 0);

@@ -33,7 +33,7 @@ struct StatusArguments {
     }
 };
 
-/// What a node says that is neither its state nor a time.
+/// Returns the owner, or the reason why there is none: an error, or a key that is not a lock.
 std::string told(const NodeStatus& node) {
     using State = NodeStatus::State;
     if (node.state == State::unknown)

@@ -1,6 +1,7 @@
-// redlock status and who: who holds a resource, node by node or in a line. They only read.
+// redlock status and redlock who: report who holds a resource, for each node or in one line. They only read.
 //
-// Exit status: 0 it is held, 1 nobody holds it, 69 too few nodes answered to know.
+// Exit status: 0 if it is held; 1 if nobody holds it; 69 if too few nodes answered to know; 77 if the reason
+// is that nodes refused the login or a command.
 #pragma once
 
 #include "arguments.hpp"

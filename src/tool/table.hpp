@@ -1,4 +1,4 @@
-// Rows of text in columns as wide as they need. The cells are escaped (escaped.hpp).
+// Prints rows of text in columns that are as wide as necessary. The cells are escaped (escaped.hpp).
 #pragma once
 
 #include <ostream>
@@ -11,10 +11,11 @@ class Table {
 public:
     explicit Table(std::vector<std::string> headings) : rows_{std::move(headings)} {}
 
-    /// As many cells as there are headings.
+    /// Adds a row. It must have as many cells as there are headings.
     void add(std::vector<std::string> cells);
 
-    /// Two blanks between the columns, none at the end of a line. A column without cells is left out.
+    /// Prints two blanks between the columns and none at the end of a line. Leaves out a column whose cells
+    /// are all empty.
     friend std::ostream& operator<<(std::ostream& out, const Table& table);
 
 private:

@@ -34,7 +34,7 @@ bool Terminal::free_to_give() const noexcept {
     return ours() && ::isatty(STDIN_FILENO) != 0 && !feeds_a_pipeline();
 }
 
-/// A process in the background would be stopped for this, unless it blocks SIGTTOU.
+/// Blocks SIGTTOU meanwhile, because otherwise the kernel would stop a background process for this call.
 void Terminal::give_to(pid_t group) const noexcept {
     if (fd_ < 0) return;
     sigset_t ttou;

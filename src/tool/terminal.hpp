@@ -1,4 +1,4 @@
-// The controlling terminal, and which process group has it.
+// The controlling terminal, and which process group is its foreground group.
 #pragma once
 
 #include <sys/types.h>
@@ -12,18 +12,20 @@ public:
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    /// Whether our own process group has it, or `group` does.
+    /// Return true if the process group of this process, or `group`, is the foreground group.
     bool ours() const noexcept;
     bool is_of(pid_t group) const noexcept;
 
-    /// Whether a command is to have it from the start: it is ours, our input comes from it, and no pipeline
-    /// behind us may need it.
+    /// Returns true if a command should be in the foreground from the start: this process is in the
+    /// foreground, its input comes from a terminal, and its output does not go to a pipeline that may need
+    /// the terminal.
     bool free_to_give() const noexcept;
 
-    /// Gives it to `group`, or nothing happens where there is none. Safe between fork() and exec().
+    /// Makes `group` the foreground group. Does nothing if there is no terminal. Safe between fork() and
+    /// exec().
     void give_to(pid_t group) const noexcept;
 
-    /// Whether there is one at all.
+    /// Returns true if there is a controlling terminal.
     bool exists() const noexcept { return fd_ >= 0; }
 
 private:

@@ -22,7 +22,7 @@ std::string remedy_for(std::error_code cause, const NodeFacts& node) {
     return std::string{row && !row->advice.empty() ? row->advice : "look into the log of the server"};
 }
 
-/// 'eval', 'config|get': between the first two single quotes.
+/// Returns the text between the first two single quotes, for example 'eval' or 'config|get'.
 std::string quoted_word(const std::string& text) {
     const auto begin = text.find('\'');
     const auto end = begin == text.npos ? begin : text.find('\'', begin + 1);
@@ -33,7 +33,7 @@ bool is_command(const std::string& word) {
     return !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz|_-") == word.npos;
 }
 
-/// INFO has told it, too, and better.
+/// Returns true if INFO has reported the same problem. That report is more precise.
 bool is_told_by_info(const PermissionCheck& check, const ServerInfo& info) {
     if (check.error.cause == Errc::read_only) return info.role == "slave";
     const bool full = info.max_memory.value_or(0) > 0 && info.used_memory.value_or(0) >= *info.max_memory;
@@ -43,7 +43,7 @@ bool is_told_by_info(const PermissionCheck& check, const ServerInfo& info) {
 Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
     const auto permission = missing_permission(check);
     const auto rule = "ACL SETUSER " + node.user + " " + permission;
-    // A name that we made up ourselves says nothing of the names in use.
+    // The random name of the probe says nothing about the names that the locks use.
     if (permission.starts_with("~redlock:doctor:") || permission.starts_with("~{redlock:doctor:"))
         return {Severity::warning, "acl", "it does not allow the resource of the probe, " + check.key,
                 "so nothing of what a lock does could be tried",
@@ -98,7 +98,7 @@ std::string missing_permission(const PermissionCheck& check) {
     return check.permissions;
 }
 
-/// One finding for each thing to change: several permission_checks may lack the same.
+/// Returns one finding for each thing to change. Several operations may lack the same permission.
 Findings permission_findings(const NodeFacts& node) {
     Findings findings;
     for (const auto& check : node.permission_checks) {

@@ -1,4 +1,4 @@
-// Whether a node answers, and whether it does what a lock asks of it. Pure.
+// Judges whether a node answers, and whether it does what a lock needs. Pure, without I/O.
 #pragma once
 
 #include "finding.hpp"
@@ -9,20 +9,20 @@
 
 namespace redlock::tool {
 
-/// Of a node that could not be asked.
+/// Returns the finding for a node that could not be reached.
 Finding unreachable_finding(const NodeFacts& node);
 
-/// Of one that answers slowly.
+/// Judges the speed of the node.
 Findings speed_findings(const NodeFacts& node, const LockProfile& profile);
 
-/// What failed of all that was tried, with the ACL rule to add where permission is missing.
+/// Reports the operations that failed, with the ACL rule to add if a permission is missing.
 Findings permission_findings(const NodeFacts& node);
 
-/// How the node stands with its quarantine.
+/// Reports whether the node is in quarantine.
 Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile);
 
-/// "+eval", "~orders:*": what an ACL has to allow so that `check` succeeds, as far as the server's words
-/// tell.
+/// Returns the ACL rule that would let the operation succeed, such as "+eval" or "~orders:*", as far as the
+/// error text of the server tells.
 std::string missing_permission(const PermissionCheck& check);
 
 }  // namespace redlock::tool

@@ -1,15 +1,15 @@
-// What the command says on stderr, line by line. Words that others have supplied are escaped (escaped.hpp).
+// Prints messages on stderr, one line each. Text from others is escaped (escaped.hpp).
 #pragma once
 
 #include <string_view>
 
 namespace redlock::tool {
 
-/// Says "redlock: " and the line.
+/// Prints "redlock: " and the line.
 void say(std::string_view line);
 
-/// Says the same while nothing may keep the command waiting: the line is not said if stderr takes nothing
-/// now, like a pipe without a reader. SIGPIPE and SIGTTOU must be ignored.
+/// Prints the same, but never blocks. If stderr accepts nothing now, for example because nobody reads from
+/// the pipe, the line is dropped. SIGPIPE and SIGTTOU must be ignored.
 void say_without_waiting(std::string_view line);
 
 }  // namespace redlock::tool

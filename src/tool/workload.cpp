@@ -14,13 +14,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What one thread does.
+/// The work of one thread.
 class Worker {
 public:
     Worker(Nodes& nodes, const Workload& workload, std::size_t number, std::atomic<std::uint64_t>& acquired)
         : lock_{nodes, workload.prefix + ":" + std::to_string(number), workload.lock}, acquired_{acquired} {}
 
-    /// The first time makes the connections, and is not counted.
+    /// Acquires and releases until `stop` is requested. The first time is not counted, because it has to
+    /// connect.
     void run(const std::stop_token& stop) {
         if (lock_.acquire(stop)) (void)lock_.release();
         while (!stop.stop_requested()) once(stop);
@@ -34,7 +35,7 @@ private:
         const auto acquired = lock_.acquire(stop);
         const auto middle = boot_clock().now();
         note("acquire", acquired);
-        if (!acquired) return boot_clock().sleep_until(middle + 10ms, stop);  // it may fail at once
+        if (!acquired) return boot_clock().sleep_until(middle + 10ms, stop);  // it may have failed at once
         const auto released = lock_.release();
         const auto end = boot_clock().now();
         note("release", released);

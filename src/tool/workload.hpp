@@ -1,4 +1,5 @@
-// Acquire and release, again and again, in several threads that do not meet: how fast, and what failed.
+// The load of `redlock bench`: several threads acquire and release locks of different resources. Measures how
+// fast they are and counts failures.
 #pragma once
 
 #include "latency_histogram.hpp"
@@ -18,28 +19,29 @@
 namespace redlock::tool {
 
 struct Workload {
-    std::string prefix{};  ///< each thread has a resource of its own below it
+    std::string prefix{};  ///< the name of each thread's resource begins with it
     LockOptions lock{};
     std::size_t threads = 1;
 };
 
-/// Of what, and why.
+/// The verb or the node that failed, and the reason.
 using Failure = std::pair<std::string, std::error_code>;
 
-/// What has come of it.
+/// The result of a run.
 struct Measurement {
-    LatencyHistogram acquire{};                      ///< of the acquisitions that succeeded
-    LatencyHistogram release{};                      ///< and of their releases
-    std::map<Failure, std::uint64_t> failures{};     ///< what failed, by verb and error
-    std::map<Failure, std::uint64_t> node_causes{};  ///< votes that were not had, by node and cause
+    LatencyHistogram acquire{};                      ///< latencies of successful acquisitions
+    LatencyHistogram release{};                      ///< latencies of the releases of these acquisitions
+    std::map<Failure, std::uint64_t> failures{};     ///< failed verbs, by verb and error
+    std::map<Failure, std::uint64_t> node_causes{};  ///< missing votes, by node and cause
     std::chrono::nanoseconds took{};
 
     void add(const Measurement& other);
     double per_second() const;
 };
 
-/// Runs for as long as `goes_on`, which is called from here, waits a little each time, and is told how many
-/// acquisitions there were so far. Nothing is held any more when it returns.
+/// Runs the load until `goes_on` returns false. `goes_on` is called in this thread with the number of
+/// acquisitions so far, and must wait a little each time. When the function returns, no lock is held any
+/// more.
 Measurement run(Nodes& nodes, const Workload& workload,
                 const std::function<bool(std::uint64_t acquired)>& goes_on);
 

@@ -1,9 +1,9 @@
-# Completion of redlock(1) for bash. It needs nothing but bash itself; where the package bash-completion is
-# loaded, the arguments of the command that is run are completed as those of that command are.
+# Completion of redlock(1) for bash. It needs only bash itself. If the package bash-completion is loaded, the words of
+# the user's command are completed as for that command.
 
 _redlock_commands='run acquire extend release break status who doctor bench'
 
-# _redlock_options COMMAND: its long options.
+# _redlock_options COMMAND: prints the long options of COMMAND.
 _redlock_options() {
     local nodes='--node --nodes-file --node-timeout --all-at-once --quarantine'
     local lease='--ttl --drift-factor'
@@ -22,7 +22,8 @@ _redlock_options() {
     esac
 }
 
-# _redlock_takes_value OPTION: whether the next word is its value. Short flags may stand together, as in -nw.
+# _redlock_takes_value OPTION: succeeds if the next word is the value of OPTION. Short flags may be combined, as in
+# -nw.
 _redlock_takes_value() {
     case $1 in
     --all-at-once | --close | --exclusive | --fair | --fencing | --help | --hide-nodes | --json | --mark | --no-fork | --nonblock | --quiet | --shared | --verbose | --version) return 1 ;;
@@ -33,8 +34,9 @@ _redlock_takes_value() {
     esac
 }
 
-# Splits the line up to the cursor into `words`, and notes in `places` where each stands in COMP_WORDS: bash
-# has taken resources and addresses apart at their colons, and --ttl=5s at the sign.
+# Splits the line up to the cursor into `words`, and stores in `places` the index in COMP_WORDS at which each word
+# begins. This is necessary because bash splits resources and addresses at their colons, and --ttl=5s at the equals
+# sign.
 _redlock_words() {
     local i glued=
     words=() places=()
@@ -49,8 +51,8 @@ _redlock_words() {
     done
 }
 
-# Reads `words`: which `command` of ours, whether the `resource` has been said, the `option` whose value is being
-# typed, and from where on the words belong to the command that is run, `foreign`.
+# Parses `words`. Sets `command` to the subcommand, `resource` if the resource was given, `option` to the option whose
+# value is being typed, and `foreign` to the index of the first word of the user's command.
 _redlock_read() {
     local i last=$((${#words[@]} - 1))
     command='' resource='' option='' foreign=''
