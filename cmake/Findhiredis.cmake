@@ -1,18 +1,19 @@
-# Finds hiredis and makes the target hiredis::hiredis, to be used as #include <hiredis/hiredis.h>.
+# Finds hiredis and creates the target hiredis::hiredis, for #include <hiredis/hiredis.h>.
 #
-# hiredis installs a CMake config from 1.0 on, Debian 12 ships 0.14.1 without one, and the configs of some
-# releases look for things of their own: header and library are looked for here, the same way for all of
-# them. A config is taken where the caller's places (CMAKE_PREFIX_PATH, a toolchain) have nothing else, or where
-# the caller asks for it, by hiredis_DIR or as package managers do by CMAKE_FIND_PACKAGE_PREFER_CONFIG.
-# Sets hiredis_FOUND and hiredis_VERSION. This file is installed with redlock, whose config uses it.
+# hiredis has a CMake config since 1.0. Debian 12 has 0.14.1 without one, and the configs of some releases require
+# further packages. Therefore this module searches for the header and the library itself, in the same way for all
+# releases. It uses a config in two cases: if the caller's locations (CMAKE_PREFIX_PATH, a toolchain) have nothing else,
+# or if the caller asks for the config, with hiredis_DIR or, like package managers, with
+# CMAKE_FIND_PACKAGE_PREFER_CONFIG. It sets hiredis_FOUND and hiredis_VERSION. redlock installs this file, because its
+# own config uses it.
 
-if(TARGET hiredis::hiredis)  # from an earlier call, or the project around us builds its own
+if(TARGET hiredis::hiredis)  # from an earlier call, or built by the surrounding project
     set(hiredis_FOUND TRUE)
     return()
 endif()
 
-# Configs of 1.x refuse who asks for 0.14 or later, and a find_package() in here inherits what was asked for: the
-# version is forgotten while looking for a config, and compared afterwards.
+# Configs of 1.x reject a request for 0.14 or later, and a find_package() inside this function inherits the requested
+# version. Therefore the version is unset for the search, and compared afterwards.
 function(hiredis_find_config)
     unset(hiredis_FIND_VERSION)
     unset(hiredis_FIND_VERSION_COMPLETE)
@@ -36,7 +37,7 @@ if(TARGET hiredis::hiredis)
     return()
 endif()
 
-# A hint for unusual prefixes; hiredis.pc says .../include/hiredis, the directory that holds the header.
+# Helps with unusual prefixes. hiredis.pc names .../include/hiredis, the directory that contains the header.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
     pkg_check_modules(PC_hiredis QUIET hiredis)

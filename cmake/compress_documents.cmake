@@ -1,4 +1,4 @@
-# Run by cpack before it packs: Debian has manual pages and changelogs compressed, without a time of their own.
+# cpack runs this before it packs. Debian requires compressed manual pages and changelogs without a timestamp.
 file(GLOB_RECURSE documents "${CPACK_TEMPORARY_DIRECTORY}/*.1" "${CPACK_TEMPORARY_DIRECTORY}/changelog*")
 list(FILTER documents INCLUDE REGEX "/share/(doc|man)/")
 foreach(document IN LISTS documents)

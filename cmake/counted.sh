@@ -1,10 +1,11 @@
 #!/bin/sh
-# sh cmake/counted.sh LOG COMMAND...: runs the command with its output in LOG, and counts its steps on one line: those
-# that ninja, ctest and apt-get announce. On a terminal the line is rewritten, and names the test that was started last.
-# Elsewhere there is a line for every tenth part, and for each test that took a minute or longer.
+# sh cmake/counted.sh LOG COMMAND...: runs the command with its output in LOG, and counts its steps on one line. It
+# recognises the steps that ninja, ctest and apt-get announce. On a terminal it rewrites the line, and names the test
+# that was started last. Otherwise it prints a line for every tenth of the steps, and for each test that took a minute
+# or longer.
 #
-# What ctest says of a test that did not pass is shown at once. If another command fails, its whole output is shown.
-# The exit status is the command's.
+# The output of ctest for a test that did not pass is shown at once. If another command fails, its whole output is
+# shown. The exit status is that of the command.
 set -u
 log=$1
 shift
@@ -25,13 +26,13 @@ clear_line() {
     [ -z "$on_terminal" ] || printf '\r\033[K'
 }
 
-# First field of "12/345 ...", the blanks in front of it gone.
+# Sets `fraction` to the first field of a text such as " 12/345 ...", without leading blanks.
 fraction() {
     fraction=${1#"${1%%[! ]*}"}
     fraction=${fraction%% *}
 }
 
-# Whether a line of ctest says that its test took a minute or longer: the number before " sec".
+# Succeeds if a line of ctest says that its test took a minute or longer. The number precedes " sec".
 took_long() {
     seconds=${1% sec*}
     seconds=${seconds##* }
@@ -52,7 +53,7 @@ count() {
             packages=${line%% newly installed*}
             packages=$((${packages##* } + ${line%% *}))
             ;;
-        'Get:'* | 'Unpacking '* | 'Setting up '*) # each package comes with one line of each
+        'Get:'* | 'Unpacking '* | 'Setting up '*) # there is one line of each kind for each package
             done=$((done + 1))
             [ $done -gt $((3 * packages)) ] || show $done $((3 * packages))
             ;;
@@ -61,7 +62,7 @@ count() {
             fraction "$line"
             case $line in
             *' Passed '*) ;;
-            *) # ctest fills up to the longest name with dots
+            *) # ctest pads the name with dots
                 clear_line
                 printf '%s\n' "$line" | sed 's/ *\.\.\.\.*/ ... /'
                 ;;
@@ -88,7 +89,7 @@ count() {
 }
 
 : >"$log"
-# The status of a command in a pipeline, by a descriptor of its own.
+# Gets the exit status of the first command in a pipeline through a separate descriptor.
 exec 4>&1
 status=$({ { "$@" 2>&1 </dev/null 3>&- 4>&- && echo 0 >&3 || echo $? >&3; } | count >&4 3>&-; } 3>&1)
 [ "$status" -eq 0 ] || grep -q '^Test project ' "$log" || cat "$log" >&2

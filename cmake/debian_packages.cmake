@@ -1,5 +1,5 @@
-# What `cpack` makes of an installation in /usr: three Debian packages, split as Debian does. Included where
-# REDLOCK_DEBIAN_PACKAGES is on, see cmake/make-packages.sh; what belongs to which of them says cmake/install.cmake.
+# Configures `cpack` to make three Debian packages of an installation in /usr, split as Debian does. Included if
+# REDLOCK_DEBIAN_PACKAGES is ON, see cmake/make-packages.sh. cmake/install.cmake assigns each file to a package.
 if(NOT REDLOCK_INSTALL OR NOT BUILD_SHARED_LIBS)
     message(FATAL_ERROR "REDLOCK_DEBIAN_PACKAGES is ON: it needs REDLOCK_INSTALL=ON and BUILD_SHARED_LIBS=ON")
 endif()
@@ -15,7 +15,7 @@ if(redlock_has_tls)
     set(tool_needs "libssl3 | libssl3t64")
 endif()
 
-# The static library, of the same objects: who wants it says -static, and pkg-config --static knows the rest.
+# The static library, of the same objects. Users link it with -static, and pkg-config --static lists its dependencies.
 foreach(library IN ITEMS redlock_core redlock)
     add_library(${library}_archive STATIC $<TARGET_OBJECTS:${library}>)
     get_target_property(name ${library} OUTPUT_NAME)
@@ -26,7 +26,7 @@ foreach(library IN ITEMS redlock_core redlock)
     install(TARGETS ${library}_archive ARCHIVE COMPONENT development)
 endforeach()
 
-# Each package has a licence and a changelog; make-packages.sh may be told who makes it, as Debian's tools are.
+# Each package has a licence and a changelog. The maintainer can be set with the variables that Debian's tools use.
 set(maintainer_name "The redlock authors")
 set(maintainer_address "redlock@localhost")
 if(DEFINED ENV{DEBFULLNAME})
@@ -36,7 +36,7 @@ if(DEFINED ENV{DEBEMAIL})
     set(maintainer_address "$ENV{DEBEMAIL}")
 endif()
 set(maintainer "${maintainer_name} <${maintainer_address}>")
-string(TIMESTAMP packaged_at "%a, %d %b %Y %H:%M:%S +0000" UTC)  # or SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP packaged_at "%a, %d %b %Y %H:%M:%S +0000" UTC)  # or SOURCE_DATE_EPOCH if it is set
 configure_file(cmake/changelog.Debian.in changelog.Debian @ONLY)
 
 # debian_package(COMPONENT NAME SECTION DEPENDS SUMMARY DESCRIPTION)
@@ -71,7 +71,8 @@ debian_package(
 package and the pkg-config file."
 )
 if(TARGET redlock_tool)
-    # It has the library in it. OpenSSL it loads when an address asks for TLS: no tool can see that it needs it.
+    # The command contains the library. It loads OpenSSL when an address requires TLS, so no tool can detect this
+    # dependency.
     debian_package(
         tool redlock database "${tool_needs}" "run a command while holding a distributed lock"
         "${about}The command redlock runs others under such a lock, takes and gives locks in
@@ -81,7 +82,7 @@ endif()
 
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each has its own
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}")
 set(CPACK_PACKAGING_INSTALL_PREFIX "${CMAKE_INSTALL_PREFIX}")
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
@@ -94,8 +95,9 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE ${revision})
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${maintainer}")
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# What the library needs says dpkg-shlibdeps; what needs the library learns it from the shlibs file. While the
-# version is 0.x a patch may add symbols: at least the version that was built against.
+# dpkg-shlibdeps finds the dependencies of the library, and the shlibs file tells dependents what they need. While the
+# version is 0.x, a patch release may add symbols. Therefore a dependent needs at least the version it was built
+# against.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)

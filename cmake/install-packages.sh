@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh cmake/install-packages.sh GROUP...: installs what is missing of the groups named in cmake/packages.txt.
-# Does nothing where nothing is missing; uses sudo only if it must install and is not root.
+# sh cmake/install-packages.sh GROUP...: installs the missing packages of the groups in cmake/packages.txt. If none is
+# missing, it does nothing. It uses sudo only if it must install and is not root.
 set -eu
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
@@ -23,7 +23,8 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     fail "this is no Debian; please install what corresponds to its packages:$wanted"
 fi
 
-# A package may come with another: the nodejs of NodeSource provides npm, and conflicts with Debian's.
+# Another package may provide a wanted one. For example, the nodejs of NodeSource provides npm and conflicts with
+# Debian's.
 provided=$(dpkg-query --show --showformat='${db:Status-Status}, ${Provides}\n' | sed -n 's/^installed,//p' |
     tr ',' '\n' | sed 's/^ *//; s/ *(.*//')
 missing=
@@ -40,9 +41,9 @@ if [ "$(id -u)" -ne 0 ]; then
     exec sudo sh "$here/install-packages.sh" "$@"
 fi
 
-# redis-server would become a service on port 6379 that nobody asked for: at once, and after each boot. A policy-rc.d that
-# says 101 forbids packages to start services; it is ours, and taken away again, only where there was none. Afterwards
-# the service is disabled, see below.
+# redis-server would become a service on port 6379, at once and after each boot. A policy-rc.d that exits with 101
+# prevents packages from starting services. The script creates one only if there is none, and removes it again.
+# Afterwards the service is disabled, see below.
 policy=/usr/sbin/policy-rc.d
 work=$(mktemp -d)
 ours=
@@ -71,7 +72,7 @@ echo "packages: apt-get update"
 $apt update >"$log" 2>&1 </dev/null ||
     echo "packages: apt-get update failed; going on with the lists there are" >&2
 echo "packages: apt-get install$missing"
-# shellcheck disable=SC2086  # one word a package
+# shellcheck disable=SC2086  # each word is a package
 $apt install --assume-no $missing 2>&1 </dev/null |
     sed -n 's/^Need to get \(.*\) of archives\.$/packages: \1 to download/p
             s/^After this operation, \(.*\) of additional disk space will be used\.$/packages: \1 on disk/p'
@@ -79,7 +80,7 @@ $apt install --assume-no $missing 2>&1 </dev/null |
 sh "$here/counted.sh" "$log" $apt install --yes $missing || fail "apt-get could not install:$missing"
 case " $missing " in
 *" redis-server "*)
-    # The first disables what init systems start, the second also removes the alias redis.service.
+    # The first command disables the service for each init system. The second one also removes the alias redis.service.
     update-rc.d redis-server disable >>"$log" 2>&1 || true
     deb-systemd-helper disable redis-server.service >>"$log" 2>&1 || true
     ;;

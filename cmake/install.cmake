@@ -1,6 +1,6 @@
-# What `cmake --install` places: library, headers, the CMake package and the pkg-config file. The tree can be
-# moved as a whole: both packages find their files from where they are themselves. Each piece belongs to a
-# component: what programs run with, what they are built with, the command.
+# Defines what `cmake --install` places: the library, the headers, the CMake package and the pkg-config file. The
+# installed tree can be moved as a whole, because both packages find their files relative to themselves. Each file
+# belongs to a component: runtime, development, or the command.
 include(CMakePackageConfigHelpers)
 
 get_target_property(redlock_type redlock TYPE)
@@ -20,7 +20,7 @@ install(
 )
 
 set(hiredis_mode MODULE)
-if(hiredis_CONFIG)  # who found it by its config has users find it so
+if(hiredis_CONFIG)  # a user must find hiredis in the same way as this build
     set(hiredis_mode CONFIG)
 endif()
 configure_package_config_file(cmake/redlockConfig.cmake.in redlockConfig.cmake INSTALL_DESTINATION "${package_dir}")
@@ -32,7 +32,7 @@ install(
     COMPONENT development
 )
 
-# redlock.pc: directories relative to the file itself, unless the packager gave absolute ones.
+# redlock.pc has directories relative to the file itself, unless the packager set absolute ones.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
     set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
 else()
@@ -41,9 +41,10 @@ else()
 endif()
 cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
-# A program that links the static library links what that needs as well. A shared library in a directory that every
-# linker searches is named as it is, so that `--static` means redlock's own: OpenSSL's file would then ask for what
-# libcrypto was linked with (Debian 13: -lz -lzstd), which nothing installs. Any other is found by its own file.
+# A program that links the static library also links its dependencies. A shared library in a standard directory of the
+# linker is named directly, so that `--static` applies only to redlock's own libraries. The .pc file of OpenSSL would
+# ask for the dependencies of libcrypto (Debian 13: -lz -lzstd), which nothing installs. Any other dependency is found
+# by its own .pc file.
 set(pc_requires "")
 set(pc_needed_libs "")
 function(redlock_pc_needs target package name)
@@ -85,8 +86,8 @@ if(TARGET redlock_tool)
         RENAME redlock
         COMPONENT tool
     )
-    # zsh looks for completions in share/zsh/site-functions of the prefix it was built for and, on Debian, of /usr/local.
-    # A Debian package has to place them elsewhere.
+    # zsh searches for completions in share/zsh/site-functions of its own prefix and, on Debian, of /usr/local. A Debian
+    # package must install them elsewhere.
     set(zsh_completions site-functions)
     if(REDLOCK_DEBIAN_PACKAGES)
         set(zsh_completions vendor-completions)

@@ -1,17 +1,17 @@
 #!/bin/sh
-# sh cmake/make-packages.sh [DIRECTORY]: installs what is missing, builds, and leaves the Debian packages in DIRECTORY
-# (build/packages): libredlock0.1, libredlock-dev and redlock, for the Debian it runs on.
+# sh cmake/make-packages.sh [DIRECTORY]: installs missing packages, builds, and leaves the Debian packages in DIRECTORY
+# (default: build/packages): libredlock0.1, libredlock-dev and redlock, for the Debian release that it runs on.
 #
-# DEBFULLNAME and DEBEMAIL say who makes them.
+# DEBFULLNAME and DEBEMAIL set the maintainer.
 set -eu
 unset CDPATH
-umask 022 # what is packed is for everybody to read
+umask 022 # everybody must be able to read the packed files
 cd -- "$(dirname -- "$0")/.."
 build=${1:-build/packages}
 mkdir -p "$build"
 build=$(cd -- "$build" && pwd)
 log=$build/log
-rm -f "$build"/libredlock*_*.deb "$build"/redlock_*.deb # and no package of anybody else
+rm -f "$build"/libredlock*_*.deb "$build"/redlock_*.deb # removes no other packages
 
 logged() {
     "$@" >>"$log" 2>&1 || {
@@ -23,7 +23,7 @@ logged() {
 sh cmake/install-packages.sh build package
 : >"$log"
 
-# Debian's flags of hardening; how far to optimise says the preset.
+# The hardening flags of Debian. The preset sets the level of optimisation.
 CXXFLAGS="$(DEB_BUILD_MAINT_OPTIONS=hardening=+all DEB_CXXFLAGS_MAINT_STRIP='-g -O2' dpkg-buildflags --get CXXFLAGS)"
 CXXFLAGS="$CXXFLAGS $(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get CPPFLAGS)"
 LDFLAGS="$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --get LDFLAGS)"

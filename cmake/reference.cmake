@@ -1,5 +1,5 @@
-# The target `reference`: the headers and the documents as pages to browse, build/<preset>/reference/html. A comment that
-# doxygen cannot make sense of is an error.
+# The target `reference` creates a browsable reference of the headers and documents in build/<preset>/reference/html. A
+# comment that doxygen cannot parse is an error.
 find_package(Doxygen QUIET)
 if(NOT DOXYGEN_FOUND)
     add_custom_target(
@@ -25,6 +25,6 @@ set(DOXYGEN_BUILTIN_STL_SUPPORT YES)
 set(DOXYGEN_MACRO_EXPANSION YES)
 set(DOXYGEN_EXPAND_ONLY_PREDEF YES)
 set(DOXYGEN_PREDEFINED "REDLOCK_EXPORT=")
-set(DOXYGEN_SORT_MEMBER_DOCS NO)  # a header is read from the top
+set(DOXYGEN_SORT_MEMBER_DOCS NO)  # keeps the order of the header
 set(DOXYGEN_INPUT_FILTER "${PROJECT_SOURCE_DIR}/cmake/reference_filter.sh")
 doxygen_add_docs(reference README.md CHANGELOG.md docs include/redlock)

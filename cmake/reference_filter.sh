@@ -1,7 +1,7 @@
 #!/bin/sh
-# reference_filter.sh FILE: the file as doxygen is to read it, line by line the same. The essay at the head of a header
-# becomes the description of that file, as it was typed from its second paragraph on. Links of documents to what the
-# reference does not contain become text, and pictures their description.
+# reference_filter.sh FILE: prints the file as doxygen must read it, without changing the number of lines. The comment
+# at the beginning of a header becomes the description of that file, verbatim from its second paragraph on. A link of a
+# document to a file outside of the reference becomes text, and a picture becomes its description.
 case $1 in
 *.hpp)
     awk '

@@ -1,11 +1,11 @@
 #!/bin/sh
-# sh tests/as_a_developer.sh COMMAND...: runs the command as somebody with a home directory, a configuration and an
-# environment of their own, and fails if the command leaves that directory in another state than before.
+# sh tests/as_a_developer.sh COMMAND...: runs the command as a person with a home directory, a configuration and an
+# environment of their own. Fails if the command changes the home directory.
 #
 # The home has a long history of the shell, files that the shells would read, and a list of nodes. All of it is
 # misleading: a test that used it would fail, or leave a file here. The exit status is the command's, or 1.
 #
-# BASH_ENV is not set, because CMake may find a python3 that is a script for bash (pyenv installs one). That script would
+# BASH_ENV is not set, because CMake may find a python3 that is a bash script (pyenv installs one). That script would
 # read the file while the project is configured. environment_test.sh checks that no test sees the variable.
 set -eu
 unset CDPATH
@@ -28,7 +28,7 @@ done
 echo "redis://127.0.0.1:1" >"$home/.config/redlock/nodes"
 echo "MANDATORY_MANPATH /nonexistent" >"$home/.manpath"
 
-# The names, kinds, permissions and contents of all that is in the home.
+# Prints the names, kinds, permissions and contents of all files in the home.
 state() {
     (cd -- "$home" && find . -printf '%p %y %m\n' | sort && find . -type f -exec cksum {} + | sort -k 3)
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every requirement (S14) and rule (A3) that is cited anywhere has exactly one entry in docs/requirements.md or
-# docs/rules.md, and every rule is named by a test.
+# Checks that every cited requirement (S14) and rule (A3) has exactly one entry in docs/requirements.md or
+# docs/rules.md, and that a test names every rule.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/.." || exit 2
@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# entries FILE LETTERS: the numbers defined there, as in "- **A3** text".
+# entries FILE LETTERS: prints the numbers defined in FILE, as in "- **A3** text".
 entries() {
     sed -nE "s/^- \*\*([$2][0-9]*)\*\* .*/\1/p" "$1"
 }
@@ -24,7 +24,7 @@ if twice=$(uniq -d "$work/defined") && [ -n "$twice" ]; then
     failed=1
 fi
 
-# citations DIRECTORY-OR-FILE...: lines of FILE:LINE:NUMBER.
+# citations DIRECTORY-OR-FILE...: prints the citations as lines of FILE:LINE:NUMBER.
 citations() {
     grep -rnowE --exclude=check_citations.sh --include='*.?pp' --include='*.md' --include='*.sh' \
         --include='*.txt' --include='*.cmake' --include='*.pml' --include='*.lua' --include='*.1' \

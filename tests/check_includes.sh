@@ -1,12 +1,12 @@
 #!/bin/sh
-# What a reader may rely on without looking: hiredis is included by exactly one source file; no header of include/
-# opens a socket; nothing outside of src/os reads a real clock; what decides includes nothing of the network.
+# Checks the include rules of the architecture: exactly one source file includes hiredis; no header of include/ opens a
+# socket; only src/os reads a real clock; the decision code includes nothing of the network.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/.." || exit 2
 failed=0
 
-# none MESSAGE PATTERN FILE...
+# none MESSAGE PATTERN FILE...: reports each line that matches PATTERN.
 none() {
     message=$1 pattern=$2
     shift 2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# counted_test.sh: what cmake/counted.sh shows of ctest's output where there is no terminal.
+# counted_test.sh: checks what cmake/counted.sh shows of the output of ctest without a terminal.
 set -u
 unset CDPATH
 counted=$(cd -- "$(dirname -- "$0")/../cmake" && pwd)/counted.sh

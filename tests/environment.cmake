@@ -1,15 +1,15 @@
-# The environment of the tests: no test uses the home directory, the configuration or the environment of the person who
-# runs it. ctest reads this file before it looks for tests, so that all of them inherit what it leaves; programs of
-# GoogleTest cases, which people also start by hand, do the same for themselves: see support/environment.cpp.
+# The environment of the tests. No test uses the home directory, the configuration or the environment of the person who
+# runs it. ctest reads this file before it looks for tests, so that all of them inherit the result. A GoogleTest
+# program, which people also start by hand, does the same for itself, see support/environment.cpp.
 #
-# Of the variables those are kept whose names match: what finds programs and temporary files, what sanitizers and
-# GoogleTest are told, and what npm needs to reach its registry.
+# Only variables whose names match are kept. They serve to find programs and temporary files, to configure sanitizers
+# and GoogleTest, and to let npm reach its registry.
 set(redlock_kept_variables
     "^(PATH|TMPDIR|TERM|CI|LD_LIBRARY_PATH|LD_PRELOAD|(A|L|T|UB)SAN_OPTIONS|GTEST_.*|REDLOCK_INTEROP|"
     "NODE_EXTRA_CA_CERTS|(http|https|no|HTTP|HTTPS|NO)_(proxy|PROXY))$"
 )
 string(CONCAT redlock_kept_variables ${redlock_kept_variables})
-if(NOT redlock_test_home)  # while CMake configures, which asks for the names only
+if(NOT redlock_test_home)  # CMake is configuring, and needs only the names
     return()
 endif()
 
@@ -22,7 +22,8 @@ foreach(name IN LISTS names)
 endforeach()
 set(ENV{HOME} "${redlock_test_home}")
 
-# Temporary files are in a directory that is removed when ctest has ended: a test that is killed leaves its own behind.
+# Temporary files go into a directory that is removed when ctest has ended, because a killed test leaves its files
+# behind.
 execute_process(
     COMMAND sh "${CMAKE_CURRENT_LIST_DIR}/scratch_directory.sh"
     OUTPUT_VARIABLE scratch

@@ -1,6 +1,6 @@
 #!/bin/sh
-# environment_test.sh CTEST ENVIRONMENT: what environment.cmake does for each test that ctest runs. ENVIRONMENT is the file of
-# that name in the build directory.
+# environment_test.sh CTEST ENVIRONMENT: checks what environment.cmake does for each test that ctest runs. ENVIRONMENT
+# is the file of that name in the build directory.
 set -u
 unset CDPATH
 ctest=$1
@@ -15,7 +15,7 @@ fault() {
     failed=1
 }
 
-# run_ctest TEST...: a project with these lines of CMake, run by somebody with an environment and a home of their own.
+# run_ctest TEST...: runs a project with these lines of CMake as a person with an environment and a home of their own.
 run_ctest() {
     printf '%s\n' "include(\"$environment\")" "$@" >"$work/project/CTestTestfile.cmake"
     env HOME="$work/home-of-somebody" TMPDIR="$work/tmp" REDLOCK_NODES=redis://127.0.0.1:1 BASH_ENV=/nonexistent \

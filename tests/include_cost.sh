@@ -1,6 +1,7 @@
 #!/bin/sh
-# What `#include <redlock/redlock.hpp>` costs a compiler, as a multiple of the std headers that its users have
-# anyway: user time at -O0, in alternating runs, the least of each. Fails above LIMIT.
+# Measures the cost of `#include <redlock/redlock.hpp>` for a compiler, as a multiple of the standard headers that users
+# include anyway. The measure is the smallest user time of several alternating runs at -O0. Fails above LIMIT.
+#
 # Usage: include_cost.sh [COMPILER [LIMIT [RUNS]]]
 set -eu
 unset CDPATH
@@ -15,7 +16,8 @@ for header in chrono string vector memory functional mutex system_error; do
 done >"$work/std.cpp"
 echo '#include <redlock/redlock.hpp>' >"$work/redlock.cpp"
 
-# Of all the processes that a shell of its own has waited for: "0m0.87s 0m0.05s", user and system.
+# Prints the user time of a compilation. `times` reports all processes of a separate shell: "0m0.87s 0m0.05s", user and
+# system.
 cost() {
     sh -c '"$@" && times' sh "$compiler" -std=c++20 -O0 -I"$include" -c "$work/$1.cpp" -o "$work/$1.o" |
         sed -n '2s/^\([0-9]*\)m\([0-9.]*\)s .*/\1 \2/p' | awk '{ print $1 * 60 + $2 }'

@@ -1,10 +1,10 @@
 #!/bin/sh
-# sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release, in a cache outside
-# this tree, and prints the prefix it was installed under. With it the suite runs against both generations (rule D13):
+# sh tests/newer_hiredis.sh: builds hiredis from the source package of a later Debian release in a cache outside of this
+# tree, and prints its installation prefix. With it the tests run against both generations of hiredis (rule D13):
 #
 #     CMAKE_PREFIX_PATH=$(sh tests/newer_hiredis.sh) sh tests/run.sh newer-hiredis -L live
 #
-# Asks the archive each time which version is the newest there; builds only what it has not built before.
+# It asks the archive for the newest version each time, and builds only a version that it has not built before.
 set -eu
 unset CDPATH
 release=trixie
@@ -19,7 +19,7 @@ say() {
     echo "newer hiredis: $*" >&2
 }
 
-# An apt of its own: the machine's lists of packages stay as they are.
+# Uses separate package lists, so that those of the machine do not change.
 echo "deb-src [signed-by=$keyring] http://deb.debian.org/debian $release main" >"$cache/apt/sources.list"
 apt() {
     apt-get -q -o Dir::Etc::SourceList="$cache/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \

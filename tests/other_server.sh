@@ -1,10 +1,10 @@
 #!/bin/sh
-# sh tests/other_server.sh redis|valkey: unpacks the server of a later Debian release, with the libraries it needs, in a
-# cache outside this tree, and prints a directory: where that comes first in PATH, it is the redis-server of the tests.
+# sh tests/other_server.sh redis|valkey: unpacks the server of a later Debian release and its libraries into a cache
+# outside of this tree, and prints a directory. If this directory comes first in PATH, the tests use its redis-server:
 #
 #     PATH=$(sh tests/other_server.sh valkey):$PATH sh tests/run.sh release -L live
 #
-# Asks the archive each time which version is the newest there; unpacks only what it has not unpacked before.
+# It asks the archive for the newest version each time, and unpacks only a version that it has not unpacked before.
 set -eu
 unset CDPATH
 server=$1
@@ -14,7 +14,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/redlock/$server-$release
 mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
 cache=$(cd -- "$cache" && pwd)  # apt takes relative paths for its own
 
-# An apt of its own, to which nothing is installed: the machine's lists of packages stay as they are.
+# Uses separate package lists and installs nothing, so that the machine does not change.
 echo "deb [signed-by=$keyring] http://deb.debian.org/debian $release main" >"$cache/apt/sources.list"
 : >"$cache/apt/status"
 apt() {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# sh tests/run.sh [PRESET [CTEST-ARGUMENT...]]: installs what is missing, builds, and runs the tests.
+# sh tests/run.sh [PRESET [CTEST-ARGUMENT...]]: installs missing packages, builds, and runs the tests.
 #
 #     sh tests/run.sh                     all tests, release build
 #     sh tests/run.sh asan -LE install    the preset asan, without the tests labelled install
 #     sh tests/run.sh tsan -L threads     the preset tsan, only the tests labelled threads
 #
-# Presets: see CMakePresets.json. Fails if a test fails, and if there was none to run.
+# CMakePresets.json has the presets. The script fails if a test fails, and if there is no test to run.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/.."
@@ -24,7 +24,7 @@ asan) sh cmake/install-packages.sh build tool run test fuzz ;;
 *) sh cmake/install-packages.sh build tool run test ;;
 esac
 
-# Of these labels, only the executables are built; tests of others need more.
+# For these labels, only the executables are built. Tests with other labels need more.
 target=
 case "${1:-} ${2:-}" in
 '-L pure' | '-L sim' | '-L threads') target="--target tests_$2" ;;
@@ -40,13 +40,13 @@ cmake --preset "$preset" >"$log" 2>&1 || {
 echo "build: build/$preset, $cores jobs"
 # shellcheck disable=SC2086  # two words or none
 NINJA_STATUS='[%f/%t] ' sh cmake/counted.sh "$log" cmake --build --preset "$preset" $target --parallel "$cores"
-# Not an error, and not to be hidden either.
+# A warning is not an error here, but it must be visible.
 ! grep -n 'warning:' "$log" >&2 || echo "build: warnings, see $log"
 
-# Twice as many tests as cores: those against servers mostly wait.
+# Runs twice as many tests as there are cores, because live tests mostly wait.
 jobs=$((2 * cores))
 echo "test: build/$preset, $jobs at a time"
-# Kernels may place mappings more randomly than the sanitizers of g++ 12 and clang 14 can bear.
+# Some kernels randomise memory mappings more than the sanitizers of g++ 12 and clang 14 tolerate.
 quiet_layout=
 case $preset in
 asan | tsan) if setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi ;;
@@ -54,7 +54,7 @@ esac
 # shellcheck disable=SC2086  # two words or none
 sh cmake/counted.sh "build/$preset.tests.log" $quiet_layout ctest --preset "$preset" --no-tests=error \
     --output-on-failure --parallel "$jobs" "$@" && status=0 || status=$?
-# Why a test was skipped, which ctest does not say.
+# Prints why a test was skipped, which ctest does not.
 sed -n '/^[0-9]*\/[0-9]* Test: /{s///;h;}
         /^[a-z]*: skipped: /{s/^[a-z]*: skipped/: skipped/;H;x;s/\n//;p;}
         /: Skipped$/{n;s/^/: skipped: /;H;x;s/\n//;p;}' "build/$preset/Testing/Temporary/LastTest.log"

@@ -1,14 +1,15 @@
 #!/bin/sh
-# sh tests/bench/run.sh [OPTION...] [SCENARIO...]: installs what is missing, builds, measures.
+# sh tests/bench/run.sh [OPTION...] [SCENARIO...]: installs missing packages, builds, and measures.
 #
 #     sh tests/bench/run.sh                       everything: half an hour on a quiet machine
 #     sh tests/bench/run.sh --quick loopback work one repetition of two scenarios, to see that it works
 #
-# Scenarios: loopback rtt faults threads contention work watchdog. Options: --quick, --no-peers.
-# Leaves build/bench/results.json and build/bench/results.svg; pictures/make.sh --results makes the README's of it.
+# Scenarios: loopback rtt faults threads contention work watchdog. Options: --quick, --no-peers. Leaves
+# build/bench/results.json and build/bench/results.svg. pictures/make.sh --results draws the README's pictures from
+# them.
 #
-# Peers are measured where they are found: redis-plus-plus by CMake (CMAKE_PREFIX_PATH), redis-py from Debian,
-# node-redlock from npm where node and npm are installed.
+# Other libraries are measured if they are found: redis-plus-plus by CMake (CMAKE_PREFIX_PATH), redis-py from Debian,
+# and node-redlock from npm if node and npm are installed.
 set -eu
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)

@@ -1,17 +1,18 @@
 #!/bin/sh
-# docs/guide.md has every outcome, every cause and every option: the enumerators of Errc, the members of the options.
+# Checks that docs/guide.md has every error, every cause and every option: the enumerators of Errc, the members of the
+# options.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/../.." || exit 2
 failed=0
 
-# body "enum class Errc": what is between its braces, without comments.
+# body "enum class Errc": prints the text between its braces, without comments.
 body() {
     find include -name '*.hpp' -exec cat {} + | sed 's,//.*,,' |
         awk -v head="^$1 *(: *[a-z0-9_:]* *)?{" '$0 ~ head { inside = 1; next } /^};/ { inside = 0 } inside'
 }
 
-# listed WHAT NAME...: each of them stands in the guide, in code.
+# listed WHAT NAME...: checks that the guide has each name, formatted as code.
 listed() {
     what=$1
     shift
@@ -21,7 +22,7 @@ listed() {
     done
 }
 
-# shellcheck disable=SC2046  # one word a name
+# shellcheck disable=SC2046  # each word is a name
 listed Errc $(body 'enum class Errc' | grep -oE '[a-z_]{2,}')
 for options in LockOptions NodesOptions LeaderOptions; do
     # shellcheck disable=SC2046

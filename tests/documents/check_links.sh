@@ -1,13 +1,13 @@
 #!/bin/sh
-# Every relative link and picture in a document names a file that is there, and every #anchor a heading in it; so does
-# every path from the top of the tree in `code`.
+# Checks that every relative link and picture in a document names an existing file, that every #anchor names a heading
+# of that file, and that every path in `code` that starts at the top of the tree exists.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/../.." || exit 2
 failed=0
 links=0
 
-# The anchors of a document: its headings in lower case, without punctuation, with hyphens for blanks.
+# Prints the anchors of a document: its headings in lower case, without punctuation, with hyphens for blanks.
 anchors() {
     awk '/^ *```/ { fenced = !fenced } !fenced && /^#+ /' "$1" | tr '[:upper:]' '[:lower:]' |
         sed -E 's/^#+ +//; s/[^a-z0-9 _-]//g; s/ /-/g'
@@ -20,7 +20,7 @@ fault() {
 
 for document in README.md CHANGELOG.md docs/*.md tests/*/README.md; do
     directory=$(dirname -- "$document")
-    # shellcheck disable=SC2013  # one word a link
+    # shellcheck disable=SC2013  # each word is a link
     for link in $(awk '/^ *```/ { fenced = !fenced } !fenced' "$document" | grep -oE '\]\([^) ]+\)' |
         sed -E 's/^\]\(//; s/\)$//' | grep -vE '^[a-z]+:'); do
         links=$((links + 1))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_shell_blocks.sh TOOL: what the ```sh blocks of documents call is there: scripts, presets, and the options of
-# the command redlock, of our scripts and of our test programs.
+# check_shell_blocks.sh TOOL: checks that everything which the ```sh blocks of documents call exists: scripts, presets,
+# and the options of the command redlock, of our scripts and of our test programs.
 set -u
 unset CDPATH
 tool=$1
@@ -14,7 +14,7 @@ fault() {
     failed=1
 }
 
-# Long and short options among the words, up to a "--" of its own.
+# Prints the long and short options among the words, up to a "--".
 options() {
     for word; do
         case $word in
@@ -34,7 +34,7 @@ check_redlock() {
     done
 }
 
-# check_ours PATH WORD...: a script, or build/PRESET/tests/sim/sim, whose source is in tests/sim.
+# check_ours PATH WORD...: checks a script, or build/PRESET/tests/sim/sim, whose source is in tests/sim.
 check_ours() {
     path=$1
     shift
@@ -54,10 +54,10 @@ check_preset() {
 for document in README.md docs/*.md tests/*/README.md; do
     awk '/^ *```/ { inside = /```sh$/; next } inside' "$document" >"$work/block"
     sh -n "$work/block" || fault "not a shell script"
-    # Comments go, and continued lines become one; quotes stay, for no option has any.
+    # Removes comments and joins continued lines. Quotes remain, because no option has any.
     sed -E 's/(^| +)# .*//' "$work/block" | sed -E ':a; /\\$/ { N; s/\\\n//; ba; }' >"$work/lines"
     set -f
-    # shellcheck disable=SC2086  # one word an argument
+    # shellcheck disable=SC2086  # each word is an argument
     while read -r first second rest; do
         case $first in
         redlock) check_redlock "$second" $rest ;;

@@ -1,6 +1,6 @@
-# Makes one translation unit of the C++ in documents: of the ```cpp blocks of *.md, and of the indented examples in
-# the leading comments of headers. Each block becomes a function or, where it defines main(), a namespace.
-# #line directives make the compiler name the document and its line.
+# Combines the C++ in documents into one translation unit: the ```cpp blocks of *.md, and the indented examples in the
+# leading comments of headers. Each block becomes a function, or a namespace if it defines main(). #line directives make
+# the compiler name the document and its line.
 
 function begin(line) {
     open = 1
@@ -17,7 +17,7 @@ function add(line, text) {
         text = ""
     }
     if (text ~ /^int main\(/) defines_main = 1
-    if (text ~ /^ *\.\.\.$/) text = ""  # something left out
+    if (text ~ /^ *\.\.\.$/) text = ""  # an omission
     plain = text
     sub(/ *\/\/.*/, "", plain)
     if (plain ~ /[;{}] *$/) is_code = 1
@@ -59,7 +59,7 @@ FILENAME ~ /\.md$/ {
     next
 }
 
-# A header: blank lines of its leading comment belong to the example around them.
+# In a header, blank lines inside an indented example belong to the example.
 comment && !/^\/\// {
     end()
     comment = 0

@@ -1,9 +1,9 @@
 #!/bin/sh
-# sh tests/fuzz/run.sh [SECONDS [SEED]]: installs what is missing, builds, and fuzzes each target for SECONDS (60).
-# With a SEED, and no corpus of earlier runs, the same inputs in the same order.
+# sh tests/fuzz/run.sh [SECONDS [SEED]]: installs missing packages, builds, and fuzzes each target for SECONDS (default:
+# 60). With a SEED, and without a corpus of earlier runs, the inputs and their order are always the same.
 #
-# It starts from the inputs in tests/fuzz/corpus and from what it has found before, which it keeps in
-# build/fuzz/corpus. Fails at the first finding, and says where its input is and how to replay it.
+# It starts from the inputs in tests/fuzz/corpus and from the inputs it has found before, which it keeps in
+# build/fuzz/corpus. It fails at the first finding, and prints where the input is and how to replay it.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/../.."
@@ -14,7 +14,7 @@ case $seconds in
     exit 2
     ;;
 esac
-seed=${2:-0} # 0: another one each time
+seed=${2:-0} # 0: a different seed each time
 build=build/fuzz
 log=$build.log
 findings=$build/findings
@@ -29,19 +29,19 @@ echo "build: $build, $jobs jobs"
     exit 1
 }
 
-# Kernels may place mappings more randomly than the AddressSanitizer of clang 14 can bear.
+# Some kernels randomise memory mappings more than the AddressSanitizer of clang 14 tolerates.
 quiet_layout=
 if setarch -R true 2>/dev/null; then quiet_layout='setarch -R'; fi
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# fuzz TARGET MAX_LEN: inputs longer than that are as good as several short ones, and slower.
+# fuzz TARGET MAX_LEN: a longer input is slower, and finds no more than several short ones.
 fuzz() {
     target=$1
     program=$build/tests/fuzz/$target
     log=$build/$target.log
     mkdir -p "$build/corpus/$target"
-    # Nothing waits in real time: ten seconds for one input are a hang. Leaks are looked for at the end only: Lua,
-    # which frees what it does not need when it likes, would have them looked for after every input.
+    # Nothing waits in real time, so ten seconds for one input mean a hang. Leaks are detected only at the end, because
+    # Lua frees memory late and would trigger a search for leaks after every input.
     # shellcheck disable=SC2086  # two words, or none
     if ! timeout $((seconds + 120)) $quiet_layout "$program" -max_total_time="$seconds" -seed="$seed" -max_len="$2" -timeout=10 -detect_leaks=0 \
         -rss_limit_mb=2048 -artifact_prefix="$findings/$target-" -print_final_stats=1 -verbosity=1 \

@@ -1,7 +1,7 @@
 #!/bin/sh
-# debian_packages.sh DIRECTORY COMPILER tool|library: makes the Debian packages in DIRECTORY, with the command or
-# without, looks at what they say and hold, and has a stranger build against them, unpacked as dpkg would but into a
-# folder.
+# debian_packages.sh DIRECTORY COMPILER tool|library: makes the Debian packages in DIRECTORY, with or without the
+# command. Checks their control fields and contents, and builds an external project against them. For that the packages
+# are unpacked into a directory as dpkg would do.
 set -eu
 unset CDPATH
 build=$1 compiler=$2 extent=$3
@@ -16,13 +16,13 @@ fault() {
     failed=1
 }
 
-# tells PACKAGE FIELD PATTERN: its control field is the (extended) pattern, from end to end.
+# tells PACKAGE FIELD PATTERN: checks that the control field matches the whole (extended) pattern.
 tells() {
     field=$(dpkg-deb --field "$(package "$1")" "$2" | tr '\n' '~')
     printf '%s' "$field" | grep -Eqx "$3~" || fault "$1: $2 is '$field', not '$3'"
 }
 
-# holds PACKAGE MODE PATH: with exactly these permissions, owned by root.
+# holds PACKAGE MODE PATH: checks that the package has the path with exactly these permissions, owned by root.
 holds() {
     contents "$1" | grep -Ex -e "$2 root/root .* \./$3" >/dev/null || fault "$1: no $3 with $2"
 }
@@ -31,7 +31,7 @@ lacks() {
     ! contents "$1" | grep -E "$2" || fault "$1: holds what belongs elsewhere"
 }
 
-# Where a link points to is left out.
+# Prints the contents of a package without the targets of links.
 contents() {
     dpkg-deb --contents "$(package "$1")" | sed 's/ -> .*//'
 }

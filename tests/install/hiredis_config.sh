@@ -1,6 +1,6 @@
 #!/bin/sh
-# hiredis_config.sh FOLDER DIRECTORY COMPILER: redlock is built, installed and found again in DIRECTORY where hiredis is
-# known by a CMake config alone, the one in FOLDER, as with vcpkg.
+# hiredis_config.sh FOLDER DIRECTORY COMPILER: builds, installs and finds redlock in DIRECTORY if only a CMake config
+# describes hiredis, the one in FOLDER. This is the case with vcpkg.
 set -eu
 unset CDPATH
 folder=$1 build=$2 compiler=$3
@@ -31,7 +31,7 @@ done
 cmake --build "$build/redlock"
 cmake --install "$build/redlock"
 
-# Where there are libraries of several builds, the config alone knows which is for whom.
+# If there are libraries of several builds, only the config knows which one to use.
 mkdir -p "$build/prefix/include/hiredis" "$build/prefix/lib"
 touch "$build/prefix/include/hiredis/hiredis.h" "$build/prefix/lib/libhiredis.so"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds and runs the stranger with what pkg-config says, without and with --static.
-# Arguments: the installed library directory, a directory to build in, the compiler, its flags.
+# Builds and runs an external project with the flags from pkg-config, without and with --static. Arguments: the
+# installed library directory, a directory to build in, the compiler, its flags.
 set -eu
 libdir=$1 build=$2 compiler=$3 flags=$4
 here=$(cd -- "$(dirname -- "$0")" && pwd)
@@ -10,7 +10,8 @@ for static in '' --static; do
     # shellcheck disable=SC2086  # a word or none
     told=$(pkg-config $static --cflags --libs redlock)
     echo "pkg-config $static --cflags --libs redlock: $told"
-    # Nothing that the install line of the README does not bring, whatever else this machine happens to have.
+    # Checks that only libraries are required which the install line of the README installs, whatever else this machine
+    # has.
     for word in $told; do
         case $word in
         -lredlock | -lredlock-core | -lhiredis | -lssl | -lcrypto) ;;

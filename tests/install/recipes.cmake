@@ -1,5 +1,5 @@
-# cmake -DSOURCE=<tree> -DVERSION=<version> [-DPYTHON=<python3>] -P recipes.cmake: what package managers are told of
-# redlock is of this version, and can be read. It cannot be run here.
+# cmake -DSOURCE=<tree> -DVERSION=<version> [-DPYTHON=<python3>] -P recipes.cmake: checks that the recipes for package
+# managers have this version and can be parsed. The recipes cannot be executed here.
 cmake_minimum_required(VERSION 3.23)
 set(vcpkg "${SOURCE}/cmake/vcpkg/redlock")
 set(conan "${SOURCE}/cmake/conan")
@@ -10,7 +10,7 @@ function(expect what is)
     endif()
 endfunction()
 
-# The lines of a file that match, without what the pattern leaves out of its group.
+# Sets `result` to the lines of a file that match the pattern, each reduced to the group of the pattern.
 function(read_lines file pattern result)
     file(STRINGS "${file}" lines REGEX "${pattern}")
     list(TRANSFORM lines REPLACE "${pattern}" "\\1")
@@ -35,7 +35,7 @@ file(STRINGS "${SOURCE}/CHANGELOG.md" heading REGEX "^## " LIMIT_COUNT 1)
 string(REGEX REPLACE "^## ([^,]*),.*$" "\\1" version "${heading}")
 expect("the newest part of CHANGELOG.md" "${version}")
 
-# Options that the recipes set must be there to be set.
+# Each option that a recipe sets must exist.
 file(READ "${SOURCE}/CMakeLists.txt" project)
 foreach(recipe IN ITEMS "${vcpkg}/portfile.cmake" "${conan}/all/conanfile.py")
     file(READ "${recipe}" text)

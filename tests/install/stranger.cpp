@@ -1,11 +1,11 @@
-// The shortest program that needs all of redlock: headers, library, hiredis behind it. It asks three nodes
-// that are not there, and must be told so, by error codes that compare equal to its own.
+// The shortest program that needs all of redlock: its headers, its library, and hiredis. It asks three nodes
+// that do not exist, and must get error codes that compare equal to its own.
 #include <iostream>
 #include <redlock/redlock.hpp>
 
 int main() {
     using namespace std::chrono_literals;
-    redlock::RedisNodes nodes{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"};  // nobody listens there
+    redlock::RedisNodes nodes{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"};  // no server listens there
     redlock::Lock lock{nodes, "stranger", {.ttl = 5s}};
     const auto result = lock.try_acquire();
     std::cout << "redlock " REDLOCK_VERSION_STRING ": " << result.message() << '\n';

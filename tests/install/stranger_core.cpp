@@ -1,4 +1,4 @@
-// A program with Nodes of its own: it needs redlock::core alone.
+// A program with a Nodes of its own, which needs only redlock::core.
 #include <redlock/lock.hpp>
 #include <redlock/watchdog.hpp>
 

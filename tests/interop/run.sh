@@ -1,10 +1,10 @@
 #!/bin/sh
-# sh tests/interop/run.sh [WITH_REDIS_NODES INTEROP_TESTS]: this library beside node-redlock and redis-py.
+# sh tests/interop/run.sh [WITH_REDIS_NODES INTEROP_TESTS]: tests this library together with node-redlock and redis-py.
 #
-# The two programs are those of a build, as ctest knows them; without them, those of the release build.
+# ctest passes the two programs of its build. Without arguments, the script uses those of the release build.
 #
-# Where node, npm or redis-py is not to be had, it says so and exits with 77: skipped. Not so if
-# REDLOCK_INTEROP=required: then that is an error. `sh cmake/install-packages.sh interop` installs all three.
+# If node, npm or redis-py is missing, it prints that and exits with 77 (skipped). With REDLOCK_INTEROP=required this is
+# an error. `sh cmake/install-packages.sh interop` installs all three.
 set -eu
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
@@ -21,7 +21,7 @@ skip() {
 command -v node >/dev/null || skip "no node"
 command -v npm >/dev/null || skip "no npm"
 REDLOCK_INTEROP_PYTHON=
-# Debian's own python has Debian's redis-py; the first one in the PATH may be another.
+# Debian's own python has Debian's redis-py, but the first python in PATH may be another one.
 for python in python3 /usr/bin/python3; do
     if "$python" -c 'import redis.lock' 2>/dev/null; then
         REDLOCK_INTEROP_PYTHON=$python

@@ -1,12 +1,12 @@
 #!/bin/sh
-# sh tests/torture/run.sh [OPTION...]: installs what is missing, builds, and runs the torture test.
+# sh tests/torture/run.sh [OPTION...]: installs missing packages, builds, and runs the torture test.
 #
 #     sh tests/torture/run.sh --minutes 10
 #     sh tests/torture/run.sh --minutes 2 --no-quarantine     the control: finds violations
-#     sh tests/torture/run.sh --minutes 5 --failover 3        three nodes, of which the first fails over: a master and its
-#                                                             replica behind three Sentinels; --failover 1: one node
+#     sh tests/torture/run.sh --minutes 5 --failover 3        three nodes; the first fails over between a master and a
+#                                                             replica with three Sentinels; --failover 1: one node
 #
-# Exit status: 0 nothing found, 1 a violation, 2 it could not run. Options: --help.
+# The exit status is 0 if nothing was found, 1 after a violation, and 2 if the test could not run. Options: --help.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/../.."

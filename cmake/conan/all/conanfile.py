@@ -34,7 +34,7 @@ class RedlockConan(ConanFile):
         cmake_layout(self, src_folder="src")
 
     def requirements(self):
-        # No header of redlock mentions them: who uses it only links them.
+        # No header of redlock includes these libraries, so users only link them.
         self.requires("hiredis/1.2.0")
         if self.options.with_tls:
             self.requires("openssl/[>=1.1.1 <4]")

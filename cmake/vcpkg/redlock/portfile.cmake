@@ -1,5 +1,5 @@
-# In the tree of redlock the port builds that tree: vcpkg install redlock --overlay-ports=cmake/vcpkg. Elsewhere it
-# builds the release; who takes it there puts in the owner and the SHA512 that vcpkg tells.
+# Inside the source tree of redlock the port builds that tree: vcpkg install redlock --overlay-ports=cmake/vcpkg.
+# Elsewhere it builds the release. Whoever copies the port must then fill in the owner and the SHA512 that vcpkg prints.
 cmake_path(SET tree NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
 if(EXISTS "${tree}/include/redlock/version.hpp")
     set(SOURCE_PATH "${tree}")

@@ -1,12 +1,12 @@
 #!/bin/sh
-# sh tests/bench/pictures/make.sh: makes the pictures of the README and of docs/ anew, timeline.svg,
-# benchmarks.svg and waits.svg, from the figures beside them, timeline.json and benchmarks.json.
+# sh tests/bench/pictures/make.sh: draws the pictures of the README and of docs/, timeline.svg, benchmarks.svg and
+# waits.svg, from the figures beside them, timeline.json and benchmarks.json.
 #
-#     sh tests/bench/pictures/make.sh                  from the figures as they are: a moment
-#     sh tests/bench/pictures/make.sh --check          changes nothing: are the pictures what the figures make?
-#     sh tests/bench/pictures/make.sh --record         records timeline.json anew first: a build and some seconds
-#     sh tests/bench/pictures/make.sh --results FILE   first takes FILE for benchmarks.json: the
-#                                                      build/bench/results.json of a whole tests/bench/run.sh
+#     sh tests/bench/pictures/make.sh                  draws from the existing figures: a moment
+#     sh tests/bench/pictures/make.sh --check          changes nothing; fails if the pictures differ from the figures
+#     sh tests/bench/pictures/make.sh --record         records timeline.json first: a build and some seconds
+#     sh tests/bench/pictures/make.sh --results FILE   replaces benchmarks.json by FILE first: the
+#                                                      build/bench/results.json of a complete tests/bench/run.sh
 set -eu
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
