@@ -1,6 +1,7 @@
-// Why a node gives no vote: one row for each cause, read by everything that has to know it: the
-// category's messages (error.cpp), whether to retry (rule D7), what an error reply means (reply.hpp), the
-// doctor's advice, the command's JSON. The outcomes of a verb, which are only named, stand beside them.
+// The tables of the outcomes of an operation and of the causes of an unknown vote. Everything that has to
+// know a cause reads its row: the messages of the error category (error.cpp), the decision to retry (rule
+// D7), the meaning of error replies (reply.hpp), the advice of `redlock doctor`, and the JSON output of the
+// command.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -11,9 +12,10 @@
 
 namespace redlock::detail {
 
+/// The outcome of an operation on a lock.
 struct Outcome {
     Errc code;
-    std::string_view name;  ///< the enumerator, for programs
+    std::string_view name;  ///< The enumerator, as programs see it.
     std::string_view message;
 };
 
@@ -29,13 +31,14 @@ inline constexpr std::array outcomes{
     Outcome{Errc::hold_limit, "hold_limit", "hold limit reached"},
 };
 
+/// The cause of an unknown vote at one node.
 struct Cause {
     Errc code;
-    std::string_view name;  ///< the enumerator, for programs
+    std::string_view name;  ///< The enumerator, as programs see it.
     std::string_view message;
-    bool transient;                                 ///< waiting can cure it, see is_transient()
-    std::string_view advice{};                      ///< to an operator; none where it is no fault of the node
-    std::array<std::string_view, 6> first_words{};  ///< of the error replies that mean it (rule D6)
+    bool transient;                                 ///< True if it can pass by itself, see is_transient().
+    std::string_view advice{};                      ///< For an operator; empty if the node has no fault.
+    std::array<std::string_view, 6> first_words{};  ///< First words of error replies that mean it (rule D6).
 };
 
 inline constexpr std::array causes{
@@ -121,18 +124,19 @@ inline constexpr std::array causes{
     Cause{.code = Errc::not_awaited, .name = "not_awaited", .message = "not awaited", .transient = true},
 };
 
-/// The row of `code`; null where that is no cause at a node.
+/// Returns the row of `code`, or null if it is not the cause of an unknown vote.
 constexpr const Cause* find_cause(Errc code) noexcept {
     const auto* const row = std::ranges::find(causes, code, &Cause::code);
     return row == causes.end() ? nullptr : row;
 }
 
+/// Returns the row of `code`, or null if it is not the outcome of an operation.
 constexpr const Outcome* find_outcome(Errc code) noexcept {
     const auto* const row = std::ranges::find(outcomes, code, &Outcome::code);
     return row == outcomes.end() ? nullptr : row;
 }
 
-/// The enumerator: "no_quorum". Empty for a number that is none.
+/// Returns the enumerator as text, such as "no_quorum"; empty if there is no such code.
 constexpr std::string_view name_of(Errc code) noexcept {
     if (const auto* const cause = find_cause(code)) return cause->name;
     const auto* const outcome = find_outcome(code);

@@ -1,4 +1,4 @@
-// Which server answers for each node: one that answers for two would have two votes (rule D8).
+// Detects that two nodes are the same server, which must not have two votes (rule D8).
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -1,14 +1,16 @@
-// Owns the lease of a lock. The Lock has it alone, or shares it with its watchdog and, while a loss is being
-// reported, with the callback; it has no pointer to the Lock.
+// The lease of a lock, behind a mutex. A Lock shares it with its watchdog and with the callback that is told
+// of a loss, and decides here what a round, an extension or a release means for the lease. It has no pointer
+// to the Lock, so that callbacks can destroy the Lock.
 //
-//     state       | what holds                                      | left by
+//     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
 //     free        | there is no lease                               | begin() → held
-//     held        | on some nodes there are keys of this owner      | give_up() → unconfirmed, forget() → free
-//     unconfirmed | given up, and too few nodes have confirmed that | end_release() → free, forget() → free
+//     held        | some nodes have keys of this owner              | give_up() → unconfirmed, forget() → free
+//     unconfirmed | released, but too few nodes have confirmed it   | end_release() → free, forget() → free
 //
-// A lease that is held is valid until its instant, or until it is found or reported to be lost. Each
-// acquisition has a number: what comes too late, of an earlier one, finds another number and does nothing.
+// A lease that is held is valid until its instant, or until it is found to be lost or reported as lost. Each
+// acquisition has a number. Most functions get the number of the acquisition that they are about. If another
+// acquisition has begun meanwhile, or the lease is free, they do nothing.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -52,28 +54,31 @@ public:
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
 
-    /// False in a child of fork(), which must leave the rest alone: the parent's watchdog may have been about
-    /// to change it.
+    /// Returns false in a child of fork(). The child must not use this object any more, because a thread of
+    /// the parent may have been changing it at the moment of the fork.
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     Nodes& nodes() const noexcept { return *nodes_; }
     const std::vector<std::string>& resources() const noexcept { return resources_; }
     const algorithm::LeaseRequest& request() const noexcept { return request_; }
 
-    /// What the holder says of itself, see algorithm::note_holder(). There is no place for those of readers.
+    /// Writes the holder description, see algorithm::note_holder(). A reader writes none.
     void note_holder(const Lease& lease, std::chrono::milliseconds ttl,
                      Clock::time_point deadline = Clock::never()) const noexcept {
         if (!lease.shared) algorithm::note_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
     }
 
-    // ---- For the Lock.
+    // ---- For the Lock
+
+    /// Returns the number of the current or last acquisition.
 
     std::uint64_t number() const {
         const std::lock_guard guard{mutex_};
         return number_;
     }
 
-    /// Empty unless this is the acquisition of now, and held or released.
+    /// Returns the lease, held or unconfirmed, if `number` is the current acquisition; otherwise an empty
+    /// one.
     Lease lease(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) ? lease_ : Lease{};
@@ -83,19 +88,21 @@ public:
         return is_current_locked(number_) ? lease_ : Lease{};
     }
 
-    /// The text changes with the next acquisition, and not before.
+    /// Returns the owner of the current acquisition; empty if the lease is free. The text changes with the
+    /// next acquisition, and not before.
     std::string_view owner() const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number_) ? lease_.owner.view() : std::string_view{};
     }
 
-    /// Stopped when the acquisition of now is lost.
+    /// Returns the token on which a stop is requested when the current acquisition is lost.
     std::stop_token lost() const {
         const std::lock_guard guard{mutex_};
         return lost_.get_token();
     }
 
-    /// A new acquisition, whose loss stops `lost`. The answer: its number.
+    /// Begins an acquisition with this lease. If it is lost, a stop will be requested on `lost`. Returns its
+    /// number.
     std::uint64_t begin(const Lease& lease, std::stop_source lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
@@ -110,15 +117,15 @@ public:
         return ++number_;
     }
 
-    /// There is no lease, nor was there.
+    /// Ends the lease without a release: the state is free, whatever it was.
     void forget() noexcept {
         const std::lock_guard guard{mutex_};
         there_is_a_lease_ = false;
         ++number_;
     }
 
-    /// Ends the validity and the report of a loss, and returns the lease as it was. After that on_lost does
-    /// not begin, and lost() is not stopped.
+    /// Ends the validity, and returns the lease as it was before. When this function has returned, on_lost
+    /// does not begin any more, and no stop is requested on lost() any more (rule C9).
     Lease give_up(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -129,21 +136,22 @@ public:
             lease_.released = true;
             if (stops_) stopping = lost_;
         }
-        // Another thread may have decided to stop lost(), and not have come to it yet. The callbacks of
-        // lost() are not waited for, because one of them may be waiting for this release.
+        // Another thread may have decided to request the stop, without having done it yet. Wait for the
+        // request, but not for the callbacks of lost(), because one of them may be waiting for this release.
         while (stopping.stop_possible() && !stopping.stop_requested())
             clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
         return before;
     }
 
-    /// What the round of the release has left.
+    /// Ends the round of a release. `left` is the lease that the round has left, which is empty if the
+    /// release is complete.
     void end_release(std::uint64_t number, const Lease& left) noexcept {
         const std::lock_guard guard{mutex_};
         if (is_current_locked(number)) there_is_a_lease_ = !left.empty();
     }
 
-    /// What the round of an extension by the holder has come to. Where that finds the lease lost, lost() is
-    /// stopped; the watchdog reports the rest.
+    /// Applies the round of an extension that the holder has requested. If the lease is lost, requests a stop
+    /// on lost(); on_lost is left to the watchdog.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -160,8 +168,8 @@ public:
         return result;
     }
 
-    /// Its holder is to stop, for another reason than a loss: lost() is stopped, nothing is extended any
-    /// more, and no loss is reported.
+    /// Requests a stop on lost() for another reason than a loss: the caller of a Leader wants it to stop. The
+    /// lease is not extended any more, and no loss is reported.
     void request_stop(std::uint64_t number) noexcept {
         std::stop_source lost{std::nostopstate};
         {
@@ -173,19 +181,22 @@ public:
         lost.request_stop();
     }
 
-    // ---- For the watchdog.
+    // ---- For the watchdog
+
+    /// Returns when the lease is to be extended and when its loss is to be reported; never if it is released,
+    /// or if a stop was already requested.
 
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
-        // A thread that comes late, after the limit, does not extend either.
+        // A thread that is late, after max_hold, must not extend either.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, request_, last_failure_,
                             over ? Clock::time_point::min() : hold_until_, margin_);
     }
 
-    /// What the round of a renewal has come to. One that was cut short is not held against the nodes, and is
-    /// tried again at once.
+    /// Applies the round of an extension by the watchdog. If the round was cut short by its deadline, the
+    /// nodes are not to blame: the extension is tried again at once.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -200,15 +211,16 @@ public:
             last_extend_error_ = std::move(result);
     }
 
-    /// A renewal that could not even be asked for.
+    /// Records that an extension could not be sent at all, so that it is tried again after a pause.
     void postpone(std::uint64_t number) noexcept {
         const std::lock_guard guard{mutex_};
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss, once, and nothing that was given up: lost() is stopped, then on_lost is called
-    /// unless a callback of lost() has released the lock, or has waited for another thread to do so. With a
-    /// margin the validity runs on to its end. Needs no memory.
+    /// Reports the loss, at most once, and not after a release: requests a stop on lost(), then calls
+    /// on_lost. Does not call on_lost if a callback of lost() has released the lock, or has waited for
+    /// another thread to do so. With a margin, valid() stays true until the end of the validity. Needs no
+    /// memory.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -223,11 +235,14 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             lost = decide_to_stop_locked();
         }
+        // The callbacks may call Lock::release(). In this thread, it must release the acquisition that was
+        // lost, even if the Lock holds a later one, and must not wait for the watchdog's round. It reads both
+        // from renewal_context().
         const RenewalScope scope{{.queue = renewal_context().queue, .told = this, .number = number}};
         lost.request_stop();
         try {
             if (on_lost_ && is_still_held(number)) on_lost_(loss);
-        } catch (...) {  // NOLINT(bugprone-empty-catch): the caller's, and nothing here could handle it
+        } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
         }
     }
 
@@ -236,28 +251,30 @@ private:
         return there_is_a_lease_ && number == number_;
     }
 
-    /// Returns whether this is the current acquisition, and nobody has released it.
+    /// Returns true if this is the current acquisition and nobody has released it.
     bool is_still_held(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) && !lease_.released;
     }
 
-    /// The caller must stop what this returns as soon as it has released the mutex: give_up() waits for that.
+    /// Decides that a stop is requested on lost(). The caller must request it on the returned source as soon
+    /// as it has unlocked the mutex, because give_up() waits for that.
     std::stop_source decide_to_stop_locked() noexcept {
         stops_ = true;
         return lost_;
     }
 
-    /// The instant that counts is this one, not the end of the round: in between the validity may have ended,
-    /// and a caller may have seen it (rules C3, C4). Lock::valid() reads the clock before the lease. What was
-    /// reported to be lost is not extended.
+    /// Applies the round of an extension to the lease. The present instant counts, and not the end of the
+    /// round: the validity may have ended in between, and a caller may have seen that valid() is false (rules
+    /// C3, C4). Lock::valid() reads the clock before it reads the lease, for the same reason. A lease whose
+    /// loss was reported is not extended.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (loss_reported_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
 
-    // Constant after construction.
+    // Constant after construction
     Nodes* const nodes_;
     Clock* const clock_;
     const std::vector<std::string> resources_;
@@ -269,17 +286,18 @@ private:
     const std::function<void(const Result&)> on_lost_;
     const std::int64_t process_ = this_process();
 
-    // Guarded by mutex_.
+    // Guarded by mutex_
     mutable std::mutex mutex_{};
-    std::uint64_t number_ = 0;  // of the acquisition of now
+    std::uint64_t number_ = 0;  // of the current or last acquisition
     bool there_is_a_lease_ = false;
     Lease lease_{};
     std::stop_source lost_{std::nostopstate};
-    bool stops_ = false;                               // lost() is stopped, or is about to be
-    bool found_lost_ = false;                          // by an extension, before its time
-    bool loss_reported_ = false;                       // of its loss
-    std::optional<Clock::time_point> last_failure_{};  // of a renewal since the last that succeeded
-    std::optional<Result> last_extend_error_{};
+    bool stops_ = false;       // a stop on lost_ was requested, or is about to be
+    bool found_lost_ = false;  // an extension has found that a majority lost the key
+    // True if the loss was reported, or request_stop() was called: nothing is extended or reported any more.
+    bool loss_reported_ = false;
+    std::optional<Clock::time_point> last_failure_{};  // of the watchdog, since its last success
+    std::optional<Result> last_extend_error_{};        // what on_lost gets
     Clock::time_point hold_until_ = Clock::never();
 };
 

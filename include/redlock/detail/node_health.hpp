@@ -1,16 +1,19 @@
-// Whether a node is worth waiting for: a circuit breaker, one for each node, shared by all threads.
+// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. This
+// is a circuit breaker: there is one for each node, and all threads share it. Whether an untrusted node is
+// asked nevertheless, because the outcome of a round depends on it, is decided elsewhere (quorum_round.hpp).
 //
-//     state     | what holds                                   | left by
+//     state     | meaning                                      | transitions
 //     ----------+----------------------------------------------+------------------------------------------------
-//     closed    | it is trusted to answer in time              | failed() → open
-//     open      | it failed: it is left alone until the next   | begin_probe() → half_open
-//               | probe is due, unless the vote hangs on it    | update(), if it has replied late → closed
-//               |                                              | succeeded(), connected() → closed
-//     half_open | a probe is under way; where it hangs, the    | failed() → open, for longer
-//               | next one is due a pause later                | succeeded(), connected(), update() → closed
+//     closed    | the node is trusted to answer in time        | failed() → open
+//     open      | it has failed, and is left alone until its   | begin_probe() → half_open
+//               | next probe is due                            | succeeded(), connected() → closed
+//               |                                              | update(), trust_late_replies(), if a late
+//               |                                              | reply has come → closed
+//     half_open | a probe is under way; if the probe hangs,    | failed() → open, for longer
+//               | the next one is due a pause later            | the same as in the state open → closed
 //
-// Pure: no clock, no lock, no I/O of its own. The pauses double from 10 ms to 1 s, each with a random part,
-// so that clients do not probe in step. They grow until a command was answered in time.
+// It has no clock, mutex or I/O of its own. The pauses double from 10 ms to 1 s. Each has a random part, so
+// that clients do not probe at the same time. They are reset when the node has answered a command in time.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -27,7 +30,7 @@
 
 namespace redlock::detail {
 
-/// Why a node gave no answer.
+/// The reason why a node gave no usable answer.
 struct NodeFailure {
     std::error_code cause{};
     std::string detail{};
@@ -42,39 +45,42 @@ public:
 
     State state() const noexcept { return state_; }
     bool trusted() const noexcept { return state_ == State::closed; }
+    /// Returns true if the node is not trusted and its pause is over.
     bool probe_due(Clock::time_point now) const noexcept { return !trusted() && now >= next_probe_; }
     const NodeFailure& last_failure() const noexcept { return last_failure_; }
 
-    /// A node whose late replies have come is trusted again, but not before its pause is over: one that is
-    /// always late would cost every round its budget.
+    /// Trusts the node again if a late reply has come and its pause is over. The pause must be over, because
+    /// a node that is always late would otherwise delay every round by node_timeout.
     void update(Clock::time_point now) noexcept {
         if (now >= next_probe_) trust_late_replies();
     }
 
-    /// The same at once: the vote hangs on this node.
+    /// Trusts the node again if a late reply has come, even during its pause. The caller needs the node for a
+    /// quorum.
     void trust_late_replies() noexcept {
         if (replied_late_) close();
     }
 
+    /// Records that a probe begins. The next one is due a pause later.
     void begin_probe(Clock::time_point now, Entropy& entropy) {
         state_ = State::half_open;
         next_probe_ = now + pause(entropy);
     }
 
-    /// A command was answered in time.
+    /// Records that the node has answered a command in time.
     void succeeded() noexcept {
         close();
         failures_ = 0;
     }
 
-    /// A probe's handshake was answered.
+    /// Records that the node has answered the handshake of a probe.
     void connected() noexcept { close(); }
 
-    /// A reply came that no round waited for any more.
+    /// Records that a reply has come for which no round was waiting any more.
     void replied_late() noexcept { replied_late_ = true; }
 
-    /// Returns for how long the node is left alone from now on. Nothing where it was left alone already: of
-    /// many threads that meet the same failure, one makes the pause longer.
+    /// Records a failure. Returns how long the node is left alone from now on; nothing if it was left alone
+    /// already. If many threads meet the same failure, only the first makes the pause longer.
     std::optional<Clock::duration> failed(NodeFailure failure, Clock::time_point now, Entropy& entropy) {
         last_failure_ = std::move(failure);
         if (state_ == State::open && now < next_probe_) return std::nullopt;
@@ -87,7 +93,7 @@ public:
     }
 
 private:
-    static constexpr int max_failures = 8;  // 10 ms × 2^7 exceeds a second
+    static constexpr int max_failures = 8;  // because 10 ms × 2^7 exceeds the longest pause
 
     Clock::duration pause(Entropy& entropy) const {
         const auto doublings = std::max(failures_ - 1, 0);
@@ -100,7 +106,7 @@ private:
     }
 
     State state_ = State::closed;
-    bool replied_late_ = false;  // since it failed last
+    bool replied_late_ = false;  // since the last failure
     int failures_ = 0;           // in a row
     Clock::time_point next_probe_{};
     NodeFailure last_failure_{};

@@ -1,11 +1,18 @@
-// The replies that a connection still has to read, so that none is ever taken for another command's (rule
-// D1).
+// The replies that a connection still has to read. This class decides whether a reply belongs to the present
+// round, so that no reply is ever taken for the reply to another command (rule D1).
 //
-// A server answers in the order of the commands. Only the replies to what was sent last are answers; those
-// that come before them are late and belong to rounds that have ended. A SET whose reply is pending is
-// remembered by its owner: its release has to go behind it on this same connection (rule B5), or it would
-// overtake it. The same order is kept for a release that is not waited for and the next SET of its resource;
-// for what enters a ticket into the queue and what takes it out; and for writing and removing a note.
+// A server answers in the order of the commands. Only the replies to the commands that were sent last are
+// *answers*. The replies before them are *late*: they belong to rounds that have ended.
+//
+// Some commands must be sent on the connection on which an earlier one is pending, because they could
+// otherwise overtake it. The class remembers what is needed to find this connection:
+//
+//     pending here                            | must follow on this connection
+//     ----------------------------------------+------------------------------------------------
+//     a SET, by its owner                     | the release of this owner (rule B5)
+//     a release that nobody waits for         | the next SET of its resources
+//     the entry of a ticket into the queue    | the command that takes it out
+//     the writing of a holder description     | its deletion, and the other way round
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -23,17 +30,18 @@ namespace redlock::detail {
 class PendingReplies {
 public:
     enum class Reply : std::uint8_t {
-        unexpected,  ///< to nothing that was sent: the connection is not to be trusted any more
-        late,        ///< to a command whose round is over
-        answer       ///< to one of those sent last
+        unexpected,  ///< Nothing was sent that it could belong to. The connection cannot be trusted.
+        late,        ///< It belongs to a command whose round is over.
+        answer       ///< It belongs to one of the commands that were sent last.
     };
 
     std::size_t count() const noexcept { return count_; }
     bool none() const noexcept { return count_ == 0; }
 
-    /// The next `commands` that are sent are those whose replies are answers.
+    /// Declares that the replies to the next `commands` commands are the answers.
     void await(std::size_t commands) noexcept { awaited_ = commands; }
 
+    /// Records that a command was sent.
     void sent(const Command& command) {
         const bool note = command.verb == Verb::note_holder;
         const bool writes_note = note && command.ttl > command.ttl.zero();
@@ -48,15 +56,16 @@ public:
         }
     }
 
-    /// Commands that touch no key: questions, and those of an operator.
+    /// Records commands whose order matters to no later command, such as INFO or those of an operator.
     void sent_other(std::size_t commands) noexcept { count_ += commands; }
 
-    /// Commands that touch no key, and go in front of everything that is pending: those of the handshake.
+    /// Records commands of the handshake, which change no key and are sent before everything that is pending.
     void sent_first(std::size_t commands) noexcept {
         count_ += commands;
         if (until_released_ > 0) until_released_ += commands;
     }
 
+    /// Records that a reply was received, and returns what it belongs to.
     Reply received() noexcept {
         if (none()) return Reply::unexpected;
         --count_;
@@ -65,26 +74,26 @@ public:
         return count_ < awaited_ ? Reply::answer : Reply::late;
     }
 
-    /// How many commands were sent last.
+    /// Returns how many answers the present round expects.
     std::size_t awaited() const noexcept { return awaited_; }
 
-    /// How many of them are answered.
+    /// Returns how many of these answers have come.
     std::size_t answered() const noexcept { return awaited_ - std::min(awaited_, count_); }
 
-    /// The owner of the SET that is neither answered nor released; empty if there is none.
+    /// Returns the owner of the SET that is neither answered nor released; empty if there is none.
     const std::string& set_owner() const noexcept { return set_owner_; }
     bool has_set() const noexcept { return !set_owner_.empty(); }
     bool has_set_of(std::string_view owner) const noexcept { return has_set() && set_owner_ == owner; }
 
-    /// Whether one of the resources may have a release pending here: behind it a SET is not refused because
-    /// of a key of our own.
+    /// Returns true if a release of one of the resources may be pending here. A SET that is sent behind it is
+    /// not refused because of this client's old key.
     bool may_release(Resources resources) const noexcept { return (released_ & bits_of(resources)) != 0; }
 
-    /// How long a key can live on that a command still pending may have made or lengthened.
+    /// Returns the longest time for which a key can live that a pending command may have made or extended.
     std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
 
 private:
-    /// A bit for each; several resources may share one.
+    /// Returns a bit for each resource. Several resources can have the same bit.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
         for (const auto& resource : resources)
@@ -93,11 +102,11 @@ private:
     }
 
     std::size_t count_ = 0;
-    std::size_t awaited_ = 0;  // of those sent, the last ones
+    std::size_t awaited_ = 0;  // how many of the last commands belong to the present round
     std::string set_owner_{};
     std::chrono::milliseconds max_ttl_{};
-    std::uint64_t released_ = 0;      // bits of the resources with a release pending
-    std::size_t until_released_ = 0;  // replies, that of the last release included
+    std::uint64_t released_ = 0;      // the bits of the resources with a pending release
+    std::size_t until_released_ = 0;  // how many replies come up to that of the last release
 };
 
 }  // namespace redlock::detail

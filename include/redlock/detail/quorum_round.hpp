@@ -1,35 +1,54 @@
-// One round over N nodes, for one request or for many: which node is asked when, what its answer means for
-// the votes, and when to stop waiting. Every rule of a round stands here and nowhere else.
+// Decides the course of one round over N nodes, for one request or for many: which node is asked when, how
+// long the round waits for it, and when the votes have decided. It has no sockets, no clock and no mutex of
+// its own.
 //
-// Pure: no sockets, no clock and no lock of its own. A driver owns the connections; it does what next() asks
-// for, and reports what came of it:
+// It does not decide what a reply means (reply.hpp), whether a node is trusted to answer in time
+// (node_health.hpp), on which connection a command goes (src/redis/node.hpp), or whether two nodes are the
+// same server (duplicate_server_check.hpp).
+//
+// RoundDriver (src/redis/round_driver.hpp) owns the connections. It executes the steps that next() returns,
+// and reports each event:
 //
 //     using Kind = redlock::detail::QuorumRound::Step::Kind;
 //     for (;;) {
 //         const auto step = round.next(clock.now());
-//         if (step.kind == Kind::ask) check_out(step.node);     // on_check_out() or on_left_alone()
+//         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_left_alone()
 //         if (step.kind == Kind::give_up) check_in(step.node);  // its time is over
-//         if (step.kind == Kind::wait) wait(step.until);        // or for on_sent(), on_vote(), on_failed()
+//         if (step.kind == Kind::wait) wait(step.until);        // or until on_sent(), on_vote() or on_failed()
 //         if (step.kind == Kind::done) break;
 //     }
 //
-// The part of one node in the round:
+// The stages of one node:
 //
-//     stage      | what holds                                     | left by
-//     -----------+------------------------------------------------+-------------------------------
-//     uninvolved | no request goes to it                          |
+//     stage      | meaning                                        | transitions
+//     -----------+------------------------------------------------+----------------------------------------
+//     uninvolved | no request goes to the node                    |
 //     unasked    | its turn has not come                          | next() → ask
-//     left_alone | it failed a moment ago, and is not needed yet  | next() → ask, if it is needed
-//     connecting | nothing can be sent yet                        | on_sent, on_failed, give_up
-//     sent       | a byte of the commands may have reached it     | on_vote (last), on_failed, give_up
-//     over       | its votes are known, or will not be            |
+//     left_alone | it failed a moment ago and is in back-off      | next() → ask, if the outcome needs it
+//     connecting | it was asked, but nothing can be sent yet      | on_sent(), on_failed(), give_up
+//     sent       | a byte of the commands may have reached it     | on_vote() (last), on_failed(), give_up
+//     over       | its votes are known, or will stay unknown      |
 //
-// An acquire asks one node after the other (the page's step 2), or all at once; every other round asks all at
-// once. Nodes that are not trusted come last, all at once, within one budget. At half of it those that were
-// left alone are asked after all where the vote has come to hang on them. A round ends when its votes are
-// decided; a query waits for every trusted node, and so does a release, unless nobody is going to hear its
-// answers. A release is written from the last node to the first: a waiter that the first node wakes is to
-// find the others free.
+// The phases of the round, in this order. A sequential acquisition skips all_trusted; all other rounds skip
+// in_turn:
+//
+//     phase       | nodes that are asked                          | ends
+//     ------------+-----------------------------------------------+----------------------------------------
+//     in_turn     | the trusted nodes, one after the other        | when none of them is awaited any more
+//     all_trusted | the trusted nodes, all at once                | when all are asked, without waiting
+//     first_half  | the other nodes, all at once                  | half a node_timeout later
+//     second_half | the nodes in back-off, if the outcome depends | with the round, at most another half of
+//                 | on them                                       | a node_timeout later
+//
+// Three rules apply to whole rounds:
+//
+// - A round ends when its votes have decided. A query waits for every trusted node, and so does a release,
+//   unless it is sent without waiting for replies.
+// - A trusted node is sent its command even if the votes decide before its connection is ready, as long as
+//   that does not take much longer. Otherwise the lock would be on exactly a majority and could not survive
+//   the loss of another node.
+// - A release is written to the nodes in reverse order, because the first node is mostly the home node of the
+//   waiters: a waiter that it wakes should find the other nodes free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -49,7 +68,7 @@
 
 namespace redlock::detail {
 
-/// What a reply means as a vote.
+/// The meaning of a reply as a vote; see NodeReport for the fields.
 struct NodeVote {
     Vote vote = Vote::unknown;
     std::error_code cause{};
@@ -59,16 +78,18 @@ struct NodeVote {
 
 class QuorumRound {
 public:
+    /// What the driver has to do next.
     struct Step {
         enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
-        std::size_t node = 0;       ///< of ask and give_up
-        bool timed_out = false;     ///< of give_up: it used up its own budget, not the caller's time
-        const char* detail = "";    ///< of give_up: what it was doing
-        Clock::time_point until{};  ///< of wait
+        std::size_t node = 0;       ///< ask, give_up: the node.
+        bool timed_out = false;     ///< give_up: true if its own time was over, and not the caller's.
+        const char* detail = "";    ///< give_up: what it was doing.
+        Clock::time_point until{};  ///< wait: the end of the wait.
     };
 
-    /// The requests and tallies must outlive it. All requests have the same verb.
+    /// Begins a round. All requests must have the same verb. The requests, the limits and the tallies must
+    /// outlive the round.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
                 Round order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
@@ -90,14 +111,16 @@ public:
     QuorumRound(const QuorumRound&) = delete;
     QuorumRound& operator=(const QuorumRound&) = delete;
 
-    /// Before the first step: whether the node is trusted to answer; if not, whether its next probe is due.
+    /// Sets whether the node is trusted, and if not, whether its next probe is due. Must be called before the
+    /// first step.
     void set_health(std::size_t node, bool trusted, bool probe_due) noexcept {
         nodes_[node].trusted = trusted;
         nodes_[node].probe_due = probe_due;
     }
 
-    // ---- What to do.
+    // ---- Steps
 
+    /// Returns the next step. The driver must execute it and report its events before the next call.
     Step next(Clock::time_point now) {
         if (const auto node = find_overdue()) return give_up(*node, now);
         for (;;) {
@@ -115,8 +138,10 @@ public:
         }
     }
 
-    /// Whether a quorum is out of reach without the node, but not with it, so that it is asked whatever its
-    /// health. A release goes to every node anyway, so this does not matter to it.
+    /// Returns true if the outcome of a request depends on this node: without it, the grants and the nodes
+    /// that are being asked cannot form a quorum, but with it they can. Such a node is asked even if it is in
+    /// back-off. In the second half of the last node_timeout, nodes that have not answered are no longer
+    /// expected to.
     bool needs(std::size_t node) const {
         const auto asked = phase_ == Phase::second_half ? 0 : open();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -128,7 +153,7 @@ public:
         return false;
     }
 
-    /// Whether `node` is the only one that a reply can come from.
+    /// Returns true if this node was sent its commands and no other node can reply.
     bool is_only_one_sent(std::size_t node) const noexcept {
         return nodes_[node].stage == Stage::sent && open() == 1;
     }
@@ -143,35 +168,38 @@ public:
     bool is_left_alone(std::size_t node) const noexcept { return nodes_[node].stage == Stage::left_alone; }
     std::span<const Request> requests() const noexcept { return requests_; }
 
-    /// Whether the request is sent to the node; false also where exclude() was said.
+    /// Returns true if the request goes to the node and was not excluded.
     bool includes(std::size_t node, std::size_t request) const {
         const auto& excluded = nodes_[node].excluded;
         return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
     }
 
-    /// The command that the node's next reply answers.
+    /// Returns the command that the next reply of the node answers.
     const Command& next_answered(std::size_t node) {
         auto& it = nodes_[node];
         while (!includes(node, it.next)) ++it.next;
         return requests_[it.next].command;
     }
 
-    // ---- What came of it.
+    // ---- Events
 
+    /// Records that the node is in back-off and gave no connection.
     void on_left_alone(std::size_t node) noexcept {
         nodes_[node].stage = Stage::left_alone;
         nodes_[node].trusted = false;
         changed_ = true;
     }
 
+    /// Records that the driver has a connection of the node, which may still be connecting. `trusted` is true
+    /// if the round should wait for this node as for a trusted one.
     void on_check_out(std::size_t node, bool trusted) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = trusted;
         changed_ = true;
     }
 
-    /// This request is not sent to the node, though it was to be. Said before on_sent(). False: nothing is
-    /// left.
+    /// Excludes a request that was meant for the node. Must be called before on_sent(). Returns false if no
+    /// request is left for the node.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
@@ -179,14 +207,15 @@ public:
         return !end_if_answered(node);
     }
 
-    /// From now on a byte of its commands may reach the node.
+    /// Records that a byte of the commands may reach the node from now on.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
             if (includes(node, i)) tallies_[i][node].sent = true;
     }
 
-    /// The reply to next_answered(). True: it was the node's last.
+    /// Records that the node has answered next_answered() with this vote. Returns true if it was the last
+    /// answer of the node.
     bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
         (void)next_answered(node);
@@ -195,9 +224,9 @@ public:
         return end_if_answered(node);
     }
 
-    /// The connection has failed, or its answer cannot be right. True: the commands are to be sent once
-    /// more, over another connection; to delete twice does no harm, and the failure may have been the
-    /// connection's.
+    /// Records that the connection has failed, or that its reply does not fit. Returns true if the commands
+    /// must be sent again over a new connection. That happens once to a release, because the failure may
+    /// concern only this connection and a second deletion does no harm.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
         auto& it = nodes_[node];
@@ -209,10 +238,10 @@ public:
         return false;
     }
 
-    /// The rest of the node's votes stays unknown.
+    /// Ends the part of the node. Its missing votes stay unknown, with this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;  // it took no time
+        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;  // nothing was sent
         it.stage = Stage::over;
         changed_ = true;
         for (; it.next < requests_.size(); ++it.next)
@@ -222,16 +251,18 @@ public:
 private:
     enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
 
+    /// See the table at the head of this file.
     enum class Phase : std::uint8_t {
-        in_turn,      ///< the trusted nodes, one after the other
-        all_trusted,  ///< the trusted nodes, all at once
-        first_half,   ///< of one more budget: the others
-        second_half   ///< once more those that were left alone
+        in_turn,      ///< The trusted nodes are asked one after the other.
+        all_trusted,  ///< The trusted nodes are asked all at once.
+        first_half,   ///< The other nodes are asked; the first half of a node_timeout passes.
+        second_half   ///< Nodes in back-off are asked if needed; the second half passes.
     };
 
+    /// The nodes that the round waits for.
     enum class Awaited : std::uint8_t {
-        while_undecided,  ///< whoever can still change the outcome
-        trusted_nodes     ///< the trusted nodes in any case, the others while the votes are undecided
+        while_undecided,  ///< All nodes, as long as the votes have not decided.
+        trusted_nodes  ///< The trusted nodes in any case; the others as long as the votes have not decided.
     };
 
     struct Node {
@@ -239,9 +270,9 @@ private:
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;
-        bool cut_short = false;    // the caller's time leaves it so little that its silence means nothing
-        std::size_t next = 0;      // the request whose answer comes next
-        std::size_t answered = 0;  // or excluded
+        bool cut_short = false;    // true if the caller's time is so short that silence means nothing
+        std::size_t next = 0;      // the request that the next reply answers
+        std::size_t answered = 0;  // the number of requests that were answered or excluded
         std::vector<std::size_t> excluded{};
         Clock::time_point start{};
         Clock::time_point deadline{};
@@ -250,14 +281,15 @@ private:
         bool open() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
     };
 
-    /// How the votes on one request stand.
+    /// The votes on one request.
     struct Count {
         std::size_t granted = 0;
         std::size_t refused = 0;
-        std::size_t pending = 0;  // nodes that may yet grant it
+        std::size_t pending = 0;  // nodes that can still grant
     };
 
-    /// A queue is one node's; to a query each answer counts, and to a note none.
+    /// Returns how many grants decide a request: one if it goes to the queue at the home node; none for a
+    /// query, because every answer counts, and for a holder description, because no answer does.
     std::size_t votes_needed() const noexcept {
         if (verb() == Verb::query || verb() == Verb::note_holder) return 0;
         return verb() == Verb::enter_queue ? 1 : quorum(size_);
@@ -287,8 +319,9 @@ private:
         return {.kind = Step::Kind::ask, .node = node};
     }
 
-    /// Where the caller's time does not suffice for every node's whole budget, each gets as much as the
-    /// others: one that hangs must not keep the rest from being asked.
+    /// Returns the time for the next node in turn. If the caller's time is too short to give every node its
+    /// whole node_timeout, all nodes get the same part, so that a node that hangs does not keep the others
+    /// from being asked.
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
         const auto unasked =
@@ -296,7 +329,8 @@ private:
         return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
     }
 
-    /// No further node is to be asked. A release goes to every node, whatever the others have answered.
+    /// Returns true if no further node must be asked. A release goes to every node, whatever the others have
+    /// answered.
     bool is_over(Clock::time_point now) {
         if (is_release()) return false;
         return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
@@ -326,15 +360,16 @@ private:
         return phase_ == Phase::first_half ? half_time_ : Clock::never();
     }
 
-    /// A trusted node is sent its command even where its connection takes longer than the votes, if not much
-    /// longer: a lock on exactly a quorum survives no further node. A note is worth no wait.
+    /// Returns true if the round must wait for this node. It waits for a trusted node that was not sent its
+    /// command yet, except for a holder description, which is not worth the wait.
     bool awaits(const Node& it) {
         if (!it.open()) return false;
         const bool unsent = it.stage == Stage::connecting && verb() != Verb::note_holder;
         return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
     }
 
-    /// When the next of those awaited runs out of time; the beginning of time if none is awaited any more.
+    /// Returns the earliest deadline of the nodes that the round waits for; time_point::min() if there is
+    /// none.
     Clock::time_point next_deadline() {
         auto next = Clock::time_point::min();
         for (const auto& it : all())
@@ -343,16 +378,16 @@ private:
         return next;
     }
 
-    /// When the votes have decided, a connection that is still being made gets an eighth of its budget in
-    /// all.
+    /// Limits the connections that are still being made to an eighth of node_timeout, when the votes have
+    /// decided.
     void cap_connect_time() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Late is only what was late when the driver looked last: an answer that came in time counts, however
-    /// late this process gets to read it.
+    /// Returns a node whose time is over. A node is late only if its deadline had passed when the driver last
+    /// looked for replies: a reply that came in time counts, even if this process reads it late.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= looked_at_ && awaits(nodes_[node])) return node;
@@ -362,9 +397,9 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool callers = it.deadline == limits_.deadline || it.cut_short;
-        // Its release stays queued, and an eighth of node_timeout says nothing of the node.
+        // Its release stays queued. An eighth of node_timeout says nothing about the node.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
-        // One that has answered some of its commands is alive: the rest is for another round.
+        // A node that has answered some of the commands is alive. Another round asks for the others.
         const bool alive = it.answered > it.excluded.size();
         const char* detail = "";
         if (!callers && alive)
@@ -409,22 +444,25 @@ private:
 
     bool refused_to_acquire() const noexcept { return acquires(verb()) && counts().front().refused > 0; }
 
-    /// Where another holds the resource on some node, a node that is not trusted is asked only if its probe
-    /// is due: to wait for it would keep from others what was granted elsewhere. Clients that collide would
-    /// each hold a part for a whole budget, and none of them ever all.
+    /// Returns true if the node should still be asked. If another client holds the resource on some node, a
+    /// node that is not trusted is asked only if its probe is due. Otherwise clients that collide would each
+    /// keep their grants during a whole node_timeout, and none of them would get a majority.
     bool worth_asking(const Node& it) const noexcept {
         return it.unasked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
+    /// Returns true if no request can get its quorum any more.
     bool impossible() {
         recount();
         return impossible_ == requests_.size();
     }
+    /// Returns true if the missing votes cannot change the outcome, or if nobody waits for them.
     bool decided() {
         recount();
         return undecided_ == 0 || !limits_.awaits_answers;
     }
 
+    /// Counts the requests that are undecided and those that have become impossible, if anything has changed.
     void recount() {
         if (!std::exchange(changed_, false)) return;
         const auto given_up = static_cast<std::size_t>(std::ranges::count_if(
@@ -451,20 +489,20 @@ private:
     const Clock::duration node_timeout_;
     const std::span<Tally> tallies_;
     const std::size_t size_;
-    const std::size_t needed_;  // votes
+    const std::size_t needed_;  // the number of grants that decide
     const bool release_;
 
     Phase phase_ = Phase::all_trusted;
     Awaited awaited_ = Awaited::trusted_nodes;
-    std::size_t cursor_ = 0;                                  // the next node of this phase
-    Clock::time_point half_time_ = Clock::never();            // of the last budget
-    Clock::time_point end_ = Clock::never();                  // of the last budget
-    Clock::time_point looked_at_ = Clock::time_point::min();  // when the driver looked for news last
+    std::size_t cursor_ = 0;                                  // the next node to look at in this phase
+    Clock::time_point half_time_ = Clock::never();            // the end of first_half
+    Clock::time_point end_ = Clock::never();                  // the end of second_half
+    Clock::time_point looked_at_ = Clock::time_point::min();  // when the driver last looked for replies
     std::array<Node, max_nodes> nodes_{};
 
-    Count one_{};                // of the only request: no memory is allocated for it
-    std::vector<Count> many_{};  // of several
-    bool changed_ = true;        // since these were counted:
+    Count one_{};                // for a single request, so that no memory is allocated
+    std::vector<Count> many_{};  // for several requests
+    bool changed_ = true;        // true if undecided_ and impossible_ are out of date
     std::size_t undecided_ = 0;
     std::size_t impossible_ = 0;
 };

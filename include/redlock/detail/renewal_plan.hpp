@@ -1,13 +1,14 @@
-// When a lease under a watchdog is extended, and when its loss is reported.
+// Decides when a lease under a watchdog is extended, and when its loss is reported.
 //
 //     |--------- extension, from a third of the ttl on ------------|-|
 //     start   ttl/3                                   notify_at    ^ ^ valid_until − margin
 //
-// It is extended from a third of the ttl on (S61), a little later if that lets it be extended in one round
-// with others, again and again while that fails. Right before the validity ends, or LockOptions::margin
-// earlier, the loss is reported, whatever else is under way (rule C6). Where the drift and the margin take
-// more than half of the ttl, everything goes by twice what is left in place of the ttl, so that an extension
-// can still be won.
+// - The lease is extended from a third of the ttl on, or a little later if it can then share a round with
+//   others. A failed extension is tried again after a pause.
+// - The loss is reported right before the validity ends, or LockOptions::margin earlier, whatever else is
+//   under way (rule C6).
+// - If the drift and the margin take more than half of the ttl, twice the remaining part is used in place of
+//   the ttl. Otherwise there would be too little time for an extension.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -19,16 +20,18 @@
 
 namespace redlock::detail {
 
+/// Three instants. Clock::never() means that there is nothing to do.
 struct RenewalPlan {
-    Clock::time_point extend_from = Clock::never();  ///< may be extended, in one round with others
-    Clock::time_point extend_by = Clock::never();    ///< is extended, if need be alone
-    Clock::time_point notify_at = Clock::never();    ///< the loss is reported
+    Clock::time_point extend_from = Clock::never();  ///< From now on it may share the round of another lease.
+    Clock::time_point extend_by = Clock::never();    ///< From now on it gets a round of its own.
+    Clock::time_point notify_at = Clock::never();    ///< Its loss is reported.
 
+    /// Returns the first instant at which there is something to do.
     Clock::time_point next() const noexcept { return std::min(extend_by, notify_at); }
 };
 
-/// The plan for a lease, of the last attempt to extend it if that failed, and of the instant after which it
-/// is not extended any more.
+/// Returns the plan for a lease. `last_failure` is the end of the last extension if that failed. After
+/// `hold_until` the lease is not extended any more.
 inline RenewalPlan plan_renewal(Clock::time_point valid_until, const algorithm::LeaseRequest& request,
                                 std::optional<Clock::time_point> last_failure, Clock::time_point hold_until,
                                 Clock::duration margin = {}) {
@@ -36,7 +39,8 @@ inline RenewalPlan plan_renewal(Clock::time_point valid_until, const algorithm::
     const auto validity = algorithm::valid_until({}, request) - Clock::time_point{};
     const auto ttl = std::min<Clock::duration>(request.ttl, 2 * (validity - margin));
     const auto start = valid_until - validity;
-    // What a thread may need to wake up: told at the end, it would mostly be told a little later.
+    // A thread needs some time to wake up. If the loss were reported at the end, it would mostly be a little
+    // late.
     const auto notify_at = valid_until - margin - std::min<Clock::duration>(ttl / 100, 5ms);
     const auto pause = std::clamp<Clock::duration>(ttl / 20, 1ms, 10s);
     const auto from = std::max(start + ttl / 3, last_failure ? *last_failure + pause : start);

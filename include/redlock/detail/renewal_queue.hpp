@@ -1,10 +1,11 @@
-// The work of a watchdog, turn by turn, without a thread: Watchdog gives it one for each Nodes; a test or a
-// simulation takes the turns by hand.
+// The work of a watchdog: which leases are extended together in the next round, and which losses are reported
+// before. It has no thread: Watchdog runs one for each queue; tests and simulations call turn() themselves.
 //
-// Leases that are due at about the same time, on the same Nodes, are extended in one round. No round goes on
-// beyond the instant at which the next loss is to be reported, of whatever lease: a node that hangs delays no
-// notice. Where there is no memory, a renewal is tried again after a pause, and a loss is reported all the
-// same.
+// - Leases on the same Nodes that are due at about the same time are extended in one round.
+// - A round ends when the next loss must be reported, so that a node that hangs delays no report.
+// - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
+//
+// When a lease is due is decided in renewal_plan.hpp, and what a round means for it in lease_state.hpp.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -28,7 +29,7 @@ namespace redlock::detail {
 
 class RenewalQueue final : public Renewer {
 public:
-    /// How many renewals share a round at most.
+    /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
@@ -39,7 +40,7 @@ public:
 
     void add(Acquisition acquisition) override {
         const auto plan = acquisition.lease->plan(acquisition.number);
-        if (plan.next() == Clock::never()) return;  // released meanwhile, by a callback of lost()
+        if (plan.next() == Clock::never()) return;  // a callback of lost() has released it meanwhile
         const std::lock_guard guard{mutex_};
         if (auto* const entry = find_locked(acquisition.lease.get()))
             *entry = Entry{std::move(acquisition), plan};
@@ -53,7 +54,7 @@ public:
         std::unique_lock guard{mutex_};
         if (auto* const entry = find_locked(lease); entry && entry->acquisition.number <= acquisition.number)
             (void)take_locked(*entry);
-        if (renewal_context().queue == this) return;  // in its own round, which has sent what it sends
+        if (renewal_context().queue == this) return;  // a callback in its thread: all is sent
         while (std::ranges::find(in_flight_, lease) != in_flight_.end()) {
             const auto ended = round_ended_.get_token();
             guard.unlock();
@@ -62,13 +63,13 @@ public:
         }
     }
 
-    /// Whether there is nothing to do, and nothing being done.
+    /// Returns true if there is no lease, and no turn is under way.
     bool idle() const {
         const std::lock_guard guard{mutex_};
         return entries_.empty() && !busy_;
     }
 
-    /// Takes turns until `stop` is stopped.
+    /// Takes turns until a stop is requested on `stop`.
     void run(const std::stop_token& stop) {
         const std::stop_callback interrupt{stop, [this] { wake(); }};
         while (!stop.stop_requested()) {
@@ -78,8 +79,8 @@ public:
         }
     }
 
-    /// Does what is most urgent now: reports the losses, or else makes one round of renewals. The answer:
-    /// when the next turn is due.
+    /// Takes one turn: reports the losses that are due; if there are none, makes one round of extensions.
+    /// Returns when the next turn is due.
     Clock::time_point turn() {
         const RenewalScope scope{{.queue = this}};
         set_busy(true);
@@ -92,13 +93,14 @@ public:
 private:
     struct Entry {
         Acquisition acquisition;
-        RenewalPlan plan;  // when last looked at: the lease may have been extended by its holder since
+        RenewalPlan plan;  // may be out of date, because the holder may have extended the lease
         bool in_flight = false;
 
         RenewalPlan new_plan() const { return acquisition.lease->plan(acquisition.number); }
     };
 
-    /// What is extended in one round: all on the same Nodes. Has all that the end of the round needs.
+    /// The leases that are extended in one round; all are on the same Nodes. A batch has all that the end of
+    /// the round needs, so that the end needs no memory.
     struct Batch {
         std::vector<Acquisition> acquisitions{};
         Clock::time_point deadline = Clock::never();
@@ -118,8 +120,9 @@ private:
         return acquisition;
     }
 
-    /// One at a time, for each is looked at right before it is told: while another was being told it may have
-    /// been released, or acquired anew. Needs no memory.
+    /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
+    /// checked right before its report, because it may have been released or acquired again during the report
+    /// before. Needs no memory.
     bool tell_losses() noexcept {
         bool told = false;
         for (auto lost = take_lost(); lost.lease; lost = take_lost()) {
@@ -129,7 +132,7 @@ private:
         return told;
     }
 
-    /// One whose loss is to be reported now, if there is one; it is extended no longer.
+    /// Removes a lease whose loss must be reported now, and returns it; empty if there is none.
     Acquisition take_lost() noexcept {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();
@@ -141,6 +144,7 @@ private:
         return {};
     }
 
+    /// Makes one round of extensions, if any lease is due.
     void renew_due() {
         std::optional<Batch> batch;
         try {
@@ -151,13 +155,14 @@ private:
         if (!batch) return;
         try {
             renew(*batch);
-        } catch (...) {  // no memory, or a Nodes of the user's own that breaks its contract
+        } catch (...) {  // no memory, or a Nodes of the user that throws
             for (const auto& [lease, number] : batch->acquisitions) lease->postpone(number);
         }
         finish_round(*batch);
     }
 
-    /// The one that is due first, if any is, and all that can go with it.
+    /// Returns the lease that is due first and all that can be extended in the same round; nothing if none is
+    /// due.
     std::optional<Batch> take_batch() {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();
@@ -168,7 +173,7 @@ private:
         for (auto& entry : entries_) {
             batch.deadline = std::min(batch.deadline, entry.plan.notify_at);
             if (entry.plan.extend_from > now || &entry.acquisition.lease->nodes() != nodes) continue;
-            entry.plan = entry.new_plan();  // its holder may have been told to stop
+            entry.plan = entry.new_plan();  // because a stop may have been requested since
             if (entry.plan.extend_from <= now) due.push_back(&entry);
         }
         if (due.empty()) return std::nullopt;
@@ -187,7 +192,7 @@ private:
         return batch;
     }
 
-    /// The Nodes of the one that is due first.
+    /// Returns the Nodes of the lease that is due first, or null.
     const Nodes* first_due_locked(Clock::time_point now) {
         const Entry* first = nullptr;
         for (auto& entry : entries_) {
@@ -199,6 +204,7 @@ private:
         return first ? &first->acquisition.lease->nodes() : nullptr;
     }
 
+    /// Tries the leases that are due again after a pause.
     void postpone_due() noexcept {
         const std::lock_guard guard{mutex_};
         const auto now = clock_->now();
@@ -209,9 +215,11 @@ private:
         }
     }
 
+    /// Makes the round, applies it to each lease, and writes the holder descriptions anew, because they
+    /// expire with the old ttl.
     void renew(const Batch& batch) {
         const auto size = batch.acquisitions.size();
-        std::vector<Lease> leases;  // the requests look at their owners
+        std::vector<Lease> leases;  // the requests have views of their owners
         std::vector<Request> requests;
         leases.reserve(size);
         requests.reserve(size);
@@ -237,7 +245,7 @@ private:
         }
     }
 
-    /// A release that waits for the end of the round may go on.
+    /// Ends the round, and wakes the releases that wait for its end in remove().
     void finish_round(Batch& batch) noexcept {
         {
             const std::lock_guard guard{mutex_};
@@ -255,7 +263,8 @@ private:
         return next;
     }
 
-    /// Until when to sleep, and what ends the sleep before. Without memory for that it is a short one.
+    /// Returns when the next turn is due, and a token that ends the sleep before. If there is no memory for a
+    /// new token, returns a short sleep instead.
     std::pair<Clock::time_point, std::stop_token> next_wakeup(const std::stop_token& stop) {
         const std::lock_guard guard{mutex_};
         wakeup_at_ = next_turn_locked();
@@ -280,14 +289,14 @@ private:
 
     Clock* const clock_;
 
-    // Guarded by mutex_, which is never held across a round, a wait or a callback.
+    // Guarded by mutex_, which is never held during a round, a wait or a callback
     mutable std::mutex mutex_{};
     std::vector<Entry> entries_{};
-    std::vector<const LeaseState*> in_flight_{};  // in the round of this moment
-    std::stop_source round_ended_{};              // stopped when that round is over
+    std::vector<const LeaseState*> in_flight_{};  // the leases in the present round
+    std::stop_source round_ended_{};              // a stop is requested when this round has ended
     std::stop_source wake_{};                     // ends the sleep before the next turn
     Clock::time_point wakeup_at_ = Clock::never();
-    bool busy_ = false;  // with a turn
+    bool busy_ = false;  // a turn is under way
 };
 
 }  // namespace redlock::detail

@@ -1,4 +1,4 @@
-// What a Lock needs of its watchdog, and the other way round: the least that both must know of each other.
+// The interface between a Lock and its watchdog: what each must know of the other.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -11,26 +11,26 @@ namespace redlock::detail {
 
 class LeaseState;
 
-/// One acquisition of a Lock. What is meant for it does nothing once the Lock has acquired anew.
+/// One acquisition of a Lock. Operations on it do nothing when the Lock has acquired anew.
 struct Acquisition {
     std::shared_ptr<LeaseState> lease;
     std::uint64_t number = 0;
 };
 
-/// Extends leases and reports their loss: a Watchdog, in threads of its own.
+/// Extends leases and reports their loss. Watchdog implements it with threads.
 class REDLOCK_EXPORT Renewer {
 public:
     virtual ~Renewer() = default;
 
-    /// The clock that it goes by; that of its locks must be the same.
+    /// Returns its clock. The locks must use the same one.
     virtual Clock& clock() noexcept = 0;
 
-    /// Begins to extend an acquisition; one that it extends already is looked at anew. May throw
-    /// std::system_error, std::bad_alloc.
+    /// Begins to extend an acquisition. If it extends this acquisition already, it checks again when that is
+    /// due. Can throw std::system_error if no thread can be started, and std::bad_alloc.
     virtual void add(Acquisition acquisition) = 0;
 
-    /// Ends it: when this has returned, nothing more is sent for the acquisition (rule B7). Blocks while an
-    /// extension is under way, other than in the thread of that extension.
+    /// Ends the extension of an acquisition. When this function has returned, nothing more is sent for it
+    /// (rule B7). Blocks while an extension is under way, except in the thread that makes it.
     virtual void remove(const Acquisition& acquisition) noexcept = 0;
 
 protected:
@@ -39,18 +39,19 @@ protected:
     Renewer& operator=(const Renewer&) = default;
 };
 
-/// What the running thread is doing for a watchdog: a release() from a callback must not wait for itself, and
-/// is about the acquisition whose loss is being reported.
+/// What the running thread is doing for a watchdog. Lock::release() reads it when a callback calls it: it
+/// must not wait for the watchdog's turn, which waits for the callback, and it must release the acquisition
+/// whose loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
-    const void* queue = nullptr;       ///< the RenewalQueue whose turn it is
-    const LeaseState* told = nullptr;  ///< the lease whose loss is being reported
-    std::uint64_t number = 0;          ///< of the acquisition that was lost
+    const void* queue = nullptr;       ///< The RenewalQueue whose turn this thread takes, or null.
+    const LeaseState* told = nullptr;  ///< The lease whose loss is being reported, or null.
+    std::uint64_t number = 0;          ///< The number of the acquisition that was lost.
 };
 
-/// That of this thread.
+/// Returns the context of the running thread.
 REDLOCK_EXPORT RenewalContext& renewal_context() noexcept;
 
-/// Changes it until the end of a block.
+/// Changes the context of the running thread until the end of a block.
 class RenewalScope {
 public:
     explicit RenewalScope(const RenewalContext& now) noexcept : before_(renewal_context()) {

@@ -20,7 +20,8 @@ struct Script {
 REDLOCK_EXPORT extern const Script compare_and_delete;
 REDLOCK_EXPORT extern const Script compare_and_expire;
 
-// The same, and the acquisition, for several resources or with a quarantine.
+// The acquisition, the release and the extension of several resources. The first and the last are also used
+// for one resource on a node with a quarantine.
 REDLOCK_EXPORT extern const Script delete_all;
 REDLOCK_EXPORT extern const Script expire_all;
 REDLOCK_EXPORT extern const Script set_all;
@@ -48,17 +49,18 @@ REDLOCK_EXPORT extern const Script describe_holder;
 REDLOCK_EXPORT extern const Script query;
 REDLOCK_EXPORT extern const Script which_exist;
 
-/// All scripts, so that each has a number.
+/// All scripts. The index of a script is its number.
 inline constexpr std::size_t script_count = 20;
 REDLOCK_EXPORT extern const std::array<const Script*, script_count> scripts;
 
+/// Returns the number of a script.
 inline std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;
     while (scripts[number] != script) ++number;
     return number;
 }
 
-/// The value of a resource while readers hold it, or what this value begins with.
+/// The beginning of the value of a resource that readers hold; mostly the whole value.
 inline constexpr std::string_view shared_marker = "redlock:shared";
 
 }  // namespace redlock::detail
