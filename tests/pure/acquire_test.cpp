@@ -1,5 +1,5 @@
-// Rules A1 to A12 but for time: what counts as a vote, what is cleaned up, what is retried. Deadlines and
-// cancellation are in patience_test.cpp, pauses in retry_test.cpp, the arithmetic in validity_test.cpp.
+// Rules A1 to A12 except for time: what counts as a vote, what is cleaned up, what is retried. Deadlines and
+// cancellation are in patience_test.cpp, pauses in retry_test.cpp, and the arithmetic in validity_test.cpp.
 #include "world.hpp"
 
 namespace redlock::test {
@@ -7,7 +7,8 @@ namespace {
 
 // ---- Votes.
 
-// A7. An error is never counted as "taken" either: one refusal and three errors of five are the nodes' fault.
+// A7. An error never counts as "taken". One refusal and three errors of five nodes are a failure of the
+// nodes.
 TEST(Acquire, NeverTakesAnErrorForARefusal) {
     World world;
     world.occupy(1h, 0);
@@ -18,8 +19,8 @@ TEST(Acquire, NeverTakesAnErrorForARefusal) {
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other));
 }
 
-// A1. Split votes: clients with some nodes each; nobody wins, everybody cleans up. A quorum of nodes
-// answered, so it is the others who stood in the way.
+// A1. In a split vote each client has some nodes. No client wins, and each one cleans up. A quorum of nodes
+// replied, so the failure counts as contention.
 TEST(Acquire, LosesASplitVote) {
     World world;
     world.occupy(1h, 0, 1);
@@ -30,8 +31,8 @@ TEST(Acquire, LosesASplitVote) {
     EXPECT_EQ(world.owner_on(3), "");
 }
 
-// A7, A12. A grant, a refusal and no answer: whoever it is that does not answer, and why, it is the holder of
-// the second node who stood in the way.
+// A7, A12. One node grants, one refuses, and one fails. Whichever node fails, and for whatever reason, the
+// result names the holder of the refusing node.
 TEST(Acquire, IsRefusedWhereOneGrantsAndOneRefusesAndOneIsDead) {
     const std::vector<std::function<void(World&, std::size_t)>> deaths{
         [](World& world, std::size_t node) { world.cut(node); },
@@ -53,7 +54,8 @@ TEST(Acquire, IsRefusedWhereOneGrantsAndOneRefusesAndOneIsDead) {
             }
 }
 
-// Where those that answer are no quorum, it is the nodes that stand in the way, whatever the others say.
+// If the nodes that reply are no quorum, the attempt has failed because of the nodes, whatever the others
+// voted.
 TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
     World world;
     world.occupy(1h, 0);
@@ -65,7 +67,7 @@ TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
     EXPECT_THAT(world.lock(no_retry()).acquire(), FailsWith(Errc::held_by_other)) << "2 grants, 1 refusal";
 }
 
-// A7, A12. The vote stays a refusal, and waiting goes on: the lock of another library may be a hash.
+// A7, A12. The vote is a refusal, and retries continue, because the lock of another library may be a hash.
 TEST(Acquire, SaysWhereTheKeyIsOfAnotherType) {
     World world;
     for (const int node : {0, 1, 2}) world.command(node, {"ZADD", the_resource, "1", "member"});
@@ -84,7 +86,7 @@ TEST(Acquire, SaysWhereTheKeyIsOfAnotherType) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-// A7. What the release of an attempt fails of says nothing of the vote before it.
+// A7. An error of the release says nothing about the vote before it.
 TEST(Acquire, TakesNoOtherFailureOfItsReleaseForACause) {
     World world;
     world.occupy(1h, 0, 1, 2);
@@ -99,8 +101,7 @@ TEST(Acquire, TakesNoOtherFailureOfItsReleaseForACause) {
 
 // ---- Cleaning up (A2).
 
-// A2, B1, S17. What a failed attempt may have left is deleted on every node that a byte was sent to, and on
-// no other.
+// A2, B1, S17. A failed attempt deletes its key on every node to which a byte was sent, and on no other.
 TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
     World world;
     world.occupy(1h, 0);
@@ -119,7 +120,7 @@ TEST(AFailedAcquire, DeletesNothingWhereNothingWasSent) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
-// A2, A4. It leaves the lock as free as before: the same object works once the nodes are up.
+// A2, A4. The same object can be acquired when the nodes are up again.
 TEST(AFailedAcquire, LeavesTheLockFree) {
     World world;
     world.cut_all();
@@ -134,7 +135,7 @@ TEST(AFailedAcquire, LeavesTheLockFree) {
 
 // ---- Owners (A5, A6).
 
-// A5. A late delete of attempt 1 must not remove attempt 2: each has an owner of its own.
+// A5. Each attempt has its own owner. Otherwise a late delete of attempt 1 could remove the key of attempt 2.
 TEST(Acquire, SignsEachAttemptAfresh) {
     World world;
     world.occupy(300ms, 0, 1, 2);
@@ -144,7 +145,7 @@ TEST(Acquire, SignsEachAttemptAfresh) {
     EXPECT_EQ(world.log.owners_met(), static_cast<std::size_t>(result.attempts()));
 }
 
-// A6, A12. Without entropy there is no attempt: nothing is sent, the system's own code is the reason.
+// A6, A12. Without entropy there is no attempt. Nothing is sent, and the error is the code of the system.
 TEST(Acquire, SendsNothingWithoutEntropy) {
     World world;
     world.entropy.dry_up_after(0);
@@ -157,7 +158,7 @@ TEST(Acquire, SendsNothingWithoutEntropy) {
     EXPECT_EQ(lock.owner(), "");
 }
 
-// A6. Entropy that fails at a retry ends it; the first attempt had been cleaned up.
+// A6. If entropy fails at a retry, acquire() ends. The first attempt was cleaned up before.
 TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
     World world;
     world.occupy(1h, 0, 1, 2);
@@ -168,8 +169,8 @@ TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
 
 // ---- What is worth a retry.
 
-// D7. A cause that passes by itself is tried again; one that stays until an operator acts is not, if it rules
-// out a majority. error_test.cpp has the table.
+// D7. A transient cause is retried. A permanent cause needs an operator, and ends acquire() if it rules out a
+// majority. error_test.cpp has the table of causes.
 TEST(Acquire, RetriesWhatPassesByItself) {
     for (const auto cause : {Errc::loading, Errc::read_only}) {
         World world;
@@ -181,7 +182,7 @@ TEST(Acquire, RetriesWhatPassesByItself) {
     }
 }
 
-// D7. Where the others could still make a majority, it is tried again.
+// D7. If the other nodes could still form a majority, the attempt is repeated.
 TEST(Acquire, RetriesWhileTheOtherNodesCouldMakeAQuorum) {
     World world;
     world.lie(Errc::read_only, 0, 1);
@@ -190,7 +191,7 @@ TEST(Acquire, RetriesWhileTheOtherNodesCouldMakeAQuorum) {
     EXPECT_THAT(world.lock().acquire(), Succeeds());
 }
 
-// A8. So is a majority won too late: the nodes may be faster the next time.
+// A8. A majority that came too late is retried, because the nodes may be faster the next time.
 TEST(Acquire, RetriesAMajorityWonTooLate) {
     World world{3, 900ms};
     world.slow(0, 900ms);
@@ -201,7 +202,7 @@ TEST(Acquire, RetriesAMajorityWonTooLate) {
 
 // ---- The report (A12).
 
-// A12. For each node its name, its vote, its cause and how long it took.
+// A12. The report has the name, the vote, the cause and the duration for each node.
 TEST(Acquire, ReportsEachNode) {
     World world;
     world.occupy(1h, 0);
@@ -228,7 +229,7 @@ TEST(Acquire, ReportsEachNode) {
     expect(4, Vote::granted, {}, 7ms, true);
 }
 
-// A12. It reports the last round, and how many there were.
+// A12. The result reports the last attempt, and the number of attempts.
 TEST(Acquire, ReportsTheLastAttempt) {
     World world;
     world.cut_all();

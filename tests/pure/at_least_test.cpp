@@ -1,4 +1,5 @@
-// LockOptions::at_least: a release that comes before its end keeps the resource from everybody until then.
+// LockOptions::at_least: after an early release, the resource is kept from all clients until the minimum hold
+// time has passed.
 #include "world.hpp"
 
 #include <optional>
@@ -8,7 +9,7 @@ namespace redlock::test {
 namespace {
 
 struct AtLeast : testing::Test {
-    /// That the resource is kept on every node for so long, by nobody.
+    /// Expects that every node keeps the resource for `span`, without an owner.
     void expect_rest(Clock::duration span) {
         EXPECT_EQ(world.held_by("redlock:rest"), 5U);
         for (std::size_t node = 0; node < 5; ++node) EXPECT_THAT(world.ttl_on(node), Lasts(span));
@@ -19,7 +20,7 @@ struct AtLeast : testing::Test {
     std::optional<Lock> lock{world.held(options)};
 };
 
-// Whatever ends it. Counted from the acquisition.
+// Whatever ends the hold, the minimum hold time counts from the acquisition.
 TEST_F(AtLeast, KeepsTheResourceFromEverybodyForTheRest) {
     const std::pair<const char*, std::function<void()>> ways[] = {
         {"release", [&] { EXPECT_THAT(lock->release(), Succeeds()); }},
@@ -50,7 +51,7 @@ TEST_F(AtLeast, IsOverForALateRelease) {
     EXPECT_TRUE(world.clean());
 }
 
-// The extension waits for nobody: it may still be on its way when the key is given up.
+// No reply to the extension was awaited, so it may arrive after the key was released.
 TEST_F(AtLeast, IsNotUndoneByALateExtension) {
     const std::string owner{lock->owner()};
     world.pass(15s);
@@ -76,7 +77,7 @@ TEST_F(AtLeast, LeavesKeysOfOthersAlone) {
     EXPECT_EQ(world.held_by("redlock:rest"), 3U);
 }
 
-// B4.
+// B4. A repeated release also keeps the resource.
 TEST_F(AtLeast, IsKeptByARepeatedRelease) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock->release(), FailsWith(Errc::no_quorum));
@@ -93,7 +94,7 @@ TEST_F(AtLeast, IsForEachOfSeveralResources) {
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:rest", resource), 5U);
 }
 
-// Nothing is kept that was never had.
+// A failed attempt has held nothing, so nothing is kept.
 TEST_F(AtLeast, IsNotForAnAttemptThatFails) {
     (void)lock->release();
     world.pass(41s);

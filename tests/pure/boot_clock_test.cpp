@@ -1,5 +1,5 @@
-// Rule C5: which clock the real one is. This program has a clock_gettime() of its own in place of the
-// system's, so that the clocks differ as they do on a machine that has slept, or has been set.
+// Rule C5: which system clock the real Clock reads. This program replaces clock_gettime(), so that the clocks
+// differ as on a machine that was suspended or whose clock was set.
 #include "world.hpp"
 
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::time_t asleep = 1'000'000;  // seconds that CLOCK_BOOTTIME has and CLOCK_MONOTONIC has not
+constexpr std::time_t asleep = 1'000'000;  // seconds by which CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC
 bool boottime_refused = false;
 
 }  // namespace
@@ -45,12 +45,12 @@ struct BootClock : testing::Test {
     void TearDown() override { boottime_refused = false; }
 };
 
-// A machine that sleeps holds no lock longer for that.
+// A machine that sleeps must not extend a lock.
 TEST_F(BootClock, GoesOnWhileTheMachineSleeps) {
     expect_to_read(CLOCK_BOOTTIME);
 }
 
-// Sandboxes may not know it.
+// A sandbox may reject CLOCK_BOOTTIME.
 TEST_F(BootClock, IsTheMonotonicOneWhereThatIsRefused) {
     boottime_refused = true;
     expect_to_read(CLOCK_MONOTONIC);

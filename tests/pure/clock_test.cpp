@@ -1,4 +1,4 @@
-// Rule C5: time as an argument, and the real clock in so far as it can be tried without waiting.
+// Rule C5: time as an argument, and those properties of the real clock that need no waiting.
 #include "world.hpp"
 
 #include <thread>
@@ -17,7 +17,7 @@ TEST(ADeadlineAfter, IsThatMuchLater) {
     EXPECT_EQ(deadline_after(noon, FloatSeconds{0.5}), noon + 500ms);
 }
 
-// A positive span never becomes none by rounding.
+// Rounding never turns a positive duration into zero.
 TEST(ADeadlineAfter, RoundsUp) {
     EXPECT_EQ(deadline_after(noon, FloatSeconds{1e-12}), noon + 1ns);
 }
@@ -36,7 +36,7 @@ TEST(ADeadlineAfter, IsNeverForWhatIsTooLong) {
     EXPECT_EQ(deadline_after(noon, FloatSeconds{1e300}), Clock::never());
 }
 
-// C5. It never steps back.
+// C5. The clock never steps back.
 TEST(BootClock, NeverStepsBack) {
     auto last = boot_clock().now();
     for (int reading = 0; reading < 10'000; ++reading) {
@@ -51,7 +51,7 @@ TEST(BootClock, DoesNotSleepForAnInstantThatHasPassed) {
     boot_clock().sleep_until(Clock::time_point::min(), {});
 }
 
-// Before it sleeps or while it does.
+// The stop request comes before the sleep or during it.
 TEST(BootClock, DoesNotSleepOnceStopped) {
     for (int time = 0; time < 100; ++time) {
         std::stop_source source;

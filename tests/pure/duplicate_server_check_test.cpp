@@ -1,4 +1,4 @@
-// A server that answers for two nodes has one vote (rule D8).
+// A server that is reached through two nodes has one vote (rule D8).
 #include <redlock/detail/duplicate_server_check.hpp>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(DuplicateServerCheck, FindsTheOtherNodeOfAServer) {
     EXPECT_EQ(servers.other_node_of(2, "run-3", start), std::nullopt);
 }
 
-// The first of the two keeps the vote, whoever asks next.
+// The first of the two nodes keeps the vote, whichever node asks next.
 TEST(DuplicateServerCheck, NotesNothingOfADuplicate) {
     DuplicateServerCheck servers{2, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
@@ -37,7 +37,7 @@ TEST(DuplicateServerCheck, BelievesTheLatestAnswer) {
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), 1u);
 }
 
-// What a node answered before it was another server says nothing any more.
+// The earlier run id of a node has no meaning after its server has changed.
 TEST(DuplicateServerCheck, LetsTwoNodesSwapTheirServers) {
     DuplicateServerCheck servers{2, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
@@ -47,7 +47,7 @@ TEST(DuplicateServerCheck, LetsTwoNodesSwapTheirServers) {
     EXPECT_EQ(servers.other_node_of(0, "run-2", start), std::nullopt);
 }
 
-// Its server may have moved to the address of another node.
+// The server of a node that is gone may have moved to the address of another node.
 TEST(DuplicateServerCheck, FreesTheServerOfANodeThatIsGone) {
     DuplicateServerCheck servers{2, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);

@@ -1,4 +1,4 @@
-// Endpoint::parse: what it reads, what it refuses, and that no message shows a password (D11).
+// Endpoint::parse(): what it accepts and rejects. No message shows a password (D11).
 #include "world.hpp"
 
 #include <redlock/endpoint.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// ---- Addresses that are right.
+// ---- Valid addresses.
 
 struct Good {
     const char* name;
@@ -123,9 +123,9 @@ const Good good[] = {
 INSTANTIATE_TEST_SUITE_P(Table, GoodAddresses, testing::ValuesIn(good),
                          [](const auto& test) { return test.param.name; });
 
-// ---- Addresses that are wrong.
+// ---- Invalid addresses.
 
-/// Each `uri` has the password "hunter2", if any.
+/// If a `uri` has a password, it is "hunter2".
 struct Bad {
     const char* name;
     std::string uri;
@@ -138,7 +138,7 @@ void PrintTo(const Bad& address, std::ostream* out) {
 
 struct BadAddresses : testing::TestWithParam<Bad> {};
 
-// D11. The error names the part that is wrong, and nothing of the password.
+// D11. The error names the invalid part, and shows nothing of the password.
 TEST_P(BadAddresses, AreRefusedByPartWithoutThePassword) {
     try {
         (void)Endpoint::parse(GetParam().uri);
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Table, BadAddresses, testing::ValuesIn(bad),
 
 // ---- Names.
 
-// D11. For reports and logs: where it is, and no secrets.
+// D11. The name is for reports and logs. It has the address, and no secrets.
 TEST(AnEndpointsName, SaysWhereItIs) {
     EXPECT_EQ(Endpoint::parse("h").name(), "h:6379");
     EXPECT_EQ(Endpoint::parse("redis://alice:hunter2@10.0.0.1:7000/3").name(), "10.0.0.1:7000");
@@ -238,7 +238,7 @@ TEST(AnEndpointsName, SaysWhereItIs) {
     EXPECT_EQ(Endpoint::parse("unix://:hunter2@/run/redis.sock?db=1").name(), "/run/redis.sock");
 }
 
-// Made by hand, without a URI.
+// An Endpoint can be created without a URI.
 TEST(AnEndpoint, HasRedissDefaults) {
     const Endpoint endpoint{.host = "h"};
     EXPECT_EQ(endpoint.port, 6379);

@@ -1,4 +1,4 @@
-// Rule A6: owners come from the entropy given, unweakened, and any byte is safe on the wire.
+// Rule A6: an owner has all the entropy that was drawn, and consists of bytes that are safe in every reply.
 #include "world.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::string owner_from(Entropy& entropy) {
     return std::string{owner.view()};
 }
 
-// A6, S6, S7. The 20 bytes drawn, each as it is and in its place, as 40 hex digits.
+// A6, S6, S7. The owner is the 20 drawn bytes, in their order, as 40 hex digits.
 TEST(AnOwner, SpellsTheBytesDrawn) {
     for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
         SeededEntropy entropy{seed}, same{seed};
@@ -33,7 +33,7 @@ TEST(AnOwner, IsEmptyBeforeItIsDrawn) {
     EXPECT_EQ(Owner{}.view(), "");
 }
 
-// A6. A failing generator leaves no owner, and no former one either.
+// A6. If the generator fails, the object has no owner, not even the former one.
 TEST(AnOwner, IsEmptyWhenEntropyFails) {
     SeededEntropy entropy{1};
     Owner owner;
@@ -44,7 +44,7 @@ TEST(AnOwner, IsEmptyWhenEntropyFails) {
     EXPECT_EQ(owner.view(), "");
 }
 
-// A6. The operating system's generator: never twice the same, no pattern a seed would leave.
+// A6. The generator of the operating system returns no value twice.
 TEST(OsEntropy, NeverRepeats) {
     std::set<std::string> owners;
     for (int draw = 0; draw < 1'000; ++draw) EXPECT_TRUE(owners.insert(owner_from(os_entropy())).second);

@@ -1,4 +1,4 @@
-// Errc in the std::error_code machinery: its messages, its generic equivalents, the table of causes (D7).
+// Errc as a std::error_code: its messages, its generic equivalents, and the table of causes (D7).
 #include "world.hpp"
 
 #include <redlock/detail/causes.hpp>
@@ -30,12 +30,12 @@ TEST(Errc, BelongsToTheCategoryRedlock) {
     EXPECT_NE(code, Errc::lost);
 }
 
-// 0 would be success.
+// The value 0 would be success.
 TEST(Errc, IsAlwaysAnError) {
     for (const auto errc : all()) EXPECT_TRUE(static_cast<bool>(make_error_code(errc)));
 }
 
-// A log reader tells them apart, and none falls through to a number.
+// The messages are distinct for readers of logs, and no code falls back to a number.
 TEST(Errc, HasAMessageOfItsOwnForEach) {
     std::set<std::string> messages;
     for (const auto errc : all()) {
@@ -45,7 +45,7 @@ TEST(Errc, HasAMessageOfItsOwnForEach) {
     }
 }
 
-/// The compiler's own spelling: "... [with redlock::Errc code = redlock::Errc::lost; ...".
+/// Extracts the name as the compiler prints it: "... [with redlock::Errc code = redlock::Errc::lost; ...".
 template <Errc code>
 constexpr std::string_view enumerator() {
     std::string_view text = __PRETTY_FUNCTION__;
@@ -59,7 +59,7 @@ void expect_enumerators(std::index_sequence<row...> /*all*/) {
     for (std::size_t i = 0; i < table.size(); ++i) EXPECT_EQ(table[i].name, enumerators[i]);
 }
 
-// Programs read them, in the command's JSON.
+// Programs read these names in the JSON of the command.
 TEST(Errc, IsNamedByItsEnumerator) {
     expect_enumerators<detail::outcomes>(std::make_index_sequence<detail::outcomes.size()>{});
     expect_enumerators<detail::causes>(std::make_index_sequence<detail::causes.size()>{});
@@ -88,7 +88,7 @@ TEST(Errc, MapsToTheGenericConditions) {
     EXPECT_NE(make_error_code(Errc::lost), std::errc::timed_out);
 }
 
-// The numbers follow one another: one without a row, or with two, breaks it.
+// The codes are consecutive. A code without a row, or with two, would break the sequence.
 TEST(Errc, HasOneRow) {
     int next = 1;
     for (const auto& outcome : detail::outcomes)
@@ -99,8 +99,8 @@ TEST(Errc, HasOneRow) {
     EXPECT_EQ(next, static_cast<int>(Errc::not_awaited) + 1);
 }
 
-// D7: a wrong password, a missing permission, a replica, a foreign key, a second address of one server, an
-// error unknown to us stay until an operator acts.
+// D7: a wrong password, a missing permission, a replica, a foreign key, a second address of one server, and
+// an unknown error remain until an operator acts.
 TEST(ACause, IsTransientWhereWaitingCanCureIt) {
     const std::set<Errc> permanent{
         Errc::authentication_failed, Errc::permission_denied, Errc::read_only, Errc::wrong_type,
@@ -113,7 +113,7 @@ TEST(ACause, OfAnotherCategoryMayPass) {
     EXPECT_TRUE(is_transient(std::make_error_code(std::errc{static_cast<int>(Errc::server_error)})));
 }
 
-// What the library itself decides calls for nobody.
+// The causes that the library itself decides on need no operator.
 TEST(ACause, HasAdviceWhereTheNodeIsAtFault) {
     const std::set<Errc> ours{Errc::backing_off, Errc::not_asked, Errc::not_awaited};
     for (const auto& cause : detail::causes)

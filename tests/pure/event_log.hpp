@@ -1,5 +1,5 @@
-// What happened in a world, line by line: every round asked and every pause made. Tests compare it; a failing
-// test prints it.
+// The events of a world, one for each line: every round and every pause. Tests compare them, and a failing
+// test prints them.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ public:
     /// Forgets the lines, but not the short names.
     void clear() { lines_.clear(); }
 
-    /// "#1" for the owner met first, "#2" for the next: 40 random hex digits tell a reader nothing.
+    /// Returns "#1" for the first owner, "#2" for the next. These are easier to read than 40 hex digits.
     std::string short_name(std::string_view owner) {
         return "#" +
                std::to_string(owners_.try_emplace(std::string{owner}, owners_.size() + 1).first->second);

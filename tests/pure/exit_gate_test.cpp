@@ -1,4 +1,4 @@
-// While a process exits, no thread is inside of a library that is being taken down.
+// ExitGate: while a process exits, no thread uses a library that is being torn down.
 #include "os/exit_gate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-// Rules C1 to C4: extending counts only where it is certain, and its failure takes nothing away.
+// Rules C1 to C4: an extension counts only if it is certain, and a failed one takes nothing away.
 #include "world.hpp"
 
 namespace redlock::test {
 namespace {
 
-/// A lock with a ttl of 10 s (drift: 102 ms) on five nodes, six seconds old.
+/// A lock with a ttl of 10 s (drift: 102 ms) on five nodes, acquired six seconds ago.
 struct Extend : testing::Test {
     Extend() {
         world.pass(6s);
@@ -15,8 +15,8 @@ struct Extend : testing::Test {
     Lock lock = world.held({.ttl = 10s});
 };
 
-// C2, A1, S31. The new validity counts from the extension's own start: what the round takes is lost, as when
-// acquiring. The owner stays: it is the same acquisition.
+// C2, A1, S31. The new validity counts from the start of the extension, so the duration of the round is
+// subtracted as in an acquisition. The owner stays the same, because it is the same acquisition.
 TEST_F(Extend, PutsTheTimeLeftBackToTheWholeTtl) {
     const std::string owner{lock.owner()};
     world.slow(3, 40ms);
@@ -28,16 +28,16 @@ TEST_F(Extend, PutsTheTimeLeftBackToTheWholeTtl) {
     EXPECT_EQ(lock.owner(), owner);
 }
 
-// A longer ttl than the option's, with its own drift.
+// The ttl is longer than that of the options, and has its own drift.
 TEST_F(Extend, TakesAnotherTtl) {
     EXPECT_THAT(lock.extend(100s), Succeeds());
     EXPECT_THAT(lock.remaining(), Lasts(100s - 1002ms));
     EXPECT_THAT(world.events(), ElementsAre("expire #1 in 100000 ms"));
 }
 
-// ---- Shorter than what is left.
+// ---- A ttl shorter than the remaining time.
 
-// What the Result says is what the lock says.
+// The Result reports the validity of the lock.
 TEST_F(Extend, NeverShortens) {
     const auto result = lock.extend(1s);
     EXPECT_THAT(result, Succeeds());
@@ -46,8 +46,8 @@ TEST_F(Extend, NeverShortens) {
     EXPECT_THAT(world.ttl_on(0), Lasts(4s));
 }
 
-// We were stalled in the round for longer than the shorter ttl: that one was of no use, the old instant
-// stands.
+// This process was stalled during the round for longer than the shorter ttl. So the extension has no use, and
+// the old validity stands.
 TEST_F(Extend, MayUseUpAShorterTtl) {
     world.slow(0, 40ms);
     world.after(40ms, [&] { world.pass(1s); });
@@ -55,9 +55,10 @@ TEST_F(Extend, MayUseUpAShorterTtl) {
     EXPECT_THAT(lock.remaining(), Lasts(4s - 102ms - 1040ms));
 }
 
-// ---- Failure (C2: neither moved nor zeroed).
+// ---- Failures (C2: valid_until is neither moved nor reset).
 
-// C2, S32. Too few answers: the old instant stands, and it may be tried again while there is time.
+// C2, S32. If too few nodes reply, the old validity stands, and another attempt may follow while there is
+// time.
 TEST_F(Extend, LeavesTheOldInstantWhenTheNodesDoNotAnswer) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
@@ -69,7 +70,7 @@ TEST_F(Extend, LeavesTheOldInstantWhenTheNodesDoNotAnswer) {
     EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms));
 }
 
-// C2, B1. The nodes lengthened the keys, but we never heard of it: the release deletes them all the same.
+// C2, B1. The nodes lengthened the keys, but their replies were lost. The release still deletes the keys.
 TEST_F(Extend, LeavesNothingBehindAfterAFailure) {
     world.lose_replies_of(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
@@ -79,7 +80,7 @@ TEST_F(Extend, LeavesNothingBehindAfterAFailure) {
     EXPECT_TRUE(world.clean());
 }
 
-// A12, C1. It reports why, node by node: a missing key is a refusal.
+// A12, C1. The result reports the vote of each node. A missing key is a refusal.
 TEST_F(Extend, ReportsEachNode) {
     world.forget(1);
     world.cut(2);
@@ -90,10 +91,10 @@ TEST_F(Extend, ReportsEachNode) {
     EXPECT_EQ(result.nodes()[2].cause, Errc::connection_failed);
 }
 
-// ---- What no longer is ours (C1).
+// ---- Keys that are no longer ours (C1).
 
-// C1, C2. When a majority no longer has our key the lock is lost, though its instant has not come, and it is
-// not valid again when the nodes are.
+// C1, C2. If a majority no longer has our key, the lock is lost before the end of its validity. It does not
+// become valid again when the nodes recover.
 TEST_F(Extend, TellsThatAMajorityNoLongerHasOurKey) {
     world.forget(0, 1);
     world.occupy(5s, 2);
@@ -106,7 +107,8 @@ TEST_F(Extend, TellsThatAMajorityNoLongerHasOurKey) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
 }
 
-// C1. A few refusals and a few silences are not the loss of a majority: it may be tried again.
+// C1. A few refusals and a few missing replies do not prove the loss of a majority, so another attempt may
+// follow.
 TEST_F(Extend, MayBeTriedAgainWhereOnlyAFewHaveLostTheKey) {
     world.forget(0);
     world.cut(1, 2);
@@ -115,8 +117,8 @@ TEST_F(Extend, MayBeTriedAgainWhereOnlyAFewHaveLostTheKey) {
     EXPECT_THAT(lock.extend(), Succeeds());
 }
 
-// C1. Only nodes that may have our key are asked: one that was down then cannot have it. Nor can it get the
-// key later: with the one that lost it, no majority can have it any more.
+// C1. Only nodes that may have our key are asked. A node that was down at the acquisition cannot have the
+// key, and cannot get it later. With one more node that lost it, no majority can have it any more.
 TEST_F(Extend, AsksTheNodesThatMayHaveOurKey) {
     (void)lock.release();
     world.cut(1, 4);
@@ -131,8 +133,8 @@ TEST_F(Extend, AsksTheNodesThatMayHaveOurKey) {
 
 // ---- The end of the validity (C3).
 
-// S32, C3. A confirmation that came after the old validity had ended does not count: another may have held
-// since.
+// S32, C3. A confirmation after the end of the old validity does not count, because another client may have
+// held the lock since.
 TEST_F(Extend, IgnoresAConfirmationAfterTheOldValidity) {
     for (const bool in_time : {true, false}) {
         World late_world;
@@ -145,16 +147,16 @@ TEST_F(Extend, IgnoresAConfirmationAfterTheOldValidity) {
     }
 }
 
-// S32. Nor is it waited for: the round ends with the validity.
+// S32. The round also ends with the validity, and does not wait any longer.
 TEST_F(Extend, DoesNotWaitBeyondTheOldValidity) {
     world.pass(lock.remaining() - 10ms);
     world.silence(0, 1, 2);
     EXPECT_THAT(time_taken(world, [&] { EXPECT_THAT(lock.extend(), FailsWith(Errc::lost)); }), Lasts(10ms));
 }
 
-// ---- Wrong use (A10).
+// ---- Incorrect use (A10).
 
-// A10. A ttl that cannot work throws before any I/O; PEXPIRE k 0 would delete the key.
+// A10. An impossible ttl throws before any I/O. PEXPIRE with 0 would delete the key.
 TEST_F(Extend, RefusesATtlThatCannotWork) {
     for (const auto ttl : {0ms, -1ms, 1ms, 52ms, milliseconds{1LL << 60}})
         EXPECT_THAT(refusal([&] { (void)lock.extend(ttl); }), HasSubstr("ttl")) << text(ttl);

@@ -1,5 +1,5 @@
-// Rule A6: what becomes of a generator that fails. This program has a getentropy() of its own in place of the
-// system's, which fails when it is told to.
+// Rule A6: the effects of a generator that fails. This program replaces getentropy() by a function that fails
+// on demand.
 #include "world.hpp"
 
 #include <sys/random.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-int failure = 0;  // the errno of the next calls; 0: none
+int failure = 0;  // the errno of the next calls; 0: success
 
 }  // namespace
 

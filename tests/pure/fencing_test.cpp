@@ -1,4 +1,5 @@
-// Fencing tokens: they grow from one holder to the next, in one round where the counts agree, else in more.
+// Fencing tokens: they grow from one holder to the next. They need one round if the counts agree, and more if
+// they differ.
 #include "world.hpp"
 
 #include <array>
@@ -9,12 +10,12 @@
 namespace redlock::test {
 namespace {
 
-constexpr std::uint64_t absurd = 8'900'000'000'000'000;  // by a mistake, or a lie
+constexpr std::uint64_t absurd = 8'900'000'000'000'000;  // because of a mistake or a lie
 
 struct Fencing : testing::Test {
     World world;
     const std::uint64_t seed = world.seed();
-    const std::uint64_t ahead = seed + 1'000'000;  // a second
+    const std::uint64_t ahead = seed + 1'000'000;  // one second
     Lock lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .fencing = true});
 
     /// Acquires, releases, and returns the token.
@@ -40,8 +41,8 @@ TEST_F(Fencing, GrowsWhileNodesComeAndGo) {
     }
 }
 
-// In Redis Cluster the counter is where its resource is: a hash tag of one's own is kept. It outlives the
-// lock by a day, and not for ever.
+// In Redis Cluster the counter is in the slot of its resource, and a hash tag in the name of the resource is
+// kept. The counter survives the lock by a day, and not for ever.
 TEST_F(Fencing, CountsBesideTheResourceForADay) {
     for (const auto& [resource, counter] :
          {std::pair<std::string, std::string>{"a", "{a}:fence"}, {"{orders}:42", "{orders}:42:fence"}}) {
@@ -50,14 +51,14 @@ TEST_F(Fencing, CountsBesideTheResourceForADay) {
     }
 }
 
-// Where all nodes have counted alike, the first round shows it.
+// If all nodes have the same count, the first round suffices.
 TEST_F(Fencing, TakesOneRoundWhereTheCountsAgree) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), seed);
     EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms"));
 }
 
-// Where they differ, the second raises the others to the largest.
+// If the counts differ, the second round raises all nodes to the largest one.
 TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
     world.count_on(3, ahead);
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -67,7 +68,7 @@ TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
     for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(world.counted_on(node), ahead + 1);
 }
 
-// With the commands of a reader: under the resource stands nobody's owner.
+// The second round uses the commands of a reader, because the key of the resource has no owner.
 TEST_F(Fencing, TakesASecondRoundForAReader) {
     world.count_on(3, ahead);
     auto reader = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .fencing = true, .shared = true});
@@ -75,18 +76,18 @@ TEST_F(Fencing, TakesASecondRoundForAReader) {
     EXPECT_EQ(reader.fencing_token(), ahead + 1);
 }
 
-// A majority that has counted so far is enough.
+// A majority with the same count is enough.
 TEST_F(Fencing, NeedsNoMoreThanAMajorityThatAgrees) {
     for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, ahead);
     EXPECT_EQ(token_of_a_holder(), ahead + 1);
     EXPECT_THAT(world.events(), Each(Not(HasSubstr("raise"))));
 }
 
-// Without the majority of the second round there is no token, and no lock: the next holder could get the
-// same.
+// Without a majority in the second round there is no token and no lock. Otherwise the next holder could get
+// the same token.
 TEST_F(Fencing, FailsWithoutAMajorityInTheSecondRound) {
     world.count_on(3, ahead);
-    world.slow(4, 10ms);  // the last in turn: what happens meanwhile happens between the rounds
+    world.slow(4, 10ms);  // node 4 is last, so an event meanwhile comes between the rounds
     world.after(5ms, [&] { world.cut(0, 1, 2); });
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
     EXPECT_EQ(lock.fencing_token(), 0U);
@@ -94,8 +95,8 @@ TEST_F(Fencing, FailsWithoutAMajorityInTheSecondRound) {
     EXPECT_EQ(world.owner_on(4), "");
 }
 
-/// The third node is ahead, so that it alone has counted to the token in the first round. In the second, two
-/// grant and two are silent: its own vote decides.
+/// Node 3 is ahead, so that it alone has the token's count after the first round. In the second round two
+/// nodes grant and two do not reply, so the vote of node 3 decides.
 struct SecondRound : Fencing {
     SecondRound() {
         world.count_on(3, ahead);
@@ -109,7 +110,7 @@ struct SecondRound : Fencing {
     }
 };
 
-// It has counted so far, and nobody gets a smaller token there.
+// The node has the token's count, so no client gets a smaller token from it.
 TEST_F(SecondRound, CountsANodeThatHasCountedAndIsSilentNow) {
     between_the_rounds([&] { world.silence(3); });
     const auto result = lock.acquire();
@@ -118,7 +119,7 @@ TEST_F(SecondRound, CountsANodeThatHasCountedAndIsSilentNow) {
     EXPECT_EQ(result.nodes()[3].vote, Vote::granted);
 }
 
-// Its key is gone, and its next holder may have a token already.
+// The key is gone, and the next holder of the node may have a token already.
 TEST_F(SecondRound, DoesNotCountANodeThatHasCountedAndRefusesNow) {
     between_the_rounds([&] { world.occupy(1min, 3); });
     const auto result = lock.acquire();
@@ -128,14 +129,14 @@ TEST_F(SecondRound, DoesNotCountANodeThatHasCountedAndRefusesNow) {
     EXPECT_THAT(result.validity(), Lasts(0ns));
 }
 
-// Nor one that has not counted so far, and is silent now.
+// The node did not have the token's count after the first round, and does not reply in the second one.
 TEST_F(SecondRound, DoesNotCountANodeThatHasNotCountedAndIsSilentNow) {
     between_the_rounds([&] { world.silence(1); });
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)) << "1 raised, 1 has counted, 3 are silent";
 }
 
-// A node that lost our key between the rounds does not take part, and its count stays: its next holder may
-// have got a token already.
+// A node that lost our key between the rounds does not take part, and its counter stays. Its next holder may
+// have a token already.
 TEST_F(Fencing, RaisesNoCountWhereTheKeyIsGone) {
     world.count_on(3, ahead);
     world.slow(4, 10ms);
@@ -146,7 +147,7 @@ TEST_F(Fencing, RaisesNoCountWhereTheKeyIsGone) {
     EXPECT_EQ(world.counted_on(1), ahead + 1);
 }
 
-// The validity counts from the first round, and is looked at after the second.
+// The validity counts from the first round, and is checked after the second.
 TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
     world.count_on(3, ahead);
     world.slow(1, 40ms);
@@ -154,7 +155,8 @@ TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
     EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms - 80ms));
 }
 
-// Nor is a lock left whose validity the rounds have used up, be they one or, for an absurd count, more.
+// If the rounds use up the validity, no lock remains. There is one further round, or more for an absurd
+// count.
 TEST(FencingOfABriefLock, FailsWhenTheSecondRoundUsesUpTheValidity) {
     for (const auto count : {World{}.seed() + 1'000'000, absurd}) {
         World world;
@@ -168,13 +170,13 @@ TEST(FencingOfABriefLock, FailsWhenTheSecondRoundUsesUpTheValidity) {
     }
 }
 
-// ---- A count that is far ahead of the nodes' clocks.
+// ---- A count far ahead of the nodes' clocks.
 
 struct AbsurdCount : Fencing {
     AbsurdCount() { world.count_on(3, absurd); }
 };
 
-// It becomes nobody's token, and no other node counts so far.
+// The absurd count becomes no token, and no other node accepts it.
 TEST_F(AbsurdCount, IsNotBelieved) {
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
@@ -189,7 +191,7 @@ TEST_F(AbsurdCount, IsNotBelieved) {
     EXPECT_TRUE(world.clean()) << "released like any other";
 }
 
-// The next largest may need a round of its own, without the node that is not believed.
+// The next largest count may need another round, without the rejected node.
 TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
     world.count_on(1, ahead);
     const auto result = lock.acquire();
@@ -216,7 +218,7 @@ TEST_F(AbsurdCount, StaysWhereItIs) {
     EXPECT_EQ(world.counted_on(3), absurd + 20);
 }
 
-// One node whose own clock is wrong calls no other node absurd, if a majority finds nothing in it.
+// If the clock of one node is wrong and it rejects a count, the count still stands if a majority accepts it.
 TEST_F(Fencing, IsAbsurdOnlyWhereNoMajorityCountsSoFar) {
     world.set_clock_back(4, 72h);
     world.count_on(0, ahead);
@@ -233,7 +235,7 @@ TEST_F(AbsurdCount, IsRuledOutForEachNodeThatHasOne) {
     EXPECT_EQ(world.counted_on(1), seed);
 }
 
-// A majority must be left that is believed.
+// A majority must remain whose counts are accepted.
 TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
     world.cut(0, 1);
     const auto result = lock.acquire();
@@ -244,27 +246,28 @@ TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
     EXPECT_TRUE(world.clean());
 }
 
-// A majority of counts: it is not enough that a majority can be raised to what two of five have counted.
+// The token needs the counts of a majority. It is not enough that a majority can be raised to the count of
+// two of five nodes.
 TEST_F(AbsurdCount, LeavesNoLockWithoutTheCountsOfAMajority) {
     world.count_on(0, ahead);
     world.lose_replies_of(0);
     world.cut(1);
-    world.after(75ms, [&] { world.heal(0); });  // after the round that refuses the absurd count
+    world.after(75ms, [&] { world.heal(0); });  // after the round that rejects the absurd count
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum));
     EXPECT_EQ(world.counted_on(0), ahead + 1);
 }
 
-// A node that refuses the absurd count says its own: also one whose grant was not seen.
+// A node that rejects the absurd count reports its own count, even if its grant arrived too late.
 TEST_F(AbsurdCount, IsReplacedByTheCountOfANodeThatWasLate) {
     world.cut(0);
-    world.slow(1, 60ms);  // beyond its budget: the grant is not seen
+    world.slow(1, 60ms);  // longer than node_timeout, so the grant is not seen
     world.slow(4, 10ms);
     world.after(55ms, [&] { world.heal(1); });
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), seed + 50'000) << "that of 2 and 4, which were asked after 50 ms";
 }
 
-// A node that has lost our key meanwhile has no part in what comes after.
+// A node that has lost our key meanwhile takes no part in the following rounds.
 TEST_F(AbsurdCount, CountsNoNodeWhereTheKeyIsGone) {
     world.cut(0);
     world.slow(4, 10ms);
@@ -273,14 +276,14 @@ TEST_F(AbsurdCount, CountsNoNodeWhereTheKeyIsGone) {
     EXPECT_THAT(result, FailsWith(Errc::no_quorum)) << "2 and 4 alone are no majority";
 }
 
-// A majority may share an absurd count: all the clocks were wrong once. Nothing is to be raised then.
+// A majority may have an absurd count if all clocks were wrong once. Then nothing has to be raised.
 TEST_F(AbsurdCount, IsATokenWhereAMajorityHasCountedSoFar) {
     world.count_on(1, absurd);
     world.count_on(4, absurd);
     EXPECT_EQ(token_of_a_holder(), absurd + 1);
 }
 
-// Without the option: a plain SET, and no number.
+// Without the option, an acquisition sends a plain SET and has no token.
 TEST_F(Fencing, IsOffByDefault) {
     auto plain = world.lock();
     ASSERT_THAT(plain.acquire(), Succeeds());
@@ -298,8 +301,8 @@ TEST_F(Fencing, StaysWhileItIsExtendedAndEndsWithTheRelease) {
     EXPECT_EQ(world.counted_on(0), seed) << "the count outlives the lock";
 }
 
-// A node without a vote keeps its counter until it has one again, and a day longer. That holds for the
-// longest quarantine as well, and for a counter that was raised.
+// A node without a vote keeps its counter until it has a vote again, and a day longer. This also holds for
+// the longest quarantine, and for a counter that was raised.
 TEST(FencingCounters, LiveLongerThanTheLongestQuarantine) {
     using Time = support::RedisModel::Time;
     const std::vector<std::string> resources{the_resource};

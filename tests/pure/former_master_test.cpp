@@ -1,5 +1,5 @@
-// What is sent to a server that Sentinels have named: it may have been frozen and replaced since, and carries
-// out what reaches it before it notices.
+// What is sent to a server that the Sentinels have named. It may have been frozen and replaced since, and
+// still execute what reaches it before it notices.
 #include "round_driver_world.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ struct FormerMaster : testing::Test, RoundDriverWorld {
         group = std::make_unique<NodeGroup>(configs, NodesOptions{.observer = &log}, network);
     }
     MemoryServer& server() { return network.server(0); }
-    /// Over a connection that is ready; the server is frozen.
+    /// Sends an acquisition over a ready connection to the frozen server.
     void acquire_late(std::string_view owner) {
         (void)extend("nobody");
         server().forget_log();
@@ -54,7 +54,8 @@ TEST_F(FormerMaster, GetsNoneAfterASecondOfSilence) {
     EXPECT_EQ(asked, 2);
 }
 
-// B1. It does no harm, and its answer says nothing of the leases to come.
+// B1. A release does no harm there, and its reply does not make the server count as the master for later
+// leases.
 TEST_F(FormerMaster, GetsReleasesAtAnyTime) {
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
     network.pass(1s);
@@ -80,7 +81,7 @@ TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
     EXPECT_EQ(asked, 1);
 }
 
-// The Sentinels may name another by now.
+// The Sentinels may name another server by now.
 TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
     (void)extend("nobody");
     server().instead = "-READONLY You can't write against a read only replica.\r\n";
@@ -93,7 +94,7 @@ TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
     EXPECT_EQ(asked, 2);
 }
 
-// It has just been thawed.
+// The server has just been thawed.
 TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
     acquire_late("A");
     network.pass(1s);
@@ -113,9 +114,9 @@ TEST_F(FormerMaster, GetsNoneOnceItHasLetUsInLate) {
     EXPECT_EQ(asked, 2);
 }
 
-// ---- Another is named while there is traffic, so that no connection is ever silent for long
+// ---- Another server is named while there is traffic, so that no connection is ever silent for long
 
-/// The Sentinels name one of two servers; each new connection has them asked.
+/// The Sentinels name one of two servers, and are asked for each new connection.
 struct AReplacedMaster : testing::Test, RoundDriverWorld {
     AReplacedMaster() : RoundDriverWorld(2) {
         auto configs = network.configs();
@@ -126,7 +127,7 @@ struct AReplacedMaster : testing::Test, RoundDriverWorld {
     }
     MemoryServer& former() { return network.server(0); }
     MemoryServer& next() { return network.server(1); }
-    /// While the extension waits for its answer, and so needs a connection of its own.
+    /// Calls `then` while an extension waits for its reply, so that a second one needs another connection.
     void extend_meanwhile(const std::function<void()>& then) {
         network.clock().after(100us, then);
         (void)extend("A");
@@ -156,7 +157,7 @@ TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatComesBackLater) {
     extend_meanwhile([&] {
         named = 2;
         (void)extend("A");
-        (void)extend("A");  // from here on another is known
+        (void)extend("A");  // from here on the library knows another master
     });
     EXPECT_EQ(former().open_connections(), 0u);
     former().forget_log();

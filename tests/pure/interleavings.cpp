@@ -30,11 +30,11 @@ std::string shown(const Words& words) {
     return line;
 }
 
-/// A line of a schedule. It is made only for the schedule that is found.
+/// One line of a schedule. It is formatted only for the schedule that is found.
 struct Event {
     seconds time{0};
     char client = ' ';
-    Words words{};  // none: not worth a line
+    Words words{};  // empty: not shown
     std::optional<RedisReply> reply{};
     std::string outcome{};
 };
@@ -48,7 +48,7 @@ std::string line_of(const Event& event) {
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-/// `client` makes its next step.
+/// Executes the next step of `client`.
 Event take_step(const Pattern& pattern, State& state, Client& client, Node& node) {
     const auto& step = pattern[client.step - 1];
     if (!step.command) {
@@ -65,7 +65,7 @@ Event take_step(const Pattern& pattern, State& state, Client& client, Node& node
     return event;
 }
 
-/// The next attempt, if there is one left.
+/// Begins the next attempt, if one is left.
 void begin(Client& client, seconds now, int attempts) {
     if (client.step != Client::idle || client.attempts == attempts) return;
     ++client.attempts;
@@ -73,7 +73,7 @@ void begin(Client& client, seconds now, int attempts) {
     client.go_on();
 }
 
-/// All that tells states apart.
+/// Returns a text that is equal only for equal states.
 std::string identity(const State& state) {
     std::string id;
     const auto add = [&](std::int64_t number) {
@@ -93,7 +93,7 @@ std::string identity(const State& state) {
     return id;
 }
 
-/// Calls `next` with each state that can follow at once, and the event that leads to it.
+/// Calls `next` with each possible next state, and the event that leads to it.
 template <class Next>
 void for_each_successor(const Pattern& pattern, const State& state, const Bounds& bounds, Node& node,
                         Next next) {
@@ -150,7 +150,7 @@ RedisReply Node::answer(const Words& words, Client& client) {
         client.watched.clear();
         return RedisReply::of_status("OK");
     }
-    if (words[0] == "MULTI") {  // and what follows it, in one write
+    if (words[0] == "MULTI") {  // with the commands after it, in one write
         const bool untouched = std::exchange(client.watched, {}) == contents();
         return untouched ? ask({"DEL", key}) : RedisReply{};
     }
@@ -171,7 +171,7 @@ RedisReply Node::answer(const Words& words) {
     return before;
 }
 
-// ---- What can be wrong
+// ---- Faults
 
 std::string two_holders(const Pattern&, const State& state, Node&) {
     std::string holders;

@@ -1,12 +1,13 @@
-// Two clients of a lock on one Redis node, and every order in which their steps can come:
+// Searches every order of the steps of two clients of a lock on one Redis node:
 //
 //     const auto found = shortest_schedule(pattern, two_holders);
-//     EXPECT_EQ(found.schedule, "");             // line by line; empty: there is none
+//     EXPECT_EQ(found.schedule, "");             // one line for each event; empty: there is no such schedule
 //
-// A pattern is a list of steps, each a command and what the client concludes from the reply. The words of a
-// command are fixed when the step before it ends, and the server executes it at any later time: meanwhile the
-// client is paused, or the command is on its way, which a crash makes it lose. A client looks at its clock
-// when an attempt begins. After its last step, or when its lease is over, comes the next attempt.
+// A pattern is a list of steps. Each step is a command, and what the client concludes from the reply. The
+// words of a command are fixed when the previous step ends, and the server executes the command at any later
+// time. Meanwhile the client is paused, or the command is on its way, so that a crash loses it. A client
+// reads its clock when an attempt begins. The next attempt begins after the last step, or when the lease has
+// ended.
 #pragma once
 
 #include "support/redis_model.hpp"
@@ -24,14 +25,14 @@ using support::RedisModel;
 using support::RedisReply;
 using Words = std::vector<std::string>;
 
-/// What a search goes through: each client makes so many attempts, the time goes on in such steps up to the
-/// end, and so many crashes happen, after which the client starts anew and remembers nothing.
+/// The limits of a search: the number of attempts of each client, the steps in which time advances, its end,
+/// and the number of crashes. After a crash a client starts again and remembers nothing.
 struct Bounds {
     int attempts = 2;
     seconds time_step{5};
     seconds end{20};
     int crashes = 1;
-    seconds ahead{0};  ///< of the clock of B, before that of A and of the server
+    seconds ahead{0};  ///< by which the clock of B is ahead of those of A and the server
 };
 
 struct Client {
@@ -41,12 +42,12 @@ struct Client {
     char name;
     seconds ahead{0};
     int attempts = 0;
-    std::size_t step = idle;  // 1: the first of the pattern
-    seconds deadline{0};      // of this attempt, by its own clock as all times here
+    std::size_t step = idle;  // 1: the first step of the pattern
+    seconds deadline{0};      // of this attempt; like all times here, by the client's own clock
     bool holding = false;     // until the deadline
-    std::string watched{};    // what WATCH has seen
+    std::string watched{};    // what WATCH has read
 
-    /// Another for each attempt (A5).
+    /// Returns an owner that differs for each attempt (A5).
     std::string owner() const { return std::string{name} + "#" + std::to_string(attempts); }
     bool holds(seconds now) const { return holds_by(now + ahead); }
     bool holds_by(seconds its_clock) const { return holding && its_clock < deadline; }
@@ -66,7 +67,7 @@ struct Client {
 };
 
 struct Step {
-    std::function<Words(const Client&)> command;  // none: a decision of the client alone
+    std::function<Words(const Client&)> command;  // empty: the client decides without a command
     std::function<void(Client&, const RedisReply&, seconds now)> conclude;
 };
 using Pattern = std::vector<Step>;
@@ -78,7 +79,7 @@ struct State {
     std::vector<Client> clients{};
 };
 
-/// One node. Commands that RedisModel lacks are put in terms of those it has; each is one step all the same.
+/// One node. Commands that RedisModel lacks are translated into those that it has. Each is still one step.
 class Node {
 public:
     static constexpr auto key = "lock";
@@ -95,21 +96,21 @@ private:
     seconds now_{0};
 };
 
-/// A schedule, and how many different states the search has seen.
+/// A schedule, and the number of different states that the search has seen.
 struct Found {
     std::string schedule{};
     std::size_t states = 0;
 };
 
-/// What is wrong with a state; empty: nothing.
+/// Returns what is wrong with a state, or an empty text.
 using Fault = std::function<std::string(const Pattern&, const State&, Node&)>;
 
-/// S1.
+/// S1. Two clients hold the lock.
 std::string two_holders(const Pattern&, const State&, Node&);
-/// S2. Nobody is busy with the lock any more, and even an hour later a client alone is refused.
+/// S2. No client uses the lock any more, and a single client is refused even an hour later.
 std::string held_for_ever(const Pattern&, const State&, Node&);
 
-/// By breadth: what comes first is as short as can be.
+/// Searches breadth-first, so the first result is a shortest one.
 Found shortest_schedule(const Pattern&, const Fault&, const Bounds& = {});
 
 struct Release {
@@ -117,8 +118,8 @@ struct Release {
     std::string schedule{};
 };
 
-/// The most round trips in which A lets go of what it holds, while B touches the key so many times, whenever
-/// that is.
+/// Returns the largest number of round trips in which A releases the lock while B changes the key that often,
+/// at any times.
 Release longest_release(const Pattern&, int touches);
 
 }  // namespace redlock::test

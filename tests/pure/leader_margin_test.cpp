@@ -1,5 +1,5 @@
-// The margin: a loss is reported that much before the validity ends, which runs on, and nothing is extended
-// after that.
+// LeaderOptions::margin and LockOptions::margin: a loss is reported this long before the validity ends. The
+// validity itself continues, and no extension follows the report.
 #include "leadership.hpp"
 
 #include <ostream>
@@ -11,7 +11,7 @@ namespace {
 
 using LeaderMargin = Leadership;
 
-/// What keeps a leader from being extended.
+/// A fault that prevents the extension of a leader.
 struct Outage {
     const char* name;
     void (*begin)(BatchingWorld& world);
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Outage{"NothingCanBeAsked", [](BatchingWorld& world) { world.throws = true; }}),
     [](const auto& info) { return info.param.name; });
 
-// The work is told while there is the margin left, and until then the leader goes on trying.
+// Stop is requested from the work when exactly the margin is left. Until then the watchdog tries to extend.
 TEST_P(LeadershipInAnOutage, IsToldTheMarginBeforeTheEnd) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         const Notice notice{term, world.clock};
@@ -58,7 +58,7 @@ TEST_P(LeadershipInAnOutage, IsToldTheMarginBeforeTheEnd) {
                 FailsWith(Errc::lost));
 }
 
-// Rounds that are under way when the notice is due end then.
+// Rounds that are under way when the report is due end at that moment.
 TEST_F(LeaderMargin, IsToldInTimeWhereOneNodeMayTakeLongerThanAMargin) {
     BatchingWorld slow{3, 10s};
     detail::RenewalQueue its{slow.clock};
@@ -85,7 +85,7 @@ TEST_F(LeaderMargin, ResignsWithinTheMargin) {
     EXPECT_TRUE(world.clean());
 }
 
-// There may be another leader: no margin is to be had.
+// There may already be another leader, so no margin remains.
 TEST_F(LeaderMargin, IsToldAtOnceWhereAMajorityHasLostTheKey) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         const Notice notice{term, world.clock};
@@ -124,7 +124,7 @@ TEST_F(Margin, TellsTheLossEarlier) {
     EXPECT_LE(end - told_at, 10s + 5ms);
 }
 
-// C3. It is valid until the end; but it cannot be extended any more.
+// C3. The lock is valid until the end, but it cannot be extended any more.
 TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
     auto options = watched();
     options.margin = 10s;
@@ -143,7 +143,7 @@ TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// A holder's own extension that is under way when the loss is reported comes too late.
+// An extension by the holder that is under way when the loss is reported comes too late.
 TEST_F(Margin, OutlastsAnExtensionThatIsUnderWay) {
     auto options = watched();
     options.margin = 10s;

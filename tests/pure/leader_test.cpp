@@ -1,4 +1,4 @@
-// A worker only while leader: election, resignation, stopping, and the pauses between two terms.
+// Leader: election, resignation, stopping, and the pauses between two terms.
 #include "leadership.hpp"
 
 #include <redlock/query.hpp>
@@ -27,7 +27,7 @@ TEST_F(Leadership, WorksAsTheOnlyHolderAndResigns) {
     EXPECT_TRUE(world.clean());
 }
 
-// C7. A leader has no longest hold.
+// C7. A leader has no max_hold.
 TEST_F(Leadership, LeadsForAsLongAsTheWorkLasts) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         pass(5h);
@@ -106,9 +106,9 @@ TEST_F(Leadership, EndsAPauseWhenStopped) {
     EXPECT_EQ(terms, 1);
 }
 
-// The term of work that does not listen ends, too.
+// The term also ends if the work ignores the stop request.
 TEST_F(Leadership, TellsTheWorkWhenStoppedAndExtendsNoMore) {
-    auto beside = world.held("beside", watched(14s));  // which is due a little earlier
+    auto beside = world.held("beside", watched(14s));  // due a little earlier
     leader.run(
         [&](const Term& term) {
             const Notice notice{term, world.clock};
@@ -216,12 +216,12 @@ TEST_F(Leadership, TellsThatItWasLostAndLeadsAgain) {
     EXPECT_THAT(failures, ElementsAre(FailsWith(Errc::lost)));
 }
 
-// Its keys expire.
+// Its keys remain until they expire.
 TEST_F(Leadership, TellsThatItsReleaseWasNotConfirmed) {
     EXPECT_THAT(leader.run_once([&](const Term&) { world.silence(0, 1, 2); }), FailsWith(Errc::no_quorum));
 }
 
-// ---- What it is made of
+// ---- Options
 
 TEST_F(Leadership, RefusesWhatCannotWork) {
     const auto message = [&](auto change) {
@@ -253,7 +253,7 @@ TEST_F(Leadership, HasAWatchdogOfItsOwnWhereNoneIsGiven) {
     auto its = options();
     its.watchdog = nullptr;
     World calm;
-    Leader one{calm, the_resource, its};  // by the real clock: there are no waits
+    Leader one{calm, the_resource, its};  // uses the real clock, because nothing waits
     EXPECT_THAT(one.run_once([&](const Term& term) { EXPECT_TRUE(term.lost().stop_possible()); }),
                 Succeeds());
 }

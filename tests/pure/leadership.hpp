@@ -1,4 +1,4 @@
-// What the tests of leaders share: a world, a leader whose term a RenewalQueue extends, and what it has told.
+// A fixture for tests of leaders: a world, a leader whose term a RenewalQueue extends, and its reports.
 #pragma once
 
 #include "watched.hpp"
@@ -39,10 +39,10 @@ struct Leadership : Watched {
         }
     }
 
-    /// Another leads, and has not resigned in this span.
+    /// Another leader holds the resource for this time.
     void another_leads(milliseconds span) { world.occupy(span, 0, 1, 2, 3, 4); }
 
-    /// When `lost` was stopped, for work that stops at once: what was left of the term then.
+    /// Records when stop was requested on lost(), and how much of the term was left then.
     struct Notice {
         Notice(const Term& term, Clock& clock)
             : callback(term.lost(), [this, term, &clock] { left = term.remaining(), at = clock.now(); }) {}

@@ -1,4 +1,5 @@
-// The table in lock.hpp: what each verb and question does in each state; and moving, destroying, forking.
+// The state table in lock.hpp: the effect of each verb and query in each state. Also moving, destroying and
+// forking.
 #include "world.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
@@ -20,7 +21,7 @@
 namespace redlock::test {
 namespace {
 
-// ---- What a Lock is made of.
+// ---- Construction.
 
 template <class L>
 concept TakesDoubleBraces = requires(Nodes& nodes) {
@@ -73,7 +74,7 @@ struct AFreeLock : testing::Test {
     Lock lock = world.lock({.ttl = 10s});
 };
 
-// Neither constructing nor destroying it does I/O.
+// Constructing and destroying a free lock does no I/O.
 TEST_F(AFreeLock, AnswersThatItIsFree) {
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(0ns));
@@ -135,7 +136,7 @@ TEST_F(AFreeLock, IsHeldAfterEachKindOfAcquire) {
     expect_held_after([&] { return lock.try_lock_until(world.clock.now() + 1s); });
 }
 
-// S12. try_acquire makes one attempt, whatever the option says.
+// S12. try_acquire() makes one attempt, whatever the options say.
 TEST_F(AFreeLock, TriesOnceWithTryAcquire) {
     world.occupy(1h, 0, 1, 2);
     EXPECT_EQ(lock.try_acquire().attempts(), 1);
@@ -153,7 +154,7 @@ struct AHeldLock : AFreeLock {
     std::string owner;
 };
 
-// A11. Acquiring while holding is an error without I/O; it is not reentrant, and nothing is overwritten.
+// A11. Acquiring a held lock is an error without I/O. The lock is not reentrant, and nothing is overwritten.
 TEST_F(AHeldLock, RefusesToBeAcquiredAgain) {
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::already_held));
     EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::already_held));
@@ -181,7 +182,7 @@ TEST_F(AHeldLock, IsReleasedWhenDestroyed) {
     EXPECT_TRUE(world.clean());
 }
 
-// ---- Lapsed: held once, but past its validity.
+// ---- Lapsed: the lock was held, and its validity is over.
 
 struct ALapsedLock : AHeldLock {
     ALapsedLock() { world.pass(lock.remaining()); }
@@ -193,7 +194,7 @@ TEST_F(ALapsedLock, AnswersThatItCannotBeCountedOn) {
     EXPECT_EQ(lock.owner(), owner);
 }
 
-// C3. It is lost for good: no I/O, no second chance.
+// C3. The lock is lost for good: no I/O, no second chance.
 TEST_F(ALapsedLock, CannotBeExtended) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
     EXPECT_THAT(lock.extend(100s), FailsWith(Errc::lost));
@@ -201,21 +202,22 @@ TEST_F(ALapsedLock, CannotBeExtended) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// B3. Its remains are removed.
+// B3. The remaining keys are deleted.
 TEST_F(ALapsedLock, ReportsTheLossOnRelease) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
     EXPECT_THAT(world.events(), ElementsAre("delete #1"));
     EXPECT_EQ(lock.owner(), "");
 }
 
-// B3. Also when nobody answers: repeating it would be of no use, for its owner is not kept (B4).
+// B3. The loss is reported even if no node replies. A repetition would be of no use, because the owner is not
+// kept (B4).
 TEST_F(ALapsedLock, ReportsTheLossOnReleaseThoughNobodyAnswers) {
     world.cut_all();
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
     EXPECT_EQ(lock.owner(), "");
 }
 
-// A5. The rest of the old acquisition is removed first; the new one has an owner of its own.
+// A5. The keys of the old acquisition are deleted first. The new acquisition has another owner.
 TEST_F(ALapsedLock, CanBeAcquiredAnew) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(world.events(), ElementsAre("delete #1", "set #2 for 10000 ms"));
@@ -251,7 +253,7 @@ TEST_F(AHeldLock, LeavesNothingToHoldWhereItMovedFrom) {
     EXPECT_TRUE(next.valid());
 }
 
-// The constructor refuses an empty resource; moving must not let one in by the back door.
+// The constructor rejects an empty resource. A moved-from lock must not acquire one.
 TEST_F(AHeldLock, CannotBeAcquiredWithoutAResourceAfterItMovedAway) {
     const auto next = std::move(lock);
     (void)lock.acquire();
@@ -279,7 +281,7 @@ TEST_F(AHeldLock, SurvivesBeingMovedIntoItself) {
 
 // ---- Forking (D10).
 
-// D10. In a child the parent's lock is not held, and neither releasing nor destroying it there sends
+// D10. In a child process the lock of the parent is not held. Neither releasing nor destroying it there sends
 // anything.
 TEST_F(AHeldLock, StaysTheParentsAfterAFork) {
     const auto child = [this] {
@@ -302,12 +304,12 @@ TEST_F(AHeldLock, ExcludesAChildAfterAFork) {
     EXPECT_EXIT(child(), testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
-/// Past its validity, or released a moment ago without an answer; under watch or not.
+/// The lock is past its validity, or was released a moment ago without replies. It is watched or not.
 struct AFailedAcquireOfAHeldLock : testing::TestWithParam<std::tuple<bool, bool>> {};
 INSTANTIATE_TEST_SUITE_P(LapsedAndWatched, AFailedAcquireOfAHeldLock,
                          testing::Combine(testing::Bool(), testing::Bool()));
 
-// What was held before is forgotten, also where nobody has confirmed its release.
+// A failed acquire() forgets the former acquisition, even if no node has confirmed its release.
 TEST_P(AFailedAcquireOfAHeldLock, LeavesNothingOfIt) {
     const auto [lapsed, watched] = GetParam();
     World world;

@@ -43,7 +43,7 @@ TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// A12. Why, node by node.
+// A12. The report has the cause for each node.
 TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
     auto lock = held();
     world.silence(0, 1);
@@ -67,7 +67,7 @@ TEST_F(LossReport, SavesALockWhoseNodesComeBackInTheLastMoment) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-// C6. A round that hangs, of other locks on other nodes, keeps no notice back.
+// C6. A hanging round for other locks on other nodes does not delay the report.
 TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
     ScriptedNodes hanging{3, 1h, world.clock, world.log};
     Lock other{hanging, "other", watched(10h), world.clock, world.entropy};
@@ -77,13 +77,13 @@ TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
     const auto end = end_of(lock);
     world.cut_all();
     hanging.silence(0, 1, 2);
-    pass(26min);  // into the round of `other`, which takes as long as it can
+    pass(26min);  // into the round of `other`, which takes as long as possible
     EXPECT_THAT(losses, SizeIs(1));
     EXPECT_LE(told_at, end);
     EXPECT_TRUE(other.valid());
 }
 
-// The same with the lock's own nodes: the budget is longer than what is left of the validity.
+// The same with the nodes of the lock itself: node_timeout is longer than the remaining validity.
 TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
     World slow{5, 20s};
     detail::RenewalQueue list{slow.clock};
@@ -98,7 +98,7 @@ TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
     EXPECT_GE(told, end - 5ms);
 }
 
-// Another may hold the resource now: to wait for the end of the validity would be a lie.
+// Another client may hold the resource now, so the report must not wait for the end of the validity.
 TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
     auto lock = held();
     world.forget(0, 1, 2);
@@ -110,7 +110,7 @@ TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
 }
 
-// Each acquisition has a notice of its own.
+// Each acquisition has its own report.
 TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
     auto lock = held();
     const auto first = lock.lost();
@@ -141,7 +141,7 @@ TEST_F(LossReport, FindsTheReasonOfEachAcquisitionAnew) {
 
 /// The report of a loss after two events, in each order.
 struct LossReportAfterTwoEvents : Watched {
-    /// A lock that the watchdog extends for a minute.
+    /// Returns a lock that the watchdog extends for a minute.
     Lock held_for_a_minute() {
         auto options = watched();
         options.max_hold = 1min;
@@ -201,7 +201,8 @@ TEST_F(LossReportAfterTwoEvents, IsTheLimitWhenTheHolderHasExtendedAfterIt) {
     expect_one_loss(Errc::hold_limit, 0);
 }
 
-// It fails before its time, and what is left of its failures is not the next one's.
+// The first acquisition ends before its max_hold. The failures during it must not appear in the report of the
+// next one.
 TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
     auto lock = held_for_a_minute();
     world.silence(0, 1, 2);
@@ -209,12 +210,12 @@ TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     world.heal_all();
     EXPECT_THAT(lock.acquire(), Succeeds());
-    world.clock.advance(2min);  // no extension, whose success would end the memory of the failure as well
+    world.clock.advance(2min);  // no extension, because a success would also forget the failure
     pass(0s);
     expect_one_loss(Errc::hold_limit, 0);
 }
 
-// The pause after a failure, and the shorter wait for company, end with the next success and with the
+// The pause after a failure, and the shorter time for sharing a round, end with the next success and with the
 // acquisition.
 TEST_F(LossReportAfterTwoEvents, PlansAsBeforeTheFailure) {
     const auto now = world.clock.now();
@@ -250,7 +251,7 @@ TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
 
 // ---- C8: callbacks
 
-// While one loss is reported in the turn of a queue, and after it.
+// A loss is reported during the turn of a queue. The context of the turn is restored afterwards.
 TEST(RenewalScope, LeavesWhatWasBefore) {
     const int queue = 0;
     const detail::RenewalScope turn{{.queue = &queue}};
@@ -262,7 +263,7 @@ TEST(RenewalScope, LeavesWhatWasBefore) {
     EXPECT_EQ(detail::renewal_context().number, 0U);
 }
 
-/// A lock whose callback notes the loss, and then does what it is told to do with the lock.
+/// A lock whose callback records the loss and then performs an action on the lock.
 struct LossReportCallback : Watched {
     void hold_until_lost(std::function<void()> action) {
         auto options = watched();
@@ -299,7 +300,7 @@ TEST_F(LossReportCallback, MayAcquireAgain) {
     EXPECT_TRUE(lock->valid());
 }
 
-// C8. A release() in it ends the acquisition that was lost and no later one, of whatever thread.
+// C8. A release() in the callback ends the lost acquisition, and no later one of any thread.
 TEST_F(LossReportCallback, ReleasesWhatWasLostAndNoMore) {
     hold_until_lost([this] {
         world.heal_all();
@@ -322,7 +323,7 @@ TEST_F(LossReportCallback, MayThrow) {
     EXPECT_TRUE(lock->lost().stop_requested());
 }
 
-/// Two locks; when one is lost, its callback does something with both.
+/// Two locks. If one is lost, its callback performs an action on both.
 struct LossReportOfTwo : Watched {
     void hold_until_lost(const std::function<void(Lock&)>& action) {
         auto options = watched();
@@ -336,7 +337,7 @@ struct LossReportOfTwo : Watched {
     std::array<std::optional<Lock>, 2> locks;
 };
 
-// A lock that is released before its turn to be told has come is not told of.
+// If a lock is released before its own report is due, its loss is not reported.
 TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
     hold_until_lost([](Lock& lock) { (void)lock.release(); });
     world.cut_all();
@@ -344,7 +345,7 @@ TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// C8. While one loss is being reported, another lock that was lost, too, is acquired anew.
+// C8. While one loss is reported, another lock, which was lost as well, is acquired again.
 TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
     hold_until_lost([this](Lock& lock) {
         world.heal_all();
@@ -359,7 +360,7 @@ TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
     EXPECT_EQ(std::ranges::count_if(locks, [](const auto& lock) { return lock->valid(); }), 1);
 }
 
-// C8. While one loss is being reported, the holder of another lock extends it.
+// C8. While one loss is reported, the holder of another lock extends it.
 TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
     auto kept = world.lock("kept", watched());
     auto options = watched();
@@ -378,7 +379,7 @@ TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
     EXPECT_TRUE(kept.valid());
 }
 
-// C2, C8. What the holder's own extension finds out is told at once, and once.
+// C2, C8. If the holder's own extension finds the loss, it is reported at once, and only once.
 TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
     auto lock = held();
     const auto lost = lock.lost();
@@ -395,9 +396,9 @@ TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
     EXPECT_THAT(losses, SizeIs(1));
 }
 
-// ---- C9: a release() while the loss is being reported
+// ---- C9: a release() while the loss is reported
 
-/// A callback on lost() that blocks until the release() of another thread has returned.
+/// A callback on lost() that blocks until the release() in another thread has returned.
 struct LossReportDuringARelease : Watched {
     auto release_in_another_thread() {
         return [this] {
@@ -443,7 +444,7 @@ TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseInItsOwnThread) {
     EXPECT_TRUE(world.clean());
 }
 
-// The acquisition that follows has a report of its own.
+// The next acquisition has its own report.
 TEST_F(LossReportDuringARelease, ReportsNothingToTheNextAcquisition) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(), [&] {
@@ -457,7 +458,8 @@ TEST_F(LossReportDuringARelease, ReportsNothingToTheNextAcquisition) {
     EXPECT_FALSE(lock->lost().stop_requested());
 }
 
-// An Observer is told of a round in the thread that asked: a release() there must not wait for its end.
+// An Observer is called in the thread of the round, so a release() there must not wait for the end of the
+// round.
 TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
     auto lock = held();
     world.round_ended = [&] { EXPECT_THAT(lock.release(), Succeeds()); };
@@ -479,7 +481,7 @@ TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-// A Nodes of the user's own may run out of memory, or break its contract: the notice comes all the same.
+// A user's Nodes may run out of memory or break its contract. The loss is still reported.
 TEST_F(LossReport, TellsTheLossThoughNothingCanBeAsked) {
     auto lock = held();
     const auto end = end_of(lock);

@@ -1,4 +1,4 @@
-// Time that passes only when somebody is told to wait, and the events that happen meanwhile.
+// Time that passes only when a test advances it or a wait passes it, and the events that happen meanwhile.
 #pragma once
 
 #include "event_log.hpp"
@@ -18,7 +18,7 @@ public:
 
     time_point now() noexcept override { return now_; }
 
-    /// The pause of an acquire. Lasts until `until`, or until an event on the way stops `stop`.
+    /// The pause of an acquire(). Lasts until `until`, or until an event requests stop.
     void sleep_until(time_point until, std::stop_token stop) override {
         log_->note("pause");
         const auto began = now_;
@@ -35,10 +35,10 @@ public:
         now_ = std::max(now_, instant);
     }
 
-    /// `event` happens when `span` has passed from now on, in whatever wait that falls.
+    /// Schedules `event` after `span`. It happens during whatever wait passes that instant.
     void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
 
-    /// How long each pause lasted.
+    /// Returns how long each pause lasted.
     const std::vector<duration>& pauses() const { return pauses_; }
 
 private:

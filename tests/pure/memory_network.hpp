@@ -2,7 +2,7 @@
 //
 //     MemoryNetwork network{3};
 //     NodeGroup nodes{network.configs(), {}, network};
-//     network.server(0).paused = true;          // takes commands, but answers later
+//     network.server(0).paused = true;          // accepts commands, but executes them later
 //     ...
 //     network.server(0).log();                  // "1 PING", "1 SET", "1 EVAL": the connection and the command
 #pragma once
@@ -31,7 +31,7 @@ namespace redlock::test {
 
 using namespace std::chrono_literals;
 
-/// While there is one, it is servers and the network that ask for memory, and not the client.
+/// While an object of this class exists, servers and the network allocate memory, and not the client.
 struct OutsideTheClient {
     static inline void (*entered_or_left)() = nullptr;
     OutsideTheClient() { call(); }
@@ -59,9 +59,10 @@ public:
         now_ = std::max(now_, instant);
     }
 
-    /// `event` happens when `span` has passed from now on, in whatever wait that falls. It may wait itself.
+    /// Schedules `event` after `span`. It happens during whatever wait passes that instant, and may wait
+    /// itself.
     void after(duration span, std::function<void()> event) { events_.emplace(now_ + span, std::move(event)); }
-    /// False if there is none until then.
+    /// Returns false if there is no event until then.
     bool let_next_event_happen(time_point until) {
         if (events_.empty() || events_.begin()->first > until) return false;
         const auto event = events_.extract(events_.begin());
@@ -75,15 +76,15 @@ private:
     std::multimap<time_point, std::function<void()>> events_{};
 };
 
-/// A server, and what it does to those that connect.
+/// A server, and its behaviour towards clients.
 class MemoryServer {
 public:
-    bool refuses = false;                ///< connections
-    bool unreachable = false;            ///< connections stay as they are: connecting
-    bool paused = false;                 ///< what comes in is carried out after resume()
-    bool cut_off = false;                ///< what is sent stays in the client's kernel until reach_again()
-    std::size_t takes_at_once = 65'536;  ///< bytes, each millisecond
-    std::string instead{};               ///< the bytes that answer the next command in place of its reply
+    bool refuses = false;                ///< refuses connections
+    bool unreachable = false;            ///< connections never become established
+    bool paused = false;                 ///< commands are executed after resume()
+    bool cut_off = false;                ///< sent bytes stay in the client's kernel until reach_again()
+    std::size_t takes_at_once = 65'536;  ///< bytes in each millisecond
+    std::string instead{};               ///< the bytes that replace the reply to the next command
     std::function<std::string(const support::CommandReader::Words&)>
         refuses_command{};  ///< the bytes that answer a command which is not carried out; empty if it is
     Clock::duration latency = 1ms;
@@ -96,7 +97,7 @@ public:
         std::string unsent{};
         support::CommandReader reader{4096};
         std::deque<support::CommandReader::Words> commands{};
-        std::string channel{};  // that it listens to
+        std::string channel{};  // the channel that it is subscribed to
         std::string replies{};
         Clock::time_point readable = Clock::never();
     };
@@ -130,7 +131,7 @@ public:
         for (const auto& wire : wires_) close(*wire, now);
     }
 
-    /// Each command carried out, behind the number of its connection.
+    /// Returns each executed command after the number of its connection.
     const std::vector<std::string>& log() const { return log_; }
     void forget_log() {
         log_.clear();
@@ -139,12 +140,12 @@ public:
     struct Executed {
         support::CommandReader::Words words;
         Clock::time_point when;
-        std::size_t number;  ///< of all servers of a network
+        std::size_t number;  ///< counted over all servers of a network
     };
     const std::vector<Executed>& executed() const { return executed_; }
-    std::size_t* counter = nullptr;  ///< for that number
+    std::size_t* counter = nullptr;  ///< for this number
 
-    /// Sends it to those that listen there; how many these are.
+    /// Sends a message to the subscribers. Returns how many there are.
     std::size_t publish(std::string_view channel, std::string_view message, Clock::time_point now) {
         std::size_t heard = 0;
         for (const auto& wire : wires_) {
