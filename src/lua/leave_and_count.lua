@@ -1,6 +1,6 @@
 -- Acquires a resource for a waiter, and counts the holders (fencing): leaves the queue, then acquires as set_and_count
 -- does.
--- KEYS: the resource, its queue, its counter, the age marker if there is a quarantine.
+-- KEYS: the resource, its queue, its counter, the marker if there is a quarantine.
 -- ARGV: owner, ticket, ttl, number of resources (always 1), expiry of the counter, quarantine.
 -- Returns the count, or 0 if the resource was not free.
 leave_queue()

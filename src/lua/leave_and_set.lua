@@ -1,5 +1,5 @@
 -- Acquires a resource for a waiter: leaves the queue, then acquires as SET NX PX does.
--- KEYS: the resource, its queue, the age marker if there is a quarantine.
+-- KEYS: the resource, its queue, the marker if there is a quarantine.
 -- ARGV: owner, ticket, ttl, number of resources (always 1), quarantine.
 -- Returns 1 if the resource was free, otherwise 0.
 leave_queue()

@@ -1,11 +1,11 @@
 -- The functions that several scripts share. Redis has no modules. Therefore the build puts in front of each script the
 -- functions of this file that the script calls (see embed.cmake). A function may call only functions above it.
 --
--- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the age marker hold
+-- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the marker hold
 -- microseconds since 1970. They are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the prefix of every counter and age marker that belongs to the present data of this server: its run id and
--- its replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
+-- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
+-- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
 -- replication id. A value with another prefix was written by another server, or by this server before a restart or a
 -- promotion. Returns nil and an error reply if the server is not a master. Compares whole lines of INFO, because a file
 -- name or host name in INFO may contain any text.
@@ -27,8 +27,7 @@ local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or an age marker, whatever data the value belongs to. Returns nil if the text is
--- neither.
+-- Returns the number in a counter or a marker, whatever data the value belongs to. Returns nil if the text is neither.
 local function number_of_any_data(text)
   return tonumber(string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$') or '')
 end
@@ -41,8 +40,8 @@ end
 -- Returns nil if the node may vote, otherwise the reply with which it declines. A node may vote if it is known to have
 -- had its data for the whole quarantine.
 --
--- The last of KEYS is the age marker. It holds the instant since which the server has had its data. The age marker is
--- lost together with the data, and the first command after that writes it again. If the key holds anything else, the
+-- The last of KEYS is the marker. It holds the instant since which the server has had its data. The marker is lost
+-- together with the data, and the first command after that writes it again. If the key holds anything but a marker, the
 -- reply is an error. If the server's clock was set back, the node has to wait longer.
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')

@@ -1,5 +1,5 @@
 -- Raises the counters of the resources to the fencing token (the second round of fencing).
--- KEYS: the resources, their counters, the age marker if there is a quarantine.
+-- KEYS: the resources, their counters, the marker if there is a quarantine.
 -- ARGV: owner, fencing token, number of resources, expiry of the counters, quarantine.
 -- Returns 1 if the counters were raised, and 0 if a resource does not hold the owner or a counter is missing. Returns
 -- the negated largest count if the token is too far ahead of the server's clock.

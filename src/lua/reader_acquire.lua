@@ -1,5 +1,5 @@
 -- Acquires a resource for a reader. Other readers may hold the resource at the same time.
--- KEYS: the resource, its readers, the age marker if there is a quarantine.
+-- KEYS: the resource, its readers, the marker if there is a quarantine.
 -- ARGV: owner, ttl, number of resources (always 1), quarantine.
 -- Returns 1, or 0 if the resource is held and does not belong to readers.
 local readers, now, failure = take_readers()

@@ -1,5 +1,5 @@
 -- Acquires as reader_acquire does, and counts the holders, both readers and exclusive ones (fencing).
--- KEYS: the resource, its readers, its counter, the age marker if there is a quarantine.
+-- KEYS: the resource, its readers, its counter, the marker if there is a quarantine.
 -- ARGV: owner, ttl, number of resources (always 1), expiry of the counter, quarantine.
 -- Returns the count, or 0 if the resource is held and does not belong to readers.
 local readers, now, foreign = take_readers()

@@ -1,6 +1,6 @@
 -- Extends one reader. Does not create a missing key again, because an exclusive lock may have held the resource
 -- meanwhile.
--- KEYS: the resource, its readers, the age marker if there is a quarantine.
+-- KEYS: the resource, its readers, the marker if there is a quarantine.
 -- ARGV: owner, ttl, number of resources (always 1), quarantine.
 -- Returns 1 if this reader still holds the resource, otherwise 0.
 local readers, now, failure = take_readers()

@@ -1,5 +1,5 @@
 -- Raises the counter of a resource that the reader holds, as raise_count does for an exclusive lock.
--- KEYS: the resource, its readers, its counter, the age marker if there is a quarantine.
+-- KEYS: the resource, its readers, its counter, the marker if there is a quarantine.
 -- ARGV: owner, fencing token, number of resources (always 1), expiry of the counter, quarantine.
 -- Returns what raise_count returns.
 local readers, now, foreign = take_readers()

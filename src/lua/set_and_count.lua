@@ -1,5 +1,5 @@
 -- Acquires as set_all does, and counts the holders of each resource (fencing).
--- KEYS: the resources, their counters, the age marker if there is a quarantine.
+-- KEYS: the resources, their counters, the marker if there is a quarantine.
 -- ARGV: owner, ttl, number of resources, expiry of the counters, quarantine.
 -- Returns the count, or 0 if a resource was not free.
 local data, no_vote = check_counting()

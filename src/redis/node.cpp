@@ -127,8 +127,8 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
 //     --+---------------------------------------------------+----------------------------------------------
 //     1 | the one on which the SET of its owner is pending, | every command
 //       | or the enter_queue of the ticket that it removes  |
-//     2 | one with a pending release of the same resource   | an acquisition or a note, if trusted
-//     3 | any draining one without a pending SET            | a note, if there is no idle connection
+//     2 | one with a pending release of the same resource   | an acquisition or note_holder, if trusted
+//     3 | any draining one without a pending SET            | note_holder, if there is no idle connection
 //     4 | an idle one                                       | every command if trusted, otherwise a release
 //     5 | one that is being made and has releases queued    | a release, if trusted
 //     6 | any draining one without a pending SET            | a release, if not trusted
@@ -154,7 +154,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if ((acquires(command.verb) || note) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
-    // A note is not worth a new connection.
+    // A holder description is not worth a new connection.
     if (note && idle_.empty())
         if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);

@@ -48,7 +48,8 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
-/// The connection over which a round asks a node. It is null if the node is in back-off and is not asked.
+/// The connection over which a round asks a node. It is null if the node failed a moment ago and is not asked
+/// now.
 struct CheckOut {
     std::unique_ptr<Connection> connection{};
     bool trusted = false;  ///< the round may wait for it although the votes are decided

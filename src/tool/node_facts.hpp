@@ -29,7 +29,7 @@ struct PermissionCheck {
     bool votes = true;  ///< the node cannot fully take part in locks without it
 };
 
-/// The age marker of the quarantine.
+/// The marker of the quarantine.
 struct MarkerFacts {
     bool placed = false;
     std::chrono::milliseconds left{0};              ///< until the node has a vote; 0: it has one

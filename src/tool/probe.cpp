@@ -90,7 +90,7 @@ bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const 
     return false;
 }
 
-/// Writes the age marker in the same way as the first acquisition on a new node.
+/// Writes the marker in the same way as the first acquisition on a new node.
 void Probe::place_marker(NodeFacts& facts) {
     RedisNodes nodes{{admin_.endpoint()},
                      {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};

@@ -20,8 +20,8 @@ public:
     Probe(AdminConnection& admin, const CheckupPlan& plan);
 
     /// Acquires, extends and releases a lock on this one node, with the rounds of the library. If the plan
-    /// asks for it, writes the age marker of the quarantine. Also tries the commands that fencing, a
-    /// quarantine and a queue need.
+    /// asks for it, writes the marker of the quarantine. Also tries the commands that fencing, a quarantine
+    /// and a queue need.
     void run(NodeFacts& facts);
 
 private:
