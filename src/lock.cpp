@@ -23,12 +23,12 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
     auto names = detail::checked_resources(std::move(resources).take());
     check(options_, nodes.node_timeout(), nodes.quarantine());
     if (options_.shared && names.size() > 1)
-        detail::refuse("LockOptions::shared", "set", "come with one resource");
+        detail::refuse("LockOptions::shared", "set", "be used with one resource only");
     if (auto* const required = nodes.required_clock(); required && required != &clock)
-        detail::refuse("clock", "another than that of the nodes",
-                       "be the same: deadlines are instants of it");
+        detail::refuse("clock", "not the clock of the nodes",
+                       "be the same, because deadlines are instants of this clock");
     if (options_.watchdog && &options_.watchdog->clock() != &clock)
-        detail::refuse("LockOptions::watchdog", "made for another clock", "go by the clock of the lock");
+        detail::refuse("LockOptions::watchdog", "made for another clock", "use the clock of the lock");
     state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_);
 }
 

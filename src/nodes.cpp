@@ -11,7 +11,7 @@ Nodes::Nodes(std::vector<std::string> names, std::chrono::milliseconds node_time
     if (names.empty()) throw std::invalid_argument("redlock: the list of nodes is empty");
     if (names.size() > max_nodes)
         throw std::invalid_argument("redlock: the list of nodes has " + std::to_string(names.size()) +
-                                    " entries; at most " + std::to_string(max_nodes) + " make sense");
+                                    " entries; at most " + std::to_string(max_nodes) + " are allowed");
     if (node_timeout < node_timeout.zero() || node_timeout > std::chrono::hours{1})
         throw std::invalid_argument("redlock: node_timeout is " + std::to_string(node_timeout.count()) +
                                     " ms; it must be from 0 to 1 h");

@@ -43,7 +43,7 @@ void check_margin(const std::string& field, const LockOptions& options,
                "leave more of the ttl than " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
                    " (the drift and NodesOptions::node_timeout)");
     if (margin > margin.zero() && !options.watchdog)
-        refuse(field, text(margin), "come with LockOptions::watchdog, which keeps it");
+        refuse(field, text(margin), "be used with LockOptions::watchdog, which reports the loss");
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
     if (options.retry.delay < 1ms || options.retry.delay > 24h)
         detail::refuse(type + "::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
     if (options.shared && options.fair)
-        detail::refuse(type + "::shared", "set", "come without LockOptions::fair");
+        detail::refuse(type + "::shared", "set", "not be combined with LockOptions::fair");
     if (options.at_least < 0ms || options.at_least > options.ttl)
         detail::refuse(type + "::at_least", detail::text(options.at_least),
                        "be from 0 to LockOptions::ttl, " + detail::text(options.ttl));
@@ -74,7 +74,7 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
         detail::refuse(type + "::max_hold", std::to_string(options.max_hold.count()) + " ns", "be positive");
     detail::check_margin(type + "::margin", options, node_timeout);
     if (options.on_lost && !options.watchdog)
-        detail::refuse(type + "::on_lost", "set", "come with LockOptions::watchdog, which calls it");
+        detail::refuse(type + "::on_lost", "set", "be used with LockOptions::watchdog, which calls it");
 }
 
 }  // namespace redlock

@@ -13,7 +13,7 @@ namespace redlock {
 namespace {
 
 std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
-    if (name.empty()) detail::refuse("Semaphore: name", "empty", "have a byte");
+    if (name.empty()) detail::refuse("Semaphore: name", "empty", "have at least one byte");
     if (limit < 1 || limit > detail::max_resources)
         detail::refuse("Semaphore: limit", std::to_string(limit),
                        "be from 1 to " + std::to_string(detail::max_resources));
@@ -29,10 +29,10 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
 
 LockOptions checked(LockOptions options) {
     if (options.fair)
-        detail::refuse("LockOptions::fair", "set", "not be for a Semaphore, whose slots have no queue");
+        detail::refuse("LockOptions::fair", "set", "not be used with a Semaphore, whose slots have no queue");
     if (options.shared)
         detail::refuse("LockOptions::shared", "set",
-                       "not be for a Semaphore, which has several holders by itself");
+                       "not be used with a Semaphore, which always has several holders");
     return options;
 }
 

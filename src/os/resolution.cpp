@@ -83,7 +83,7 @@ std::shared_ptr<Resolution> Resolution::known(Found found) {
 /// Returns a resolution that is not done. If there is no descriptor left, returns one that has failed.
 std::shared_ptr<Resolution> Resolution::pending() {
     std::array<int, 2> ends{};
-    if (!make_pipe(ends)) return known({.error = "no descriptor left to wait for an address"});
+    if (!make_pipe(ends)) return known({.error = "no descriptor is available to wait for an address"});
     std::shared_ptr<Resolution> resolution{new Resolution};
     resolution->read_end_ = ends[0];
     resolution->write_end_ = ends[1];
@@ -117,7 +117,7 @@ std::shared_ptr<Resolution> Resolution::look_up(const std::string& host, std::ui
         }}.detach();
         under_way.by_name[name] = resolution;
     } catch (const std::system_error&) {
-        resolution->finish({.error = "no thread to resolve the name"});
+        resolution->finish({.error = "no thread is available to resolve the name"});
     }
     return resolution;
 }
@@ -132,7 +132,7 @@ std::shared_ptr<Resolution> Resolution::in_thread(std::function<Found(const std:
                 it.finish(outcome_of([&] { return find(stop); }));
             }};
     } catch (const std::system_error&) {
-        resolution->finish({.error = "no thread to find the server"});
+        resolution->finish({.error = "no thread is available to query the Sentinels"});
     }
     return resolution;
 }

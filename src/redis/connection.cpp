@@ -67,7 +67,7 @@ void Connection::connect() {
     while (tried_addresses_ < addresses.size())
         if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))
             return finish_connecting();
-    if (detail_.empty()) detail_ = "no address left to try";
+    if (detail_.empty()) detail_ = "there is no further address to try";
     fail(Errc::connection_failed, std::move(detail_));
 }
 
@@ -175,7 +175,7 @@ std::string Connection::quoted(std::string_view words) const {
     // matter.
     const bool is_part =
         words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
-    return repeats || is_part ? "its words repeat the password" : detail::printable(words);
+    return repeats || is_part ? "the text contains the password" : detail::printable(words);
 }
 
 // ---- Commands
@@ -308,7 +308,7 @@ void Connection::read(Socket::Wait wait) {
     // memory.
     constexpr std::size_t max_unparsed = 65'536;
     if (!broken() && parser_.unparsed() > max_unparsed)
-        fail(Errc::unexpected_reply, "a reply without an end");
+        fail(Errc::unexpected_reply, "a reply that does not end");
 }
 
 /// Passes received bytes to hiredis. Returns false if there is nothing new to parse.
@@ -340,7 +340,7 @@ bool Connection::decrypt(std::string_view cipher) {
 
 bool Connection::feed(std::string_view plain) {
     if (parser_.feed(plain)) return true;
-    fail(Errc::connection_failed, "no memory for its replies");
+    fail(Errc::connection_failed, "no memory for a reply");
     return false;
 }
 
@@ -348,7 +348,7 @@ bool Connection::feed(std::string_view plain) {
 bool Connection::parse_reply() {
     const auto progress = parser_.next();
     if (progress == ReplyParser::Progress::protocol_error)
-        fail(Errc::unexpected_reply, "not an answer in the Redis protocol");
+        fail(Errc::unexpected_reply, "the reply does not follow the Redis protocol");
     return progress == ReplyParser::Progress::complete;
 }
 
@@ -362,7 +362,7 @@ void Connection::take_reply() {
     const auto kind = pending_.received();
     const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
     if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
-    if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply to nothing that was asked");
+    if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply that no command asked for");
     if (late_ > 0) {
         --late_;
         return;

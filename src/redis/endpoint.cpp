@@ -145,7 +145,7 @@ private:
             fail("socket path", "must be absolute, as in unix:///run/redis.sock");
         auto user = rest.substr(0, slash);
         read_user(user);
-        if (!user.empty()) fail("host", "has no place with a unix socket; write unix:///path");
+        if (!user.empty()) fail("host", "must be empty for a unix socket; write unix:///path");
         endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
         check_text("socket path", endpoint_.unix_socket, 107);  // sun_path less its NUL
         std::optional<std::string> database;
@@ -220,7 +220,8 @@ private:
             return std::isalnum(c) != 0 || c >= 0x80 ||
                    punctuation.find(static_cast<char>(c)) != punctuation.npos;
         };
-        if (!std::ranges::all_of(host, allowed)) fail("host", "has a character that no host name has");
+        if (!std::ranges::all_of(host, allowed))
+            fail("host", "has a character that a host name must not have");
         check_text("host", host, longest_name);
         endpoint_.host = host;
     }

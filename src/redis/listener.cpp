@@ -4,12 +4,12 @@
 
 namespace redlock {
 
-/// Without random bytes there is no name for a channel. The connection then fails, and nobody waits on it.
+/// Without random numbers there is no name for a channel. The connection then fails, and nobody waits on it.
 Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
     : connection_(std::move(connection)) {
     Owner random;
     if (const auto error = random.draw(entropy))
-        connection_->fail(error, "no name for a channel");
+        connection_->fail(error, "no random numbers for the name of a channel");
     else
         channel_ = "redlock:wake:" + std::string{random.view().substr(0, 32)};
 }

@@ -37,13 +37,14 @@ void check(const Endpoint& endpoint) {
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
     };
     const bool has_sentinels = !endpoint.sentinels.empty();
-    if (has_sentinels != !endpoint.master.empty()) refuse("a master and its Sentinels come together");
+    if (has_sentinels != !endpoint.master.empty())
+        refuse("a master name and Sentinels must be given together");
     for (const auto& sentinel : endpoint.sentinels) check(sentinel);
     const bool has_host = endpoint.unix_socket.empty() && !has_sentinels;
     if (has_host && endpoint.host.empty()) refuse("host is empty");
     if (has_host && endpoint.port == 0) refuse("port is 0; it must be from 1 to 65535");
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
-        refuse("TLS to a master that Sentinels name needs tls.server_name");
+        refuse("TLS with Sentinels requires tls.server_name");
     if (endpoint.database < 0) refuse("database is negative");
     constexpr std::size_t longest_socket_path = 107;  // sun_path without its final NUL
     if (endpoint.unix_socket.size() > longest_socket_path) refuse("the socket path is longer than 107 bytes");

@@ -159,9 +159,9 @@ void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
     if (reply.kind == detail::Reply::Kind::error)
         return give_up(entry, detail::cause_of(reply), connection.quoted(reply.text));
     if (reply.kind != detail::Reply::Kind::list || reply.text.empty())
-        return give_up(
-            entry, {},
-            reply.kind == detail::Reply::Kind::nil ? "knows no such master" : connection.quoted(reply.text));
+        return give_up(entry, {},
+                       reply.kind == detail::Reply::Kind::nil ? "does not know the master"
+                                                              : connection.quoted(reply.text));
     entry.answer.kind = SentinelAnswer::Kind::named;
     entry.answer.master = reply.text;
     entry.connection.reset();
@@ -193,11 +193,11 @@ Resolution::Found SentinelQuery::resolve(std::string_view master, const std::sto
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
     if (error != std::errc{} || end != text.data() + text.size() || port == 0)
-        return {.error = "the Sentinels name no address: " + detail::printable(master)};
+        return {.error = "the Sentinels name something that is not an address: " + detail::printable(master)};
     const auto resolution = Resolution::of_host(host, port);
     for (auto now = network_.clock().now(); !resolution->done(); now = network_.clock().now()) {
         if (now >= deadline_ || stop.stop_requested())
-            return {.error = "the name that the Sentinels give is not resolved in time: " +
+            return {.error = "the host name from the Sentinels was not resolved in time: " +
                              detail::printable(host)};
         PollEntry entry{.fd = resolution->fd()};
         network_.wait({&entry, 1}, now, deadline_, stop);

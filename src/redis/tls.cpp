@@ -112,7 +112,8 @@ TlsContext::TlsContext(const Endpoint& endpoint)
                            ? SSL_CTX_set_default_verify_paths(context) == 1
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
     if (!trust) refuse(endpoint, "ca_file", "cannot be read: " + first_reason());
-    if (tls.certificate.empty() != tls.key.empty()) refuse(endpoint, "certificate and key", "come together");
+    if (tls.certificate.empty() != tls.key.empty())
+        refuse(endpoint, "certificate and key", "must be given together");
     if (tls.certificate.empty()) return;
     if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
         refuse(endpoint, "certificate", "cannot be read: " + first_reason());
