@@ -246,7 +246,7 @@ public:
         if (wire_) wire_->unsent.clear();
     }
 
-    /// When what is waited for comes.
+    /// Returns when the awaited event happens.
     Clock::time_point ready_at(bool writes) const {
         if (!wire_) return server_.unreachable ? Clock::never() : clock_.now();
         return writes ? std::min(std::max(clock_.now(), writable_), wire_->readable) : wire_->readable;
@@ -260,7 +260,7 @@ private:
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };
 
-/// In no thread: it is called while something waits, or time passes.
+/// A task without a thread: it runs whenever something waits or time passes.
 class MemoryTask final : public BackgroundTask {
 public:
     MemoryTask(MemoryClock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
@@ -270,7 +270,7 @@ public:
     }
 
 private:
-    /// Whatever was to be called before is not.
+    /// Cancels a pending call, and schedules the next one.
     void call_after(Clock::duration span) {
         latest_ = std::make_shared<int>();
         clock_.after(span, [this, call = std::weak_ptr{latest_}] {
@@ -282,7 +282,7 @@ private:
 
     MemoryClock& clock_;
     const Function function_;
-    std::shared_ptr<int> latest_{};  // the call that is to come
+    std::shared_ptr<int> latest_{};  // the pending call
 };
 
 class MemoryNetwork final : public Network {
@@ -298,7 +298,7 @@ public:
 
     MemoryServer& server(std::size_t index) { return servers_[index]; }
     void pass(Clock::duration span) { clock_.pass_to(clock_.now() + span); }
-    /// The server carries out what it has, and its replies arrive.
+    /// Lets the server execute its pending commands, and waits for its replies.
     void resume(std::size_t index) {
         servers_[index].resume(clock_.now());
         pass(servers_[index].latency);

@@ -1,4 +1,4 @@
-// The circuit breaker of a node: its states, its pauses, what counts as a failure.
+// The circuit breaker of a node: its states, its pauses, and what counts as a failure.
 #include "seeded_entropy.hpp"
 
 #include <redlock/detail/node_health.hpp>
@@ -25,13 +25,13 @@ struct NodeHealthTest : testing::Test {
     void begin_probe() { health.begin_probe(now, entropy); }
 
     NodeHealth health{};
-    ConstantEntropy entropy{0xFF};  // the longest pauses
+    ConstantEntropy entropy{0xFF};  // gives the longest pauses
     Clock::time_point now{1h};
 };
 
-// ---- The table of the header, row by row.
+// ---- The table in the header, row by row.
 
-/// In the state on the left, after the event, the state on the right.
+/// The expected state after an event in a given state.
 struct Transition {
     std::string state, event;
     State after;
@@ -123,7 +123,7 @@ TEST(NodeHealth, PausesDoubleFromTenMillisecondsToASecond) {
                 testing::ElementsAre(10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s, 1s));
 }
 
-// So that clients that met the same failure do not probe in step.
+// Otherwise clients that met the same failure would probe at the same times.
 TEST(NodeHealth, HalfOfAPauseIsRandom) {
     ConstantEntropy shortest{0x00};
     EXPECT_THAT(pauses_of_failing_probes(shortest, 9),
@@ -142,7 +142,7 @@ TEST_F(NodeHealthTest, PausesGrowThoughProbesConnectUntilACommandIsAnswered) {
     EXPECT_EQ(fail(), 10ms);
 }
 
-/// How often a node is probed in a minute of rounds, one every millisecond, where each probe fails.
+/// Returns how often a node is probed in a minute, if a round begins every millisecond and each probe fails.
 int probes_in_a_minute(unsigned char random_part) {
     ConstantEntropy entropy{random_part};
     NodeHealth health;
@@ -176,7 +176,7 @@ TEST_F(NodeHealthTest, PausesLongestWhereTheEntropyFails) {
     EXPECT_EQ(health.failed({}, now, dry), 10ms);
 }
 
-// ---- What counts
+// ---- Which failures count
 
 TEST_F(NodeHealthTest, OneOfManyConcurrentFailuresCounts) {
     EXPECT_EQ(fail(Errc::timed_out), 10ms);

@@ -1,4 +1,4 @@
-// The connections of a node between the rounds: behind what a command goes, what is kept, what is replaced.
+// The connections of a node between rounds: which one a command gets, and which ones are kept or replaced.
 #include "round_driver_world.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::Not;
 struct NodeTest : testing::Test, RoundDriverWorld {
     explicit NodeTest(NodesOptions options = {}) : RoundDriverWorld(1, options) {}
     MemoryServer& server() { return network.server(0); }
-    /// A SET that is sent, over a connection that is ready, but not answered in time.
+    /// Sends a SET over a ready connection, and lets the round end without a reply.
     void acquire_late(std::string_view owner, std::chrono::milliseconds ttl = 10s) {
         if (server().connections() == 0) (void)extend("nobody");
         server().forget_log();
@@ -35,7 +35,7 @@ struct NodeTest : testing::Test, RoundDriverWorld {
 
 // ---- Order
 
-// B5: over another connection it would overtake it.
+// B5: over another connection the release would overtake the SET.
 TEST_F(NodeTest, AReleaseGoesBehindItsPendingSetOnTheSameConnection) {
     acquire_late("A");
     EXPECT_TRUE(release("A")[0].sent);
@@ -64,7 +64,7 @@ TEST_F(NodeTest, AnExtensionGoesBehindItsPendingSet) {
     EXPECT_EQ(holder(0), "A");
 }
 
-// Nothing may come between a SET and its release but what belongs to it.
+// Between a SET and its release there may be only commands of the same owner.
 TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
     acquire_late("A");
     (void)release("B");
@@ -74,7 +74,7 @@ TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
     EXPECT_THAT(server().log(), Contains("2 EVAL"));
 }
 
-// B1, D4. The SET was carried out, and its reply is lost.
+// B1, D4. The SET was executed, and its reply is lost.
 TEST_F(NodeTest, AReleaseTakesANewConnectionWhereThatOfItsSetBroke) {
     (void)extend("nobody");
     server().latency = 1s;
@@ -87,7 +87,7 @@ TEST_F(NodeTest, AReleaseTakesANewConnectionWhereThatOfItsSetBroke) {
     EXPECT_EQ(server().connections(), 2u);
 }
 
-// Whatever other locks sent meanwhile, and however often this one was extended.
+// This holds whatever other locks sent meanwhile, and however often this lock was extended.
 TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
     acquire_late("A", 10min);
     for (int i = 0; i < 100; ++i) {
@@ -140,7 +140,7 @@ TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
                                               ", replies were pending for too long")));
 }
 
-// It would be carried out long after its owner has given up.
+// The server would execute the SET long after its owner has given up.
 TEST_F(NodeTest, WhatIsNotDeliveredWhenItsConnectionIsGivenUpNeverIs) {
     (void)extend("nobody");
     server().cut_off = true;
@@ -185,7 +185,7 @@ TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
 
 // ---- Secrets
 
-/// The password is "open sesame". The server answers the first command of that name by these words.
+/// The password is "open sesame". The server replies to the first command of this name with these words.
 struct Repetition {
     const char* name;
     std::string command;
@@ -229,7 +229,7 @@ TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {
 
 // ---- Addresses
 
-/// A node behind two addresses, with a server at each. They are found as those of a master are.
+/// A node with two addresses, and a server at each. The addresses are found like those of a master.
 struct WithTwoAddresses : testing::Test, RoundDriverWorld {
     WithTwoAddresses() : RoundDriverWorld(2) {
         auto configs = network.configs();
@@ -276,7 +276,7 @@ TEST_F(WithAQuarantine, KeysAreDeletedAllTheSame) {
 
 // ---- Writing
 
-// The handshake and the command behind it, seven bytes at a time.
+// The handshake and the command after it are written seven bytes at a time.
 TEST_F(NodeTest, ACommandIsWrittenToItsEnd) {
     server().takes_at_once = 7;
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
@@ -306,7 +306,7 @@ TEST_F(NodeTest, AServerThatHasForgottenOneScriptIsSentEachWhole) {
     EXPECT_THAT(server().log(), ElementsAre("1 EVALSHA", "1 EVAL", "1 EVAL"));
 }
 
-// What is pending may be late, and nobody would send it a second time.
+// The replies may come after the round, and then nothing would send the script a second time.
 TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
     (void)release("nobody");
     acquire_late("A");
@@ -317,7 +317,7 @@ TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
     EXPECT_EQ(holder(0), "");
 }
 
-// B5. The server has forgotten the script, and says so when the round of the release is over.
+// B5. The server has forgotten the script, and reports this when the round of the release is over.
 TEST_F(NodeTest, AReleaseIsSentWholeThoughItsRoundIsOver) {
     (void)release("nobody");
     (void)acquire("A");
@@ -335,7 +335,8 @@ TEST_F(NodeTest, AReleaseIsSentWholeThoughItsRoundIsOver) {
     EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "of nobody's and of A's release";
 }
 
-// D1. The repetition waits until nothing is pending, so that no reply is taken for another's.
+// D1. The release is repeated only when nothing is pending, so that no reply is taken for that of another
+// command.
 TEST_F(NodeTest, ARepeatedReleaseMixesUpNoReplies) {
     (void)release("nobody");
     (void)acquire("A");

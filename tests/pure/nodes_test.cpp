@@ -1,10 +1,10 @@
-// The seam to the network: lists of nodes, tallies, and that anybody can stand in for the network.
+// The interface to the nodes: lists of nodes, tallies, and implementations by users.
 #include "world.hpp"
 
 namespace redlock::test {
 namespace {
 
-/// The example at the top of nodes.hpp: a fake for tests of one's own.
+/// The example at the top of nodes.hpp: a fake for a user's own tests.
 class WillingNodes : public Nodes {
 public:
     explicit WillingNodes(std::vector<std::string> names, milliseconds node_timeout = 0ms,
@@ -18,7 +18,7 @@ public:
     }
 };
 
-// They have no budget unless they say so; then any ttl above the drift will do.
+// Such nodes have no node_timeout unless they set one. Then any ttl above the drift is valid.
 TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
     World world;
     WillingNodes nodes{{"a", "b", "c"}};
@@ -29,7 +29,7 @@ TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// A10. What cannot work is refused where it is given.
+// A10. Impossible values are rejected by the constructor.
 TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
     const auto refusal_of = [](std::vector<std::string> names, milliseconds budget = 0ms) {
         return refusal([&] { const WillingNodes nodes{std::move(names), budget}; });
@@ -43,7 +43,7 @@ TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
                 HasSubstr("list of nodes has 16 entries"));
 }
 
-// A10, S30. A ttl that outlasts the quarantine would make it void.
+// A10, S30. A ttl longer than the quarantine would make the quarantine useless.
 TEST(NodesOfOnesOwn, RefuseATtlLongerThanTheirQuarantine) {
     World world;
     WillingNodes nodes{{"a"}, 0ms, 3s};
@@ -68,8 +68,8 @@ struct ATally : testing::Test {
     Tally tally = nodes.blank_tally();
 };
 
-// A7. Blank is unknown: a node that nothing was heard of has not granted, nor refused, nor been sent
-// anything.
+// A7. The vote of a node is unknown in the beginning: it has neither granted nor refused, and was sent
+// nothing.
 TEST_F(ATally, StartsUnknown) {
     for (const auto& report : tally.reports()) {
         EXPECT_EQ(report.vote, Vote::unknown);
@@ -81,7 +81,7 @@ TEST_F(ATally, StartsUnknown) {
     EXPECT_TRUE(tally.sent().none());
 }
 
-// B1. Whoever voted, or may have received a byte, has to be reached by a release. A vote has no cause.
+// B1. A release must reach every node that voted or may have received a byte. A vote has no cause.
 TEST_F(ATally, CountsVotesAndWhereAByteMayHaveGone) {
     tally.grant(0);
     tally.refuse(1);
@@ -104,7 +104,7 @@ TEST_F(ATally, HasOneReportForEachNodeConfigured) {
     EXPECT_EQ(Tally{}.size(), 0U);
 }
 
-// Every node, no deadline, no stop.
+// By default a request goes to every node, without a deadline and without a stop token.
 TEST(ARequest, GoesToEveryNodeWithoutLimitsByDefault) {
     const RoundLimits limits;
     EXPECT_TRUE(Request{}.to.all());

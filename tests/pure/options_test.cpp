@@ -1,4 +1,4 @@
-// What a Lock refuses before any I/O, and that the message names the field.
+// The options that a Lock rejects before any I/O. The message names the field.
 #include "world.hpp"
 
 #include <redlock/redis_nodes.hpp>
@@ -22,7 +22,7 @@ void PrintTo(const BadOption& bad, std::ostream* out) {
 
 struct BadOptions : testing::TestWithParam<BadOption> {};
 
-// A10. ttl, budgets and retries are checked before any I/O.
+// A10. The ttl, node_timeout and the retries are checked before any I/O.
 TEST_P(BadOptions, AreRefusedByName) {
     World world{5, 50ms};
     const auto message = refusal([&] { (void)world.lock(GetParam().options); });
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"DriftInfinite", {.drift_factor = infinity}, "drift_factor"}),
     [](const auto& test) { return test.param.name; });
 
-// A9, A10. The message about a budget that leaves no time says which two options are at odds.
+// A9, A10. If node_timeout leaves no validity, the message names both options.
 TEST(Options, RefuseANodeTimeoutNotBelowTheTtl) {
     for (const auto node_timeout : {9899ms, 10'000ms, 20'000ms}) {
         World world{5, node_timeout};
@@ -73,7 +73,7 @@ TEST(Options, RefuseANodeTimeoutNotBelowTheTtl) {
     EXPECT_NO_THROW((void)world.lock({.ttl = 10s}));
 }
 
-// A10, S34. The message says what would do.
+// A10, S34. The message names the smallest valid ttl.
 TEST(Options, TellTheLeastTtl) {
     World world{5, 50ms};
     EXPECT_EQ(refusal([&] { (void)world.lock({.ttl = 20ms, .drift_factor = 0}); }),
@@ -81,11 +81,11 @@ TEST(Options, TellTheLeastTtl) {
               "NodesOptions::node_timeout), or no validity is left");
 }
 
-// A10. The ends of what is allowed are allowed, and work.
+// A10. The limits of the permitted values are permitted, and work.
 TEST(Options, AcceptTheirLimits) {
     const LockOptions table[] = {
         {.ttl = 876'600h},                         // 100 years
-        {.ttl = 4ms, .drift_factor = 0},           // with a budget of 1 ms
+        {.ttl = 4ms, .drift_factor = 0},           // with a node_timeout of 1 ms
         {.retry = {.attempts = 1, .delay = 1ms}},  //
         {.retry = {.attempts = std::numeric_limits<int>::max(), .delay = 24h}},
         {.drift_factor = 0},
@@ -101,11 +101,11 @@ TEST(Options, AcceptTheirLimits) {
     }
 }
 
-// A10. A ttl below a millisecond cannot be written without a cast, so it never becomes 0 on the way.
+// A10. A ttl below a millisecond needs a cast, so it never becomes 0 unnoticed.
 static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(LockOptions::ttl)>);
 static_assert(std::is_convertible_v<std::chrono::hours, decltype(LockOptions::ttl)>);
 
-// S13. 5 to 50 ms for a node where the ttl is 10 s. S21. A pause is clearly longer than a round.
+// S13. 5 to 50 ms for each node if the ttl is 10 s. S21. A pause is clearly longer than a round.
 TEST(Options, HaveTheDefaultsDocumented) {
     EXPECT_EQ(LockOptions{}.ttl, 10s);
     EXPECT_EQ(LockOptions{}.retry.attempts, 3);
@@ -124,7 +124,7 @@ TEST(AResource, IsRefusedWhenEmpty) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// Any bytes work, and reach the nodes as they are.
+// Any bytes are permitted, and reach the nodes unchanged.
 TEST(AResource, MayBeAnyBytes) {
     using namespace std::string_literals;
     const std::string table[] = {
@@ -142,7 +142,7 @@ TEST(AResource, MayBeAnyBytes) {
     }
 }
 
-/// Nodes whose deadlines are instants of one clock.
+/// Nodes whose deadlines are instants of one particular clock.
 class NodesOfAClock : public ScriptedNodes {
 public:
     NodesOfAClock(ManualClock& clock, EventLog& log) : ScriptedNodes(3, 50ms, clock, log), clock_(&clock) {}

@@ -1,5 +1,5 @@
-// What becomes of a lock where memory runs out, at each place where some is asked for. This program has an
-// operator new of its own, which fails when it is told to.
+// The effects on a lock if memory runs out at any allocation. This program replaces operator new by one that
+// fails on demand.
 #include "waiting_world.hpp"
 #include "world.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr long never = -1;
 long until_failure = never;  // how many allocations succeed before one fails
-bool for_good = false;       // whether all after that fail as well
+bool for_good = false;       // whether all later ones fail as well
 bool failed = false;
 
 bool fails() {
@@ -30,7 +30,7 @@ bool fails() {
 
 }  // namespace
 
-// Not inline, or GCC finds fault with free() for what new returned.
+// Not inline, because otherwise GCC warns about free() for memory from operator new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     if (fails()) throw std::bad_alloc{};
     if (void* const memory = std::malloc(size)) return memory;
@@ -46,7 +46,7 @@ bool fails() {
 namespace redlock::test {
 namespace {
 
-/// Runs `action` while the allocation after the next `count` fails; whether there was one.
+/// Runs `action` and lets the allocation after the next `count` fail. Returns whether there was one.
 template <class Action>
 bool fails_after(long count, Action action, bool and_then_all = false) {
     failed = false;
@@ -57,7 +57,7 @@ bool fails_after(long count, Action action, bool and_then_all = false) {
     return failed;
 }
 
-/// It runs out of memory before the servers are asked or when they have answered; theirs is their own.
+/// A client that allocates before and after a round. The servers in between have enough memory.
 class Client : public World {
 public:
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -122,7 +122,7 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
     }
 }
 
-/// A client with the real nodes, rounds and connections, to servers in memory which have enough of it.
+/// A client with the real nodes, rounds and connections. Its servers in memory have enough memory.
 class OutOfMemoryInARound : public testing::TestWithParam<std::tuple<bool, Round>> {
 protected:
     OutOfMemoryInARound() {
@@ -135,7 +135,7 @@ protected:
         MemoryNodes& nodes = world.client();
         Lock lock = new_lock();
 
-        /// One node has failed and is left alone; the connections to the others are still to be made.
+        /// One node has failed and is in back-off. The connections to the others do not exist yet.
         Setting() {
             world.network.server(2).refuses = true;
             (void)nodes.ask({.command = {.verb = Verb::query, .resources = lock.resources()}, .to = 4});
@@ -193,7 +193,7 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
     }
 }
 
-// From some allocation on every other one fails as well, also those of destructors and in noexcept functions.
+// From some allocation on all fail, also those in destructors and in noexcept functions.
 TEST_P(OutOfMemoryInARound, NothingEndsTheProcess) {
     const auto use = [](Lock& lock) {
         (void)lock.acquire();
@@ -216,7 +216,7 @@ TEST_P(OutOfMemoryInARound, NothingEndsTheProcess) {
     EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
 }
 
-// C6. The memory is gone in one turn or in all turns of some seconds: a later turn extends the lock.
+// C6. Memory runs out in one turn, or in all turns of some seconds. A later turn extends the lock.
 TEST_P(OutOfMemoryInARound, AWatchdogExtendsLater) {
     for (const bool for_all_turns : {false, true}) {
         long count = 0;
@@ -243,7 +243,7 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsLater) {
     }
 }
 
-// A connection whose late replies are read goes back to the idle ones, or is given up.
+// A connection whose late replies were read becomes idle again, or is closed.
 TEST_P(OutOfMemoryInARound, ANodeKeepsTheConnectionsThatItHas) {
     for (const bool closed : {false, true}) {
         long count = 0;
@@ -287,7 +287,8 @@ TEST_P(OutOfMemoryInTheQueue, AWaiterGoesAndLeavesNothing) {
     EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
 }
 
-// The watchdog's thread sleeps in it, and so does a release() that waits for an extension to end.
+// The watchdog's thread sleeps in this function, and so does a release() that waits for the end of an
+// extension.
 TEST(OutOfMemoryInTheBootClock, ASleepNeedsNoMemory) {
     std::stop_source stop;
     const auto until = boot_clock().now() + 1ms;
@@ -326,7 +327,7 @@ TEST_P(OutOfMemory, AWatchdogGoesOn) {
     EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
 }
 
-// C6. Where there is none for as long as the lock is valid, its loss is reported in time.
+// C6. If there is no memory as long as the lock is valid, its loss is still reported in time.
 TEST_P(OutOfMemory, TheLossIsReportedAllTheSame) {
     Client world;
     detail::RenewalQueue queue{world.clock};

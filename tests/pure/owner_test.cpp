@@ -1,4 +1,4 @@
-// The owner is drawn by the lock, for each attempt anew: it cannot be given, and so cannot be shared (S53).
+// The lock draws an owner for each attempt. A caller cannot pass one, and so cannot share one (S53).
 #include "world.hpp"
 
 #include <redlock/entropy.hpp>
@@ -14,7 +14,7 @@
 namespace redlock::test {
 namespace {
 
-/// As any argument of the constructor but the names.
+/// True if `Value` can be any argument of the constructor after the names.
 template <class L, class Value>
 concept IsMadeWith = std::constructible_from<L, Nodes&, const char*, Value> ||
     std::constructible_from<L, Nodes&, const char*, LockOptions, Value> ||
@@ -81,7 +81,7 @@ std::string owner_of_an_acquisition(World& world, Lock& lock) {
     return owner;
 }
 
-// S6. By the generator that a Lock has unless a test gives it another.
+// S6. The locks use the generator that a Lock has by default.
 TEST(OwnerOfALock, IsNeverThatOfAnotherAcquisition) {
     constexpr std::size_t acquisitions = 1'000;
     World world;
@@ -95,7 +95,7 @@ TEST(OwnerOfALock, IsNeverThatOfAnotherAcquisition) {
     EXPECT_EQ(owners.size(), 2 * acquisitions);
 }
 
-// What says who holds it is nobody's owner: two locks that say the same exclude one another.
+// The holder description is not the owner: two locks with the same description exclude each other.
 TEST(OwnerOfALock, IsNotWhatTheHolderSaysOfItself) {
     World world;
     auto ours = world.held(LockOptions{.holder = "host 7"});

@@ -1,6 +1,7 @@
-// The page "Distributed Locks with Redis" in its order: the model, one instance, the algorithm, retrying and
-// release, performance and crash recovery, extension. The comments paraphrase the requirement under its
-// number in docs/requirements.md; where a file of its own tests it, they name that.
+// The Redlock specification, "Distributed Locks with Redis", in its order: the model, one instance, the
+// algorithm, retrying and release, performance and crash recovery, extension. The comments paraphrase the
+// requirements, whose numbers are those of docs/requirements.md. If another file tests a requirement, the
+// comment names that file.
 #include "world.hpp"
 
 namespace redlock::test {
@@ -21,8 +22,8 @@ TEST(ThePage, HasOneHolderAtAnyMoment) {
     EXPECT_FALSE(ours.valid());
 }
 
-// S2, S25. No deadlock: the lock can be taken again though its holder crashed or was cut off before it could
-// release. That costs one ttl of availability, and no more.
+// S2, S25. No deadlock: the lock can be acquired again even if its holder crashed or was cut off before it
+// could release. The cost is unavailability for one ttl, and no more.
 TEST(ThePage, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
     World world;
     auto theirs = world.held({.ttl = 10s}), ours = world.lock();
@@ -36,16 +37,16 @@ TEST(ThePage, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
     EXPECT_THAT(ours.try_acquire(), Succeeds());
 }
 
-// S3. Fault tolerance: while a majority of nodes is up, clients acquire and release: quorum_test.cpp.
+// S3. Fault tolerance: while a majority of nodes is up, clients acquire and release. See quorum_test.cpp.
 
-// S4. A promoted replica lacks the lock. With N independent masters one such loss lets nobody in:
-// EveryMinority.MayForgetTheKey.
+// S4. A promoted replica lacks the lock. With N independent masters one such loss lets no other client in.
+// See EveryMinority.MayForgetTheKey.
 
 // ---- One instance, and the same on N of them.
 
 // S5. Acquiring on a node is one atomic SET resource owner NX PX ttl.
-// S11. N masters, 5 being reasonable, with the same key and the same owner on each.
-// S27. Many operations per second: one round to acquire, one to release, and nothing else on the wire.
+// S11. There are N masters, for example 5, with the same key and the same owner on each.
+// S27. Many operations each second: one round to acquire, one to release, and no other commands.
 TEST(ThePage, AcquiresWithOneSetThatCarriesTheTtl) {
     World world;
     auto lock = world.held({.ttl = 30s});
@@ -55,9 +56,10 @@ TEST(ThePage, AcquiresWithOneSetThatCarriesTheTtl) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 30000 ms", "delete #1"));
 }
 
-// S6, S7. The owner is unique over all clients and all requests: 20 random bytes: entropy_test.cpp.
+// S6, S7. The owner is unique over all clients and all requests: 20 random bytes. See entropy_test.cpp.
 
-// S8, B3. Release deletes only what is still ours: after a stall a bare DEL would remove another's lock.
+// S8, B3. A release deletes only keys that are still ours. After a stall a bare DEL would remove the lock of
+// another client.
 TEST(ThePage, NeverRemovesALockCreatedByAnotherClient) {
     World world;
     auto stalled = world.held({.ttl = 10s});
@@ -68,13 +70,13 @@ TEST(ThePage, NeverRemovesALockCreatedByAnotherClient) {
     EXPECT_TRUE(theirs.valid());
 }
 
-// S9. The ttl is both the auto-release time and the time the holder has: Validity.EndsBeforeTheKeysDo.
+// S9. The ttl is both the auto-release time and the time that the holder has: Validity.EndsBeforeTheKeysDo.
 // S10. Release as soon as the work is done: Release.FreesTheResourceOnAllNodes.
 
 // ---- The algorithm.
 
-// S13. Step 2: all N are tried in turn, each with a timeout small against the ttl; a node that is down is
-// passed over at once.
+// S13. Step 2: the client tries all N nodes in turn, each with a timeout that is small compared with the ttl.
+// It skips a node that is down at once.
 TEST(ThePage, GivesEachNodeAShortBudgetAndGoesOn) {
     World world{5, 50ms};
     world.silence(1);
@@ -85,8 +87,8 @@ TEST(ThePage, GivesEachNodeAShortBudgetAndGoesOn) {
 }
 
 // S14. Step 3: the lock is held only with N/2 + 1 grants (quorum_test.cpp), and only if less than the
-// validity has elapsed: here 1 s less a drift of 12 ms. S18. A majority that was won too late is no lock, and
-// is released.
+// validity has elapsed, here 1 s less a drift of 12 ms. S18. A majority that came too late is no lock, and is
+// released.
 TEST(ThePage, NeedsTimeLeft) {
     for (const auto second_node : {499ms, 500ms}) {
         World world{2, 500ms};
@@ -102,8 +104,8 @@ TEST(ThePage, NeedsTimeLeft) {
     }
 }
 
-// S12, S15, S16. Steps 1 and 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, where T1 is read before
-// anything is sent. The worked example: of 5 minutes, 2 spent and 1 for the drift, 2 are left. More:
+// S12, S15, S16. Steps 1 and 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is read before anything is
+// sent. The example: of 5 minutes, 2 were spent and 1 is the drift, so 2 remain. More tests are in
 // validity_test.cpp.
 TEST(ThePage, WorksOutItsOwnExample) {
     World world{5, 3min};
@@ -114,19 +116,20 @@ TEST(ThePage, WorksOutItsOwnExample) {
                 LastsAbout(2min));
 }
 
-// S17. Step 5: a client that failed releases all nodes, also where it does not believe that it holds:
+// S17. Step 5: a client that failed releases all nodes, also those that it does not seem to hold:
 // acquire_test.cpp.
 // S19. Clocks need only run at about the same rate: Validity.AllowsForClocksThatRunFaster.
 
 // ---- Retry on failure, release.
 
-// S20, S21, S22. A client that failed tries again after a random delay, clearly longer than a majority takes,
-// and not for ever; S24. it releases partial locks before: retry_test.cpp.
-// S26. Release goes to all nodes, whatever they answered: Releasing.GoesWhereTheSetMayHaveGone.
+// S20, S21, S22. A client that failed tries again after a random delay that is clearly longer than a majority
+// takes, and not for ever: retry_test.cpp.
+// S24. Before that it releases partial locks: retry_test.cpp.
+// S26. A release goes to all nodes, whatever they replied: Releasing.GoesWhereTheSetMayHaveGone.
 
 // ---- Crash recovery.
 
-/// We hold the lock on a bare majority of three, node0 and node1; node2 is up again.
+/// We hold the lock on a bare majority of three, nodes 0 and 1. Node 2 is up again.
 struct BareMajority : testing::Test {
     BareMajority() {
         world.cut(2);
@@ -139,7 +142,8 @@ struct BareMajority : testing::Test {
     Lock theirs = world.lock({.ttl = 10s, .retry = {.attempts = 1}});
 };
 
-// S28. Without persistence a restarted node breaks safety. This is not promised; here is how it looks.
+// S28. Without persistence a restarted node breaks safety. This test documents the behaviour, which is no
+// guarantee.
 TEST_F(BareMajority, IsNotSafeFromANodeThatForgets) {
     world.forget(1);
     EXPECT_THAT(theirs.try_acquire(), Succeeds());
@@ -156,7 +160,7 @@ TEST_F(BareMajority, IsSafeFromANodeThatRestartsWithItsData) {
 }
 
 // S29, S30. A crashed node that stays away for a bit more than the longest ttl takes part in no lock that was
-// active, and so needs no persistence.
+// active, and therefore needs no persistence.
 TEST_F(BareMajority, IsSafeFromANodeThatForgetsAndStaysAwayForATtl) {
     world.forget(1);
     world.cut(1);
@@ -169,11 +173,12 @@ TEST_F(BareMajority, IsSafeFromANodeThatForgetsAndStaysAwayForATtl) {
 
 // ---- Making the algorithm more reliable: extending the lock.
 
-// S31, S32. A script raises the ttl where the key still holds our owner; the lock is extended only by a
-// majority and within the validity: extend_test.cpp. S33. Extensions are limited, or one client could hold
-// for ever: none happens unless the holder asks for it: Validity.RunsOut; a watchdog has a limit:
-// renewal_queue_test.cpp. S34. The ttl exceeds the work plus the time to acquire plus the drift; what is
-// checked is that some is left: options_test.cpp.
+// S31, S32. A script raises the ttl if the key still has our owner. The lock is extended only by a majority
+// and within the validity: extend_test.cpp.
+// S33. Extensions are limited, otherwise one client could hold for ever. None happens unless the holder asks
+// for it: Validity.RunsOut. A watchdog has a limit: renewal_queue_test.cpp.
+// S34. The ttl must exceed the work plus the time to acquire plus the drift. The library checks that some
+// validity is left: options_test.cpp.
 
 }  // namespace
 }  // namespace redlock::test

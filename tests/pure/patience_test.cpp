@@ -1,4 +1,4 @@
-// When an acquire gives up before its attempts are used up: deadlines (A9) and cancellation.
+// When acquire() gives up before all attempts are made: deadlines (A9) and cancellation.
 #include "world.hpp"
 
 namespace redlock::test {
@@ -6,7 +6,8 @@ namespace {
 
 // ---- Deadlines.
 
-// A9. All nodes hung: it returns within the span and one budget, and the last complete round is the report.
+// A9. All nodes hang. It returns within the time limit and one node_timeout, and reports the last complete
+// round.
 TEST(ADeadline, IsKeptWithinOneBudgetWhenEveryNodeHangs) {
     World world{5, 50ms};
     world.silence(0, 1, 2, 3, 4);
@@ -19,8 +20,8 @@ TEST(ADeadline, IsKeptWithinOneBudgetWhenEveryNodeHangs) {
     EXPECT_LE(took, 720ms + 50ms);
 }
 
-// A9. A deadline in the first round cuts it short; what was learnt until then is told. B6, A2. The clean-up
-// has a budget of its own, beyond the deadline.
+// A9. A deadline in the first round ends the round early, and the result reports the votes so far. B6, A2.
+// The clean-up has another node_timeout after the deadline.
 TEST(ADeadline, EndsARoundThatTakesTooLong) {
     World world{5, 50ms};
     world.silence(0, 1, 2, 3, 4);
@@ -35,7 +36,7 @@ TEST(ADeadline, EndsARoundThatTakesTooLong) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
 }
 
-// A12. One refusal before it came says nothing of the nodes that were not asked any more.
+// A12. One refusal before the deadline does not show contention, because other nodes were not asked.
 TEST(ADeadline, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
     World world;
     world.occupy(1h, 0);
@@ -43,7 +44,7 @@ TEST(ADeadline, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
     EXPECT_THAT(world.lock().acquire_for(40ms), FailsWith(Errc::deadline));
 }
 
-// A12. What an attempt cut short has seen is no news: the last complete one is reported.
+// A12. An attempt that was cut short reports nothing new, so the last complete one is reported.
 TEST(ADeadline, ReportsTheLastCompleteAttempt) {
     World world{5, 50ms};
     world.occupy(1h, 0, 1, 2);
@@ -53,7 +54,7 @@ TEST(ADeadline, ReportsTheLastCompleteAttempt) {
     EXPECT_EQ(result.attempts(), 1);
 }
 
-// A8. How long an attempt took while nodes hung says nothing of the next one.
+// A8. The duration of an attempt with hanging nodes does not predict that of the next one.
 TEST(ADeadline, IsTriedUntilAfterAnAttemptThatHung) {
     World world{3, 300ms};
     world.silence(0, 1);
@@ -62,7 +63,7 @@ TEST(ADeadline, IsTriedUntilAfterAnAttemptThatHung) {
     EXPECT_GE(took, 1s);
 }
 
-// A8. There is an attempt shortly before it, however long the pauses are.
+// A8. An attempt is made shortly before the deadline, however long the pauses are.
 TEST(ADeadline, HasAnAttemptNearItsEnd) {
     for (const auto delay : {50ms, 200ms, 1000ms, 60'000ms}) {
         World world;
@@ -75,7 +76,7 @@ TEST(ADeadline, HasAnAttemptNearItsEnd) {
     }
 }
 
-// A8, A9. One that has passed is answered without I/O.
+// A8, A9. A past deadline returns without I/O.
 TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
     World world;
     auto lock = world.lock();
@@ -91,7 +92,7 @@ TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// Any unit, also a floating one; the longest spans mean never, not an overflow.
+// Any unit is permitted, also a floating one. The longest spans mean never, and do not overflow.
 TEST(ADeadline, MayBeInAnyUnit) {
     World world;
     world.occupy(1h, 0, 1, 2);
@@ -111,7 +112,7 @@ TEST(ADeadline, MayBeInAnyUnit) {
 
 // ---- Cancellation.
 
-// A stop that came before anything was sent: nothing is sent.
+// If stop is requested before anything was sent, nothing is sent.
 TEST(AStop, BeforeTheFirstAttemptSendsNothing) {
     World world;
     std::stop_source source;
@@ -123,7 +124,7 @@ TEST(AStop, BeforeTheFirstAttemptSendsNothing) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// During a pause it is heeded at once, and the report is that of the last attempt.
+// A stop request ends a pause at once. The report is that of the last attempt.
 TEST(AStop, EndsAPauseAtOnce) {
     World world;
     world.occupy(1h, 0, 1, 2);
@@ -140,7 +141,7 @@ TEST(AStop, EndsAPauseAtOnce) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause"));
 }
 
-// During a round it is heeded within one node's budget; what was set is cleaned up (B6).
+// A stop request ends a round within one node_timeout. Keys that were set are cleaned up (B6).
 TEST(AStop, EndsARoundWithinOneBudget) {
     World world{5, 50ms};
     world.silence(2, 3, 4);
@@ -157,7 +158,7 @@ TEST(AStop, EndsARoundWithinOneBudget) {
     EXPECT_EQ(world.owner_on(0), "");
 }
 
-// A12. One refusal before it came says nothing of the nodes that were not asked any more.
+// A12. One refusal before the stop request does not show contention, because other nodes were not asked.
 TEST(AStop, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
     World world;
     world.occupy(1h, 0);
@@ -167,7 +168,7 @@ TEST(AStop, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
     EXPECT_THAT(world.lock(no_retry()).acquire(source.get_token()), FailsWith(Errc::cancelled));
 }
 
-// A lock that a majority has granted is held, though a stop came in the same round.
+// If a majority has granted the lock, it is held even if stop was requested in the same round.
 TEST(AStop, DoesNotUndoAMajority) {
     World world;
     world.slow(3, 10ms);
@@ -178,7 +179,7 @@ TEST(AStop, DoesNotUndoAMajority) {
     EXPECT_TRUE(lock.valid());
 }
 
-// With a deadline as well, whichever comes first.
+// With a deadline as well, whichever comes first counts.
 TEST(AStop, WorksBesideADeadline) {
     World world;
     world.occupy(1h, 0, 1, 2);

@@ -1,4 +1,4 @@
-// Which reply answers which command, on a connection that may still have late ones to read (rules D1, B5).
+// Which reply belongs to which command, on a connection that may still receive late replies (rules D1, B5).
 #include <redlock/detail/pending_replies.hpp>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Command release_of(std::string_view owner) {
     return {.verb = Verb::compare_and_delete, .resources = resource, .owner = owner};
 }
 
-/// One round's command.
+/// Sends the only command of a round.
 void ask(PendingReplies& pending, const Command& command) {
     pending.await(1);
     pending.sent(command);
@@ -75,7 +75,7 @@ TEST(PendingReplies, ManyCommandsSentAtOnceAreAnsweredInOrder) {
     EXPECT_EQ(pending.received(), Reply::unexpected);
 }
 
-// A release may be written behind AUTH, SELECT and PING.
+// A release may be written after AUTH, SELECT and PING.
 TEST(PendingReplies, TheHandshakeAnswersNothing) {
     PendingReplies pending;
     pending.sent_other(3);
@@ -94,7 +94,7 @@ TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
     EXPECT_EQ(pending.received(), Reply::late);
 }
 
-// ---- The SET that is neither answered nor released (B5).
+// ---- The SET that has neither a reply nor a release (B5).
 
 TEST(PendingReplies, RememberTheSetThatIsPending) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
@@ -122,7 +122,7 @@ TEST(PendingReplies, RememberNoOtherCommandAsASet) {
     }
 }
 
-// A release goes behind a note that is written, and the next SET behind one that is removed.
+// A release follows the writing of a holder description, and the next SET follows its removal.
 TEST(PendingReplies, RememberANote) {
     PendingReplies pending;
     auto note = set_of("A");
@@ -173,7 +173,8 @@ TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
     EXPECT_EQ(pending.set_owner(), std::string(40, 'a'));
 }
 
-// A command that was queued is answered behind the handshake, which is written in front of it.
+// The handshake is written in front of a queued command, whose reply therefore comes after those to the
+// handshake.
 TEST(PendingReplies, CountAHandshakeInFrontOfWhatWasQueued) {
     PendingReplies pending;
     ask(pending, release_of("A"));
@@ -186,7 +187,7 @@ TEST(PendingReplies, CountAHandshakeInFrontOfWhatWasQueued) {
     EXPECT_TRUE(pending.none());
 }
 
-// ---- For how long what is pending can matter.
+// ---- For how long pending commands matter.
 
 TEST(PendingReplies, KnowTheLongestTtlThatIsPending) {
     PendingReplies pending;

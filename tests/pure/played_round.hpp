@@ -1,5 +1,5 @@
-// A QuorumRound whose nodes do what was said beforehand, in virtual time. Time is told in milliseconds since
-// the round began.
+// A QuorumRound whose nodes behave as programmed, in virtual time. Times are milliseconds since the round
+// began.
 //
 //     PlayedRound round{{.nodes = 3}};
 //     round.node(1).answers_after(30ms).votes = "r";  // refuses
@@ -37,18 +37,19 @@ public:
         bool awaits_answers = true;
     };
 
-    /// What a node does. It answers each request as `votes` says (g, r, u; e for an error reply that counts
-    /// as unknown), the last of them for all further ones.
+    /// The behaviour of a node. `votes` has one letter for the reply to each request: g(ranted), r(efused),
+    /// u(nknown), or e for an error reply that counts as unknown. The last letter applies to all further
+    /// requests.
     struct Behavior {
         bool trusted = true;
         bool probe_due = false;
         bool probe_taken = false;                  ///< by another round, before this one asks
-        std::chrono::milliseconds connects = 0ms;  ///< after it was asked
+        std::chrono::milliseconds connects = 0ms;  ///< after the node was asked
         std::chrono::milliseconds answers = 1ms;   ///< after the commands were sent
         std::size_t answers_at_most = 1'000'000;
-        std::chrono::milliseconds breaks = never;  ///< after it was asked; each connection of it
+        std::chrono::milliseconds breaks = never;  ///< after the node was asked; applies to each connection
         std::size_t breaks_times = 1;
-        bool disconnects = true;  ///< when it breaks
+        bool disconnects = true;  ///< when the connection breaks
         std::string votes = "g";
         std::vector<std::size_t> excludes{};
 
@@ -80,9 +81,9 @@ public:
     void stop_at(std::chrono::milliseconds instant) {
         events_.emplace(at(instant), [this] { stop_.request_stop(); });
     }
-    /// The wait that begins before `instant` does not end before it.
+    /// Makes the wait that begins before `instant` last at least until then.
     void stall_until(std::chrono::milliseconds instant) { stalled_ = at(instant); }
-    /// The same, but what has come meanwhile is not seen: the process stalls after the wait.
+    /// The same, but the process stalls after the wait, so that it does not see what arrived meanwhile.
     void stall_after_wait_until(std::chrono::milliseconds instant) { unseen_ = at(instant); }
 
     void play() {
@@ -105,17 +106,17 @@ public:
         round_ = nullptr;
     }
 
-    /// What was done, and when.
+    /// Returns the steps, each with its time.
     const std::vector<std::string>& log() const { return log_; }
-    /// When the round was over.
+    /// Returns when the round ended.
     std::chrono::milliseconds ended() const { return since_start(ended_); }
-    /// The nodes that were to be blamed for their time-outs.
+    /// Returns the nodes that are blamed for a timeout.
     const std::vector<std::size_t>& blamed() const { return blamed_; }
     const NodeReport& raw_report(std::size_t node, std::size_t request = 0) const {
         return tallies_[request][node];
     }
 
-    /// "granted sent 5 ms", "timed_out unsent 50 ms while connecting".
+    /// Returns a text such as "granted sent 5 ms" or "timed_out unsent 50 ms while connecting".
     std::string report(std::size_t node, std::size_t request = 0) const {
         const auto& it = tallies_[request][node];
         auto words = it.vote == Vote::granted   ? "granted"
@@ -213,7 +214,7 @@ private:
         check_out(node);
     }
 
-    /// `event` does not happen where the node's part, or this connection, is over before.
+    /// Schedules `event`, unless the node's part in the round or this connection ends before.
     void after(std::size_t node, std::chrono::milliseconds span, std::function<void()> event) {
         if (span >= never) return;
         if (span == 0ms) return event();

@@ -1,4 +1,4 @@
-// The quarantine in the scripts: what all of them begin with that give a vote.
+// The quarantine in the scripts: the check at the beginning of every script that gives a vote.
 #include "scripts_fixture.hpp"
 
 #include <string>
@@ -14,7 +14,7 @@ class Quarantine : public Scripts, public testing::WithParamInterface<std::pair<
 protected:
     Quarantine() { quarantine = 10s; }
 
-    /// The keys that it asks about are its own, or free, so that it answers 1 or a count where it may vote.
+    /// The script's keys have our owner or are free, so it returns 1 or a count if it may vote.
     std::string vote() {
         for (const auto* const key : {"a", "count:a"}) redis.keys().erase(key);
         const bool acquires = std::string_view{GetParam().first}.starts_with("Set");
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_count({"a"}, 9); }}),
     [](const auto& info) { return std::string{info.param.first}; });
 
-// From the first question on it counts; the last instant still belongs to it.
+// The quarantine begins with the first command. Its last instant belongs to it.
 TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
     EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
     EXPECT_EQ(value("marker"), "1760000000123456");
@@ -64,7 +64,8 @@ TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
     EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
 }
 
-// That of another run has come with an old file, that of another time as a master by replication and back.
+// The marker of another run comes from an old file. The marker of an earlier time as a master comes by
+// replication and back.
 TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsOfOtherData) {
     mark(now - 1h);
     redis.promote(redis.keys());
@@ -75,7 +76,7 @@ TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsOfOtherData) {
     EXPECT_EQ(value("marker"), "1760000000123456");
 }
 
-// Though its data are its master's, and it takes writes.
+// A replica has no vote although it has its master's data and accepts writes.
 TEST_P(Quarantine, AReplicaHasNoVote) {
     mark(now - 1h);
     redis.demote();
@@ -88,7 +89,7 @@ TEST_P(Quarantine, CountsAClockThatWasSetBack) {
     EXPECT_EQ(value("marker"), std::to_string((now + 1h).count()));
 }
 
-// A lock may be called as the marker is, and another program may have made the key.
+// A lock may have the same name as the marker, or another program may have created the key.
 TEST_P(Quarantine, OverwritesNothingButAMarker) {
     for (const std::string foreign : {"x", "4e0f60557466e358c3ef0160d3ef7ce682a8b4c6", "web:17:1760000000"}) {
         EXPECT_EQ(ask({"SET", "marker", foreign}), "OK");
@@ -97,7 +98,7 @@ TEST_P(Quarantine, OverwritesNothingButAMarker) {
     }
 }
 
-// Lest it expires while it is in use: from half its time on.
+// From half of its time on, the marker's expiry is renewed, so that it does not expire while it is used.
 TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
     mark(now - 1h, 24h * 14);
     EXPECT_EQ(vote(), "yes");
@@ -108,7 +109,7 @@ TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
     EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
 }
 
-// A marker outlives its quarantine by far, however long that is: twice.
+// However long the quarantine is, its marker lives twice as long.
 TEST_P(Quarantine, KeepsTheMarkerOfALongQuarantine) {
     quarantine = 24h * 30;
     EXPECT_THAT(vote(), StartsWith("QUARANTINED"));

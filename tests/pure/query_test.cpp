@@ -1,4 +1,4 @@
-// What query() makes of the nodes' answers, and what LockOptions::holder leaves there.
+// What query() concludes from the replies of the nodes, and what LockOptions::holder stores there.
 #include "support/node_states.hpp"
 #include "world.hpp"
 
@@ -12,7 +12,7 @@ using support::nodes_of;
 using Kind = LockStatus::Kind;
 using State = NodeStatus::State;
 
-// ---- What they come to
+// ---- Conclusions
 
 struct Row {
     const char* keys;
@@ -33,7 +33,8 @@ TEST(Query, IsWhatAMajoritySays) {
     for (const auto& [keys, kind] : table) EXPECT_EQ(conclude(nodes_of(keys)).kind, kind) << keys;
 }
 
-// The nodes expire after 10, 11, 12, 13 and 14 s: the majority of five is gone with the third last.
+// The keys expire after 10, 11, 12, 13 and 14 s. The majority of five nodes is gone when the third key
+// expires.
 TEST(Query, EndsWhenFewerThanAMajorityAreLeft) {
     EXPECT_EQ(conclude(nodes_of("aaaaa")).expires_in, 12s);
     EXPECT_EQ(conclude(nodes_of("aaa..")).expires_in, 10s);
@@ -50,7 +51,7 @@ TEST(Query, ShowsWhatItsOwnHolderSays) {
     EXPECT_EQ(conclude(nodes).holder, "the owner");
 }
 
-// ---- What they are asked
+// ---- The holder description
 
 struct Holder : testing::Test {
     std::string note_on(std::size_t node) { return world.command(node, {"GET", "{orders:42}:holder"}); }
@@ -101,7 +102,7 @@ TEST_F(Holder, SaysNothingAsAReader) {
     EXPECT_THAT(world.events(), testing::Not(testing::Contains(testing::HasSubstr("note"))));
 }
 
-// A note that comes late, after the release: by then the resource may be another's.
+// A description may arrive late, after the release. By then another client may hold the resource.
 TEST_F(Holder, IsNotWrittenForAnother) {
     const auto late = [&](milliseconds ttl) {
         return world.ask({.command = {.verb = Verb::note_holder,
@@ -120,7 +121,7 @@ TEST_F(Holder, IsNotWrittenForAnother) {
     (void)next.release();
 }
 
-// What an earlier holder has left says nothing of the next one.
+// The description of an earlier holder does not describe the next one.
 TEST_F(Holder, IsThatOfTheOwnerAlone) {
     world.occupy(5s, 0, 1, 2, 3, 4);
     const auto status = query(world, the_resource);
@@ -142,7 +143,7 @@ TEST_F(Holder, StandsBesideEachOfSeveralResources) {
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
-// The names are those of two resources that both are locked, and of a key of the user's.
+// The resource account:{42}:holder has the same name as the key for the description of account:{42}.
 TEST(Description, OverwritesNoLockOfItsName) {
     World world;
     auto lock = world.held("account:{42}:holder");
@@ -176,7 +177,7 @@ TEST(Description, OverwritesNoKeyOfAnotherKind) {
     EXPECT_EQ(world.command(2, {"EXISTS", "{orders:42}:holder"}), "0");
 }
 
-// It costs nothing that is not asked for, and an acquisition no more rounds that are waited for.
+// Without a description no further command is sent, and an acquisition never awaits more rounds.
 TEST(Holders, CostNothingUnlessAskedFor) {
     World world;
     auto lock = world.held();
@@ -232,7 +233,7 @@ TEST(Query, TellsWhyANodeDoesNotAnswer) {
     EXPECT_THAT(refusal([&] { (void)query(world, ""); }), HasSubstr("empty"));
 }
 
-// What nodes answer that are no Redis: a grant without words.
+// A server that is not Redis may send a reply without the expected words.
 TEST(Query, BelievesNoAnswerThatIsNone) {
     for (const std::string answer :
          {"", "string", "string 1 2 3", "string 10 0 0 0 9\nshort", "string x 0 0 0 0\n"}) {

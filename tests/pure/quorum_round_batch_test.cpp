@@ -1,4 +1,4 @@
-// One round for many requests, as a watchdog asks for them: extensions of several locks, pipelined.
+// One round for many requests, as a watchdog sends them: pipelined extensions of several locks.
 #include "played_round.hpp"
 
 #include <gmock/gmock.h>
@@ -67,9 +67,9 @@ TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
     EXPECT_EQ(round.report(2, 1), "granted sent 1 ms") << "its first answer is to the second request";
 }
 
-// ---- Time-outs
+// ---- Timeouts
 
-// One that has answered some of its commands is alive: the rest is for another round.
+// A node that has replied to some of its commands is alive. The other requests are left to the next round.
 TEST(QuorumRoundBatch, ANodeThatAnswersInPartIsNotToBlame) {
     auto round = batch(3, 1);
     round.node(0).answers_at_most = 2;
@@ -96,7 +96,7 @@ TEST(QuorumRoundBatch, WhatWasAnsweredBeforeTheConnectionBrokeCounts) {
     EXPECT_EQ(round.report(0, 1), "connection_failed sent 5 ms reset");
 }
 
-// ---- Requests that a node is not sent, because they would overtake their own SET.
+// ---- Requests that are not sent to a node, because they would overtake their own SET.
 
 TEST(QuorumRoundBatch, AnExcludedRequestIsNotSent) {
     auto round = batch(3, 1);

@@ -25,7 +25,7 @@ TEST(QuorumRound, AReleaseAwaitsEveryTrustedNode) {
     }
 }
 
-// Whatever the others have answered, and within one budget.
+// This holds whatever the other nodes replied, and within one node_timeout.
 TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
     PlayedRound round{{.nodes = 5, .verb = Verb::query}};
     round.node(0).voting("e");
@@ -46,7 +46,7 @@ TEST(QuorumRound, ANoteAwaitsNothing) {
     EXPECT_FALSE(round.raw_report(1).sent);
 }
 
-// It stays queued on the connection, and an eighth of node_timeout says nothing of a node.
+// The release stays queued on the connection. An eighth of node_timeout is too short to blame a node.
 TEST(QuorumRound, AReleaseThatIsNotAwaitedBlamesNobodyForASlowConnection) {
     PlayedRound round{{.verb = release, .node_timeout = 80ms, .awaits_answers = false}};
     round.node(2).connects_after(PlayedRound::never);
@@ -73,7 +73,7 @@ TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheOthersAnswered) {
     for (std::size_t node = 0; node < 5; ++node) EXPECT_TRUE(round.raw_report(node).sent) << node;
 }
 
-// To delete twice does no harm.
+// Deleting twice does no harm.
 TEST(QuorumRound, AReleaseIsRepeatedOnceOnABrokenConnection) {
     PlayedRound once{{.verb = release}}, twice{{.verb = release}}, in_protocol{{.verb = release}};
     once.node(1).breaks_after(5ms).answers_after(10ms);

@@ -1,4 +1,4 @@
-// One round for one request: which node is asked when, what its answer means, and when the round is over.
+// One round for one request: when each node is asked, what its reply means, and when the round ends.
 #include "played_round.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(QuorumRound, AsksAllNodesAtOnce) {
     }
 }
 
-// The first node wakes the next waiter, who is to find the others free.
+// The first node wakes the next waiter, which must find the other nodes free.
 TEST(QuorumRound, AReleaseIsWrittenToTheFirstNodeLast) {
     PlayedRound round{{.verb = release}};
     round.play();
@@ -43,7 +43,7 @@ TEST(QuorumRound, AReleaseIsWrittenToTheFirstNodeLast) {
     EXPECT_EQ(round.ended(), 1ms);
 }
 
-// The queue of waiters is that of one node.
+// One node has the queue of waiters.
 TEST(QuorumRound, OneAnswerDecidesWhoWaits) {
     PlayedRound round{{.nodes = 5, .verb = Verb::enter_queue}};
     round.request(0).to = NodeSet{0b00010};
@@ -80,7 +80,7 @@ TEST(QuorumRound, AsksNoFurtherNodeOnceStopped) {
     EXPECT_EQ(round.report(1), "not_asked unsent 0 ms");
 }
 
-// ---- Budgets
+// ---- Time limits
 
 TEST(QuorumRound, ASilentNodeCostsItsBudget) {
     PlayedRound round{{}};
@@ -91,7 +91,7 @@ TEST(QuorumRound, ASilentNodeCostsItsBudget) {
     EXPECT_THAT(round.blamed(), ElementsAre(1));
 }
 
-// One that hangs must not keep the rest from being asked.
+// A node that hangs must not use up the time for the others.
 TEST(QuorumRound, SharesTheTimeOfTheCallerFairly) {
     PlayedRound round{{.nodes = 5, .deadline = 100ms}};
     round.node(0).silent();
@@ -112,7 +112,7 @@ TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
     }
 }
 
-// An eighth of its budget is too little to say anything of a node.
+// An eighth of node_timeout is too short to blame a node.
 TEST(QuorumRound, ANodeIsNotBlamedForAShareThatIsTooSmall) {
     PlayedRound round{{.nodes = 5, .deadline = 20ms}};
     round.node(0).silent();
@@ -138,7 +138,7 @@ TEST(QuorumRound, SaysThatANodeWasConnecting) {
     EXPECT_THAT(round.blamed(), ElementsAre(0));
 }
 
-// However late this process gets to read it: it looks once more before it gives up.
+// However late this process reads the reply: it checks once more before it gives up.
 TEST(QuorumRound, AnAnswerThatHasComeCountsThoughTheProcessStalled) {
     for (const auto order : {Round::sequential, all_at_once})
         for (const auto answers : {20ms, 300ms}) {
@@ -197,8 +197,8 @@ TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
     }
 }
 
-// Clients that collide would each hold a part for a whole budget, and none of them ever all.
-// A grant and a refusal leave the vote to the third, whoever that is; its silence is neither.
+// One grant and one refusal leave the decision to the third node, whichever it is. A missing reply is
+// neither.
 TEST(QuorumRound, AGrantAndARefusalAwaitTheThirdNode) {
     for (std::size_t third = 0; third < 3; ++third) {
         PlayedRound silent{{.order = all_at_once}}, late{{.order = all_at_once}};
@@ -214,7 +214,7 @@ TEST(QuorumRound, AGrantAndARefusalAwaitTheThirdNode) {
     }
 }
 
-// In turn, nobody else is asked where a silence and a refusal have decided.
+// In sequential order, no further node is asked when a silent and a refusing node have decided the vote.
 TEST(QuorumRound, ASilenceAndARefusalAskNoThirdNode) {
     PlayedRound round{{}};
     round.node(0).silent();
@@ -253,7 +253,7 @@ TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
     EXPECT_EQ(round.report(0), "granted sent 30 ms");
 }
 
-// Clients that collide are many, and the probe is one client's.
+// Many clients may collide, and only one of them may probe the node.
 TEST(QuorumRound, ARefusedAcquireDoesNotInsistOnAProbe) {
     PlayedRound round{{}};
     round.node(0).untrusted(true).silent();
@@ -331,7 +331,7 @@ TEST_P(HalfTime, IsNoMatterOnceDecided) {
 
 // ---- What is awaited
 
-// A lock on exactly a quorum survives no further node.
+// A lock on exactly a quorum cannot survive the loss of another node.
 TEST(QuorumRound, CapsTheTimeToConnectOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension}) {
         PlayedRound round{{.verb = verb, .order = all_at_once, .node_timeout = 80ms}};

@@ -1,10 +1,10 @@
-// The majority: of the nodes configured, by integer division, and what follows from it.
+// The majority of the configured nodes, and its consequences.
 #include "world.hpp"
 
 namespace redlock::test {
 namespace {
 
-// S14, A4. Known at compile time, so that nobody need wonder about the even numbers.
+// S14, A4. The values are compile-time constants, including those for even numbers.
 static_assert(quorum(1) == 1);
 static_assert(quorum(2) == 2);
 static_assert(quorum(3) == 2);
@@ -13,7 +13,7 @@ static_assert(quorum(5) == 3);
 static_assert(quorum(6) == 4);
 static_assert(quorum(7) == 4);
 
-// S1. The reason for a majority: any two have a node in common, which grants only one of them; half is too
+// S1. Two majorities have a node in common, and that node grants only one of them. Half of the nodes is too
 // few.
 TEST(Quorum, MeetsEveryOtherQuorumInANode) {
     for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
@@ -22,7 +22,7 @@ TEST(Quorum, MeetsEveryOtherQuorumInANode) {
     }
 }
 
-/// Of `nodes` nodes, the first `afflicted`.
+/// The first `afflicted` of `nodes` nodes have a fault.
 struct Case {
     std::size_t nodes, afflicted;
     bool majority_is_well() const { return nodes - afflicted >= quorum(nodes); }
@@ -49,9 +49,9 @@ struct EveryMinority : testing::TestWithParam<Case> {
 };
 
 // A4, S3. Nodes that are down from the start still count.
-// A3. Every node is tried, the hung ones included.
-// A7. An error is neither a grant nor "taken".
-// S14, A2. A lost reply is not a grant, though the key was set, and its key is removed with the others.
+// A3. Every node is tried, including those that hang.
+// A7. An error is neither a grant nor a refusal.
+// S14, A2. A lost reply is not a grant even if the key was set. That key is removed with the others.
 TEST_P(EveryMinority, MayFailInAnyWay) {
     constexpr void (*ways[])(World&, std::size_t) = {
         [](auto& it, auto node) { it.cut(node); },
@@ -73,7 +73,7 @@ TEST_P(EveryMinority, MayFailInAnyWay) {
     }
 }
 
-// S14. Keys of others on a minority do not keep us out.
+// S14. The keys of other clients on a minority do not exclude us.
 TEST_P(EveryMinority, MayBeHeldByAnother) {
     afflict([this](auto node) { world.occupy(1h, node); });
     auto lock = world.lock(no_retry());
@@ -81,7 +81,7 @@ TEST_P(EveryMinority, MayBeHeldByAnother) {
     EXPECT_EQ(result.error(), GetParam().majority_is_well() ? std::error_code{} : Errc::held_by_other);
 }
 
-// S1, S4. Whatever a minority does, nobody else gets in while we hold.
+// S1, S4. Whatever a minority does, no other client acquires the lock while we hold it.
 TEST_P(EveryMinority, MayForgetTheKey) {
     auto ours = world.lock(no_retry()), theirs = world.lock(no_retry());
     ASSERT_THAT(ours.acquire(), Succeeds());

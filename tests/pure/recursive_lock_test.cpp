@@ -1,4 +1,4 @@
-// A lock that its thread may acquire again: inner levels count, and are no rounds.
+// A lock that its thread may acquire again. Inner levels are counted, and need no rounds.
 #include "world.hpp"
 
 #include <redlock/recursive_lock.hpp>
@@ -10,7 +10,7 @@ namespace redlock::test {
 namespace {
 
 struct Recursive : testing::Test {
-    /// What another thread gets.
+    /// Returns the result of `verb` in another thread.
     template <class Verb>
     std::error_code elsewhere(Verb verb) {
         std::error_code error;
@@ -38,7 +38,7 @@ TEST_F(Recursive, TakesARoundForTheOutermostLevelAlone) {
     EXPECT_TRUE(world.clean());
 }
 
-// The inner level gets what is left, and says how much.
+// The inner level gets the remaining validity, and reports it.
 TEST_F(Recursive, LastsAsLongAsTheOutermostLevel) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.pass(6s);
@@ -48,7 +48,7 @@ TEST_F(Recursive, LastsAsLongAsTheOutermostLevel) {
     EXPECT_THAT(lock.remaining(), Lasts(10s - 102ms));
 }
 
-// C3. A lock that is over cannot be entered again; when all levels are left it can.
+// C3. A lock whose validity is over cannot be entered again, until all levels have been left.
 TEST_F(Recursive, IsNotEnteredOnceItIsOver) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.pass(10s);
@@ -58,7 +58,7 @@ TEST_F(Recursive, IsNotEnteredOnceItIsOver) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-// While one thread holds it, it is nobody else's, whatever they try.
+// While one thread holds the lock, no other thread can use it.
 TEST_F(Recursive, RefusesOtherThreads) {
     const auto refused = std::make_error_code(std::errc::operation_not_permitted);
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -78,7 +78,7 @@ TEST_F(Recursive, RefusesOtherThreads) {
               std::error_code{});
 }
 
-// The C++ library gives the id of a thread that has ended to a later one.
+// The C++ library may give the id of a thread that has ended to a later thread.
 TEST_F(Recursive, IsNotHandedToALaterThreadWithTheSameId) {
     std::thread::id first;
     std::thread{[&] {
@@ -94,7 +94,7 @@ TEST_F(Recursive, IsNotHandedToALaterThreadWithTheSameId) {
     if (!same_id) GTEST_SKIP() << "no thread had the id of the first";
 }
 
-// One that could not be had is free for other threads.
+// After a failed acquire() other threads may use the lock.
 TEST_F(Recursive, IsNobodysAfterAFailure) {
     world.occupy(1min, 0, 1, 2);
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other));

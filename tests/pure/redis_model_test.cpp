@@ -1,4 +1,4 @@
-// The Redis model by itself; redis_model_live_test.cpp compares it with a real server.
+// The model of Redis alone. redis_model_live_test.cpp compares it with a real server.
 #include "support/redis_model.hpp"
 #include "support/command_reader.hpp"
 
@@ -27,7 +27,7 @@ struct RedisModelTest : testing::Test {
     RedisModel::Time now = 1'760'000'000s;
 };
 
-// A key is there in the very millisecond it expires in.
+// A key still exists in the millisecond in which it expires.
 TEST_F(RedisModelTest, ExpiresAKeyAfterItsLastMillisecond) {
     ask({"SET", "key", "me", "PX", "1000"});
     now += 1000ms + 999us;
@@ -38,7 +38,7 @@ TEST_F(RedisModelTest, ExpiresAKeyAfterItsLastMillisecond) {
     EXPECT_EQ(ask({"SET", "key", "you", "NX", "PX", "1000"}), "OK");
 }
 
-// The data are values: a snapshot is a copy, an eviction an erase().
+// The keys are a value: a snapshot is a copy, and an eviction is an erase().
 TEST_F(RedisModelTest, RestartsWithWhatItIsGiven) {
     ask({"SET", "key", "me"});
     const auto snapshot = redis.keys();
@@ -71,7 +71,7 @@ TEST_F(RedisModelTest, RunsScriptsInAnyThread) {
     EXPECT_EQ(count(), "3");
 }
 
-// A simulated server reads bytes as they come and writes bytes.
+// A simulated server reads bytes in any pieces, and writes bytes.
 TEST_F(RedisModelTest, SpeaksResp) {
     support::CommandReader reader{std::numeric_limits<std::size_t>::max()};
     std::vector<std::string> replies;

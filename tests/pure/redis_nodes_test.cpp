@@ -1,4 +1,4 @@
-// What the constructor of RedisNodes refuses (A4, A10, D8). None of it does I/O.
+// What the constructor of RedisNodes rejects (A4, A10, D8). None of it does I/O.
 #include <redlock/redis_nodes.hpp>
 
 #include <gmock/gmock.h>
@@ -90,7 +90,7 @@ TEST_P(RedisNodesConstructor, Refuses) {
 INSTANTIATE_TEST_SUITE_P(RedisNodes, RedisNodesConstructor, testing::ValuesIn(refusals()),
                          [](const auto& it) { return it.param.name; });
 
-// Two pointers in braces are no range of characters.
+// Two pointers in braces must not be taken for a range of characters.
 TEST(RedisNodesConstructor, TakesTwoLiteralsInBracesForTwoNodes) {
     const RedisNodes nodes{{"a", "b"}};
     ASSERT_EQ(nodes.size(), 2U);

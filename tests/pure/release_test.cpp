@@ -1,4 +1,5 @@
-// Rules B1 to B6: release reaches every node that may have our key, says what it found, and never throws.
+// Rules B1 to B6: release() reaches every node that may have our key, reports what it found, and never
+// throws.
 #include "world.hpp"
 
 #include <optional>
@@ -10,7 +11,7 @@ namespace redlock::test {
 namespace {
 
 struct Release : testing::Test {
-    /// Held anew, by 0, 2 and 3: 1 and 4 were down.
+    /// Acquires again on nodes 0, 2 and 3, while 1 and 4 are down.
     void hold_on_a_bare_majority() {
         (void)lock.release();
         world.cut(1, 4);
@@ -32,7 +33,7 @@ TEST_F(Release, FreesTheResourceOnAllNodes) {
     for (const auto& node : result.nodes()) EXPECT_EQ(node.vote, Vote::granted);
 }
 
-// Nothing that the release uses may have ended before a lock that lives as long as its thread.
+// A lock may live as long as its thread. So everything that the release uses must live longer.
 TEST(Releasing, IsStillPossibleAtTheEndOfTheThread) {
     World world;
     const std::string resource(100, 'r');
@@ -44,7 +45,8 @@ TEST(Releasing, IsStillPossibleAtTheEndOfTheThread) {
     EXPECT_TRUE(world.clean());
 }
 
-// B1, S26. To every node to which a byte of the SET may have been sent, whatever was answered; to no other.
+// B1, S26. The release goes to every node to which a byte of the SET may have been sent, whatever it replied,
+// and to no other.
 TEST(Releasing, GoesWhereTheSetMayHaveGone) {
     World world{7};
     world.cut(0);
@@ -57,7 +59,7 @@ TEST(Releasing, GoesWhereTheSetMayHaveGone) {
     EXPECT_THAT(world.events(), ElementsAre("delete #1 on 1 2 3 4 5 6"));
 }
 
-// B2, B7. A second one finds nothing to do, and nothing is ever sent for that owner afterwards.
+// B2, B7. A second release finds nothing to do, and nothing is sent for this owner afterwards.
 TEST_F(Release, IsTheEndOfItsOwner) {
     EXPECT_THAT(lock.release(), Succeeds());
     world.forget_events();
@@ -69,7 +71,7 @@ TEST_F(Release, IsTheEndOfItsOwner) {
 
 // ---- Lost (B3). lock_test.cpp has the lock whose validity is over.
 
-// B3. A lock that a majority had forgotten within its validity is reported as lost.
+// B3. If a majority has forgotten a lock within its validity, the lock is reported as lost.
 TEST_F(Release, TellsThatAMajorityHadLostTheKey) {
     world.forget(0, 1);
     EXPECT_THAT(lock.release(), Succeeds()) << "three of five had it: held to the end";
@@ -80,7 +82,7 @@ TEST_F(Release, TellsThatAMajorityHadLostTheKey) {
     EXPECT_TRUE(world.clean());
 }
 
-// B3. The nodes that were down when it was acquired never had it.
+// B3. The nodes that were down at the acquisition never had the key.
 TEST_F(Release, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
     hold_on_a_bare_majority();
     world.heal(1, 4);
@@ -89,7 +91,7 @@ TEST_F(Release, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
     EXPECT_TRUE(world.clean());
 }
 
-// B3, B4. What is lost may still have left keys where nobody answered.
+// B3, B4. A lost lock may still have keys on nodes that did not reply.
 TEST_F(Release, CanBeRepeatedAfterALossThatMostNodesDidNotAnswer) {
     hold_on_a_bare_majority();
     world.forget(0);
@@ -100,9 +102,9 @@ TEST_F(Release, CanBeRepeatedAfterALossThatMostNodesDidNotAnswer) {
     EXPECT_TRUE(world.clean());
 }
 
-// ---- No answer (B4).
+// ---- No reply (B4).
 
-/// Three of five have not answered, and are well again.
+/// Three of five nodes did not reply, and have recovered.
 struct UnansweredRelease : Release {
     UnansweredRelease() {
         world.cut(0, 1, 2);
@@ -114,15 +116,14 @@ struct UnansweredRelease : Release {
     }
 };
 
-// B4. The owner is kept until a majority has answered, so that the release can be repeated.
+// B4. The owner is kept until a majority has replied, so that the release can be repeated.
 TEST_F(UnansweredRelease, CanBeRepeated) {
     (void)lock.release();
     EXPECT_TRUE(world.clean());
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
 }
 
-// B4. The repeated one meets nodes that had deleted the key the first time: that is our own doing, and no
-// loss.
+// B4. The repeated release finds no key on nodes that deleted it the first time. This is no loss.
 TEST_F(Release, SucceedsWhenRepeatedThoughTheFirstHadWorked) {
     world.lose_replies_of(0, 1, 2);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
@@ -131,14 +132,14 @@ TEST_F(Release, SucceedsWhenRepeatedThoughTheFirstHadWorked) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// B3, B4. The first time, a node without the key has not confirmed anything: it had lost it before.
+// B3, B4. At the first release, a node without the key confirms nothing, because it had lost the key before.
 TEST_F(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
     world.forget(0);
     world.cut(3, 4);
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum)) << "2 deleted, 1 had lost it, 2 unknown";
 }
 
-// B4. A quorum answered, and none confirmed: whether the silent nodes hold the key is not known.
+// B4. A quorum replied, but too few nodes confirmed. It is unknown whether the silent nodes have the key.
 TEST_F(Release, CanBeRepeatedWhereAQuorumAnsweredAndNoneConfirmed) {
     world.forget(0, 1);
     world.silence(3, 4);
@@ -152,7 +153,7 @@ TEST_F(Release, CanBeRepeatedWhereAQuorumAnsweredAndNoneConfirmed) {
     EXPECT_TRUE(world.clean());
 }
 
-// B4. The same when some nodes had answered the first time and the others answer now.
+// B4. The same if some nodes replied the first time and the others reply now.
 TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
     world.cut(2, 3, 4);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
@@ -161,7 +162,7 @@ TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
     EXPECT_EQ(world.held_by({}), 4U);
 }
 
-// B4. Once valid_until has passed, the keys have expired or soon will: the owner is forgotten.
+// B4. Once valid_until has passed, the keys have expired or soon will, so the owner is forgotten.
 TEST_F(UnansweredRelease, IsNotRepeatedBeyondTheValidity) {
     world.pass(10s);
     world.forget_events();
@@ -169,19 +170,19 @@ TEST_F(UnansweredRelease, IsNotRepeatedBeyondTheValidity) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// B4. It cannot be taken back by extending.
+// B4. An extension cannot undo a release.
 TEST_F(UnansweredRelease, CannotBeUndoneByExtending) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
     EXPECT_FALSE(lock.valid());
 }
 
-// B4. Acquiring anew repeats the release first, or our own old key would keep us out.
+// B4. acquire() repeats the release first. Otherwise our own old key would exclude us.
 TEST_F(UnansweredRelease, IsRepeatedByTheNextAcquire) {
     EXPECT_THAT(lock.try_acquire(), Succeeds());
     EXPECT_EQ(world.held_by(lock.owner()), 5U);
 }
 
-// B4, B2. The destructor repeats it, too.
+// B4, B2. The destructor repeats the release, too.
 TEST_F(UnansweredRelease, IsRepeatedByTheDestructor) {
     { const auto gone = std::move(lock); }
     EXPECT_TRUE(world.clean());
@@ -195,7 +196,7 @@ static_assert(std::is_nothrow_destructible_v<Lock>);
 
 struct Surprise {};
 
-/// Breaks the contract and throws, once it is told to.
+/// Throws from ask() when `broken` is set, which violates the contract of Nodes.
 class BreakingWorld : public World {
 public:
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -207,7 +208,7 @@ public:
     bool broken = false;
 };
 
-// B2. A Nodes of the user's own that throws terminates nothing; how the nodes stand is unknown.
+// B2. An exception from a user's Nodes does not end the process. The state of the nodes is then unknown.
 TEST(Releasing, SurvivesNodesThatThrow) {
     BreakingWorld world;
     auto lock = world.held();
@@ -219,7 +220,7 @@ TEST(Releasing, SurvivesNodesThatThrow) {
     EXPECT_THAT(lock.release(), Succeeds()) << "B4: it can be repeated";
 }
 
-// B2. So does the destructor, and it replaces no exception of the caller's own that unwinds the stack.
+// B2. The destructor catches it as well, and does not replace an exception that unwinds the caller.
 TEST(Releasing, NeverReplacesTheCallersException) {
     BreakingWorld world;
     try {

@@ -1,4 +1,4 @@
-// Rules C6 and C7: when a lock under watch is extended, and when its loss is reported.
+// Rules C6 and C7: when a watched lock is extended, and when its loss is reported.
 #include "world.hpp"
 
 #include <redlock/detail/renewal_plan.hpp>
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Ttl, RenewalPlanOf,
                          testing::Values(4ms, 10ms, 53ms, 100ms, 1s, 10s, 30s, 1h, 24h, detail::longest_ttl),
                          [](const auto& info) { return std::to_string(info.param.count()) + "ms"; });
 
-// C6, S61. Of 30 s, after 10 s.
+// C6, S61. With 30 s, after 10 s.
 TEST_P(RenewalPlanOf, ExtendsFromAThirdOfTheTtlOn) {
     const auto validity = validity_of(ttl) - start;
     EXPECT_THAT(plan_now.extend_from - start, Lasts(std::min(Clock::duration{ttl}, 2 * validity) / 3));
@@ -51,7 +51,7 @@ TEST_P(RenewalPlanOf, TellsTheLossBeforeTheValidityEndsButHardlyEarlier) {
     EXPECT_GE(plan_now.notify_at, validity_of(ttl) - Clock::duration{ttl} / 100);
 }
 
-// C6. "Goes on trying": several times, and not without a pause.
+// C6. "Goes on trying": several times, and with pauses.
 TEST_P(RenewalPlanOf, TriesAgainAfterAFailure) {
     if (ttl < 53ms) return;  // too short for a second try
     auto failure = plan_now.extend_by;
@@ -71,31 +71,32 @@ TEST_P(RenewalPlanOf, TriesNoMoreWhenTheLossIsToldBefore) {
     EXPECT_EQ(plan(ttl, plan_now.notify_at).next(), plan_now.notify_at);
 }
 
-// C7.
+// C7. No extension begins after max_hold.
 TEST_P(RenewalPlanOf, ExtendsNoMoreFromTheLimitOn) {
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from).extend_from, Clock::never());
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from).next(), plan_now.notify_at);
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from + 1ns).extend_from, plan_now.extend_from);
 }
 
-// Nor for the sake of company.
+// A lock does not wait beyond max_hold to share a round either.
 TEST_P(RenewalPlanOf, WaitsForCompanyNoLongerThanTheLimit) {
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from + 1ns).extend_by, plan_now.extend_from + 1ns);
 }
 
-// An acquisition that took long has less time left, and is extended the earlier.
+// An acquisition that took long has less validity left, so it is extended earlier.
 TEST(RenewalPlan, CountsFromTheStartOfTheRound) {
     const auto slow = detail::plan_renewal(validity_of(30s) - 5s, request(30s), {}, no_limit);
     EXPECT_THAT(slow.extend_from - start, Lasts(5s));
 }
 
-// A holder who extends by a longer ttl has no need of the watchdog for as long.
+// If the holder extends with a longer ttl, the watchdog need not extend for as long.
 TEST(RenewalPlan, WaitsWhileTheHolderHasExtendedFurther) {
     const auto longer = detail::plan_renewal(validity_of(30s) + 1h, request(30s), {}, no_limit);
     EXPECT_THAT(longer.extend_from - start, Lasts(1h + 10s));
 }
 
-// C6. Extensions begin when they would without it, and while there is time to win one before the notice.
+// C6. Extensions begin when they would without a margin, as long as there is time to win one before the
+// report.
 TEST_P(RenewalPlanOf, TellsTheLossAMarginEarlier) {
     const auto validity = validity_of(ttl) - start;
     for (const auto margin : {validity / 100, validity / 5, validity / 2 - 1ns}) {
@@ -112,7 +113,7 @@ TEST(RenewalPlan, ExtendsNoEarlierForAMarginThatLeavesTime) {
     EXPECT_EQ(plan_now.extend_from, plan(15s).extend_from);
 }
 
-// The drift may take nearly all of the ttl: an extension begins while there is time to win it.
+// The drift may take nearly all of the ttl. The extension begins while there is time to win it.
 TEST(RenewalPlan, LeavesTimeToExtendWhateverTheDrift) {
     for (const double factor : {0.0, 0.3, 0.5, 0.6, 2.0 / 3, 0.8, 0.9, 0.99}) {
         const algorithm::LeaseRequest drifting{.resources = {}, .ttl = 10s, .drift_factor = factor};
