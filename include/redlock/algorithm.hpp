@@ -57,9 +57,9 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
-/// Returns true if the attempt failed because of contention and not because of failed nodes: at least one
-/// node refused, and the nodes that did not fail still form a quorum. Clients that collide and split the
-/// votes see this outcome, too.
+/// Returns true if the attempt failed because of contention and not because of failed nodes. At least one
+/// node has refused then, and the nodes that did not fail still form a quorum. Clients that collide and split
+/// the votes see this outcome, too.
 inline bool refused_by_holders(const Tally& tally) {
     const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
     return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());

@@ -1,8 +1,8 @@
 // The clock is an argument: the library reads the time from a Clock and from nothing else.
 //
-// Programs use boot_clock(). It counts the time during which the machine is suspended, because Redis goes on
-// expiring keys while a laptop sleeps, and the validity of a lock must run out as well. Tests and simulations
-// pass a clock of their own.
+// Programs use boot_clock(). It counts the time during which the machine is suspended. Redis goes on expiring
+// keys while a laptop sleeps, so the validity of a lock must run out as well. Tests and simulations pass a
+// clock of their own.
 #pragma once
 
 #include <redlock/export.hpp>

@@ -31,9 +31,8 @@
 // exceed all counts with which restarted nodes begin for a long time. Nodes therefore refuse to be raised to
 // it. Then the node that returned it has no vote, and the next largest count is the token.
 //
-// A node that restarts begins a new count. The counter belongs to this run of the server, and begins with its
-// wall clock in microseconds, which is larger than every count that it can have returned before.
-// docs/guarantees.md states the conditions for that.
+// A node that restarts begins a new count. It begins with the wall clock in microseconds, which is larger
+// than every count that the node can have returned before. docs/guarantees.md states the conditions for that.
 #pragma once
 
 #include <redlock/nodes.hpp>

@@ -108,7 +108,7 @@ public:
     /// Releases the lock that this object holds, then takes over the other one.
     Lock& operator=(Lock&& other) noexcept;
 
-    // ---- Queries. They do no I/O: they use the clock, and what the functions below have learnt.
+    // ---- Queries. They do no I/O. They use the clock and the outcomes of earlier operations.
 
     /// Returns true while no other client can hold the resource. Once it has returned false, it stays false
     /// for this acquisition.
@@ -135,7 +135,7 @@ public:
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
     /// of any of the resources. Returns 0 without LockOptions::fencing, and if the lock is free. The
     /// protected system must reject every access, reads included, whose token is smaller than the largest
-    /// that it has seen; with LockOptions::shared it needs the two numbers that are described there.
+    /// that it has seen. LockOptions::shared describes the rule for readers and writers.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
@@ -155,9 +155,8 @@ public:
     Result acquire() { return acquire(std::stop_token{}); }
 
     /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested. A pause ends at
-    /// once. During a round no further node is asked: the call returns when the nodes that were already asked
-    /// have answered or their node_timeout is over, and the attempt is released (at most one more
-    /// node_timeout).
+    /// once. A round asks no further node, but waits until the nodes that it has already asked have answered
+    /// or their node_timeout is over. The release of the attempt then takes at most one more node_timeout.
     Result acquire(std::stop_token stop);
 
     /// Makes one attempt. Blocks for one round and one release at most, as acquire() with retry.attempts = 1.
@@ -241,11 +240,14 @@ public:
 
     /// Releases the lock without waiting for the replies.
     ///
-    /// Blocks for at most an eighth of node_timeout if a connection must be made. If that takes longer, the
-    /// release stays queued for the connection and is sent when it is ready: by the next round with the node,
-    /// by a short-lived thread, or by the destructor of the nodes. Where this process uses one connection for
-    /// both, a later SET of the resource is sent behind the release. Blocks as long as release() does with
-    /// LockOptions::fair, and while the watchdog is just extending the lock.
+    /// Blocks for at most an eighth of node_timeout if a connection must be made. A release whose connection
+    /// takes longer stays queued, and is sent when the connection is ready. This is done by the next round
+    /// with the node, by a short-lived thread, or by the destructor of the nodes. If this process acquires
+    /// the resource again meanwhile, it sends the SET behind the release on the same connection, where that
+    /// is possible.
+    ///
+    /// Blocks as long as release() does with LockOptions::fair, and while the watchdog is just extending the
+    /// lock.
     void unlock() noexcept;
 
 private:

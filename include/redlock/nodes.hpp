@@ -271,8 +271,8 @@ public:
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
     /// Disconnects, so that no release believes that this waiter would receive a message. If `refused` is
-    /// set, the node does not keep a queue for this client, with `words` as the server's reason; it is then
-    /// not used as a home node for a while.
+    /// set, the node has refused to keep a queue for this client, with the server's reason in `words`. The
+    /// node is then not used as a home node for a while.
     virtual void hang_up(std::error_code refused, std::string_view words) = 0;
 
     /// Writes, into a blank tally, the reason of each node that does not keep a queue for this client at

@@ -97,10 +97,10 @@ struct LockOptions {
     /// node_timeout. Needs `watchdog`.
     std::chrono::milliseconds margin{0};
 
-    /// The function that the watchdog calls, once, when the lock is lost: a majority no longer has the key,
-    /// or the validity is about to end because the lock could not be extended or `max_hold` is over. It gets
-    /// the result of the last failed extension, with the error `lost` or `hold_limit`. Lock::lost() is a
-    /// token to wait on instead. Needs `watchdog`.
+    /// The function that the watchdog calls, once, when the lock is lost. A lock is lost if a majority no
+    /// longer has the key, or if its validity is about to end. The argument is the result of the last failed
+    /// extension, with the error `lost`, or `hold_limit` if `max_hold` is over. Needs `watchdog`. To wait for
+    /// a loss instead, use Lock::lost().
     ///
     /// - It runs in the watchdog's thread, with no internal mutex held. Keep it short, because the watchdog
     ///   does nothing for other locks on the same nodes meanwhile. Its exceptions are swallowed.

@@ -75,8 +75,8 @@ class REDLOCK_EXPORT RedisNodes final : public Nodes {
 
 public:
     /// Reads the addresses, but does no I/O: all nodes may be down. Throws std::invalid_argument if the list
-    /// is empty, an address is malformed, a node is listed twice, an option is out of range, or TLS is
-    /// required but was not built in.
+    /// is empty, an address is malformed, a node is listed twice, or an option is out of range. Also throws
+    /// it if an address requires TLS and the library was built without TLS.
     RedisNodes(std::initializer_list<Uri> uris, NodesOptions options = {});
     explicit RedisNodes(const std::vector<std::string>& uris, NodesOptions options = {});
     explicit RedisNodes(std::vector<Endpoint> endpoints, NodesOptions options = {});

@@ -1,8 +1,9 @@
 // redlock: distributed locks with Redis (Redlock) for C++20. This header includes the public API.
 //
 // Redlock is the algorithm of the page "Distributed Locks with Redis". A client asks N independent masters to
-// set a key to a random value if the key does not exist, and holds the lock while a majority of the nodes is
-// certain to have this value. No node is special: a minority may be down, frozen or send wrong answers.
+// set a key to a random value, if the key does not exist. It holds the lock as long as it is certain that a
+// majority of the nodes has this value. No node is special: a minority may be down, frozen or send wrong
+// answers.
 //
 //     #include <redlock/redlock.hpp>
 //     using namespace std::chrono_literals;

@@ -47,13 +47,13 @@ public:
     /// Returns the remaining validity at the instant of success; zero after a failure.
     std::chrono::nanoseconds validity() const noexcept { return validity_; }
 
-    /// Returns the last place in the queue that an acquisition with LockOptions::fair was told; nothing if it
-    /// never waited in a queue.
+    /// Returns the last place in the queue that the home node reported to an acquisition with
+    /// LockOptions::fair; nothing if the acquisition never waited in a queue.
     const std::optional<QueuePlace>& place() const noexcept { return place_; }
     void set_place(const QueuePlace& place) noexcept { place_ = place; }
 
     /// Returns the nodes that refuse to keep a queue for this client, each with the cause and the server's
-    /// text, such as a missing permission or a key of another type. Empty unless an acquisition with
+    /// text. Examples are a missing permission and a key of another type. Empty unless an acquisition with
     /// LockOptions::fair found no home node and paused instead.
     std::span<const NodeReport> queue_refusals() const noexcept { return queue_refusals_; }
     void set_queue_refusals(std::vector<NodeReport> refusals) noexcept {

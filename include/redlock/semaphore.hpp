@@ -9,8 +9,8 @@
 //
 // The keys of the slots are `{exports}:slot:0` and so on. A holder of the semaphore holds the lock of one
 // slot, with everything that lock.hpp promises. It would be wrong to count the holders on each node instead
-// and to ask a majority for fewer than L: three clients can hold the nodes {1, 2, 3}, {3, 4, 5} and {1, 2, 4}
-// of five, although no node counts more than two of them.
+// and to ask a majority for fewer than L. Of five nodes, three clients could then hold {1, 2, 3}, {3, 4, 5}
+// and {1, 2, 4}, although no node counts more than two of them.
 //
 // An acquisition tries a random slot first. If that is taken, one round finds out which of the other slots
 // nobody holds, and the acquisition tries those. An attempt makes at most L + 1 rounds. There is no queue:

@@ -6,8 +6,8 @@
 //         while (!lock.lost().stop_requested() && write_a_page()) {}
 //
 // Use it for work whose duration is not known, with a ttl so short that a crash of the holder does not block
-// others for long. It does not protect work that must never be done twice: some time passes between the
-// report of a loss and the moment when the work stops, and another client may hold the lock by then. See
+// others for long. It does not protect work that must never be done twice. Some time passes between the
+// report of a loss and the end of the work, and another client may hold the lock by then. See
 // LockOptions::fencing.
 //
 // - A lock is extended from a third of its ttl on, and before half of the ttl is over if enough nodes answer.

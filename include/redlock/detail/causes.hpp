@@ -1,7 +1,10 @@
-// The tables of the outcomes of an operation and of the causes of an unknown vote. Everything that has to
-// know a cause reads its row: the messages of the error category (error.cpp), the decision to retry (rule
-// D7), the meaning of error replies (reply.hpp), the advice of `redlock doctor`, and the JSON output of the
-// command.
+// The tables of the outcomes of an operation and of the causes of an unknown vote. Each cause has one row,
+// which is read by
+//
+// - the messages of the error category (error.cpp),
+// - is_transient(), which decides whether to retry (rule D7),
+// - the classification of error replies (reply.hpp), and
+// - the advice of `redlock doctor` and the JSON output of the command.
 #pragma once
 
 #include <redlock/error.hpp>

@@ -1,6 +1,6 @@
-// The lease of a lock, behind a mutex. A Lock shares it with its watchdog and with the callback that is told
-// of a loss, and decides here what a round, an extension or a release means for the lease. It has no pointer
-// to the Lock, so that callbacks can destroy the Lock.
+// The lease of a lock, behind a mutex. It decides what a round, an extension or a release means for the
+// lease. A Lock shares it with its watchdog and, while a loss is reported, with the callback. It has no
+// pointer to the Lock, so that the callback can destroy the Lock.
 //
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
@@ -70,8 +70,8 @@ public:
 
     // ---- For the Lock
 
-    /// Returns the number of the current or last acquisition.
-
+    /// Returns the number of the current acquisition. If there is none, the other functions do nothing with
+    /// the number.
     std::uint64_t number() const {
         const std::lock_guard guard{mutex_};
         return number_;
@@ -185,7 +185,6 @@ public:
 
     /// Returns when the lease is to be extended and when its loss is to be reported; never if it is released,
     /// or if a stop was already requested.
-
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
@@ -264,10 +263,11 @@ private:
         return lost_;
     }
 
-    /// Applies the round of an extension to the lease. The present instant counts, and not the end of the
-    /// round: the validity may have ended in between, and a caller may have seen that valid() is false (rules
-    /// C3, C4). Lock::valid() reads the clock before it reads the lease, for the same reason. A lease whose
-    /// loss was reported is not extended.
+    /// Applies the round of an extension to the lease. A lease whose loss was reported is not extended.
+    ///
+    /// The present instant counts as the end of the round. The validity may have ended since the last reply,
+    /// and a caller may have seen that valid() is false (rules C3, C4). Lock::valid() reads the clock before
+    /// it reads the lease, for the same reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (loss_reported_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());

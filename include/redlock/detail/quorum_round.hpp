@@ -1,10 +1,10 @@
-// Decides the course of one round over N nodes, for one request or for many: which node is asked when, how
-// long the round waits for it, and when the votes have decided. It has no sockets, no clock and no mutex of
-// its own.
+// Decides the course of one round over N nodes: which node is asked when, how long the round waits for it,
+// and when the votes have decided. A round has one request, or several with the same verb. This class has no
+// sockets, no clock and no mutex of its own.
 //
-// It does not decide what a reply means (reply.hpp), whether a node is trusted to answer in time
-// (node_health.hpp), on which connection a command goes (src/redis/node.hpp), or whether two nodes are the
-// same server (duplicate_server_check.hpp).
+// Other files decide what a reply means (reply.hpp), whether a node is *trusted* to answer in time
+// (node_health.hpp), which connection a command is sent on (src/redis/node.hpp), and whether two nodes are
+// the same server (duplicate_server_check.hpp).
 //
 // RoundDriver (src/redis/round_driver.hpp) owns the connections. It executes the steps that next() returns,
 // and reports each event:
@@ -45,10 +45,10 @@
 // - A round ends when its votes have decided. A query waits for every trusted node, and so does a release,
 //   unless it is sent without waiting for replies.
 // - A trusted node is sent its command even if the votes decide before its connection is ready, as long as
-//   that does not take much longer. Otherwise the lock would be on exactly a majority and could not survive
-//   the loss of another node.
-// - A release is written to the nodes in reverse order, because the first node is mostly the home node of the
-//   waiters: a waiter that it wakes should find the other nodes free.
+//   the connection does not take more than an eighth of node_timeout. Otherwise the lock would be on exactly
+//   a majority and could not survive the loss of another node.
+// - A release is written to the nodes in reverse order. The first node is mostly the home node, which wakes a
+//   waiter, and the waiter should find the other nodes free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -138,10 +138,10 @@ public:
         }
     }
 
-    /// Returns true if the outcome of a request depends on this node: without it, the grants and the nodes
-    /// that are being asked cannot form a quorum, but with it they can. Such a node is asked even if it is in
-    /// back-off. In the second half of the last node_timeout, nodes that have not answered are no longer
-    /// expected to.
+    /// Returns true if the outcome of a request depends on this node: without its grant there can be no
+    /// quorum, but with it there can. Such a node is asked even if it is in back-off. Nodes that are being
+    /// asked are counted as possible grants, except in the second half of the last node_timeout. Returns
+    /// false for an acquisition that some node has refused.
     bool needs(std::size_t node) const {
         const auto asked = phase_ == Phase::second_half ? 0 : open();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -288,8 +288,9 @@ private:
         std::size_t pending = 0;  // nodes that can still grant
     };
 
-    /// Returns how many grants decide a request: one if it goes to the queue at the home node; none for a
-    /// query, because every answer counts, and for a holder description, because no answer does.
+    /// Returns how many grants decide a request. The entry into the queue needs the grant of the home node
+    /// alone. A query and a holder description need none, because a query wants every answer, and nobody
+    /// wants the answers to a description.
     std::size_t votes_needed() const noexcept {
         if (verb() == Verb::query || verb() == Verb::note_holder) return 0;
         return verb() == Verb::enter_queue ? 1 : quorum(size_);
@@ -297,6 +298,8 @@ private:
 
     // ---- Asking
 
+    /// Returns the next node to ask in this phase; nothing if there is none, or if the round still waits for
+    /// a node in turn.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
         if (phase_ == Phase::in_turn && next_deadline() != Clock::time_point::min()) return std::nullopt;
@@ -310,6 +313,7 @@ private:
         return std::nullopt;
     }
 
+    /// Begins the time of a node, and returns the step that asks it.
     Step ask(std::size_t node, Clock::time_point now) {
         auto& it = nodes_[node];
         const auto budget = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
@@ -320,7 +324,7 @@ private:
     }
 
     /// Returns the time for the next node in turn. If the caller's time is too short to give every node its
-    /// whole node_timeout, all nodes get the same part, so that a node that hangs does not keep the others
+    /// whole node_timeout, all nodes get the same part. Otherwise one node that hangs could keep the others
     /// from being asked.
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
@@ -329,8 +333,8 @@ private:
         return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
     }
 
-    /// Returns true if no further node must be asked. A release goes to every node, whatever the others have
-    /// answered.
+    /// Returns true if the round stops asking nodes: a quorum is impossible, a stop was requested, or the
+    /// deadline has passed. A release goes to every node, whatever the others have answered.
     bool is_over(Clock::time_point now) {
         if (is_release()) return false;
         return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
@@ -387,13 +391,14 @@ private:
     }
 
     /// Returns a node whose time is over. A node is late only if its deadline had passed when the driver last
-    /// looked for replies: a reply that came in time counts, even if this process reads it late.
+    /// looked for replies. A reply that came in time thus counts, even if this process reads it late.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= looked_at_ && awaits(nodes_[node])) return node;
         return std::nullopt;
     }
 
+    /// Ends the part of a node whose time is over, and returns the step that gives it up.
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool callers = it.deadline == limits_.deadline || it.cut_short;
@@ -414,6 +419,7 @@ private:
 
     // ---- Counting
 
+    /// Writes the vote of a node on a request into its report, and counts it.
     void count(std::size_t node, std::size_t request, const NodeVote& vote, std::string detail,
                Clock::time_point now) {
         auto& report = tallies_[request][node];
@@ -430,6 +436,7 @@ private:
         changed_ = true;
     }
 
+    /// Ends the part of a node if all its requests are answered or excluded. Returns whether they are.
     bool end_if_answered(std::size_t node) noexcept {
         auto& it = nodes_[node];
         while (it.next < requests_.size() && !includes(node, it.next)) ++it.next;
@@ -438,6 +445,7 @@ private:
         return true;
     }
 
+    /// Returns the number of nodes that are being asked.
     std::size_t open() const noexcept {
         return static_cast<std::size_t>(std::ranges::count_if(all(), &Node::open));
     }

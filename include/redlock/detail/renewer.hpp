@@ -39,9 +39,9 @@ protected:
     Renewer& operator=(const Renewer&) = default;
 };
 
-/// What the running thread is doing for a watchdog. Lock::release() reads it when a callback calls it: it
-/// must not wait for the watchdog's turn, which waits for the callback, and it must release the acquisition
-/// whose loss is being reported, even if the Lock holds a later one.
+/// What the running thread is doing for a watchdog. Lock::release() reads it, because it can be called by a
+/// callback in this thread. It must then not wait for the watchdog's turn, which waits for the callback. And
+/// it must release the acquisition whose loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
     const void* queue = nullptr;       ///< The RenewalQueue whose turn this thread takes, or null.
     const LeaseState* told = nullptr;  ///< The lease whose loss is being reported, or null.
