@@ -1,5 +1,6 @@
-// The older patterns of the literature (S40-S46, S53), and the shortest schedule that breaks each, which is
-// the one that docs/why-not.md shows. What the library does instead is searched within the same bounds.
+// Older lock patterns from the literature (S40-S46, S53). For each, a search finds a shortest schedule that
+// breaks it, which docs/why-not.md must show. The same search, within the same bounds, finds none for the
+// commands of the library.
 #include "interleavings.hpp"
 
 #include <redlock/detail/scripts.hpp>
@@ -26,7 +27,7 @@ Words time_stamp(std::string name, const Client& client) {
     return {std::move(name), Node::key, std::to_string(client.deadline.count())};
 }
 
-/// The same words each time.
+/// Returns the same words each time.
 auto always(Words words) {
     return [words = std::move(words)](const Client&) { return words; };
 }
@@ -70,10 +71,10 @@ void acquire_or_go_on(Client& client, const RedisReply& reply, seconds) {
     is_ok(reply) ? client.acquired() : client.go_on();
 }
 
-// ---- The patterns. Of what a pattern leaves open each has the best: those that are about acquiring let
-// their lease end, and never delete what may not be theirs.
+// ---- The patterns. If a description leaves a detail open, the pattern has the best choice. Patterns about
+// acquiring let their leases expire, and never delete a key that may belong to another client.
 
-/// What the page, and the library, do on a node. Released is also what was refused (S17).
+/// The commands that the spec and the library send to a node. A refused attempt is released as well (S17).
 Pattern page(const Value& value = &Client::owner) {
     return {
         {set_nx_px(value), acquire_or_go_on},
@@ -81,7 +82,7 @@ Pattern page(const Value& value = &Client::owner) {
     };
 }
 
-/// S40-S42. The value is the instant at which the lease ends; once that is over, the lock is taken over.
+/// S40-S42. The value is the instant at which the lease ends. After that another client takes the lock over.
 Pattern time_stamps(Pattern take_over) {
     const std::size_t done = take_over.size() + 3;
     Pattern pattern{
@@ -113,7 +114,7 @@ Pattern del_then_setnx() {
     });
 }
 
-/// S42. Won by the client that gets an instant in the past, or nothing.
+/// S42. A client wins if it gets an instant in the past, or nothing.
 Pattern getset() {
     return time_stamps({
         {[](const Client& client) { return time_stamp("GETSET", client); },
@@ -163,7 +164,7 @@ Pattern getbit_then_setbit() {
     };
 }
 
-/// S46; and without WATCH.
+/// S46. Without `watch`, the pattern lacks WATCH.
 Pattern release_in_steps(bool watch) {
     constexpr std::size_t watching = 2;
     constexpr std::size_t deleting = 4;
@@ -187,7 +188,7 @@ Pattern release_in_steps(bool watch) {
 
 // ---- The document
 
-/// What docs/why-not.md shows under the heading that names `number`: all that is indented there.
+/// Returns all indented lines of docs/why-not.md below the heading that names `number`.
 std::string shown_for(const std::string& number) {
     std::ifstream document{REDLOCK_DOCUMENTS "/why-not.md"};
     EXPECT_TRUE(document) << "no docs/why-not.md";
@@ -200,7 +201,7 @@ std::string shown_for(const std::string& number) {
     return blocks;
 }
 
-// ---- The claims
+// ---- The tests
 
 void expect_shown(const std::string& number, const std::string& schedules) {
     EXPECT_NE(schedules, "") << number << ": none found";
@@ -257,7 +258,7 @@ TEST(OlderPatterns, AreSafeWithWatchAndOnlyWithIt) {
     EXPECT_NE(shortest_schedule(release_in_steps(false), two_holders).schedule, "");
 }
 
-// S46. Three round trips, and three more whenever the key is touched.
+// S46. A release needs three round trips, and three more whenever another client changes the key.
 TEST(OlderPatterns, AreCostlyWithWatch) {
     for (const int touches : {0, 1, 2, 3}) {
         EXPECT_EQ(longest_release(release_in_steps(true), touches).round_trips, 3 * (1 + touches));
@@ -266,7 +267,7 @@ TEST(OlderPatterns, AreCostlyWithWatch) {
     expect_shown("S46", longest_release(release_in_steps(true), 1).schedule);
 }
 
-// owner_test.cpp: nobody can give a Lock such a value.
+// owner_test.cpp shows that a caller cannot give a Lock such a value.
 TEST(OlderPatterns, LetTwoInWhereTheyShareAValue) {
     const auto shared = page([](const Client&) { return "shared"; });
     expect_shown("S53", shortest_schedule(shared, two_holders).schedule);

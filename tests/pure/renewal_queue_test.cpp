@@ -26,7 +26,7 @@ TEST_F(RenewalQueue, ExtendsALockThatIsHeld) {
     EXPECT_GT(lock.remaining(), 28s);
 }
 
-// With two nodes of five down.
+// Two of the five nodes are down.
 TEST_F(RenewalQueue, KeepsALockForAsLongAsItIsHeld) {
     world.cut(1);
     world.silence(4);
@@ -58,7 +58,7 @@ TEST_F(RenewalQueue, PutsNoMoreIntoARoundThanItsNodesCanAnswerInTime) {
     EXPECT_THAT(world.batches, ElementsAre(256U, 256U, 88U));
 }
 
-// All are late. Those that were acquired last are to be extended first.
+// All locks are overdue. The locks that expire first must be extended first.
 TEST_F(RenewalQueue, ExtendsTheMostUrgentFirstWhenTheyAreTooManyForARound) {
     std::vector<Lock> others;
     std::vector<Lock> urgent;
@@ -88,7 +88,7 @@ TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
     }
 }
 
-// Also when the holder has extended the lock itself, by another ttl.
+// This also holds if the holder has extended the lock itself, with another ttl.
 TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
     const auto description = detail::key_beside(the_resource, detail::note_suffix).text();
     auto options = watched();
@@ -126,7 +126,7 @@ TEST_F(RenewalQueue, KeepsLocksOfManyTtlsOnSeveralNodes) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-// The holder may extend as well; the watchdog goes by what there is.
+// The holder may extend the lock itself. The watchdog then uses the new validity.
 TEST_F(RenewalQueue, LeavesALockAloneThatItsHolderHasExtended) {
     auto lock = held();
     pass(9s);
@@ -153,7 +153,7 @@ TEST_F(RenewalQueue, FollowsALockThatIsMoved) {
     EXPECT_TRUE(world.clean());
 }
 
-/// Its reader is stalled right after a look, once it was told to.
+/// A clock whose reader is stalled right after a reading, on demand.
 class StallingClock final : public Clock {
 public:
     explicit StallingClock(World& world) : world_(world) {}
@@ -172,7 +172,7 @@ private:
     duration stall_{};
 };
 
-/// Extends, and then stalls whoever asked.
+/// Stalls the caller right after an extension.
 class StallingWorld : public World {
 public:
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -183,19 +183,19 @@ public:
     StallingClock stalling{*this};
 };
 
-// C3, C4. A confirmation that was heard in time, but is entered after the validity has ended, is too late:
-// somebody may have seen the end meanwhile.
+// C3, C4. If a confirmation arrived in time but is applied after the old validity has ended, it is too late,
+// because another thread may have seen the end of the validity.
 TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
     StallingWorld world;
     detail::RenewalQueue list{world.stalling};
     Lock lock{world, the_resource, {.ttl = 30s, .watchdog = &list}, world.stalling, world.entropy};
     EXPECT_THAT(lock.acquire(), Succeeds());
     world.pass(15s);
-    (void)list.turn();  // until after the end of the old validity, and before that of the new one
+    (void)list.turn();  // ends after the old validity and before the new one
     EXPECT_FALSE(lock.valid());
 }
 
-// ---- C7: a longest hold
+// ---- C7: max_hold
 
 TEST_F(RenewalQueue, StopsExtendingAtTheHoldLimitAndSaysSo) {
     auto options = watched();
@@ -211,7 +211,7 @@ TEST_F(RenewalQueue, StopsExtendingAtTheHoldLimitAndSaysSo) {
     EXPECT_LE(told_at, end);
 }
 
-// A round of others that hung, or a thread that got no processor.
+// This turn is late because a round for other locks hung, or because the thread got no processor.
 TEST_F(RenewalQueue, ExtendsNothingAfterTheHoldLimitWhenItComesLate) {
     auto options = watched();
     options.max_hold = 11s;
@@ -238,7 +238,7 @@ TEST_F(RenewalQueue, HoldsForEverWhereThatIsWanted) {
     EXPECT_TRUE(lock.valid());
 }
 
-// The nodes were not given the time to answer: that says nothing about them.
+// The nodes had no time to reply, so the failure says nothing about them.
 TEST_F(RenewalQueue, IsTriedAgainAtOnceWhereItWasCutShort) {
     const auto now = world.clock.now();
     detail::LeaseState lease{world, world.clock, {"a"}, watched()};
@@ -267,7 +267,7 @@ TEST_F(RenewalQueue, ExtendsNothingAfterTheRelease) {
     EXPECT_FALSE(lost.stop_requested()) << "to release is not to lose";
 }
 
-// A release that comes late, of an acquisition that is over, leaves the next one in its place.
+// A late release of an earlier acquisition must not remove the next acquisition.
 TEST_F(RenewalQueue, ForgetsNoLaterAcquisition) {
     const auto state = std::make_shared<detail::LeaseState>(
         world, world.clock, std::vector<std::string>{the_resource}, watched());
@@ -316,7 +316,7 @@ TEST_F(RenewalQueue, EndsWithTheLock) {
     EXPECT_EQ(queue.turn(), Clock::never());
 }
 
-// ---- Wrong use
+// ---- Incorrect use
 
 TEST_F(RenewalQueue, RefusesOptionsThatCannotWork) {
     World other;

@@ -1,4 +1,4 @@
-// Several resources as one lock: all of them or none, one owner, one validity.
+// Several resources as one lock: all of them or none, with one owner and one validity.
 #include "world.hpp"
 
 namespace redlock::test {
@@ -39,7 +39,7 @@ TEST_F(SeveralResources, AreSortedAndLockedOnce) {
     EXPECT_THAT(listed.resources(), ElementsAre("a", "b"));
 }
 
-// A10. Refused before any I/O, by the name of the field.
+// A10. Rejected before any I/O. The message names the field.
 TEST_F(SeveralResources, HaveToBeNamed) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
         {{}, "list of resources is empty"},

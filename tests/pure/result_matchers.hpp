@@ -1,4 +1,4 @@
-// What tests say of the results of locks, on nodes in memory and on real ones.
+// Matchers for the results of locks, for nodes in memory and for real ones.
 #pragma once
 
 #include <redlock/lock.hpp>
@@ -12,7 +12,7 @@
 
 namespace redlock {
 
-/// What GoogleTest shows of a Result.
+/// Prints a Result in a failure message of GoogleTest.
 inline void PrintTo(const Result& result, std::ostream* out) {
     *out << '"' << result.message() << '"';
 }
@@ -32,7 +32,7 @@ using testing::SizeIs;
 
 inline constexpr auto* the_resource = "orders:42";
 
-/// For readers of a failure: EXPECT_EQ shows durations as raw bytes.
+/// Formats a duration for failure messages, because EXPECT_EQ prints raw bytes.
 inline std::string text(Clock::duration span) {
     auto number = std::to_string(span.count() / 1'000'000);
     if (const auto rest = span.count() % 1'000'000; rest != 0)
@@ -48,7 +48,7 @@ MATCHER_P(FailsWith, error, "fails with " + std::error_code{error}.message()) {
     return arg.error() == error;
 }
 
-/// One attempt only.
+/// Returns options with a single attempt.
 inline LockOptions no_retry(milliseconds ttl = 10s) {
     return {.ttl = ttl, .retry = {.attempts = 1}};
 }

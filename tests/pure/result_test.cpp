@@ -1,4 +1,4 @@
-// Rule A12: the answer of a verb, and its one line for a log.
+// Rule A12: the result of a verb, and its one-line message for a log.
 #include "world.hpp"
 
 #include <concepts>
@@ -11,7 +11,7 @@ namespace {
 static_assert(!std::is_convertible_v<Result, bool>, "explicit, or it would add and compare as a number");
 static_assert(std::is_copy_constructible_v<Result> && std::is_nothrow_move_constructible_v<Result>);
 
-// A range-for keeps what nodes() returns, but not the Result it comes from.
+// A range-for keeps the return value of nodes(), but not the temporary Result.
 TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
     static_assert(std::same_as<decltype(std::declval<Result>().nodes()), std::vector<NodeReport>>);
     static_assert(std::same_as<decltype(std::declval<Result&>().nodes()), std::span<const NodeReport>>);
@@ -21,7 +21,7 @@ TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
     EXPECT_EQ(granted, 3U);
 }
 
-// Who refused, and why others did not answer.
+// The message names the nodes that refused, and why others did not reply.
 TEST(AResult, NamesTheNodesThatMattered) {
     World world;
     world.occupy(1h, 0, 1, 2);
@@ -30,7 +30,7 @@ TEST(AResult, NamesTheNodesThatMattered) {
               "held by another on 3 of 5 nodes; node3 timed out after 50 ms");
 }
 
-// A success on some nodes tells what was wrong with the others.
+// If some nodes granted, the message of the success names the causes of the others.
 TEST(AResult, NamesTheNodesThatFailedInASuccess) {
     World world{3};
     world.lie(Errc::read_only, 1);
@@ -47,7 +47,7 @@ TEST(AResult, CountsTheAttempts) {
         "no quorum: granted by 1 of 3 nodes, 2 attempts; node0 connection failed; node2 connection failed");
 }
 
-// Whatever the nodes have granted: what is not held has no time left.
+// Even if some nodes granted, a failed attempt has no validity.
 TEST(AResult, OfAFailureHasNoValidity) {
     World world;
     auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}});
@@ -89,7 +89,7 @@ TEST(AResult, IsAWordWhereThereWasNoRound) {
     EXPECT_EQ(lock.acquire().message(), "already held");
 }
 
-// Nodes that were not asked, or not waited for, have done nothing wrong.
+// The message omits nodes that were not asked or not awaited.
 TEST(AResult, IsSilentAboutNodesThatWereNotAsked) {
     World world;
     world.silence(0, 1);
@@ -98,7 +98,7 @@ TEST(AResult, IsSilentAboutNodesThatWereNotAsked) {
               "node1 timed out after 50 ms");
 }
 
-// A loss by time: no node refused, so "lost on 0 of 5 nodes" would say the opposite.
+// The validity ended and no node refused, so "lost on 0 of 5 nodes" would be misleading.
 TEST(AResult, DoesNotCountRefusalsOfALossByTime) {
     World world;
     auto lock = world.lock();
@@ -117,7 +117,7 @@ TEST(AResult, CountsTheNodesThatLostTheKey) {
     EXPECT_EQ(lock.extend().message(), "lost on 3 of 5 nodes");
 }
 
-/// One node that reports the server's own words.
+/// One node that reports an error message of the server.
 class WordyNode : public Nodes {
 public:
     WordyNode() : Nodes({"10.0.0.1:6379"}) {}
@@ -136,7 +136,7 @@ TEST(AResult, QuotesTheServersOwnWords) {
               "no quorum: granted by 0 of 1 nodes; 10.0.0.1:6379 server error (MOVED 866 10.0.0.2:6379)");
 }
 
-// The names in it live as long as it does, whatever becomes of the nodes.
+// The names in a Result live as long as the Result, even if the nodes do not.
 TEST(AResult, OutlivesTheNodes) {
     auto world = std::make_unique<World>(3U);
     world->cut_all();

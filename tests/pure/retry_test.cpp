@@ -1,4 +1,4 @@
-// Rule A8: when a failed acquire is tried again, and how long it pauses before.
+// Rule A8: when a failed acquire() tries again, and how long it pauses before that.
 #include "world.hpp"
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 namespace redlock::test {
 namespace {
 
-/// Five nodes of which another holds a majority for an hour.
+/// Five nodes. Another client holds a majority of them for an hour.
 struct ContendedWorld : World {
     ContendedWorld() { occupy(1h, 0, 1, 2); }
 };
 
-// A8. A pause is at least half the delay and at most the delay, both ends included, for the shortest and the
+// A8. A pause is at least half the delay and at most the delay, including both ends, for the shortest and the
 // longest delay.
 TEST(Retry, PausesFromHalfTheDelayToTheDelay) {
     ConstantEntropy least{0x00}, most{0xff};
@@ -26,7 +26,7 @@ TEST(Retry, PausesFromHalfTheDelayToTheDelay) {
         }
 }
 
-// A8. The whole range is used evenly: each tenth of it gets about a tenth of the draws.
+// A8. The pauses are distributed evenly: each tenth of the range gets about a tenth of the draws.
 TEST(Retry, PausesUniformly) {
     SeededEntropy entropy{7};
     std::array<int, 10> tenths{};
@@ -37,14 +37,14 @@ TEST(Retry, PausesUniformly) {
     for (const auto tenth : tenths) EXPECT_NEAR(tenth, 1'000, 150);
 }
 
-// A8. Without entropy the pause is the longest: never none.
+// A8. Without entropy the pause is the longest one, and never zero.
 TEST(Retry, PausesLongestWithoutEntropy) {
     SeededEntropy dry{1};
     dry.dry_up_after(0);
     EXPECT_THAT(random_pause(200ms, dry), Lasts(200ms));
 }
 
-// A8, S22. As many attempts as asked for, and pauses only between them: none after the last.
+// A8, S22. There are as many attempts as requested, with pauses only between them, and none after the last.
 TEST(Retry, PausesBetweenAttemptsOnly) {
     for (const int attempts : {1, 2, 3, 10}) {
         ContendedWorld world;
@@ -55,7 +55,7 @@ TEST(Retry, PausesBetweenAttemptsOnly) {
     }
 }
 
-// A8, S20. What acquire() pauses is what the option says, and random.
+// A8, S20. acquire() pauses for random times that depend on the option.
 TEST(Retry, TakesTheDelayFromTheOptions) {
     for (const auto delay : {1ms, 20ms, 3000ms}) {
         ContendedWorld world;
@@ -69,7 +69,7 @@ TEST(Retry, TakesTheDelayFromTheOptions) {
     }
 }
 
-// A8, A2, S24. Each failed attempt is cleaned up before the pause, under its own owner (A5).
+// A8, A2, S24. Each failed attempt is cleaned up before the pause, with its own owner (A5).
 TEST(Retry, CleansUpBeforeEachPause) {
     ContendedWorld world;
     (void)world.lock({.retry = {.attempts = 3}}).acquire();
@@ -78,7 +78,7 @@ TEST(Retry, CleansUpBeforeEachPause) {
                                             "set #3 for 10000 ms", "delete #3"));
 }
 
-// A8. No pause outlives the deadline, nor does an attempt that cannot end before it begin.
+// A8. No pause lasts beyond the deadline, and no attempt begins that cannot end before it.
 TEST(Retry, NeverPausesBeyondTheDeadline) {
     ContendedWorld world;
     for (const auto span : {1ms, 50ms, 99ms, 100ms, 150ms, 201ms, 999ms, 5000ms}) {
@@ -89,8 +89,8 @@ TEST(Retry, NeverPausesBeyondTheDeadline) {
     }
 }
 
-// A8, S21. Nor do attempts follow one another ever faster as the deadline comes near: a pause cut short
-// leaves no room for a second one.
+// A8, S21. Attempts do not become more frequent as the deadline approaches. A shortened pause leaves no time
+// for a second one.
 TEST(Retry, DoesNotHurryAsTheDeadlineComesNear) {
     ContendedWorld world;
     const auto result = world.lock({.retry = {.delay = 200ms}}).acquire_for(1s);
@@ -98,7 +98,7 @@ TEST(Retry, DoesNotHurryAsTheDeadlineComesNear) {
     EXPECT_LE(result.attempts(), 1 + 1s / 100ms + 1);
 }
 
-// A8. With a deadline the option's number of attempts does not count.
+// A8. With a deadline, the option for the number of attempts has no effect.
 TEST(Retry, TriesUntilTheDeadlineWhateverTheAttempts) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 1, .delay = 100ms}});
@@ -108,7 +108,7 @@ TEST(Retry, TriesUntilTheDeadlineWhateverTheAttempts) {
     EXPECT_GT(result.attempts(), 50);
 }
 
-// S64, A8. It succeeds at the first attempt after the holder has let go: within one pause.
+// S64, A8. It succeeds at the first attempt after the holder's release, that is, within one pause.
 TEST(Retry, SucceedsWithinOnePauseOfTheHoldersRelease) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 100, .delay = 200ms}});

@@ -1,4 +1,4 @@
-// Rounds over real nodes and connections: batches, duplicate servers, broken connections, nodes left alone.
+// Rounds over real nodes and connections: batches, duplicate servers, broken connections, nodes in back-off.
 #include "round_driver_world.hpp"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheBudget) {
     }
 }
 
-// The other half of a command that its socket has not taken is not kept back while one waits for the answer.
+// If the socket accepts only a part of a command, the rest is sent while the round waits for the reply.
 TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsAnswerIsAwaited) {
     RoundDriverWorld world{1, {.round = Round::sequential}};
     (void)world.extend("A");
@@ -130,7 +130,8 @@ TEST(RoundDriver, AServerBehindTwoNodesHasOneVote) {
     }
 }
 
-// A count remembers a server, too: also without a quarantine one that has two votes would be worse.
+// A count also depends on the identity of the server. Two votes of one server would be worse, even without a
+// quarantine.
 TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
     RoundDriverWorld world{3};
     world.network.server(2).redis = world.network.server(0).redis;
@@ -140,7 +141,7 @@ TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
     EXPECT_FALSE(tally[2].sent);
 }
 
-// Its server answers at the address of another node, whose own server is gone.
+// The server is reached at the address of another node, whose own server is gone.
 TEST(RoundDriver, AServerVotesElsewhereOnceItsNodeIsGoneForGood) {
     RoundDriverWorld world{3};
     const auto count = [&](std::string_view owner) {
@@ -165,7 +166,7 @@ TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {
     RoundDriverWorld world{1};
     (void)world.acquire("A");
     auto& server = world.network.server(0);
-    server.close_connections(world.network.clock().now());  // seen only when it is written to
+    server.close_connections(world.network.clock().now());  // noticed only when something is written to it
     EXPECT_EQ(world.release("A")[0].vote, Vote::granted);
     EXPECT_EQ(server.connections(), 2u);
     EXPECT_EQ(world.holder(0), "");
@@ -193,9 +194,9 @@ TEST(RoundDriver, AReleaseThatWasNotAnsweredIsRepeated) {
     EXPECT_EQ(world.network.server(0).connections(), 2u);
 }
 
-// ---- Nodes left alone
+// ---- Nodes in back-off
 
-/// Rounds of extensions for a minute, over three nodes, of which one cannot be connected to.
+/// Rounds of extensions for a minute over three nodes. One of them does not accept connections.
 struct OutageWorld : RoundDriverWorld {
     OutageWorld() : RoundDriverWorld(3) {}
     std::size_t connections_in_a_minute() {
@@ -271,7 +272,7 @@ TEST_F(Outage, OfTheOthersEndsTheRest) {
     EXPECT_GE(extend("A").refused(), 2u) << "the vote hangs on it, so that it is asked at once";
 }
 
-// D7. It would be retried until the caller's deadline, were it reported as backing off.
+// D7. If the report said `backing_off`, the caller would retry until its deadline.
 TEST(RoundDriver, ANodeLeftAloneIsReportedWithACauseThatWaitingDoesNotCure) {
     RoundDriverWorld world{3};
     world.network.server(0).instead = "-NOAUTH Authentication required.\r\n";

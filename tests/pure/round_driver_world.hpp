@@ -1,4 +1,4 @@
-// Real nodes over a network in memory, and the rounds that a test asks for.
+// Real nodes over a network in memory, and the rounds that a test requests.
 #pragma once
 
 #include "memory_network.hpp"
@@ -13,7 +13,7 @@
 
 namespace redlock::test {
 
-/// What an observer is told, line by line.
+/// The calls to an observer, one for each line.
 class NodeLog final : public Observer {
 public:
     std::vector<std::string> lines;
@@ -63,7 +63,7 @@ struct RoundDriverWorld {
     Tally extend(std::string_view owner) { return ask({request(Verb::compare_and_expire, owner)}).front(); }
     Tally release(std::string_view owner) { return ask({request(Verb::compare_and_delete, owner)}).front(); }
 
-    /// The value of the key on a node; empty if there is none.
+    /// Returns the value of the key on a node, or an empty text if there is none.
     std::string holder(std::size_t node) {
         const auto wall =
             std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());

@@ -1,6 +1,6 @@
-// N Redis servers in memory, asked in the very bytes that real ones are sent, behind a network that can be
-// cut, silent, slow or lying. An acquire goes round one node after the other, the other commands go to all at
-// once, as with RedisNodes.
+// N Redis servers in memory that execute the bytes which real servers receive. The network between can be
+// cut, silent, slow or lying. As with RedisNodes, an acquire asks one node after the other, and other
+// commands go to all nodes at once.
 #pragma once
 
 #include "event_log.hpp"
@@ -31,36 +31,37 @@ public:
         for (const auto& run_id : names(size)) nodes_.push_back({.redis = support::RedisModel{run_id}});
     }
 
-    // ---- The words that make a situation. Each takes one node or several: world.cut(0, 3).
+    // ---- Functions that set up a situation. Each accepts one node or several: world.cut(0, 3).
 
-    /// Nothing can be sent; costs no time.
+    /// Nothing can be sent to the node. This costs no time.
     template <class... Index>
     void cut(Index... index) {
         (become(index, Mood::cut, Errc::connection_failed), ...);
     }
-    /// Left alone because it failed a moment ago: nothing is sent.
+    /// The node is in back-off because it failed a moment ago. Nothing is sent to it.
     template <class... Index>
     void back_off(Index... index) {
         (become(index, Mood::cut, Errc::backing_off), ...);
     }
-    /// Takes commands, executes and answers none. Costs the budget.
+    /// The node accepts commands, and neither executes nor answers them. This costs a node_timeout.
     template <class... Index>
     void silence(Index... index) {
         (become(index, Mood::silent, Errc::timed_out), ...);
     }
-    /// Executes every command, but its replies get lost. Costs the budget.
+    /// The node executes every command, but its replies are lost. This costs a node_timeout.
     template <class... Index>
     void lose_replies_of(Index... index) {
         (become(index, Mood::mute, Errc::timed_out), ...);
     }
-    /// Executes nothing and answers with an error.
+    /// The node executes nothing and replies with an error.
     template <class... Index>
     void lie(Errc cause, Index... index) {
         (become(index, Mood::lying, cause), ...);
     }
-    /// Executes at once; its answers take `by`. Beyond the budget they come too late.
+    /// The node executes at once, and its replies take `by`. If that exceeds node_timeout, they come too
+    /// late.
     void slow(std::size_t index, Clock::duration by) { at(index).delay = by; }
-    /// Comes back from a crash without its data.
+    /// The node restarts without its data after a crash.
     template <class... Index>
     void forget(Index... index) {
         (at(index).redis.restart(at(index).redis.run_id() + "'", {}), ...);
@@ -75,22 +76,22 @@ public:
     void heal_all() {
         for (auto& node : nodes_) recover(node);
     }
-    /// Somebody else holds the resource there.
+    /// Another client holds the resource on the node.
     template <class... Index>
     void occupy(milliseconds ttl, Index... index) {
         (command(index, {"SET", the_resource, "somebody else", "PX", std::to_string(ttl.count())}), ...);
     }
-    /// It has counted so far.
+    /// Sets the counter of the node.
     void count_on(std::size_t index, std::uint64_t count) {
         command(index, {"SET", detail::counter_of(the_resource).text(),
                         at(index).redis.data() + std::to_string(count)});
     }
-    /// Its wall clock is so much behind the others'.
+    /// Sets the wall clock of the node back, relative to the others.
     void set_clock_back(std::size_t index, milliseconds by) { at(index).behind = by; }
-    /// Late answers are waited for beyond the deadline of the round: a Nodes that breaks its contract.
+    /// A round waits for late replies beyond its deadline, which violates the contract of Nodes.
     void overrun_deadlines() { honours_deadlines_ = false; }
 
-    // ---- What one finds on the nodes.
+    // ---- The state of the nodes.
 
     std::string owner_on(std::size_t index, const std::string& resource = the_resource) const {
         const auto* const value = at(index).redis.find(resource, wall(at(index)));
@@ -110,13 +111,13 @@ public:
             at(index).redis.find(detail::counter_of(the_resource).text(), wall(at(index)));
         return value ? std::stoull(value->text.substr(value->text.rfind(':') + 1)) : 0;
     }
-    /// Where the nodes begin to count now.
+    /// Returns the seed with which the nodes would start counting now.
     std::uint64_t seed() const { return static_cast<std::uint64_t>(wall({}).count()); }
     template <class Index>
     std::string command(Index index, const std::vector<std::string>& words) {
         return text_of(at(index).redis.execute(words, wall(at(index))));
     }
-    /// No node holds a live key for the resource.
+    /// Returns true if no node holds a key for the resource.
     bool clean() const { return held_by({}) == size(); }
 
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -154,7 +155,8 @@ private:
         at(index).cause = cause;
     }
 
-    /// In this world only the acquire under test can end itself: one that does not is a failure, not a hang.
+    /// In this world only the acquire under test can end itself. If it does not, this makes it fail instead
+    /// of hang.
     void refuse_to_go_on_for_ever() {
         rounds_now_ = std::exchange(last_asked_, clock_->now()) == clock_->now() ? rounds_now_ + 1 : 0;
         if (rounds_now_ > 1'000) throw std::runtime_error("1,000 rounds in one instant: this never ends");
@@ -194,7 +196,7 @@ private:
         clock_->advance(longest);
     }
 
-    /// The answer of one node and the time it takes, before that time has passed.
+    /// Determines the reply of one node, and the time that it takes. That time has not passed yet.
     void send(std::size_t index, const Command& command, const RoundLimits& limits, Tally& tally) {
         auto& node = at(index);
         auto budget = Clock::duration{node_timeout()};
@@ -220,13 +222,13 @@ private:
         report.took = budget;
     }
 
-    /// By the wall clock of the node.
+    /// Returns the wall clock of the node.
     support::RedisModel::Time wall(const Node& node) const {
         return std::chrono::duration_cast<support::RedisModel::Time>(clock_->now().time_since_epoch()) +
                1'760'000'000s - node.behind;
     }
 
-    /// `text`: of a query.
+    /// `text` receives the reply to a query.
     detail::NodeVote execute(Node& node, const Command& command, std::string* text = nullptr) const {
         const detail::Recipient recipient{};
         std::string bytes;

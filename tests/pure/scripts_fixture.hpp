@@ -1,4 +1,4 @@
-// What the tests of the scripts share: a Redis in memory that runs them, and how they are called.
+// A fixture for tests of the scripts: a Redis in memory that executes them, and functions that call them.
 #pragma once
 
 #include "support/redis_model.hpp"
@@ -25,7 +25,7 @@ using Words = std::vector<std::string>;
 
 inline const std::string me = "me";
 
-/// A server, its clock, and what stands in it: resources a, b, c, their counters count:a ..., the marker.
+/// A server, its clock, and its keys: resources a, b and c, their counters count:a and so on, and the marker.
 struct Scripts : testing::Test {
     std::string ask(const Words& words) { return text_of(redis.execute(words, now)); }
 
@@ -36,7 +36,7 @@ struct Scripts : testing::Test {
         return ask(words);
     }
 
-    // ---- As detail/command_encoding.hpp sends them.
+    // ---- Calls as detail/command_encoding.hpp encodes them.
 
     std::string delete_all(const Words& resources) { return run(detail::delete_all, resources, {me}); }
     std::string set_all(const Words& resources, milliseconds ttl = 10s) {
@@ -72,7 +72,7 @@ struct Scripts : testing::Test {
         return keys;
     }
 
-    // ---- What is there. Counters and the marker bear the name of the server's data, which is left out here.
+    // ---- The keys. Counters and the marker contain the identity of the dataset, which these functions omit.
 
     void hold(const std::string& key, const std::string& value, milliseconds ttl = 10s) {
         const auto whose = is_of_data(key) ? redis.data() : "";

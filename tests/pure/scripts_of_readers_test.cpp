@@ -1,4 +1,4 @@
-// The scripts of readers, every branch of them, run by Lua on a Redis in memory.
+// Every branch of the scripts of readers, executed by Lua on a Redis in memory.
 #include "scripts_fixture.hpp"
 #include "world.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Readers of the resource a. Their owners are names that are filled up to 40 hex digits.
+/// Readers of the resource a. Their owners are names padded to 40 characters.
 struct Readers : Scripts {
     static std::string owner(std::string name) {
         name.resize(40, '0');
@@ -46,7 +46,7 @@ struct Readers : Scripts {
     const std::string marker{detail::shared_marker};
 };
 
-// ---- Beside one another
+// ---- Together
 
 TEST_F(Readers, HoldItBesideOneAnother) {
     EXPECT_EQ(share("A", 10s), "1");
@@ -121,7 +121,7 @@ TEST_F(Readers, LastToTheEndOfTheirLastMillisecond) {
     EXPECT_EQ(stay("A", 1s), "0");
 }
 
-// Those that have died do not stay in the set.
+// Expired readers are removed from the set.
 TEST_F(Readers, AreForgottenAfterTheirEnd) {
     for (int i = 0; i < 500; ++i) share("dead" + std::to_string(i), 1s);
     share("A", 10s);
@@ -172,7 +172,7 @@ TEST_F(Readers, LeaveAnOrdinaryLockAlone) {
     ask({"DEL", "a"});
     share("A", 20s);
     share("B", 20s);
-    hold("a", "you", 5s);  // somebody broke theirs
+    hold("a", "you", 5s);  // somebody deleted the readers' key, and another client locked
     EXPECT_EQ(leave("A"), "1");
     EXPECT_EQ(ttl("a"), 5s);
     EXPECT_EQ(leave("B"), "1");
@@ -233,7 +233,7 @@ TEST_F(Readers, HaveNoVoteOfAYoungNode) {
 
 // ---- Resources whose names look like those of keys beside another resource
 
-// The readers of `x` and those of `{x}` have nothing to do with one another.
+// The readers of `x` and those of `{x}` are independent.
 TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
     World world;
     auto reader = world.held("{x}", {.ttl = 10s, .shared = true});
@@ -245,8 +245,8 @@ TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
     EXPECT_THAT(world.lock("x").try_acquire(), Succeeds());
 }
 
-// Earlier versions keep them under `{x}:readers`. Each version takes the readers of the other for an
-// exclusive lock.
+// Earlier versions keep the readers under `{x}:readers`. Each version takes the readers of the other one for
+// an exclusive lock.
 TEST_F(Readers, OfAResourceInBracesExcludeThoseOfEarlierVersions) {
     const auto older = [&] {
         return run(detail::reader_acquire, {"{x}", "{x}:readers"}, arguments(owner("A"), 10'000));

@@ -1,4 +1,4 @@
-// The scripts of src/lua, every branch of them, run by Lua on a Redis in memory.
+// Every branch of the scripts in src/lua, executed by Lua on a Redis in memory.
 #include "scripts_fixture.hpp"
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace redlock::test {
 namespace {
 
-// D6. What SCRIPT LOAD answers is what EVALSHA is sent.
+// D6. EVALSHA uses the digest that SCRIPT LOAD returns.
 TEST_F(Scripts, AreKnownByTheirSha1) {
     for (const auto* const script : detail::scripts)
         EXPECT_EQ(ask({"SCRIPT", "LOAD", std::string{script->text}}), script->sha1);
 }
 
-// ---- Of one resource
+// ---- One resource
 
 using CompareAndDelete = Scripts;
 
@@ -49,7 +49,7 @@ TEST_F(CompareAndExpire, NeverShortens) {
     EXPECT_EQ(ttl("a"), 5s);
 }
 
-// ---- Of several
+// ---- Several resources
 
 using DeleteAll = Scripts;
 
@@ -59,7 +59,7 @@ TEST_F(DeleteAll, DeletesAll) {
     EXPECT_TRUE(redis.keys().empty());
 }
 
-// What is ours goes, wherever it stands in the row; what is not stays, and is told.
+// The script deletes our keys wherever they are in the list, keeps the others, and reports them.
 TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
     for (const std::string foreign : {"a", "b", "c"}) {
         for (const auto* const key : {"a", "b", "c"}) hold(key, foreign == key ? "you" : me);
@@ -178,7 +178,7 @@ TEST_F(SetAndCount, CountsOnAndKeepsTheCount) {
     EXPECT_EQ(ttl("count:a"), keep);
 }
 
-// Each of them gets the largest: wherever it stands in the row.
+// All counters are set to the largest one plus one, wherever that is in the list.
 TEST_F(SetAndCount, CountsSeveralAlike) {
     for (const std::string larger : {"a", "b", "c"}) {
         redis.keys().clear();
@@ -229,7 +229,7 @@ TEST_F(SetAndCount, RefusesACounterThatCountsNothing) {
     }
 }
 
-// A count of other data may lack the last holders: of another run, or of another time as a master.
+// A counter of another dataset may lack the last holders: of another run, or of an earlier time as a master.
 TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
     for (const bool promoted : {true, false}) {
         hold("count:a", "41");
@@ -246,7 +246,7 @@ TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
     }
 }
 
-// Nobody's count: not to be overwritten.
+// A value that is no counter must not be overwritten.
 TEST_F(SetAndCount, LeavesAStrangersKeyAlone) {
     for (const std::string stranger : {"41", "x:41", "run:x", ":x:41"}) {
         ask({"SET", "count:a", stranger});
@@ -300,7 +300,7 @@ TEST_F(RaiseCount, NeedsEachKey) {
         }
 }
 
-// A missing one is for the next grant to seed.
+// The next grant sets a missing counter to a new seed.
 TEST_F(RaiseCount, MakesNoCounter) {
     for (const std::string missing : {"a", "b", "c"}) {
         for (const std::string key : {"a", "b", "c"}) hold("count:" + key, "7");
@@ -311,8 +311,8 @@ TEST_F(RaiseCount, MakesNoCounter) {
     }
 }
 
-// By as much as a count is kept: what a node seeds after that is larger all the same. Else the answer is
-// minus the largest of its own.
+// A counter may be ahead of the clock by the time for which counters are kept, because a later seed is still
+// larger then. Beyond that, the script returns minus the largest of its own counters.
 TEST_F(RaiseCount, GoesNotFarAheadOfTheClock) {
     hold("count:b", "8", 5s);
     const auto most = (now + keep).count();

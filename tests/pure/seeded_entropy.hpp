@@ -1,4 +1,4 @@
-// Randomness that is the same in every run, and that can run dry.
+// Randomness that is the same in every run, and that can run out.
 #pragma once
 
 #include <redlock/entropy.hpp>
@@ -19,7 +19,7 @@ public:
         return {};
     }
 
-    /// From now on `draws` succeed, and no more.
+    /// From now on, this number of draws succeeds, and all later ones fail.
     void dry_up_after(std::size_t draws) { draws_left_ = draws; }
 
 private:
@@ -27,7 +27,7 @@ private:
     std::size_t draws_left_ = std::numeric_limits<std::size_t>::max();
 };
 
-/// All bytes the same: the ends of a range.
+/// Entropy with equal bytes, for the ends of a range.
 class ConstantEntropy final : public Entropy {
 public:
     explicit ConstantEntropy(unsigned char byte) : byte_(std::byte{byte}) {}

@@ -1,4 +1,4 @@
-// Semaphore: at most L holders, each of whom has the lock of a slot.
+// Semaphore: at most L holders. Each of them holds the lock of one slot.
 #include "world.hpp"
 
 #include <redlock/semaphore.hpp>
@@ -16,7 +16,7 @@ struct Semaphores : testing::Test {
     Semaphore semaphore(std::size_t limit, LockOptions options = no_retry(), std::string name = "jobs") {
         return {world, name, limit, std::move(options), world.clock, world.entropy};
     }
-    /// As many of that limit as can hold a slot; they hold it then.
+    /// Lets semaphores of this limit acquire until one fails. Returns how many of them hold a slot now.
     std::size_t hold_all(std::size_t limit) {
         std::size_t count = 0;
         while (held.emplace_back(semaphore(limit)).acquire()) ++count;
@@ -44,7 +44,7 @@ TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
     EXPECT_THAT(held.back().try_acquire(), Succeeds()) << "the slot that is free again";
 }
 
-// The bound that is documented.
+// This is the documented bound.
 TEST_F(Semaphores, OfDifferentLimitsHaveAsManyHoldersAsTheLargest) {
     EXPECT_EQ(hold_all(2), 2U);
     EXPECT_EQ(hold_all(3), 1U);
@@ -74,7 +74,7 @@ TEST_F(Semaphores, ExcludeNoLockOfTheSameName) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-// A set that is refused, its release, a look at all: the others are not even tried.
+// It sends a SET that is refused, its release, and one query of all slots. It does not try the other slots.
 TEST_F(Semaphores, LookBeforeTheyTryAllSlots) {
     ASSERT_EQ(hold_all(50), 50U);
     auto late = semaphore(50);
@@ -98,7 +98,7 @@ TEST_F(Semaphores, TakeASlotThatAMinorityKeepsFromThem) {
     EXPECT_EQ(late.slot(), 0U);
 }
 
-// What a look cannot tell is tried: at most L + 1 rounds, and the releases of what was refused.
+// Slots that a query cannot decide are tried: at most L + 1 rounds, and the releases of refused attempts.
 TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
@@ -113,7 +113,7 @@ TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
     EXPECT_LE(rounds, 9);
 }
 
-/// All its nodes become silent after so many rounds.
+/// All nodes become silent after a number of rounds.
 class SilentAfter : public World {
 public:
     explicit SilentAfter(int rounds) : rounds_left_(rounds) {}
@@ -127,7 +127,7 @@ private:
     int rounds_left_;
 };
 
-// They stop at the first slot that they do not get for another reason than its holder.
+// acquire() stops at the first slot that fails for another reason than contention.
 TEST_F(Semaphores, StopAtOnceWhenTheNodesAreSilent) {
     world.silence(0, 1, 2, 3, 4);
     auto late = semaphore(8);
@@ -137,7 +137,7 @@ TEST_F(Semaphores, StopAtOnceWhenTheNodesAreSilent) {
 }
 
 TEST_F(Semaphores, StopAtOnceWhenTheNodesBecomeSilent) {
-    SilentAfter nodes{2};  // the SET that is refused, and its release
+    SilentAfter nodes{2};  // the refused SET and its release
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
             nodes.command(node, {"SET", "{jobs}:slot:" + std::to_string(slot), "x", "PX", "60000"});
@@ -208,7 +208,7 @@ TEST_F(Semaphores, ReleaseWhatTheyHoldWhenTheyGo) {
     EXPECT_EQ(hold_all(1), 1U);
 }
 
-// Nodes that do not know what a look is.
+// These nodes do not reply to queries.
 TEST_F(Semaphores, NeedNoAnswerToTheirLook) {
     struct Deaf : World {
         using World::World;

@@ -1,4 +1,4 @@
-// When the answers of Sentinels can be trusted (rule D8 for those that name a server).
+// When the replies of Sentinels can be trusted (rule D8 for Sentinels).
 #include "redis/sentinel_query.hpp"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
             "a"},
         Row{"OneThatContradictsItselfHasNoVote", {s1_a, s1_b, s2_a, is_silent("3")}, 3, 2, ""},
         Row{"OneThatContradictsItselfBesideAMajority", {s1_a, s1_b, s2_a, s3_a}, 3, 3, "a"},
-        // Nothing is known of who they are: they count, and cannot help.
+        // The identity of these entries is unknown. They count as Sentinels and cannot form a majority.
         Row{"EntriesWithoutAddressAndIdAreSentinelsOfTheirOwn",
             {s1_a, is_silent(""), is_silent("")},
             3,

@@ -1,5 +1,4 @@
-// Lock as a Cpp17TimedLockable: what std::lock_guard, std::unique_lock, std::scoped_lock and std::lock make
-// of it.
+// Lock as a Cpp17TimedLockable, used with std::lock_guard, std::unique_lock, std::scoped_lock and std::lock.
 #include "world.hpp"
 
 #include <concepts>
@@ -47,7 +46,7 @@ TEST_F(StdVocabulary, HasUniqueLock) {
     EXPECT_TRUE(lock.valid());
 }
 
-// S48. A bounded wait.
+// S48. A wait with a time limit.
 TEST_F(StdVocabulary, HasUniqueLockWithADuration) {
     world.occupy(5s, 0, 1, 2);
     const auto took = time_taken(world, [this] { EXPECT_FALSE(lock.try_lock_for(2s)); });
@@ -70,7 +69,7 @@ TEST_F(StdVocabulary, HasUniqueLockWithATimePointOfAnyClock) {
     expect_lock_until(std::chrono::system_clock::now() + 1h);
 }
 
-// std::lock backs off from the first while the second is taken, and has both in the end.
+// std::lock releases the first lock while another client holds the second one. It has both in the end.
 TEST_F(StdVocabulary, HasStdLockThatWaitsForBoth) {
     auto holder = world.held("stock:7"), other = world.lock("stock:7");
     world.after(3s, [&] { (void)holder.release(); });
@@ -84,9 +83,9 @@ TEST_F(StdVocabulary, HasStdTryLock) {
     EXPECT_TRUE(world.clean()) << "the first was let go again";
 }
 
-// ---- lock() waits ...
+// ---- lock()
 
-// ... while others hold it, beyond retry.attempts, also with a node down.
+// lock() waits while other clients hold the resource, longer than retry.attempts, even if a node is down.
 TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
     world.occupy(10min, 0, 1, 2);
     world.cut(4);
@@ -96,7 +95,7 @@ TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
     EXPECT_LE(took, 10min + 200ms);
 }
 
-// ... but not for nodes that form no quorum: it throws after retry.attempts attempts.
+// lock() does not wait for a missing quorum: it throws after retry.attempts attempts.
 TEST_F(StdVocabulary, LockThrowsWhenThereIsNoQuorum) {
     world.cut(0, 1, 2);
     try {
@@ -111,7 +110,7 @@ TEST_F(StdVocabulary, LockThrowsWhenThereIsNoQuorum) {
     EXPECT_THAT(world.clock.pauses(), SizeIs(2)) << "three attempts";
 }
 
-// Refusals in between do not use up the attempts.
+// Refused attempts in between do not count towards retry.attempts.
 TEST_F(StdVocabulary, LockCountsTheAttemptsWithoutQuorumOnly) {
     world.occupy(10s, 0, 1, 2);
     world.after(5s, [&] { world.cut(0, 1, 2); });
@@ -119,7 +118,7 @@ TEST_F(StdVocabulary, LockCountsTheAttemptsWithoutQuorumOnly) {
     EXPECT_GT(world.clock.pauses().size(), 20U);
 }
 
-// A11. Locking what one holds would wait for oneself.
+// A11. A thread that locks its own lock again would wait for itself.
 TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
     lock.lock();
     try {
@@ -134,7 +133,7 @@ TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
 
 // ---- The verbs that do not throw.
 
-// A span that is over is a plain try_lock(), as the standard has it for its own mutexes.
+// If the time limit has passed, it behaves like try_lock(), as the standard requires for its own mutexes.
 TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
     EXPECT_TRUE(lock.try_lock_for(0s));
     lock.unlock();
@@ -150,7 +149,7 @@ TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
     EXPECT_THAT(world.events(), ElementsAre("set #5 for 10000 ms", "delete #5"));
 }
 
-// B2. Circumstances are false, not an exception.
+// B2. A runtime failure returns false and throws nothing.
 TEST_F(StdVocabulary, TryLockNeverThrows) {
     world.cut_all();
     EXPECT_FALSE(lock.try_lock());
@@ -159,7 +158,7 @@ TEST_F(StdVocabulary, TryLockNeverThrows) {
     EXPECT_FALSE(lock.try_lock_until(world.clock.now() + 300ms));
 }
 
-// B2. unlock() swallows what release() would report.
+// B2. unlock() ignores errors that release() would report.
 TEST_F(StdVocabulary, UnlockSwallowsWhatHappens) {
     lock.unlock();
     lock.lock();

@@ -1,4 +1,4 @@
-// What the constructor of TlsContext refuses (D12), whoever calls it.
+// What the constructor of TlsContext rejects (D12), whoever calls it.
 #include "redis/tls.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ std::string refusal_of(const Endpoint& endpoint) {
     }
 }
 
-// OpenSSL would accept a certificate for any name.
+// Without a name, OpenSSL would accept a certificate for any name.
 TEST(TlsContext, RefusesToCheckNoName) {
     if (!TlsContext::supported()) GTEST_SKIP() << "a build without OpenSSL";
     Endpoint endpoint{.host = "db"};

@@ -1,5 +1,5 @@
-// A release for which there is no connection in time: it is queued behind the handshake of one that is being
-// made, and sent when that is ready, whoever looks at the node then.
+// A release for which no connection is ready in time. It is queued behind the handshake of a new connection,
+// and sent when that is ready, by any later round or by the background task.
 #include "waiting_world.hpp"
 
 #include <redlock/lock.hpp>
@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What becomes of nodes and connections.
+/// Records disconnections and back-offs.
 struct FaultLog final : Observer {
     std::vector<std::string> lines;
 
@@ -39,7 +39,7 @@ struct FaultLog final : Observer {
 
 struct UnsentRelease : testing::Test {
     static constexpr auto node_timeout = 48ms;
-    static constexpr auto connect_time = node_timeout / 8;  // for which unlock() waits
+    static constexpr auto connect_time = node_timeout / 8;  // how long unlock() waits
 
     explicit UnsentRelease(std::size_t size = 3)
         : network{size},
@@ -50,7 +50,7 @@ struct UnsentRelease : testing::Test {
     Lock lock(std::string resource = "r", LockOptions options = {.ttl = 10min}) {
         return {*nodes, std::move(resource), options, clock, entropy};
     }
-    /// All nodes hold its key.
+    /// Returns a lock whose key is on all nodes.
     Lock held(std::string resource = "r", LockOptions options = {.ttl = 10min}) {
         auto it = lock(std::move(resource), std::move(options));
         EXPECT_TRUE(it.acquire());
@@ -60,14 +60,14 @@ struct UnsentRelease : testing::Test {
     void for_each_server(auto action) {
         for (std::size_t node = 0; node < nodes->size(); ++node) action(network.server(node));
     }
-    /// All connections break, and none is made until reach_again().
+    /// Breaks all connections, and prevents new ones until reach_again().
     void become_unreachable() {
         for_each_server([&](auto& server) {
             server.close_connections(clock.now());
             server.unreachable = true;
             server.forget_log();
         });
-        network.pass(20ms);  // until a release, too, looks at an idle connection before it takes it
+        network.pass(20ms);  // so long that even a release checks an idle connection first
         faults.lines.clear();
     }
     void reach_again() {
@@ -81,7 +81,7 @@ struct UnsentRelease : testing::Test {
         for_each_server([&](auto& server) { count += server.redis->keys().size(); });
         return count;
     }
-    /// So that nobody sends in the background any more.
+    /// Waits until the background task has ended.
     void wait_for_the_end_of_the_sender() { network.pass(2 * node_timeout); }
 
     FaultLog faults;
@@ -91,7 +91,7 @@ struct UnsentRelease : testing::Test {
     SeededEntropy entropy{1};
 };
 
-// B1. By whom it is sent.
+// B1. The sender
 
 TEST_F(UnsentRelease, IsSentInTheBackground) {
     for (const bool unlocks : {true, false}) {
@@ -145,7 +145,7 @@ TEST_F(UnsentRelease, KeepsTheDestructorOfTheNodesWaitingForOneNodeTimeoutAtMost
     EXPECT_LE(clock.now() - before, node_timeout + 1ms);
 }
 
-// That of release() as well, whose caller may have no time to repeat it.
+// A release() is also sent later, because its caller may have no time to repeat it.
 TEST_F(UnsentRelease, IsSentLaterThoughItsAnswersWereAwaited) {
     auto it = held();
     become_unreachable();
@@ -156,7 +156,7 @@ TEST_F(UnsentRelease, IsSentLaterThoughItsAnswersWereAwaited) {
     EXPECT_TRUE(it.release()) << "B4: it can be repeated all the same";
 }
 
-// In a back-off nobody waits for the node, and a probe may be under way already.
+// While the node is in back-off, no round waits for it, and a probe may be under way.
 TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
     auto it = held();
     become_unreachable();
@@ -171,7 +171,7 @@ TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
     EXPECT_EQ(keys(), 0U);
 }
 
-// Though two others have lost the keys, so that no majority can confirm it.
+// Two other nodes have lost the key, so that no majority can confirm the release.
 TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
     auto it = held();
     for (const std::size_t node : {0U, 1U}) network.server(node).redis->keys().clear();
@@ -189,10 +189,9 @@ TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
     EXPECT_EQ(keys(), 0U);
 }
 
-// ---- In which order
+// ---- The order
 
-// Over another connection the SET could overtake the release, and would be refused because of a key of our
-// own.
+// Over another connection the SET could overtake the release, and our own key would make it fail.
 TEST_F(UnsentRelease, IsFollowedByTheNextSetOfItsResource) {
     auto it = held();
     become_unreachable();
@@ -204,7 +203,7 @@ TEST_F(UnsentRelease, IsFollowedByTheNextSetOfItsResource) {
         [](auto& server) { EXPECT_THAT(server.log(), ElementsAre("2 PING", "2 EVAL", "2 SET")); });
 }
 
-// D1. The replies to the handshake come first, though it was sent last.
+// D1. The replies to the handshake come first, although the handshake was sent last.
 TEST_F(UnsentRelease, MixesUpNoReplies) {
     auto it = held();
     become_unreachable();
@@ -219,7 +218,7 @@ TEST_F(UnsentRelease, MixesUpNoReplies) {
     for_each_server([](auto& server) { EXPECT_EQ(server.connections(), 2U); });
 }
 
-// The first form of it is refused when nobody looks at the answer any more.
+// The server rejects the first form of the release when no round waits for its reply any more.
 TEST_F(UnsentRelease, OfAFairLockIsRepeatedWhereItMayWakeNobody) {
     auto it = held("r", {.ttl = 10min, .fair = true});
     for_each_server([](auto& server) {
@@ -235,7 +234,7 @@ TEST_F(UnsentRelease, OfAFairLockIsRepeatedWhereItMayWakeNobody) {
     EXPECT_EQ(keys(), 0U);
 }
 
-// ---- What it costs
+// ---- The cost
 
 TEST_F(UnsentRelease, KeepsUnlockWaitingForAnEighthOfTheNodeTimeoutAtMost) {
     std::deque<Lock> locks;
@@ -250,7 +249,7 @@ TEST_F(UnsentRelease, KeepsUnlockWaitingForAnEighthOfTheNodeTimeoutAtMost) {
     for_each_server([](auto& server) { EXPECT_EQ(server.open_connections(), 1U); });
 }
 
-// It takes the server longer than an eighth of the time that it has.
+// The connection takes longer than an eighth of node_timeout.
 TEST_F(UnsentRelease, IsNoFaultOfTheNode) {
     auto it = held();
     become_unreachable();
@@ -265,7 +264,7 @@ struct UnsentReleaseOfOneNode : UnsentRelease {
     UnsentReleaseOfOneNode() : UnsentRelease(1) {}
 };
 
-// The oldest give way to the newest, and an observer hears of it.
+// The newest releases replace the oldest ones, and an observer is informed.
 TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
     constexpr std::size_t on_a_connection = 32;
     constexpr std::size_t most = 64 * on_a_connection;
@@ -281,9 +280,9 @@ TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
     EXPECT_EQ(keys(), on_a_connection) << "those of the oldest connection";
 }
 
-// ---- What is sent, and not answered
+// ---- Releases that were sent without a reply
 
-// The connection of a release behind its handshake is no probe, which is given up when it hangs.
+// The connection of a queued release is no probe. A probe would be closed if it hangs.
 TEST_F(UnsentRelease, OutlivesTheProbesOfANodeThatNothingReaches) {
     auto it = held();
     become_unreachable();

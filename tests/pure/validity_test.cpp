@@ -1,4 +1,4 @@
-// The arithmetic of time: drift, validity, and what valid() and remaining() make of it.
+// The arithmetic of time: drift, validity, and the results of valid() and remaining().
 #include "world.hpp"
 
 namespace redlock::test {
@@ -10,7 +10,7 @@ struct DriftCase {
     Clock::duration expected;
 };
 
-// S16. ttl × drift_factor + 2 ms.
+// S16. The drift is ttl × drift_factor + 2 ms.
 TEST(Validity, AllowsForDrift) {
     const DriftCase table[] = {
         {10s, 0.01, 102ms},  {1s, 0.01, 12ms},       {10s, 0, 2ms},
@@ -20,18 +20,18 @@ TEST(Validity, AllowsForDrift) {
         EXPECT_THAT(drift(ttl, factor), LastsAbout(expected)) << text(ttl) << " × " << factor;
 }
 
-// S16. A share between two nanoseconds is rounded against ourselves.
+// S16. A fraction of a nanosecond is rounded up, which shortens the validity.
 TEST(Validity, RoundsDriftUp) {
     EXPECT_THAT(drift(1ms, 1.5e-6), Lasts(2ms + 2ns));
 }
 
-// S19. A node whose clock runs as much faster as the drift factor says lets nobody in early.
+// S19. A node whose clock is too fast by the drift factor lets no other client in early.
 TEST(Validity, AllowsForClocksThatRunFaster) {
     for (const milliseconds ttl : {1ms, 10'000ms, 3'600'000ms})
         EXPECT_LT(ttl - drift(ttl, 0.01), std::chrono::duration<double>{ttl} / 1.01) << text(ttl);
 }
 
-// S15, S16. The validity is the same whichever node was slow, and however far the quorum had come.
+// S15, S16. The validity does not depend on which node was slow, nor on how many nodes had granted by then.
 TEST(Validity, LosesWhatTheWholeRoundTook) {
     for (std::size_t slow_one = 0; slow_one < 5; ++slow_one) {
         World world;
@@ -43,7 +43,7 @@ TEST(Validity, LosesWhatTheWholeRoundTook) {
     }
 }
 
-// A1. A retry that succeeds counts from its own start, not from the first attempt's.
+// A1. The validity of a retry counts from its own start, not from that of the first attempt.
 TEST(Validity, CountsFromTheAttemptThatSucceeded) {
     World world;
     world.occupy(1s, 0, 1, 2);
@@ -54,7 +54,7 @@ TEST(Validity, CountsFromTheAttemptThatSucceeded) {
     EXPECT_THAT(result.validity(), Lasts(10s - 102ms));
 }
 
-// C4, S33. Counted down by the clock, without I/O, to zero and not below.
+// C4, S33. The validity decreases with the clock, without I/O, to zero and not below.
 TEST(Validity, RunsOut) {
     World world;
     auto lock = world.held({.ttl = 10s});
@@ -75,7 +75,7 @@ TEST(Validity, RunsOut) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-// S1, S9, S16. While valid() is true the keys are there; the other way round is not promised.
+// S1, S9, S16. While valid() is true, the keys exist. The reverse is not guaranteed.
 TEST(Validity, EndsBeforeTheKeysDo) {
     for (const milliseconds ttl : {100ms, 1'000ms, 10'000ms, 3'600'000ms}) {
         World world;

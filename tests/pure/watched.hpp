@@ -1,4 +1,4 @@
-// What the tests of the watchdog share: a world whose locks a RenewalQueue extends, turn by turn.
+// A fixture for tests of the watchdog: a world whose locks a RenewalQueue extends, turn by turn.
 #pragma once
 
 #include "world.hpp"
@@ -13,7 +13,7 @@
 
 namespace redlock::test {
 
-/// Notes how many extensions shared each round.
+/// Records how many extensions shared each round.
 class BatchingWorld : public World {
 public:
     using World::World;
@@ -31,7 +31,7 @@ public:
 
     std::vector<std::size_t> batches;
     bool throws = false;
-    std::function<void()> round_ended = [] {};  // as an Observer is told of a round, in its thread
+    std::function<void()> round_ended = [] {};  // called as an Observer is: in the thread of the round
 };
 
 struct Watched : testing::Test {
@@ -43,10 +43,10 @@ struct Watched : testing::Test {
             }};
     }
 
-    /// A lock under watch that is held.
+    /// Returns a watched lock that is held.
     Lock held() { return world.held(watched()); }
 
-    /// Time passes, and the watchdog wakes up as it said it would.
+    /// Advances the time, and runs the turns of the watchdog when they are due.
     void pass(Clock::duration span) {
         const auto end = world.clock.now() + span;
         for (auto next = queue.turn(); next <= end; next = queue.turn()) {

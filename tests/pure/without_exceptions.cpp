@@ -1,5 +1,5 @@
 // A user's program that is compiled with -fno-exceptions can include all public headers and use locks. The
-// library itself is compiled with exceptions: what would be thrown ends such a program.
+// library itself is compiled with exceptions. If it throws, such a program ends.
 #include <redlock/redlock.hpp>
 
 #include <chrono>

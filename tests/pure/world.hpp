@@ -1,7 +1,7 @@
-// The world of the pure tests: nodes, time and randomness that do as they are told. Built by words:
+// The world of the pure tests: nodes, time and randomness that tests control. For example:
 //
-//     World world;                            // five nodes, 50 ms for each
-//     world.cut(0, 3);                        // two of them down
+//     World world;                            // five nodes with a node_timeout of 50 ms
+//     world.cut(0, 3);                        // two of them are down
 //     auto lock = world.lock({.ttl = 10s});
 //     EXPECT_THAT(lock.acquire(), Succeeds());
 //     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
@@ -36,19 +36,19 @@ inline void PrintTo(Errc errc, std::ostream* out) {
 
 namespace redlock::test {
 
-/// A duration, shown in ms.
+/// Matches a duration, and shows it in ms.
 MATCHER_P(Lasts, span, text(span)) {
     *result_listener << text(arg);
     return arg == span;
 }
 
-/// The same, but for the rounding of a double.
+/// The same, except for the rounding of a double.
 MATCHER_P(LastsAbout, span, "about " + text(span)) {
     *result_listener << text(arg);
     return arg - span <= 1ns && span - arg <= 1ns;
 }
 
-/// The parts of a world that its nodes need before they are made.
+/// The members of a World that must exist before its nodes.
 struct Stage {
     explicit Stage(std::uint64_t seed) : entropy(seed) {}
 
@@ -62,7 +62,7 @@ public:
     explicit World(std::size_t nodes = 5, milliseconds node_timeout = 50ms)
         : Stage(1), ScriptedNodes(nodes, node_timeout, clock, Stage::log) {}
 
-    /// A failing test tells what happened last.
+    /// Prints the last events if a test has failed.
     ~World() override {
         if (!testing::Test::HasFailure()) return;
         const std::span lines{events()};
@@ -75,11 +75,11 @@ public:
         return Lock{*this, std::move(resource), options, clock, entropy};
     }
 
-    /// The rounds and pauses since the last forget_events().
+    /// Returns the rounds and pauses since the last forget_events().
     const std::vector<std::string>& events() const { return log.lines(); }
     void forget_events() { log.clear(); }
 
-    /// A lock that is held.
+    /// Returns a lock that is held.
     Lock held(LockOptions options = {}) { return held(the_resource, std::move(options)); }
     Lock held(std::string resource, LockOptions options = {}) {
         auto result = lock(std::move(resource), std::move(options));
@@ -91,7 +91,7 @@ public:
     void after(Clock::duration span, std::function<void()> event) { clock.after(span, std::move(event)); }
 };
 
-/// The message of the std::invalid_argument that `action` throws; empty if it throws none.
+/// Returns the message of the std::invalid_argument that `action` throws, or an empty text if it throws none.
 template <class Action>
 std::string refusal(Action action) {
     try {
@@ -102,7 +102,7 @@ std::string refusal(Action action) {
     return {};
 }
 
-/// How long `action` takes by the world's clock.
+/// Returns how long `action` takes by the clock of the world.
 template <class Action>
 Clock::duration time_taken(World& world, Action action) {
     const auto start = world.clock.now();
