@@ -44,8 +44,8 @@ struct BenchArguments {
         arguments.span("--seconds", seconds, "How long each kind of round is measured (5s)");
         arguments.number(
             "--threads", [this](int number) { threads = static_cast<std::size_t>(number); }, 1, 1000,
-            "How many acquire at the same time (1)");
-        arguments.text("--resource", prefix, "What the names of the resources begin with (redlock:bench)",
+            "How many threads acquire at the same time (1)");
+        arguments.text("--resource", prefix, "The prefix of the names of the resources (redlock:bench)",
                        "PREFIX");
         arguments.flag("--json", json, "One JSON object on stdout");
         lease.add_to(arguments);

@@ -54,12 +54,13 @@ Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, cons
     const auto size = distance < 0ns ? -distance : distance;
     const auto tolerable = std::max<nanoseconds>(drift(profile.ttl, profile.drift_factor), 500ms);
     if (size <= tolerable) return {};
-    return {{size > profile.ttl ? Severity::unsafe : Severity::warning, "clock",
-             "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
-                 " the other nodes'",
-             "servers expire keys by it: when it is stepped right, locks end early or late; fencing and the "
-             "quarantine count on it, too",
-             "run NTP on it, and correct its clock while it takes no part"}};
+    return {
+        {size > profile.ttl ? Severity::unsafe : Severity::warning, "clock",
+         "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
+             " the other nodes'",
+         "servers expire keys by this clock: when it is corrected, locks end early or late; fencing and the "
+         "quarantine depend on it as well",
+         "run NTP on it, and correct its clock while it does not take part"}};
 }
 
 /// Returns the first node with the same run id, or the node itself if no earlier node has it.
@@ -82,8 +83,8 @@ Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
     const auto first = first_of_same_server(nodes, node);
     if (first == node) return {};
     return {{Severity::unsafe, "same_server", "it is the same server as " + nodes[first].name,
-             "one server has two votes: when it forgets, two holders may each have a majority",
-             "a server of its own for each node", false}};
+             "one server has two votes: if it loses its data, two holders may each have a majority",
+             "a separate server for each node", false}};
 }
 
 /// If the end of a quarantine gives a majority its vote, this is only a warning.
@@ -103,7 +104,7 @@ Findings joint_findings(const Diagnosis& diagnosis) {
         findings.push_back({Severity::hint, "number",
                             "of " + std::to_string(size) + " nodes " + std::to_string(size - quorum(size)) +
                                 " may fail, no more than of " + std::to_string(size - 1),
-                            "an even number costs a node and gains nothing", "one node more, or one less"});
+                            "an even number costs a node and gains nothing", "add or remove a node"});
     return findings;
 }
 

@@ -35,10 +35,10 @@ struct DoctorArguments {
     void add_to(Arguments& arguments) {
         arguments.value(
             "--probe", [this](const std::string& text) { probe = text; },
-            "The resource to try with, where an ACL allows no other (a random one)", "RESOURCE");
-        arguments.flag("--fencing", fencing, "The locks are numbered: try what that needs, too");
-        arguments.flag("--fair", fair, "The locks queue: try what that needs, too");
-        arguments.flag("--mark", mark, "Start the quarantine of nodes that are new, with --quarantine");
+            "The resource to try with, if an ACL allows no other (a random one)", "RESOURCE");
+        arguments.flag("--fencing", fencing, "Also try what fencing needs");
+        arguments.flag("--fair", fair, "Also try what a queue needs");
+        arguments.flag("--mark", mark, "Start the quarantine of new nodes, together with --quarantine");
         arguments.flag("--json", json, "One JSON object on stdout");
         lease.add_to(arguments);
         nodes.add_to(arguments);
@@ -89,7 +89,7 @@ int doctor(const DoctorArguments& request) {
 
 void add_doctor(CommandLine& line) {
     auto request = std::make_shared<DoctorArguments>();
-    request->add_to(line.add("doctor", "Look what is wrong with the nodes, and what to change",
+    request->add_to(line.add("doctor", "Find out what is wrong with the nodes, and what to change",
                              [request] { return doctor(*request); }));
 }
 

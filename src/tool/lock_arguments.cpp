@@ -5,8 +5,8 @@
 namespace redlock::tool {
 
 void LeaseArguments::add_to(Arguments& arguments) {
-    arguments.span("--ttl", ttl, "The lease: how long the lock outlives its holder (30s)");
-    arguments.number("--drift-factor", drift_factor, "Share of the ttl by which clocks may differ (0.01)");
+    arguments.span("--ttl", ttl, "How long the lock remains if its holder dies (30s)");
+    arguments.number("--drift-factor", drift_factor, "The part of the ttl by which clocks may differ (0.01)");
 }
 
 void AcquireArguments::add_to(Arguments& arguments) {
@@ -16,14 +16,14 @@ void AcquireArguments::add_to(Arguments& arguments) {
         if (text != "infinity") wait = parse_span(text);
     };
     arguments.value("-w,--wait,--timeout", read_wait,
-                    "Wait that long at most (infinity: for another holder, and for nodes that are down)",
-                    "SPAN");
+                    "Wait at most this long (infinity: also for nodes that are down)", "SPAN");
     arguments.exclude("--wait", "--nonblock");
     arguments.number(
         "-E,--conflict-exit-code", [this](int status) { conflict_exit_code = status; }, 0, 255,
-        "Exit status when another holds it (1)");
-    arguments.flag("-q,--quiet", quiet, "Say nothing where another holds it");
-    arguments.flag("--fencing", fencing, "Number the holders, for the guarded store to check");
+        "Exit status if another client holds the lock (1)");
+    arguments.flag("-q,--quiet", quiet, "Print nothing if another client holds the lock");
+    arguments.flag("--fencing", fencing,
+                   "Number the holders, so that the protected resource can reject late ones");
     arguments.span("--retry-delay", retry_delay, "The longest pause between two attempts (200ms)");
 }
 

@@ -72,7 +72,7 @@ int carry_out(std::vector<std::string> words) {
         chosen = line.parse(std::move(words));
     } catch (const std::invalid_argument& error) {
         (void)fail(error.what(), exit_status::usage);
-        return fail("try redlock --help, redlock COMMAND --help", exit_status::usage);
+        return fail("try redlock --help or redlock COMMAND --help", exit_status::usage);
     }
     const int status = chosen ? (*chosen)() : 0;
     return std::cout.flush() ? status : fail("stdout takes nothing", exit_status::internal);

@@ -125,10 +125,10 @@ void NodeArguments::add_to(Arguments& arguments) {
     arguments.repeated_text("--node", nodes_,
                             "A node, redis://[user[:password]@]host[:port][/db]; may be repeated", "URI");
     arguments.text("--nodes-file", file_,
-                   "A file with one URI a line; default: the variable REDLOCK_NODES, then "
+                   "A file with one URI per line; default: the variable REDLOCK_NODES, then "
                    "~/.config/redlock/nodes, then /etc/redlock/nodes",
                    "FILE");
-    arguments.span("--node-timeout", options_.node_timeout, "The budget of a node in a round (50ms)");
+    arguments.span("--node-timeout", options_.node_timeout, "How long one node may take in a round (50ms)");
     arguments.span("--quarantine", options_.quarantine,
                    "How long a node that lost its data has no vote (off)");
     arguments.flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");

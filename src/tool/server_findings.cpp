@@ -40,30 +40,31 @@ void judge_version(const ServerInfo& info, Findings& findings) {
                             "upgrade the server", false});
     else if (version < Version{6, 0, 0})
         findings.push_back({Severity::warning, "version", what,
-                            "nobody mends versions before 6 any more, and they have no ACL",
+                            "versions before 6 are no longer maintained, and they have no ACL",
                             "upgrade the server"});
 }
 
 void judge_role(const NodeFacts& node, Findings& findings) {
     const auto& info = node.info;
     if (info.role == "slave")
-        findings.push_back({Severity::unsafe, "role", "it is a replica",
-                            "replication is late: a replica lacks locks that its master has granted",
-                            "replicaof no one, and a server of its own for each node", false});
+        findings.push_back(
+            {Severity::unsafe, "role", "it is a replica",
+             "replication is asynchronous: a replica may lack locks that its master has granted",
+             "replicaof no one, and a separate server for each node", false});
     else if (!node.failover && info.replicas.value_or(0) > 0)
         findings.push_back(
             {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
-             "one that is promoted in its place may lack locks that it has granted",
-             "no automatic failover of this node; what it loses while it is down the other nodes bear"});
+             "a replica that replaces it may lack locks that it has granted",
+             "no automatic failover of this node; the other nodes keep the locks while it is down"});
 }
 
 void judge_mode(const ServerInfo& info, Findings& findings) {
     if (info.mode == "sentinel")
-        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "sentinels keep no keys",
-                            "name the server itself, one that no failover moves", false});
+        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
+                            "give the address of a server that takes part in no failover", false});
     if (info.mode == "cluster")
         findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
-                            "it answers for its own slots alone, and its replicas are promoted by themselves",
+                            "it serves only its own slots, and its replicas are promoted automatically",
                             "cluster-enabled no, on independent servers"});
 }
 
@@ -73,7 +74,7 @@ void judge_eviction(const ServerInfo& info, Findings& findings) {
     findings.push_back(
         {Severity::unsafe, "eviction",
          "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " + info.eviction,
-         std::string{"the keys of locks have an expiry and are evicted like any; "} + forgetting_matters,
+         std::string{"the keys of locks are evicted like any other key; "} + forgetting_matters,
          "maxmemory-policy noeviction"});
 }
 
@@ -122,31 +123,31 @@ Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
     const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
         findings.push_back({Severity::warning, "failover", what, why, remedy});
     };
-    const auto* const two_holders = "one can hold the lock for each side of a failover";
+    const auto* const two_holders = "two clients can hold the lock, one on each side of a failover";
     const auto least = profile.ttl + facts.max_lag.value_or(10s) + failover_slack;
     const auto enough = std::string{"--quarantine "} + argument_of(least) + " or more, in every client";
     if (profile.quarantine == 0ms)
         warn("Sentinels name it, and there is no quarantine", two_holders, enough);
     else if (profile.quarantine < least)
         warn("the quarantine of " + text_of(profile.quarantine) +
-                 " is shorter than the ttl, min-replicas-max-lag and " + text_of(failover_slack),
+                 " is shorter than the sum of the ttl, min-replicas-max-lag and " + text_of(failover_slack),
              two_holders, enough);
     if (facts.min_replicas == 0U || facts.max_lag == 0s)
-        warn("it takes writes without a replica", "a former master that is cut off goes on granting for ever",
+        warn("it takes writes without a replica",
+             "a former master that is cut off continues to grant locks for ever",
              "min-replicas-to-write 1 and min-replicas-max-lag 10, with two replicas or more");
     const auto version = Version::parse(node.info.redis_version);
     if (!node.info.redis_version.empty() && version < Version{6, 2, 7})
         warn("it is " + node.info.make + " " + node.info.version,
-             "before 6.2.7 scripts write without the replicas that min-replicas-to-write asks for",
+             "before 6.2.7 scripts write even without the replicas that min-replicas-to-write requires",
              "upgrade the server");
     if (facts.backlog_ttl.value_or(0s) > 0s)
         warn("repl-backlog-ttl is " + text_of(*facts.backlog_ttl),
-             "when it has been without a replica for so long, its quarantine begins anew",
-             "repl-backlog-ttl 0");
+             "after this time without a replica its quarantine begins again", "repl-backlog-ttl 0");
     if (!node.config_error && !(facts.min_replicas && facts.max_lag))
         warn("it has no min-replicas-to-write, or no min-replicas-max-lag",
-             "for how long a former master goes on is unknown",
-             "look up in its documentation when it stops to write without a replica");
+             "it is unknown for how long a former master continues to grant locks",
+             "find out from its documentation when it stops accepting writes without a replica");
     return findings;
 }
 
@@ -168,8 +169,8 @@ Findings persistence_findings(const NodeFacts& node, const LockProfile& profile)
         findings.push_back({Severity::warning, "uptime",
                             "it was started " + text_of_age(*node.info.uptime) +
                                 " ago, less than the ttl of " + text_of(profile.ttl),
-                            "it may have forgotten who holds what",
-                            "wait until it has been up for the ttl before it takes part"});
+                            "it may have lost locks that it granted before",
+                            "let it take part only after it has been up for the ttl"});
     return findings;
 }
 
@@ -185,17 +186,17 @@ Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
              std::string{what} + " unknown",
              error.cause == Errc::permission_denied
                  ? "ACL SETUSER " + node.user + " " + permission + ", at least for this checkup"
-                 : "look whether the server knows the command by another name, or answers late",
+                 : "check if the server has renamed the command, or answers late",
              true, error});
     };
-    tell("info", "INFO", node.info_error, "version, role, memory and persistence stay", "+info");
+    tell("info", "INFO", node.info_error, "version, role, memory and persistence are", "+info");
     if (node.failover)
-        tell("failover", "CONFIG GET", node.config_error, "for how long a former master goes on is",
+        tell("failover", "CONFIG GET", node.config_error, "the time for which a former master continues is",
              "+config|get");
     else if (profile.quarantine == 0ms && node.info.appendonly.value_or(false))
         tell("persistence", "CONFIG GET", node.config_error, "whether a crash can take its last writes stays",
              "+config|get");
-    tell("clock", "TIME", node.clock_error, "how far off its clock is stays", "+time");
+    tell("clock", "TIME", node.clock_error, "the error of its clock is", "+time");
     return findings;
 }
 

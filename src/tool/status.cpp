@@ -88,12 +88,13 @@ int who(const StatusArguments& request) {
 void add_status(CommandLine& line) {
     auto request = std::make_shared<StatusArguments>();
     request->add_to(
-        line.add("status", "Tell who holds a lock, node by node", [request] { return status(*request); }));
+        line.add("status", "Show who holds a lock, node by node", [request] { return status(*request); }));
 }
 
 void add_who(CommandLine& line) {
     auto request = std::make_shared<StatusArguments>();
-    request->add_to(line.add("who", "Tell who holds a lock, in a line", [request] { return who(*request); }));
+    request->add_to(
+        line.add("who", "Show who holds a lock, in one line", [request] { return who(*request); }));
 }
 
 }  // namespace redlock::tool

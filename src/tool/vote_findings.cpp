@@ -46,15 +46,16 @@ Finding forbidden(const PermissionCheck& check, const NodeFacts& node) {
     // The random name of the probe says nothing about the names that the locks use.
     if (permission.starts_with("~redlock:doctor:") || permission.starts_with("~{redlock:doctor:"))
         return {Severity::warning, "acl", "it does not allow the resource of the probe, " + check.key,
-                "so nothing of what a lock does could be tried",
+                "so the operations of a lock could not be tried",
                 "--probe with a resource that the ACL allows"};
     if (!check.votes)
         return {Severity::warning, "acl", "it cannot " + check.verb + ": " + text_of(check.error),
-                "waiters queue at another node; where none can, they retry with pauses", rule};
+                "waiters use the queue of another node; if no node can keep one, they retry with pauses",
+                rule};
     return {Severity::unsafe,
             "acl",
             "it cannot " + check.verb + ": " + text_of(check.error),
-            "the node has no full part in locks",
+            "the node cannot fully take part in locks",
             rule,
             false};
 }
@@ -83,9 +84,9 @@ Finding unreachable_finding(const NodeFacts& node) {
 Findings speed_findings(const NodeFacts& node, const LockProfile& profile) {
     if (!node.round_trip || *node.round_trip <= profile.node_timeout / 2) return {};
     return {{Severity::warning, "speed",
-             "a round trip takes " + text_of(*node.round_trip) + " of a node's budget of " +
+             "a round trip takes " + text_of(*node.round_trip) + " of a node_timeout of " +
                  text_of(profile.node_timeout),
-             "a little more, and its votes come too late to count",
+             "if it takes a little longer, its votes come too late to count",
              "--node-timeout " +
                  argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
                  " or more, or a node that is nearer"}};
@@ -113,9 +114,9 @@ Findings permission_findings(const NodeFacts& node) {
         if (std::ranges::none_of(findings, same)) findings.push_back(std::move(finding));
     }
     if (node.probe_was_held)
-        findings.push_back({Severity::hint, "acl", "the resource of the probe is held by another",
-                            "extending and releasing could be tried in part only",
-                            "another --probe, which the ACL allows as well"});
+        findings.push_back({Severity::hint, "acl", "the resource of the probe is held by another client",
+                            "extending and releasing could not be tried completely",
+                            "another --probe that the ACL allows"});
     return findings;
 }
 
@@ -123,13 +124,13 @@ Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile) 
     if (profile.quarantine == 0ms || !node.marker) return {};
     if (!node.marker->placed)
         return {{Severity::warning, "quarantine", "it has no marker of the quarantine yet",
-                 "it will have no vote for " + text_of(profile.quarantine) + " after the first acquire ever",
+                 "it will have no vote for " + text_of(profile.quarantine) + " after the first acquisition",
                  "redlock doctor --mark --quarantine " + argument_of(profile.quarantine) +
                      ", when the node is set up",
                  false}};
     if (node.marker->left == 0ms) return {};
     return {{Severity::warning, "quarantine", "it is in quarantine for another " + text_of(node.marker->left),
-             "its data is not known to be whole, so it has no vote until then", "wait", false}};
+             "it may have lost data, so it has no vote until then", "wait", false}};
 }
 
 }  // namespace redlock::tool
