@@ -10,8 +10,8 @@
 // valid: the inner level gets only the remaining validity of the outer one. A function that takes a `Lock&`
 // as proof that the caller holds the lock is the better design.
 //
-// All threads may share the object. While one thread holds the lock, all operations of other threads return
-// std::errc::operation_not_permitted, even if the holding thread has ended without a release.
+// All threads may share the object. While one thread holds the lock, all operations of other threads fail
+// with std::errc::operation_not_permitted, even if the holding thread has ended without a release.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -53,8 +53,9 @@ public:
     /// Returns how often this thread has acquired the lock without releasing it.
     int level() const noexcept { return is_mine() ? level_ : 0; }
 
-    // ---- Operations, as those of Lock. On an inner level they do no I/O: an acquisition is successful while
-    // the lock is valid, and otherwise returns `lost`. After `lost`, release all levels and begin again.
+    // ---- Operations, as those of Lock. On an inner level, acquire() and release() do no I/O. Such an
+    // acquisition is successful while the lock is valid, and otherwise returns `lost`. After `lost`, release
+    // all levels and begin again.
 
     Result acquire(std::stop_token stop = {}) {
         return enter([&] { return lock_.acquire(std::move(stop)); });

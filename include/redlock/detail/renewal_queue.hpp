@@ -54,7 +54,9 @@ public:
         std::unique_lock guard{mutex_};
         if (auto* const entry = find_locked(lease); entry && entry->acquisition.number <= acquisition.number)
             (void)take_locked(*entry);
-        if (renewal_context().queue == this) return;  // a callback in its thread: all is sent
+        // A callback in the thread of this queue must not wait for itself. All extensions of its turn are
+        // sent.
+        if (renewal_context().queue == this) return;
         while (std::ranges::find(in_flight_, lease) != in_flight_.end()) {
             const auto ended = round_ended_.get_token();
             guard.unlock();

@@ -29,8 +29,8 @@ public:
     /// due. Can throw std::system_error if no thread can be started, and std::bad_alloc.
     virtual void add(Acquisition acquisition) = 0;
 
-    /// Ends the extension of an acquisition. When this function has returned, nothing more is sent for it
-    /// (rule B7). Blocks while an extension is under way, except in the thread that makes it.
+    /// Ends the extension of an acquisition. When this function has returned, no extension of it is sent
+    /// any more (rule B7). Blocks while an extension is under way, except in the thread that makes it.
     virtual void remove(const Acquisition& acquisition) noexcept = 0;
 
 protected:
