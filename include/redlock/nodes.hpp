@@ -65,8 +65,9 @@ enum class Verb : std::uint8_t {
     compare_and_expire,
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
-    /// Does the same as set_if_absent, and counts the holders of each resource. A grant comes with a count
-    /// that is larger than every count that this node has given, or was raised to, for any of the resources.
+    /// Does the same as set_if_absent, and counts the holders of each resource (see fencing.hpp). A grant
+    /// comes with a count that is larger than every count that this node has given, or was raised to, for any
+    /// of the resources.
     set_and_count,
     /// Raises the counts to `fence` if they are smaller. Granted if every resource holds `owner` and has a
     /// count. If `fence` is far ahead of the node's clock, the node refuses and reports its own count.
@@ -74,8 +75,9 @@ enum class Verb : std::uint8_t {
     /// Enters the queue of waiters at one node, or stays in it. Granted if the resource is reserved for this
     /// waiter now; a refusal comes with the waiter's place in the queue.
     enter_queue,
-    /// Writes `note` (the holder description) beside each resource that holds `owner`, for as long as that
-    /// key lives, and deletes the description that `owner` has left beside the others. Always granted.
+    /// Writes `note`, the holder description (LockOptions::holder), beside each resource that holds `owner`,
+    /// for as long as that key lives. Deletes the description that `owner` has left beside the other
+    /// resources. Always granted.
     note_holder,
     /// Reads the state of the resources, see query.hpp. Granted with the answer as NodeReport::detail.
     query,

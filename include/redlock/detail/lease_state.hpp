@@ -8,9 +8,9 @@
 //     held        | some nodes have keys of this owner              | give_up() → unconfirmed, forget() → free
 //     unconfirmed | released, but too few nodes have confirmed it   | end_release() → free, forget() → free
 //
-// A lease that is held is valid until its instant, or until it is found to be lost or reported as lost. Each
-// acquisition has a number. Most functions get the number of the acquisition that they are about. If another
-// acquisition has begun meanwhile, or the lease is free, they do nothing.
+// A lease that is held is valid until Lease::valid_until, unless an extension finds that it is lost, or its
+// loss is reported, before. Each acquisition has a number. Most functions get the number of the acquisition
+// that they are about, and do nothing if another acquisition has begun meanwhile or the lease is free.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -183,8 +183,8 @@ public:
 
     // ---- For the watchdog
 
-    /// Returns when the lease is to be extended and when its loss is to be reported; never if it is released,
-    /// or if a stop was already requested.
+    /// Returns when the lease is to be extended, and when its loss is to be reported. Both are never if the
+    /// lease is released, if its loss was reported, or after request_stop().
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
@@ -216,10 +216,9 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss, at most once, and not after a release: requests a stop on lost(), then calls
+    /// Reports the loss, at most once, and not after a release. First requests a stop on lost(), then calls
     /// on_lost. Does not call on_lost if a callback of lost() has released the lock, or has waited for
-    /// another thread to do so. With a margin, valid() stays true until the end of the validity. Needs no
-    /// memory.
+    /// another thread to do so. With a margin, the validity goes on until its end. Needs no memory.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source lost{std::nostopstate};
@@ -293,7 +292,7 @@ private:
     Lease lease_{};
     std::stop_source lost_{std::nostopstate};
     bool stops_ = false;       // a stop on lost_ was requested, or is about to be
-    bool found_lost_ = false;  // an extension has found that a majority lost the key
+    bool found_lost_ = false;  // an extension has returned `lost`
     // True if the loss was reported, or request_stop() was called: nothing is extended or reported any more.
     bool loss_reported_ = false;
     std::optional<Clock::time_point> last_failure_{};  // of the watchdog, since its last success

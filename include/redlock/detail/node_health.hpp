@@ -1,6 +1,9 @@
 // Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. This
-// is a circuit breaker: there is one for each node, and all threads share it. Whether an untrusted node is
-// asked nevertheless, because the outcome of a round depends on it, is decided elsewhere (quorum_round.hpp).
+// is a circuit breaker: there is one for each node, and all threads share it. A *probe* is a connection that
+// is made to find out whether the node answers again.
+//
+// It does not decide whether an untrusted node is asked nevertheless, because the outcome of a round depends
+// on it (quorum_round.hpp).
 //
 //     state     | meaning                                      | transitions
 //     ----------+----------------------------------------------+------------------------------------------------
