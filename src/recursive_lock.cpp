@@ -1,3 +1,4 @@
+// RecursiveLock::lock(), which throws if the lock cannot be acquired, as std::lock_guard requires.
 #include <redlock/recursive_lock.hpp>
 
 namespace redlock {

@@ -28,10 +28,9 @@ namespace redlock {
 /// The outcome of one command.
 struct Answer {
     detail::Reply reply{};
-    std::error_code cause{};  ///< why there is no usable reply; also set for an error reply
-    std::string detail{};     ///< the text of the server or the system, without secrets
-    std::chrono::nanoseconds
-        took{};  ///< from the first byte sent; with the connecting where it was the first
+    std::error_code cause{};          ///< why there is no usable reply; also set for an error reply
+    std::string detail{};             ///< the text of the server or the system, without secrets
+    std::chrono::nanoseconds took{};  ///< duration of the call, including the time to connect if it did
 
     explicit operator bool() const noexcept { return !cause; }
 };

@@ -352,6 +352,8 @@ bool Connection::parse_reply() {
     return progress == ReplyParser::Progress::complete;
 }
 
+/// Takes one reply. It is a message to a subscriber, a late reply, a reply of the handshake, or an answer to
+/// the last commands.
 void Connection::take_reply() {
     using Kind = detail::PendingReplies::Reply;
     constexpr std::string_view message = "message\n";
@@ -369,6 +371,7 @@ void Connection::take_reply() {
     }
     if (state_ == State::handshaking) return take_handshake_reply();
     if (kind == Kind::late) return;
+    // After NOSCRIPT the server knows no script any more, for example because of SCRIPT FLUSH.
     if (incoming_.is_error("NOSCRIPT"))
         known_.reset();
     else if (last_script_ && pending_.none())

@@ -87,8 +87,9 @@ public:
 
     // ---- In the states ready and handshaking.
 
-    /// Asks the server for its run id, if two nodes with one server would endanger `command`. The connection
-    /// becomes ready again when the server has answered.
+    /// Asks the server for its run id, if `command` needs it and it is not known yet. A command needs it if
+    /// its vote would be unsafe when two nodes are one server. The connection becomes ready again when the
+    /// server has answered.
     void fetch_run_id(const Command& command);
 
     /// Returns the run id, which is different for each server and each start of it. Returns an empty text if
@@ -216,7 +217,7 @@ private:
     std::string message_{};
 
     std::string kept_release_{};         // encoded, with the whole script; empty if none is kept
-    std::size_t replies_before_it_ = 0;  // up to and including its own; 0 if none
+    std::size_t replies_before_it_ = 0;  // how many replies arrive until its own has arrived; 0 afterwards
 
     std::error_code cause_{};
     std::string detail_{};

@@ -12,10 +12,11 @@
 // The release of a SET must be written on the connection on which the SET is pending (rule B5). This is why
 // draining connections are kept. Their late replies are read whenever a round begins.
 //
-// A node that failed is not trusted for a while (NodeHealth). It is then asked only if its next probe is due
-// or the vote depends on it. There is one probe at a time. The node is trusted again when a command or the
-// handshake of a probe was answered. It is also trusted again when a late reply has come, and either the
-// pause is over or the vote depends on the node.
+// After a failure a node is not trusted for a pause, which grows with each failure (NodeHealth). Meanwhile it
+// is asked only if its next probe is due or the vote depends on it. Releases are sent to it in any case.
+// There is one probe at a time. The node is trusted again when a command or the handshake of a probe was
+// answered. If only a late reply has come, it is trusted again after the pause, or earlier if the vote
+// depends on it.
 #pragma once
 
 #include <redlock/clock.hpp>

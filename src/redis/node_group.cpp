@@ -56,7 +56,8 @@ void NodeGroup::send_the_rest() {
     }
 }
 
-/// Starts the background task that sends what a release has left unsent. A later round may be faster.
+/// Starts the background task that sends what a release has left unsent. A round that begins earlier sends it
+/// as well.
 void NodeGroup::send_in_background() noexcept {
     unsent_since_ = network_.clock().now();
     sender_->start();

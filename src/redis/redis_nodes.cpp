@@ -143,8 +143,8 @@ std::unique_ptr<Waiter> RedisNodes::waiter() {
     return own().group().waiter();
 }
 
-/// Returns the state of this process. A child of fork() creates a state of its own and does not touch the
-/// connections of its parent (rule D10).
+/// Returns the state of this process. A child of fork() creates a state of its own and closes its copies of
+/// the parent's sockets. The connections of the parent stay as they are (rule D10).
 RedisNodes::Impl& RedisNodes::own() {
     auto* impl = impl_.load();
     if (impl->in_owning_process()) return *impl;

@@ -51,6 +51,7 @@ void RoundDriver::run() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
+    // A request whose SET is still pending on another connection would overtake it here.
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->overtaking(round_.requests()))
             if (round_.includes(node, request) &&

@@ -10,7 +10,8 @@
 namespace redlock {
 namespace {
 
-/// An answer must not be older when the connection to the server is begun. See `longest_unasked` in node.cpp.
+/// The maximum age of an answer when the connection to the server is begun. See `longest_unasked` in
+/// node.cpp.
 constexpr std::chrono::seconds longest{1};
 
 bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {

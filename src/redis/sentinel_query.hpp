@@ -38,7 +38,7 @@ struct SentinelCount {
     std::size_t sentinels = 0;      ///< distinct Sentinels
     std::size_t named = 0;          ///< distinct Sentinels that name a server
     std::string master{};           ///< the server that a majority names; empty if there is none
-    bool refused_for_good = false;  ///< no majority is possible without the Sentinels that refuse us
+    bool refused_for_good = false;  ///< no majority is possible without the Sentinels that refuse the login
 };
 
 /// Decides which server a majority of the Sentinels names. Two entries are the same Sentinel if they have the

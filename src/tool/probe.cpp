@@ -82,6 +82,7 @@ bool Probe::may_use_each_command(NodeFacts& facts) {
     return all;
 }
 
+/// Returns false, and records the failure, if the ACL forbids the command itself.
 bool Probe::is_allowed(NodeFacts& facts, PermissionCheck check, std::span<const std::string_view> words) {
     const auto answer = admin_.ask(words);
     check.error = {answer.cause, answer.detail};
