@@ -1,5 +1,6 @@
-// What a server has carried out for its clients, in its own order: its SLOWLOG, configured to log every
-// command. (MONITOR of Redis 7.2 and later does not show what a CLIENT PAUSE had delayed.)
+// The commands that a server has executed for its clients, in its own order. They come from its SLOWLOG,
+// which is configured to log every command. (MONITOR of Redis 7.2 and later does not show commands that a
+// CLIENT PAUSE had delayed.)
 //
 //     CommandMonitor monitor{server};
 //     (void)lock.acquire();
@@ -19,7 +20,7 @@ namespace redlock::test {
 
 class CommandMonitor {
 public:
-    /// One command; of long words the first 128 bytes or so.
+    /// One command. Long words are truncated to about 128 bytes.
     using Words = std::vector<std::string>;
 
     explicit CommandMonitor(const support::RedisServer& server) : server_(server) {
@@ -28,8 +29,9 @@ public:
         send({"SLOWLOG", "RESET"});
     }
 
-    /// The commands of all clients since it was made, but for the fixture, which uses the unix socket. Of
-    /// those in scripts, which are in lower case here, Redis names no client; Valkey does.
+    /// Returns the commands of all clients since the construction, except those of the fixture, which uses
+    /// the unix socket, and those that scripts call. A script calls commands in lower case. Redis reports no
+    /// client for them, but Valkey does.
     std::vector<Words> commands() const {
         std::istringstream entries{server_.command({"SLOWLOG", "GET", "100000"})};
         std::vector<Words> result;
@@ -48,8 +50,8 @@ private:
         if (const auto reply = server_.command(words); reply != "OK") throw std::runtime_error(reply);
     }
 
-    /// The words, one a line; the client's address, which Redis 8 leaves empty where a script did it; its
-    /// name, which is always empty.
+    /// Reads the words, one on each line, then the address of the client, and its name, which is always
+    /// empty. Redis 8 leaves the address empty if a script called the command.
     static std::pair<Words, std::string> read_command(std::istream& entries) {
         Words words;
         std::string line;

@@ -1,5 +1,5 @@
-// Rules A8, A9, A12 and B6 against real servers: deadlines and cancellation where nodes do not answer. Limits
-// of time are a multiple of what an idle machine needs, where they are not the rule itself.
+// Rules A8, A9, A12 and B6 against real servers: deadlines and cancellation if nodes do not reply. Unless the
+// rule itself is a time limit, limits are a multiple of what an idle machine needs.
 #include "live_world.hpp"
 #include "scheduling_delay.hpp"
 
@@ -14,7 +14,8 @@ INSTANTIATE_TEST_SUITE_P(Asking, Deadlines, each_round(), by_round);
 
 // ---- Dead nodes.
 
-// A9. All nodes down: within the time given and one budget, with the reason for each node.
+// A9. All nodes are down: acquire_for() returns within the time limit and one node_timeout, with the cause
+// for each node.
 TEST_P(Deadlines, EndInTimeWithEveryNodeDown) {
     constexpr auto budget = 200ms;
     LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
@@ -38,7 +39,7 @@ TEST_P(Deadlines, EndInTimeWithEveryNodeDown) {
     EXPECT_GE(refused, 3) << result.message();
 }
 
-// A9. The same when they all hang, in a connection just made or in an old one.
+// A9. The same if all nodes hang, with new connections or with old ones.
 TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
     constexpr auto budget = 200ms;
     for (const bool warm : {false, true}) {
@@ -58,7 +59,7 @@ TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
 
 // ---- Cancellation.
 
-// A8, B6. A stop during a round ends it within one budget, and what was got is given back all the same.
+// A8, B6. A stop request ends a round within one node_timeout, and keys that were set are released.
 TEST_P(Deadlines, EndWithinABudgetWhereARoundIsCancelled) {
     constexpr auto budget = 1s;
     LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};

@@ -31,8 +31,8 @@
 
 namespace redlock::test {
 
-/// One connection, as the server sees it. Its functions throw Disconnected when the client has closed it, or
-/// the server ends.
+/// One connection, as the server sees it. Its functions throw Disconnected if the client closes the
+/// connection or the server ends.
 class Session {
 public:
     struct Disconnected {};
@@ -40,13 +40,13 @@ public:
     Session(int socket, const std::atomic<bool>& closing) : socket_(socket), closing_(closing) {
         const int on = 1;
         ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on,
-                     sizeof on);  // byte for byte means packet for packet
+                     sizeof on);  // sends each byte in its own packet
     }
     ~Session() { ::close(socket_); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// The next command.
+    /// Returns the next command.
     std::vector<std::string> receive_command() {
         std::vector<std::string> words;
         for (auto count = number(); count > 0; --count) {
@@ -58,7 +58,7 @@ public:
 
     /// Waits for any byte.
     void receive_byte() { (void)take(1); }
-    /// The same, and leaves it in the kernel.
+    /// The same, but leaves the byte in the kernel.
     void wait_for_byte() { wait_for(POLLIN); }
 
     void send(std::string_view bytes) {
@@ -82,12 +82,12 @@ public:
         }
     }
 
-    /// Reads everything and answers nothing, until the client disconnects.
+    /// Reads everything and sends no reply, until the client disconnects.
     [[noreturn]] void ignore_all() {
         for (;;) received_.clear(), receive();
     }
 
-    /// Ends the connection with an RST in place of a FIN.
+    /// Ends the connection with an RST instead of a FIN.
     [[noreturn]] void reset() {
         const linger at_once{1, 0};
         ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -133,8 +133,8 @@ class FakeRedisServer {
 public:
     using Behavior = std::function<void(Session&)>;
 
-    /// Accepts any number of clients on a port of 127.0.0.1, and calls `behavior` for each in a thread of its
-    /// own; when it returns, the connection is closed.
+    /// Accepts any number of clients on a port of 127.0.0.1. Calls `behavior` for each client in a separate
+    /// thread, and closes the connection when it returns.
     explicit FakeRedisServer(Behavior behavior) : behavior_(std::move(behavior)) {
         sockaddr_in address{};
         socklen_t length = sizeof address;

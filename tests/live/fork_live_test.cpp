@@ -1,4 +1,4 @@
-// Rule D10: after fork() the child has connections of its own, and does not own its parent's locks.
+// Rule D10: after fork() the child has connections of its own, and does not own the locks of its parent.
 #include "command_monitor.hpp"
 #include "forked_child.hpp"
 #include "live_world.hpp"
@@ -28,8 +28,7 @@ struct Fork : testing::Test {
     void SetUp() override { ASSERT_THAT(lock.acquire(), Succeeds()); }
 };
 
-// D10. Destroying the lock, and the nodes with it, in the child sends nothing and closes nothing of the
-// parent.
+// D10. Destroying the lock and the nodes in the child sends nothing, and closes nothing of the parent.
 TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
     auto nodes = std::make_unique<RedisNodes>(world.uris(), NodesOptions{.node_timeout = 2s});
     auto other = std::make_unique<Lock>(*nodes, "other", LockOptions{.ttl = 1min});
@@ -46,7 +45,7 @@ TEST_F(Fork, DestroyingTheLockInTheChildSendsNothing) {
     EXPECT_THAT(other->release(), Succeeds());
 }
 
-/// The inodes of the sockets that are open in this process.
+/// Returns the inodes of the open sockets of this process.
 std::set<std::string> open_sockets() {
     std::set<std::string> sockets;
     for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
@@ -57,7 +56,7 @@ std::set<std::string> open_sockets() {
     return sockets;
 }
 
-// D10. The child's copies of the parent's sockets would keep them open for as long as it lives.
+// D10. Otherwise the child's copies of the parent's sockets would keep them open as long as the child lives.
 TEST_F(Fork, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
     const auto others = open_sockets();
     RedisNodes nodes{world.uris(), NodesOptions{.node_timeout = 2s}};
@@ -78,7 +77,7 @@ TEST_F(Fork, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
     EXPECT_THAT(held.extend(), Succeeds()) << "the parent's connections stay";
 }
 
-/// Their descriptors.
+/// Returns the descriptors of the open sockets.
 std::set<int> socket_descriptors() {
     std::set<int> descriptors;
     for (int fd = 0; fd < 1024; ++fd)
@@ -86,7 +85,7 @@ std::set<int> socket_descriptors() {
     return descriptors;
 }
 
-// D10. Since the parent has closed it, its number may have become that of anything.
+// D10. After the parent has closed a socket, its descriptor number may belong to another file.
 TEST_F(Fork, TheChildClosesNothingThatHasTheNumberOfAClosedSocket) {
     auto numbers = socket_descriptors();
     world[2].kill();
@@ -111,7 +110,7 @@ TEST_F(Fork, TheChildClosesNothingThatHasTheNumberOfAClosedSocket) {
     for (const int number : numbers) ::close(number);
 }
 
-// D10. Both use the servers at once, over and over: no reply of the one reaches the other.
+// D10. Both use the servers at the same time. No reply to one of them reaches the other.
 TEST_F(Fork, ParentAndChildDoNotReadEachOthersReplies) {
     const auto work = [&](const std::string& resource) {
         int granted = 0;
@@ -130,7 +129,8 @@ TEST_F(Fork, ParentAndChildDoNotReadEachOthersReplies) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// A6, A8. No state of a generator is copied: owners differ, and so do pauses, which are drawn alike.
+// A6, A8. No state of a generator is copied. The owners differ, and so do the pauses, which use the same
+// generator.
 TEST_F(Fork, EachChildDrawsOwnersOfItsOwn) {
     const auto drawn = [](auto report) {
         Owner owner;
@@ -142,7 +142,7 @@ TEST_F(Fork, EachChildDrawsOwnersOfItsOwn) {
     EXPECT_EQ(owners.size(), 4U);
 }
 
-// D10, S2. A grandchild, too; and a parent that ends does not take the lock of its child with it.
+// D10, S2. This also holds for a grandchild. A parent that ends does not release the lock of its child.
 TEST_F(Fork, EveryGenerationHoldsItsOwn) {
     ForkedChild child{[&](auto report) {
         auto mine = world.lock("child's", {.ttl = 1min});
@@ -163,8 +163,8 @@ TEST_F(Fork, EveryGenerationHoldsItsOwn) {
     EXPECT_TRUE(lock.valid());
 }
 
-/// Forks past the C library, whose handlers then do not run: as container runtimes do, and with new
-/// namespaces if `flags` have them.
+/// Forks without the C library, whose handlers then do not run. Container runtimes do that. `flags` may
+/// request new namespaces.
 template <class Body>
 int status_of_clone(unsigned long flags, Body body) {
     const auto child = ::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -182,7 +182,7 @@ TEST_F(Fork, AChildOfARawCloneDoesNotOwnTheLockOfItsParent) {
     EXPECT_TRUE(lock.valid());
 }
 
-// D10. The first process of a container forks the first of another: both have the process id 1.
+// D10. The first process of a container forks the first process of another one. Both have the process id 1.
 TEST_F(Fork, AChildWithTheSameProcessIdDoesNotOwnTheLockOfItsParent) {
     const auto status = status_of_clone(CLONE_NEWPID, [&] {
         auto mine = world.lock("the parent's", {.ttl = 1min});
@@ -197,8 +197,8 @@ TEST_F(Fork, AChildWithTheSameProcessIdDoesNotOwnTheLockOfItsParent) {
     EXPECT_EQ(status, 0);
 }
 
-// D10. A child of fork() has the object, but not the thread: it gets one when it needs one, and leaves the
-// locks of its parent to the parent.
+// D10. A child of fork() has the Watchdog object, but not its thread. It starts a thread when it needs one,
+// and leaves the locks of its parent alone.
 TEST(ForkedWatchdog, ExtendsInTheChildWhatTheChildHolds) {
     LiveWorld world{3, {.node_timeout = 400ms}};
     Watchdog watchdog;

@@ -27,7 +27,8 @@ namespace redlock::test {
 
 class ForkedChild {
 public:
-    /// Runs `body(report)` in the child, which then ends, without destructors, with status 0; 1 if it throws.
+    /// Runs `body(report)` in the child. The child then ends without destructors, with status 0, or 1 after
+    /// an exception.
     template <class Body>
     explicit ForkedChild(Body body) {
         int ends[2];
@@ -48,7 +49,8 @@ public:
     ForkedChild(const ForkedChild&) = delete;
     ForkedChild& operator=(const ForkedChild&) = delete;
 
-    /// The next line it reports; empty when it has ended, "(no answer)" after ten seconds.
+    /// Returns the next reported line. It is empty if the child has ended, and "(no answer)" after ten
+    /// seconds.
     std::string receive() const {
         std::string line;
         for (char byte = 0;;) {
@@ -66,7 +68,7 @@ public:
         (void)wait();
     }
 
-    /// SIGSTOP; returns when it is stopped.
+    /// Sends SIGSTOP. Returns when the child has stopped.
     void freeze() {
         if (!running()) return;
         ::kill(pid_, SIGSTOP);
@@ -78,7 +80,7 @@ public:
         if (running()) ::kill(pid_, SIGCONT);
     }
 
-    /// Its exit status; 128 + the signal that ended it.
+    /// Returns the exit status, or 128 + the number of the signal that ended the child.
     int wait() {
         int status = 0;
         if (status_ < 0 && ::waitpid(pid_, &status, 0) == pid_)

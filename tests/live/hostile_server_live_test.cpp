@@ -1,4 +1,4 @@
-// Rules A3, A7, D1, D2 and E against servers whose answers are invalid, too long, too slow or missing: no
+// Rules A3, A7, D1, D2 and E against servers whose replies are invalid, too long, too slow or missing. No
 // other node is affected, and the cause is reported.
 #include "fake_redis_server.hpp"
 #include "live_world.hpp"
@@ -13,14 +13,14 @@ namespace {
 
 struct HostileBehavior {
     std::string name;
-    Errc cause;                     ///< as acquire reports it
+    Errc cause;                     ///< as acquire() reports it
     FakeRedisServer::Behavior act;  ///< on a connection, from the start or after the handshake
 };
 void PrintTo(const HostileBehavior& hostile, std::ostream* out) {
     *out << hostile.name;
 }
 
-/// Answers every command with the same bytes.
+/// Sends the same bytes for every command.
 FakeRedisServer::Behavior answering(std::string reply) {
     return [reply = std::move(reply)](Session& session) {
         for (;;) {
@@ -30,7 +30,7 @@ FakeRedisServer::Behavior answering(std::string reply) {
     };
 }
 
-/// Answers the first command with these bytes, and no other.
+/// Sends these bytes for the first command, and nothing for later ones.
 FakeRedisServer::Behavior answering_once(std::string reply) {
     return [reply = std::move(reply)](Session& session) {
         (void)session.receive_command();
@@ -126,8 +126,8 @@ INSTANTIATE_TEST_SUITE_P(Hostile, WithOneHostileNode,
                                           each_round()),
                          by_all_three);
 
-// A3, A12, E. As one of three: reported with its cause, the others unaffected, within its budget, for 200
-// rounds with no descriptor leaked.
+// A3, A12, E. One of three nodes is hostile. It is reported with its cause within its node_timeout, and the
+// others are not affected. After 200 rounds no descriptor has leaked.
 TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     constexpr auto budget = 500ms;
     const FakeRedisServer fake{behavior(hostile, beginning)};
@@ -156,7 +156,7 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     const auto& report = first.nodes()[0];
     EXPECT_EQ(report.vote, Vote::unknown);
     if (round == Round::sequential) {
-        // The answer to PING may be any status, but must be one; a SET is answered by OK alone.
+        // The reply to PING may be any status. The reply to a SET must be OK.
         EXPECT_THAT(first, Reports(0, hostile.cause));
     }
     EXPECT_LE(report.detail.size(), 200U);
@@ -164,15 +164,15 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     for (int i = 0; i < 20; ++i) expect_success(two_rounds());
     const auto descriptors = open_descriptors();
     for (int i = 0; i < 100; ++i) expect_success(two_rounds());
-    // A connection that may still answer is kept for a while (B5): 64 at most, of which both ends are ours
-    // here.
+    // A connection that may still get a reply is kept for a while (B5). There are at most 64, and both ends
+    // are in this process.
     const auto kept = hostile.cause == Errc::timed_out ? 2U * 64U : 0U;
     EXPECT_TRUE(wait_until([&] { return open_descriptors() <= descriptors + kept + 5; }))
         << "descriptors leak";
     for (auto& server : servers) EXPECT_TRUE(wait_until([&] { return server.command({"DBSIZE"}) == "0"; }));
 }
 
-// D1. A second reply, which comes when the connection is idle, grants the next lock nothing.
+// D1. A second reply that arrives on an idle connection must not grant the next lock.
 TEST(Hostile, AReplyTooManyIsNotTakenForTheNextOne) {
     std::atomic<bool> acquired = false, repeated = false;
     const FakeRedisServer server{[&](Session& session) {
@@ -191,11 +191,11 @@ TEST(Hostile, AReplyTooManyIsNotTakenForTheNextOne) {
     ASSERT_THAT(first.acquire(), Succeeds());
     acquired = true;
     ASSERT_TRUE(wait_until([&] { return repeated.load(); }));
-    std::this_thread::sleep_for(5ms);  // a connection that was used a moment ago is not looked at
+    std::this_thread::sleep_for(5ms);  // a connection that was used a moment ago is not checked
     EXPECT_THAT(second.acquire(), FailsWith(Errc::no_quorum));
 }
 
-// D11. A report does not repeat a part of the password, where the server's words begin with one.
+// D11. If the error message of the server begins with a part of the password, the report does not show it.
 TEST(Hostile, AnErrorThatBeginsWithAPartOfThePasswordDoesNotTellIt) {
     const FakeRedisServer server{[](Session& session) {
         for (;;) {

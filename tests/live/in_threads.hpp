@@ -1,4 +1,4 @@
-// The same work in many threads at once.
+// Runs the same work in many threads at once.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace redlock::test {
 
-/// Runs `work(thread)` in that many threads, which start together, and waits for them.
+/// Runs `work(thread)` in this number of threads, which start together, and waits for them.
 inline void in_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
     std::latch ready{static_cast<std::ptrdiff_t>(count)};
     std::vector<std::jthread> running;

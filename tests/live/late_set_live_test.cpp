@@ -1,5 +1,5 @@
-// A SET that the kernel has not sent when its connection is given up must not be sent later: its release goes
-// over another connection, so the key would stay for its whole ttl.
+// A SET that the kernel has not sent when its connection is closed must not be sent later. Its release uses
+// another connection, so the key would remain for its whole ttl.
 #include "fake_redis_server.hpp"
 #include "live_world.hpp"
 
@@ -9,10 +9,10 @@
 namespace redlock::test {
 namespace {
 
-/// What came on the first connection after the client had given it up.
+/// What arrived on the first connection after the client had closed it.
 enum class Arrived : int { nothing_yet, a_whole_command, a_part };
 
-/// Reads nothing of the first command behind the handshake until it is told to.
+/// Reads nothing of the first command after the handshake until go_on() is called.
 class StalledServer {
 public:
     std::string uri() const { return server_.uri(); }
@@ -47,8 +47,8 @@ private:
     FakeRedisServer server_{[this](Session& session) { serve(session); }};
 };
 
-// D4. It is more than a server's kernel takes as long as the server reads nothing, and less than the client's
-// takes.
+// D4. The command is larger than what the server's kernel accepts while the server reads nothing, and smaller
+// than what the client's kernel accepts.
 TEST(LateSet, IsNotSentWhenItsConnectionIsGivenUp) {
     const std::string resource(400'000, 'r');
     StalledServer server;

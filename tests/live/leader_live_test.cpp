@@ -1,5 +1,5 @@
-// Three processes, one of which is the leader: one is killed, one is stopped and goes on. By their own
-// records no two lead at once, and there is a leader again and again.
+// Three processes, one of which leads. One is killed, and one is stopped and continues. According to their
+// own records no two lead at once, and there is always another leader.
 #include "forked_child.hpp"
 #include "live_world.hpp"
 
@@ -22,8 +22,8 @@
 namespace redlock::test {
 namespace {
 
-/// What one leader has recorded of one term, while it was valid. Instants of the boot clock, which all
-/// processes share.
+/// What a leader has recorded about one valid term. Instants are those of the boot clock, which all processes
+/// share.
 struct TermRecord {
     std::atomic<int> process{-1};
     std::atomic<std::uint64_t> token{0};
@@ -32,7 +32,7 @@ struct TermRecord {
     std::atomic<bool> ended{false};  // its work has returned
 };
 
-/// The records of all, in memory that outlives their processes.
+/// The records of all processes, in memory that outlives them.
 class TermLog {
 public:
     TermRecord& begin(int process, std::uint64_t token) {
@@ -50,7 +50,7 @@ public:
         return result;
     }
 
-    /// The one that works at this moment, another than those given.
+    /// Returns a term that is active now, of another process than `others`.
     const TermRecord* next_leader(std::vector<int> others = {}) const {
         const auto since = boot_clock().now().time_since_epoch().count();
         const TermRecord* leader = nullptr;
@@ -81,8 +81,9 @@ std::unique_ptr<TermLog, Unmap> shared_log() {
     return std::unique_ptr<TermLog, Unmap>{new (memory) TermLog};
 }
 
-/// One of the processes, until it is killed. Its work does not listen, and goes on to the very end of its
-/// term. An instant is recorded if the term is valid after it: then it was at that instant.
+/// Runs one of the processes until it is killed. Its work ignores the stop request until the very end of its
+/// term. It records an instant if the term is still valid afterwards, so that the term was valid at that
+/// instant.
 void campaign(int process, const std::vector<std::string>& uris, TermLog& log) {
     RedisNodes nodes{uris, {.node_timeout = 1s}};
     Leader leader{nodes, the_resource, {.ttl = 2s, .margin = 500ms, .retry = {.delay = 100ms}}};

@@ -6,7 +6,8 @@
 //     EXPECT_THAT(lock.acquire(), Succeeds());
 //     EXPECT_EQ(world.keys_of(lock.owner()), 4U);
 //
-// Budgets are long, so that a busy machine makes no node late; a test whose rule is the time sets its own.
+// The default node_timeout is long, so that no node is late on a busy machine. A test of a time limit sets
+// its own.
 #pragma once
 
 #include "pure/result_matchers.hpp"
@@ -41,7 +42,7 @@ using support::RedisServer;
 using support::TcpProxy;
 using support::wait_until;
 
-/// A Result in which the vote of that node is unknown, for that cause.
+/// Matches a Result in which the vote of this node is unknown, with this cause.
 MATCHER_P2(Reports, node, cause, std::error_code{cause}.message() + " at node " + std::to_string(node)) {
     const NodeReport& report = arg.nodes()[static_cast<std::size_t>(node)];
     *result_listener << "which reports " << report.cause.message() << " (" << report.detail << ")";
@@ -69,17 +70,17 @@ Clock::duration time_taken(Action action) {
     return boot_clock().now() - start;
 }
 
-/// The value of the resource's key; "(nil)" if there is none.
+/// Returns the value of the resource's key, or "(nil)" if there is none.
 inline std::string holder(const RedisServer& server, const std::string& resource = the_resource) {
     return server.command({"GET", resource});
 }
 
-/// The time to live of the key; negative if there is none.
+/// Returns the time to live of the key, which is negative if there is none.
 inline milliseconds expiry(const RedisServer& server, const std::string& resource = the_resource) {
     return milliseconds{std::stol(server.command({"PTTL", resource}))};
 }
 
-/// How often the server has carried out a command since it started, also in scripts.
+/// Returns how often the server has executed a command since its start, including calls by scripts.
 inline std::size_t calls(const RedisServer& server, const std::string& command) {
     const auto stats = server.command({"INFO", "commandstats"});
     const auto words = "cmdstat_" + command + ":calls=";
@@ -87,7 +88,7 @@ inline std::size_t calls(const RedisServer& server, const std::string& command) 
     return at == std::string::npos ? 0 : std::stoul(stats.substr(at + words.size()));
 }
 
-/// Another client takes the resource.
+/// Lets another client hold the resource.
 inline std::string occupy(const RedisServer& server, milliseconds ttl = 1min) {
     return server.command({"SET", the_resource, "another", "NX", "PX", std::to_string(ttl.count())});
 }
@@ -103,7 +104,7 @@ public:
         return Lock{nodes, std::move(resource), options};
     }
 
-    /// Every node has granted and released once: there is a connection to each, and it is idle.
+    /// Lets every node grant and release once, so that there is an idle connection to each.
     [[nodiscard]] bool warm_up() {
         const auto resource = "warm-up " + std::to_string(++warm_ups_);
         return wait_until([&] {
@@ -113,20 +114,20 @@ public:
         });
     }
 
-    /// On how many of the servers that can answer the resource holds this owner.
+    /// Returns on how many of the running servers the resource has this owner.
     std::size_t keys_of(std::string_view owner) {
         return static_cast<std::size_t>(std::ranges::count_if(
             *this, [&](auto& server) { return server.running() && holder(server) == owner; }));
     }
 
-    /// No key at all on any server that runs.
+    /// Returns true if no running server has any key.
     bool clean() {
         return std::ranges::all_of(
             *this, [](auto& server) { return !server.running() || server.command({"DBSIZE"}) == "0"; });
     }
 
 protected:
-    /// With a link between each server and the library.
+    /// With a proxy between each server and the library.
     LiveWorld(std::size_t size, NodesOptions options, const RedisConfig& config, std::deque<TcpProxy>& links)
         : Cluster(size, config), nodes(names_of(links, *this), options) {}
 
@@ -143,7 +144,7 @@ public:
     RedisNodes nodes;
 };
 
-/// A test for both kinds of round.
+/// A test with both orders of a round.
 class InEachRound : public testing::TestWithParam<Round> {};
 
 inline auto each_round() {

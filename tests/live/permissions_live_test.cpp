@@ -1,4 +1,4 @@
-// Rule D14: the least that an ACL must allow is enough, and what is missing is reported by name.
+// Rule D14: the documented permissions of an ACL suffice, and a missing one is reported by name.
 #include "guarantees/guarantee_world.hpp"
 
 #include <optional>
@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> needed{"set", "get", "del", "pttl", "pexpire", "eval", "evalsha"};
 
-/// A server with a user who may do what is needed and `more`, except `missing`.
+/// A server with a user who has the needed permissions and `more`, except `missing`.
 struct Server {
     explicit Server(const std::string& missing = {}, const std::string& more = {},
                     milliseconds quarantine = {}) {
@@ -28,7 +28,7 @@ struct Server {
     std::optional<RedisNodes> nodes;
 };
 
-// D14. Not even ping is needed; what fencing and a quarantine need besides is in docs/operations.md.
+// D14. Not even PING is needed. docs/operations.md lists what fencing and a quarantine need in addition.
 TEST(Permissions, TheLeastAreEnough) {
     Server plain, counting{{}, " ~{orders:*}:fence +info +exists +time"},
         in_quarantine{{}, " ~redlock:since +info +exists +time", quarantine};
@@ -44,7 +44,7 @@ TEST(Permissions, TheLeastAreEnough) {
     }
 }
 
-// What may not be read beside the lock is left out, and what may not be written there is not missed.
+// A query omits what it may not read beside the lock. A description that may not be written is omitted.
 TEST(Permissions, OfWhatStandsBesideALockAreNotNeeded) {
     Server least{{}, " +type"};
     auto lock = least.lock(the_resource, {.holder = "host=web1"});
@@ -61,12 +61,12 @@ constexpr auto by_itself = [](const auto& info) { return info.param; };
 class EachPermission : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Permissions, EachPermission, testing::ValuesIn(needed), by_itself);
 
-// D7, D14. Each of them is needed; the report says that permission is missing, and for what.
+// D7, D14. Each permission is needed. The report names the missing one.
 TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
     Server server{GetParam()};
     auto lock = server.lock();
     std::vector<Result> failures;
-    for (int i = 0; i < 2; ++i) {  // EVALSHA is first used by the second
+    for (int i = 0; i < 2; ++i) {  // the second pass uses EVALSHA
         for (auto& result : {lock.acquire(), lock.extend(1min), lock.extend(2min), lock.release()})
             if (!result.nodes().empty() && !result) failures.push_back(result);
         (void)server.server->command({"FLUSHALL"});
@@ -75,13 +75,13 @@ TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
     for (const auto& failure : failures) {
         ASSERT_THAT(failure, FailsWith(Errc::no_quorum));
         ASSERT_THAT(failure, Reports(0, Errc::permission_denied));
-        // Redis 7 does not name the command that a script may not run.
+        // Redis 7 does not name the command that a script may not call.
         ASSERT_THAT(failure.message(), testing::AnyOf(HasSubstr(GetParam()), HasSubstr("script can't run")));
         EXPECT_EQ(failure.attempts(), 1) << "retrying is pointless";
     }
 }
 
-// D14. A quarantine needs INFO, which is reported by name where it is missing.
+// D14. A quarantine needs INFO. A missing permission for it is reported by name.
 TEST(Permissions, ToAskForInfoAreReportedByName) {
     Server server{{}, " ~redlock:since +exists +time", quarantine};
     const auto result = server.lock().acquire();
@@ -90,7 +90,7 @@ TEST(Permissions, ToAskForInfoAreReportedByName) {
     EXPECT_THAT(result.message(), HasSubstr("info"));
 }
 
-// D7. A key that the user has no right to may not be used.
+// D7. A user without a permission for the key cannot lock it.
 TEST(Permissions, OfTheKeyAreNeeded) {
     Server server;
     const auto result = server.lock("customers:42").acquire();

@@ -1,5 +1,5 @@
-// Rule D4: a dead node costs its budget once, then almost nothing; it is probed more and more rarely, and is
-// back in use within a second of its return.
+// Rule D4: a dead node costs one node_timeout once, then almost nothing. It is probed less and less often,
+// and used again within a second of its return.
 #include "fault_world.hpp"
 
 #include "live/scheduling_delay.hpp"
@@ -12,10 +12,10 @@ namespace {
 
 constexpr auto budget = 800ms;
 
-/// How a node is unreachable.
+/// A way in which a node is unreachable.
 struct Outage {
     const char* name;
-    int max_costly;  // rounds that may take the budget: none where the kernel refuses at once
+    int max_costly;  // rounds that may take a node_timeout: none if the kernel refuses at once
     std::function<void(TcpProxy&)> begin;
 };
 
@@ -37,11 +37,11 @@ protected:
     void disconnect(std::size_t node) { std::get<Outage>(GetParam()).begin(world.link(node)); }
 
     struct Rounds {
-        int costly = 0;  ///< that took as long as a budget
+        int costly = 0;  ///< rounds that took a node_timeout or longer
         int failed = 0;
     };
 
-    /// Locks and unlocks for so long.
+    /// Locks and unlocks for this time.
     Rounds lock_and_unlock(milliseconds span) {
         Rounds rounds;
         const auto count = [&](auto verb) {
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(o
                                     (std::get<Round>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
                          });
 
-// D4. Once, and never again while it stays dead; nor do connections to it pile up.
+// D4. It costs the time once, and not again while it stays dead. Connections to it do not accumulate.
 TEST_P(ADeadNode, CostsItsBudgetOnce) {
     disconnect(0);
     repeat_where_delayed(world, budget / 2, [&] {
@@ -81,7 +81,7 @@ TEST_P(ADeadNode, CostsItsBudgetOnce) {
     EXPECT_LE(connections, 20U);
 }
 
-// D4. After the longest back-off, both are asked again within a second.
+// D4. After the longest back-off, both nodes are asked again within a second.
 TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
     for (const std::size_t node : {0U, 2U}) disconnect(node);
     (void)lock_and_unlock(3s);
@@ -94,10 +94,10 @@ TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
         return count(fresh.release(), Vote::granted) == 5;
     }));
     EXPECT_THAT(boot_clock().now() - healed - (processor_wait(world) - waited),
-                LastsAtMost(1s + 300ms));  // what a busy machine takes in between
+                LastsAtMost(1s + 300ms));  // what a busy machine needs in between
 }
 
-// D4, D1. A new connection repeats the handshake: AUTH and SELECT come before any command.
+// D4, D1. A new connection repeats the handshake: AUTH and SELECT come before any other command.
 TEST(ANode, RepeatsTheHandshakeOnEachNewConnection) {
     RedisServer server{RedisConfig{}.password("s3cret")};
     TcpProxy link{server.port()};

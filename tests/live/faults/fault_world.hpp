@@ -1,12 +1,12 @@
-// The world of the fault tests: real servers, and between each of them and the library a link on which a test
-// injects faults.
+// The world of the fault tests: real servers, and a proxy between each of them and the library, into which a
+// test injects faults.
 //
 //     FaultWorld world{5};
 //     world.link(2).black_hole();
 //     auto lock = world.lock();
 //     EXPECT_THAT(lock.acquire(), Succeeds());
 //
-// The servers themselves (world[2]) are asked past the links: what they hold is what has really happened.
+// A test queries the servers themselves (world[2]) directly, so it sees their real keys.
 #pragma once
 
 #include "live/live_world.hpp"
@@ -15,7 +15,7 @@
 
 namespace redlock::test {
 
-/// The links exist before the world does, and are made with it.
+/// A base class, because the proxies must be created before the world.
 struct Links {
     std::deque<TcpProxy> links_{};
 };

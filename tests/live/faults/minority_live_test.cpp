@@ -1,5 +1,5 @@
-// Rule A3: with fewer than half of the nodes at fault, in whatever way and however suddenly, every verb
-// succeeds in bounded time; and when they are back they are asked again.
+// Rule A3: if fewer than half of the nodes have any fault at any time, every verb succeeds in bounded time.
+// When the faults end, these nodes are asked again.
 #include "fault_world.hpp"
 
 #include <functional>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto budget = 1s;
 
-/// Of a link.
+/// A fault of a proxy.
 struct Fault {
     const char* name;
     std::function<void(TcpProxy&)> begin;
@@ -42,12 +42,13 @@ class AMinorityAtFault : public testing::TestWithParam<std::tuple<Fault, Round>>
 protected:
     AMinorityAtFault() { world.warm_up(); }
 
-    /// Two nodes of five, the first among them: asked in turn it delays every round.
+    /// Makes two of five nodes faulty. One is the first node, which delays every sequential round.
     void begin_faults() {
         for (const std::size_t node : {0U, 3U}) std::get<Fault>(GetParam()).begin(world.link(node));
     }
 
-    /// In turn, each of the two costs its budget at most; the rest is what a busy machine may add.
+    /// In sequential order, each of the two costs at most a node_timeout. The rest is what a busy machine may
+    /// add.
     template <class Verb>
     static void expect_success_in_time(Verb verb) {
         EXPECT_THAT(time_taken([&] { EXPECT_THAT(verb(), Succeeds()); }), LastsAtMost(2 * budget + 2s));
@@ -65,7 +66,7 @@ std::string name_of_fault(const testing::TestParamInfo<std::tuple<Fault, Round>>
 INSTANTIATE_TEST_SUITE_P(By, AMinorityAtFault, testing::Combine(testing::ValuesIn(faults()), each_round()),
                          name_of_fault);
 
-// A3, A9. Before, in the middle of, and after a hold.
+// A3, A9. The faults occur before, during and after a hold.
 TEST_P(AMinorityAtFault, FailsNothingAndDelaysNothingForLong) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     begin_faults();
@@ -78,13 +79,14 @@ TEST_P(AMinorityAtFault, FailsNothingAndDelaysNothingForLong) {
     }
 }
 
-// A3, D4. All five vote again when the links are healed, and agree on the holder of the lock.
+// A3, D4. When the faults end, all five nodes vote again, and agree on the holder of the lock.
 TEST_P(AMinorityAtFault, IsAskedAgainWhenItIsBack) {
     begin_faults();
     expect_success_in_time([&] { return lock.acquire(); });
     expect_success_in_time([&] { return lock.release(); });
     for (auto& link : world.links()) link.heal();
-    // The first grant may be a SET that lay in a broken connection: the resource is another one each time.
+    // The first grant may belong to a SET on a broken connection, so the test uses another resource each
+    // time.
     int round = 0;
     EXPECT_TRUE(wait_until([&] {
         auto fresh = world.lock("fresh " + std::to_string(++round));

@@ -1,5 +1,5 @@
-// An observer is called for each round, each new and each lost connection and each back-off; it may use the
-// library itself, since no mutex is held while it is called.
+// An observer is called for each round, each new or lost connection, and each back-off. It may use the
+// library itself, because no mutex is held during the call.
 #include "fault_world.hpp"
 
 #include <atomic>
@@ -39,7 +39,7 @@ public:
         const std::lock_guard guard{mutex_};
         return rounds_;
     }
-    /// Of that node, those that were made and not lost.
+    /// Returns the number of connections to the node that were made and not lost.
     std::size_t connections(const std::string& node) const {
         const std::lock_guard guard{mutex_};
         return static_cast<std::size_t>(connections_.at(node));
@@ -86,7 +86,7 @@ TEST_P(AnObserver, IsToldOfEachRoundWhatTheResultSays) {
     EXPECT_LE(rounds[before].took, taken);
 }
 
-// Those made less those lost are the connections there are, whatever the fault.
+// Whatever the fault, the new connections minus the lost ones are the existing ones.
 TEST_P(AnObserver, CanCountTheConnectionsThereAre) {
     const std::vector<std::function<void(TcpProxy&)>> faults{
         [](auto& link) { link.reset(); },      [](auto& link) { link.cut_after(2); },
@@ -108,7 +108,7 @@ TEST_P(AnObserver, CanCountTheConnectionsThereAre) {
             << link.traffic().open << " open, " << log.connections(link.name()) << " in the log";
 }
 
-/// Locks another resource on the same nodes in each call, but not in those it causes itself.
+/// Locks another resource on the same nodes in each call, except in calls that this locking causes.
 class LockingObserver : public Observer {
 public:
     void round_ended(const Command&, const Tally&, std::chrono::nanoseconds) noexcept override {
@@ -152,7 +152,7 @@ TEST_P(AnObserver, MayLockOnTheSameNodesFromWithinACall) {
     observed.link(0).reset();
     observed.link(0).refuse();
     for (int i = 0; i < 3; ++i) EXPECT_THAT(observed.lock("another").acquire(), Succeeds());
-    EXPECT_GE(observer.successes(), at_first + 8);  // six rounds, a disconnection, a pause
+    EXPECT_GE(observer.successes(), at_first + 8);  // six rounds, a disconnection, a back-off
 }
 
 /// Does not return from its first call until the test resumes it.

@@ -1,5 +1,5 @@
-// Rules D3 and D11 with connections that break: no SIGPIPE, no change of signal dispositions, no descriptor
-// that a child program inherits, no password in any message.
+// Rules D3 and D11 if connections break: no SIGPIPE, no changed signal disposition, no descriptor that a
+// child program inherits, no password in any message.
 #include "fault_world.hpp"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 namespace redlock::test {
 namespace {
 
-/// The descriptors this process has now.
+/// Returns the open descriptors of this process.
 std::set<int> descriptors() {
     std::set<int> result;
     const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir("/proc/self/fd"), &::closedir};
@@ -26,7 +26,7 @@ std::set<int> descriptors() {
     return result;
 }
 
-/// The handler and the flags of each signal.
+/// Returns the handler and the flags of each signal.
 std::vector<std::pair<void (*)(int), int>> dispositions() {
     std::vector<std::pair<void (*)(int), int>> result;
     for (int signal = 1; signal < NSIG; ++signal) {
@@ -43,7 +43,7 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Asking, ProcessHygiene, each_round(), by_round);
 
-/// Whether a connection was found closed when it was written to, not by a check while it was idle.
+/// Records whether a write found a connection closed, and not a check of an idle connection.
 class WriteObserver : public Observer {
 public:
     void disconnected(std::string_view, std::error_code, std::string_view detail) noexcept override {
@@ -54,8 +54,8 @@ public:
 };
 
 // D3. SIGPIPE has its default action here, which ends the process. A local socket whose other end is closed
-// raises it at the first write; a connection that was used a moment ago is written to without a check. Where
-// the machine was too slow for that moment, the test tries again.
+// raises it at the first write. A connection that was used a moment ago is written to without a check. If the
+// machine was too slow for that moment, the test tries again.
 TEST_P(ProcessHygiene, WritingToABrokenConnectionRaisesNoSignal) {
     struct sigaction before {};
     ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
@@ -75,7 +75,7 @@ TEST_P(ProcessHygiene, WritingToABrokenConnectionRaisesNoSignal) {
     EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
 }
 
-// D3, E. Neither dispositions nor the mask of signals change, whatever happens to the connections.
+// D3, E. Neither the dispositions nor the mask of signals change, whatever happens to the connections.
 TEST_P(ProcessHygiene, SignalDispositionsStayAsTheyAre) {
     const auto actions = dispositions();
     sigset_t mask;
@@ -93,12 +93,12 @@ TEST_P(ProcessHygiene, SignalDispositionsStayAsTheyAre) {
         EXPECT_EQ(::sigismember(&mask, signal), ::sigismember(&after, signal)) << signal;
 }
 
-// D3. Every descriptor is close-on-exec from the start: those of connections that are idle, in use, have
-// replies pending or are being made, and that of a look-up.
+// D3. Every descriptor is close-on-exec from the start: those of idle connections, of connections in use,
+// with pending replies or not yet established, and that of a name resolution.
 TEST_P(ProcessHygiene, EveryDescriptorIsClosedOnExec) {
     const auto before = descriptors();
     RedisNodes by_name{{"localhost:" + std::to_string(world[0].port())}, {.node_timeout = 2s}};
-    (void)Lock{by_name, "by name", no_retry()}.acquire();  // its look-up's pipe stays open
+    (void)Lock{by_name, "by name", no_retry()}.acquire();  // the pipe of its name resolution stays open
     auto lock = world.lock(no_retry());
     (void)lock.acquire();
     world.link(1).hold();
@@ -117,7 +117,7 @@ TEST_P(ProcessHygiene, EveryDescriptorIsClosedOnExec) {
     EXPECT_GE(ours, 3U);
 }
 
-// D11. A server that repeats the password in its error, whatever the error: no report shows it.
+// D11. No report shows the password, even if an error message of the server repeats it.
 TEST_P(ProcessHygiene, PasswordsAreNotRepeatedEvenIfTheServerDoes) {
     RedisServer server{RedisConfig{}.password("s3cret")};
     TcpProxy link{server.port()};

@@ -1,5 +1,5 @@
-// Rules B1 and B5: the release goes behind its SET on the same connection, so that no SET outlives its
-// release while connections live.
+// Rules B1 and B5: the release is pipelined after its SET on the same connection, so that no SET outlives its
+// release while the connections live.
 #include "fault_world.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace redlock::test {
 namespace {
 
-/// Three nodes, of which the last stops answering. A majority always answers.
+/// Three nodes, of which the last one stops replying. A majority always replies.
 class ReleaseOrder : public testing::Test {
 protected:
     explicit ReleaseOrder(std::chrono::milliseconds node_timeout = 300ms)
@@ -16,7 +16,7 @@ protected:
         silent.record();
     }
 
-    /// Acquires without an answer from the silent node; its SET is under way.
+    /// Acquires without a reply of the silent node, whose SET is on its way.
     void acquire_without_an_answer(Lock& lock) {
         const auto result = lock.acquire();
         ASSERT_THAT(result, Succeeds());
@@ -24,7 +24,7 @@ protected:
         ASSERT_TRUE(result.nodes()[2].sent);
     }
 
-    /// The owner's commands, in the link's order.
+    /// Returns the commands with this owner, in the order of the proxy.
     std::vector<support::SeenCommand> commands_signed(std::string_view owner) {
         auto result = silent.commands();
         std::erase_if(result, [&](const auto& command) {
@@ -37,7 +37,7 @@ protected:
     TcpProxy& silent = world.link(2);
 };
 
-// B5. SET, release: on one connection, in this order; nothing is left when the link is back.
+// B5. The SET and the release are on one connection, in this order. Nothing is left when the proxy is healed.
 TEST_F(ReleaseOrder, AReleaseGoesBehindItsSetOnTheSameConnection) {
     silent.black_hole();
     auto lock = world.lock();
@@ -53,12 +53,12 @@ TEST_F(ReleaseOrder, AReleaseGoesBehindItsSetOnTheSameConnection) {
     EXPECT_TRUE(wait_until([&] { return silent.traffic().waiting_bytes == 0 && world.clean(); }));
 }
 
-/// A busy machine takes its time for megabytes, on the two healthy nodes as well.
+/// A busy machine needs long for megabytes, also on the two healthy nodes.
 struct ReleaseOrderOfMuch : ReleaseOrder {
     ReleaseOrderOfMuch() : ReleaseOrder{5s} {}
 };
 
-// B1. A SET that was only partly written is pending like a whole one, and released behind itself.
+// B1. A SET that was only partly written is pending like a whole one, and the release follows it.
 TEST_F(ReleaseOrderOfMuch, ASetOfAMegabyteThatIsHalfWrittenIsReleasedToo) {
     silent.black_hole();
     auto lock = world.lock(std::string(4U << 20U, 'r'), {.ttl = 60s});
@@ -66,7 +66,7 @@ TEST_F(ReleaseOrderOfMuch, ASetOfAMegabyteThatIsHalfWrittenIsReleasedToo) {
     const auto owner = std::string{lock.owner()};
     (void)lock.release();
     silent.heal();
-    // The library alone can write what is still in its buffer: the next round does.
+    // Only the library can write the rest of its buffer, which the next round does.
     ASSERT_TRUE(wait_until([&] {
         (void)world.lock("another").acquire();
         return commands_signed(owner).size() >= 2;

@@ -1,4 +1,4 @@
-// Rules D2 and A9: a node's budget is kept by our own clock, however slowly bytes come in and however often a
+// Rules D2 and A9: node_timeout is measured by our own clock, however slowly bytes arrive and however often a
 // signal interrupts.
 #include "fault_world.hpp"
 
@@ -11,12 +11,12 @@
 namespace redlock::test {
 namespace {
 
-/// Sends this thread a signal every few milliseconds, for as long as it lives.
+/// Sends this thread a signal every few milliseconds, as long as the object lives.
 class RepeatedSignals {
 public:
     explicit RepeatedSignals(milliseconds every) {
         struct sigaction ours {};
-        ours.sa_handler = [](int) { ++received(); };  // without SA_RESTART: system calls are interrupted
+        ours.sa_handler = [](int) { ++received(); };  // without SA_RESTART: signals interrupt system calls
         ::sigaction(SIGUSR1, &ours, &before_);
         received() = 0;
         thread_ = std::jthread{[target = ::pthread_self(), every](const std::stop_token& stop) {
@@ -46,21 +46,22 @@ private:
 class SlowBytes : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
 
-// D2. A signal now and then interrupts poll(), and no more: 400 ms are 400 ms.
+// D2. A signal interrupts poll() and does not restart the time limit: 400 ms remain 400 ms.
 TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
     FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
     auto lock = world.lock(no_retry());
     world.warm_up();
     for (const std::size_t node : {1U, 2U}) world.link(node).black_hole();
     const RepeatedSignals signals{10ms};
-    // In turn: two budgets and that of the release; nowhere near the ten seconds that a restarted wait takes.
+    // Sequentially, this takes two node_timeouts and that of the release. If a signal restarted the wait, it
+    // would take ten seconds.
     const auto taken = time_taken([&] { EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)); });
     EXPECT_THAT(taken, LastsAtLeast(400ms));
     EXPECT_THAT(taken, LastsAtMost(3s));
     EXPECT_GE(RepeatedSignals::count(), 10);
 }
 
-// D2. Nor do they make a node fail that answers: connecting, writing and reading go on.
+// D2. Signals do not make a replying node fail: connecting, writing and reading continue.
 TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
     FaultWorld world{3, {.node_timeout = 10s, .round = GetParam()}};
     auto lock = world.lock(no_retry(60s));
@@ -73,7 +74,7 @@ TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
     EXPECT_GE(RepeatedSignals::count(), 20);
 }
 
-// D1, D2. Byte by byte every reply is put together as if it had come in one piece.
+// D1, D2. Replies that arrive byte by byte are parsed like whole ones.
 TEST(SlowReplies, AreUnderstoodByteByByte) {
     FaultWorld world{3, {.node_timeout = 10s}};
     for (auto& link : world.links()) link.trickle(1ms);

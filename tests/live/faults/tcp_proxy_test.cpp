@@ -1,4 +1,4 @@
-// The link itself, with a client that is independent of the library.
+// The proxy alone, with a client that is independent of the library.
 #include "fault_world.hpp"
 #include "support/resp_connection.hpp"
 
@@ -14,7 +14,7 @@ protected:
         return RespConnection{link.port(), timeout};
     }
 
-    /// Nothing can be read within the timeout, or the connection is closed.
+    /// Returns true if nothing can be read within the timeout, or the connection is closed.
     static bool is_silent(RespConnection& client) {
         try {
             (void)client.read();

@@ -1,5 +1,5 @@
-// Rules D1, D4 and D9 with many threads on one RedisNodes, while faults are injected into the links. For
-// ThreadSanitizer, too.
+// Rules D1, D4 and D9 with many threads on one RedisNodes, while faults are injected into the proxies.
+// ThreadSanitizer runs these tests, too.
 #include "fault_world.hpp"
 
 #include "live/in_threads.hpp"
@@ -19,7 +19,7 @@ constexpr auto span = 4s;
 constexpr auto span = 3s;
 #endif
 
-/// Injects a fault into one link after the other, at random, from a printed seed.
+/// Injects faults at random into one proxy after the other, from a recorded seed.
 class Nemesis {
 public:
     explicit Nemesis(FaultWorld& world)
@@ -56,9 +56,10 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Asking, ManyThreads, each_round(), by_round);
 
-// A1, D1, D9. Whatever a thread counts as granted is there, with its own owner: no reply was that of another
-// command. Each resource has one holder at a time.
-// D4. When it is over, all nodes grant again, and nothing is left but what broken connections may have left.
+// A1, D1, D9. If a thread counts a grant, the key exists with the thread's owner: no reply belonged to
+// another command. Each resource has one holder at a time.
+//
+// D4. After the faults all nodes grant again, and only broken connections may have left keys.
 TEST_P(ManyThreads, HoldOneAtATimeWhatTheyWereGranted) {
     std::array<std::atomic<int>, 2> holders{};
     std::atomic<int> successes = 0;
@@ -92,7 +93,7 @@ TEST_P(ManyThreads, HoldOneAtATimeWhatTheyWereGranted) {
     }));
 }
 
-// D9, D4. A node that hangs costs each thread its own budget at the same time, not one after the other.
+// D9, D4. A node that hangs costs all threads their node_timeout at the same time, not one after the other.
 TEST_P(ManyThreads, WaitForAHungNodeTogether) {
     constexpr auto budget = 1s;
     FaultWorld slow{3, {.node_timeout = budget, .round = GetParam()}};

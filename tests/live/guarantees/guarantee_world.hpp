@@ -1,4 +1,5 @@
-// The world of fencing and quarantine: whose data servers have, and what the library keeps there.
+// A fixture for fencing and quarantine: the identity of the dataset of a server, and the keys of the library
+// there.
 #pragma once
 
 #include "live/command_monitor.hpp"
@@ -12,16 +13,16 @@
 
 namespace redlock::test {
 
-/// Whose data the server has: what stands in front of the numbers that it remembers.
+/// Returns the identity of the dataset, which precedes the numbers in the server's keys.
 inline std::string data_of(const RedisServer& server) {
     return server.info("server", "run_id") + ":" + server.info("replication", "master_replid") + ":";
 }
 
-/// This key holds the time since which the data are whole.
+/// This key has the time since which the dataset is complete.
 inline const std::string marker{detail::marker};
 inline const std::string counter = detail::counter_of(the_resource).text();
 
-/// As if the server had had its data for so long; in the future if negative.
+/// Makes the server behave as if its dataset had this age. A negative age is in the future.
 inline void whole_since(const RedisServer& server, milliseconds age) {
     const auto set =
         "local t=redis.call('time') return redis.call('set',KEYS[1],"
@@ -31,7 +32,7 @@ inline void whole_since(const RedisServer& server, milliseconds age) {
 
 inline constexpr auto quarantine = 30s;
 
-/// A world with a quarantine that all its servers have behind them.
+/// A world with a quarantine that is over on all servers.
 class QuarantineWorld : public LiveWorld {
 public:
     explicit QuarantineWorld(std::size_t size = 3, const RedisConfig& config = {},
@@ -40,7 +41,7 @@ public:
         for (const auto& server : *this) whole_since(server, 1min);
     }
 
-    /// One attempt with the longest ttl there may be.
+    /// Returns a lock with a single attempt and the longest permitted ttl.
     Lock claim() { return lock(no_retry(quarantine)); }
 };
 

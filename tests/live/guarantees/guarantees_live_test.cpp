@@ -1,5 +1,5 @@
-// Fencing and the restart quarantine, in so far as only real servers can show them: their run ids, their
-// roles, their data after a restart. What the scripts do is tested in tests/pure and by the simulation.
+// Fencing and the restart quarantine, as far as they need real servers: run ids, roles, data after a restart.
+// The tests in tests/pure and the simulation cover the scripts.
 #include "guarantee_world.hpp"
 
 #include "live/in_threads.hpp"
@@ -12,7 +12,7 @@ namespace {
 class Guarantees : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, Guarantees, each_round(), by_round);
 
-// Everything at once, for many resources.
+// Fencing and a quarantine, for many resources at once.
 TEST_P(Guarantees, HoldForManyResourcesAsForOne) {
     QuarantineWorld world{3, {}, GetParam()};
     std::vector<std::string> resources{{"a\0\n", 3}};
@@ -37,7 +37,7 @@ TEST_P(Guarantees, HoldForManyResourcesAsForOne) {
 
 // ---- Fencing
 
-// A server that comes back with a count from before its last holders does not go on with it.
+// If a restarted server has an old counter without the last holders, the counter is not continued.
 TEST(Fencing, DoesNotTrustACountFromAnEarlierRun) {
     LiveWorld world{1, {.node_timeout = 1s}, RedisConfig{}.keeps_data()};
     const auto next_token = [&] {
@@ -47,13 +47,13 @@ TEST(Fencing, DoesNotTrustACountFromAnEarlierRun) {
     };
     const auto before = next_token();
     const auto seven = data_of(world[0]) + "7";
-    ASSERT_EQ(world[0].command({"SET", counter, seven}), "OK");  // as an old snapshot has it
+    ASSERT_EQ(world[0].command({"SET", counter, seven}), "OK");  // like the key in an old snapshot
     world[0].restart();
     EXPECT_EQ(world[0].command({"GET", counter}), seven);
     EXPECT_GT(next_token(), before);
 }
 
-// Contenders that show their tokens to a resource that remembers the largest: none is refused.
+// Contenders show their tokens to a resource that remembers the largest one. It never rejects a token.
 TEST_P(Guarantees, TokensAreNeverSmallerThanWhatTheResourceHasSeen) {
     LiveWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
     std::atomic<std::uint64_t> seen{0};
@@ -71,16 +71,16 @@ TEST_P(Guarantees, TokensAreNeverSmallerThanWhatTheResourceHasSeen) {
     EXPECT_GT(holds, 10);
 }
 
-// ---- S29, S30: a node that may have forgotten the holders does not vote, until the longest ttl is over.
+// ---- S29, S30: a node that may have forgotten the holders does not vote until the longest ttl has passed.
 
-// S30. Two of three nodes are restarted empty while the lock is held: no other client gets it.
+// S30. Two of three nodes are restarted empty while the lock is held. No other client acquires it.
 TEST_P(Guarantees, AQuarantineKeepsNodesThatWereRestartedEmptyFromGrantingASecondLock) {
     QuarantineWorld world{3, {}, GetParam()};
     auto holder = world.claim();
     ASSERT_THAT(holder.acquire(), Succeeds());
     for (const std::size_t node : {0U, 1U}) world[node].restart_empty();
     auto other = world.claim();
-    EXPECT_TRUE(wait_until([&] {  // the connections to the old servers are found broken one by one
+    EXPECT_TRUE(wait_until([&] {  // one connection after the other is found broken
         const auto result = other.acquire();
         EXPECT_EQ(count(result, Vote::granted), 0U);
         return result.nodes()[0].cause == Errc::quarantined || result.nodes()[1].cause == Errc::quarantined;
@@ -88,7 +88,7 @@ TEST_P(Guarantees, AQuarantineKeepsNodesThatWereRestartedEmptyFromGrantingASecon
     EXPECT_TRUE(holder.valid()) << "too slow a machine: the lock is over";
 }
 
-// A server that has lost the tail of its log comes back with a marker, but of another run.
+// A server that has lost the end of its log has a marker after the restart, but of another run.
 TEST(AQuarantine, IsForNodesThatWereRestartedWithOldDataToo) {
     QuarantineWorld world{3, RedisConfig{}.keeps_data()};
     world[1].restart();
@@ -101,18 +101,18 @@ TEST(AQuarantine, IsForNodesThatWereRestartedWithOldDataToo) {
 
 // ---- Promotion
 
-/// A master and its replica, which have had their data for long: a node of a world where failover is
-/// automatic.
+/// A master and its replica, which have had their data for long. With automatic failover, such a pair is one
+/// node.
 struct APair {
     RedisServer first{};
     RedisServer second{RedisConfig{}.replica_of(first.port())};
 
-    /// The first replica gives its master another master_replid.
+    /// The first replica changes the master_replid of its master.
     APair() {
         follow(second, first);
         whole_since(first, 1min);
     }
-    /// Until `replica` has what `master` has now.
+    /// Waits until `replica` has the current data of `master`.
     void follow(const RedisServer& replica, const RedisServer& master) {
         EXPECT_THAT(replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())}),
                     testing::StartsWith("OK"));
@@ -120,7 +120,7 @@ struct APair {
         EXPECT_EQ(master.command({"SET", "mark", now}), "OK");
         EXPECT_TRUE(wait_until([&] { return replica.command({"GET", "mark"}) == now; }));
     }
-    /// From now on nothing reaches it from its master.
+    /// Disconnects the replica from its master.
     static void cut_off(const RedisServer& replica) {
         EXPECT_EQ(replica.command({"REPLICAOF", "127.0.0.1", "1"}), "OK");
     }
@@ -132,7 +132,7 @@ private:
     int marks_ = 0;
 };
 
-/// Asks one server.
+/// A client with a single server.
 struct Claim {
     explicit Claim(const RedisServer& server)
         : nodes{{server.uri()}, {.node_timeout = 1s, .quarantine = quarantine}} {}
@@ -140,8 +140,8 @@ struct Claim {
     Lock lock{nodes, the_resource, {.ttl = quarantine, .retry = {.attempts = 1}, .fencing = true}};
 };
 
-// Neither has what the other granted last. That the marker has come by replication, and even back to the
-// server that had set it, does not hide it.
+// Each server lacks the last grant of the other one. Replication copies the marker, even back to the server
+// that had set it, but this does not hide the loss.
 TEST(APromotedServer, HasNoVoteUntilItsQuarantineIsOver) {
     APair pair;
     Claim before{pair.first};
@@ -170,9 +170,9 @@ TEST(APromotedServer, HasNoVoteUntilItsQuarantineIsOver) {
     EXPECT_GT(before.lock.fencing_token(), holder.lock.fencing_token());
 }
 
-// ---- The roles and names of servers
+// ---- The roles and identities of servers
 
-// A replica has no vote, though it takes writes.
+// A replica has no vote, even if it accepts writes.
 TEST(Voters, AreMasters) {
     QuarantineWorld world;
     RedisServer replica{RedisConfig{}.replica_of(world[0].port()).line("replica-read-only no")};
@@ -186,14 +186,14 @@ TEST(Voters, AreMasters) {
     EXPECT_THAT(result, Reports(2, Errc::read_only));
 }
 
-// D8. Nor has one server two votes, under whatever names.
+// D8. One server has one vote, even with several names.
 TEST(Voters, AreDifferentServers) {
     QuarantineWorld world;
     const auto port = ":" + std::to_string(world[0].port());
     RedisNodes nodes{
         std::vector<std::string>{"127.0.0.1" + port, support::loopback_name + port, world[1].uri()},
         {.node_timeout = 1s, .quarantine = quarantine}};
-    // Until its name is resolved, the votes may decide without the duplicate.
+    // Until the name is resolved, the votes may be decided without the duplicate.
     EXPECT_TRUE(wait_until([&] {
         Lock lock{nodes, the_resource, no_retry(quarantine)};
         const auto result = lock.acquire();

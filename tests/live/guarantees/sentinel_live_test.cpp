@@ -1,4 +1,4 @@
-// Nodes that Sentinels name: real ones, three of them, over a master and its replica.
+// Nodes that Sentinels name: three real Sentinels with a master and its replica.
 #include "guarantee_world.hpp"
 #include "live/scheduling_delay.hpp"
 
@@ -16,9 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-/// One node, as far as a client can tell.
+/// This is one node for a client.
 struct SentinelWorld : support::SentinelGroup {
-    /// The master is frozen, and the replica promoted without the lock that it has granted last.
+    /// Freezes the master, and promotes the replica without the lock that the master granted last.
     void lose_master() {
         servers[0].freeze();
         await_promotion_of(servers[1]);
@@ -27,7 +27,7 @@ struct SentinelWorld : support::SentinelGroup {
     }
 };
 
-/// A client with nodes of its own.
+/// A client with its own nodes.
 struct Client {
     explicit Client(const SentinelWorld& world, milliseconds q = quarantine)
         : nodes{{world.uri()}, {.node_timeout = 2s, .quarantine = q}} {}
@@ -70,8 +70,8 @@ TEST(AFailover, LosesALockButNotTheExclusion) {
     EXPECT_TRUE(first.lock.valid()) << "too slow a machine: the lock is over";
 }
 
-// It has been frozen and replaced; as it wakes up, it carries out what stands in its sockets before it looks
-// for its replicas.
+// The server was frozen and replaced. When it continues, it executes the commands in its sockets before it
+// checks for its replicas.
 TEST(AFormerMaster, GetsNoLeaseThatBeginsLater) {
     SentinelWorld world;
     whole_since(world.servers[0], 1min);
@@ -110,7 +110,7 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     EXPECT_THAT(fourth.lock.acquire().nodes()[0].detail, HasSubstr("of 3 Sentinels 1 named a master"));
 }
 
-// A9. To ask them is part of what a node may take.
+// A9. Asking the Sentinels counts towards node_timeout.
 TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
     SentinelWorld world;
     for (auto& it : world.sentinels) it.freeze();
@@ -156,7 +156,7 @@ Result acquire_once(const std::string& uri) {
     return Lock{nodes, the_resource, no_retry(1min)}.acquire();
 }
 
-// Each may be cut off together with the server that it names.
+// Each Sentinel may be cut off together with the server that it names.
 TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
     const std::array<RedisServer, 2> servers;
     const RedisServer one{RedisConfig{}.sentinel_of(servers[0].port())};
@@ -168,8 +168,8 @@ TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
                 HasSubstr("of 2 Sentinels 2 named a master, and no majority the same"));
 }
 
-// A majority of the entries is none of the Sentinels: the second one is down, and the first must not decide
-// alone.
+// A majority of the entries is not a majority of the Sentinels. The second Sentinel is down, and the first
+// must not decide alone.
 TEST(Sentinels, ThatAreListedTwiceHaveOneVote) {
     const RedisServer server;
     const RedisServer one{RedisConfig{}.sentinel_of(server.port())};
@@ -188,7 +188,7 @@ TEST(Sentinels, ThatAreListedTwiceHaveOneVote) {
     EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one of one";
 }
 
-// Two clients share the name of a node, and neither the Sentinels nor the passwords.
+// Two clients have the same name for a node, but neither the same Sentinels nor the same passwords.
 TEST(Sentinels, AreAskedForEachClientAlone) {
     const RedisServer server;
     RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
@@ -200,7 +200,7 @@ TEST(Sentinels, AreAskedForEachClientAlone) {
     EXPECT_THAT(acquire_once(uri_of({frozen, two, three})), Succeeds());
 }
 
-// A9. The owner of an inquiry ends it, and does not wait for Sentinels that are frozen.
+// A9. The owner of an inquiry ends it, and does not wait for frozen Sentinels.
 TEST(Sentinels, AreNotWaitedForByTheEndOfTheNodes) {
     const RedisServer server;
     RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
@@ -215,7 +215,7 @@ TEST(Sentinels, AreNotWaitedForByTheEndOfTheNodes) {
     EXPECT_LT(boot_clock().now() - before - (machine.delay() - delayed), 700ms);
 }
 
-// D7. What does not pass by itself counts as such where a majority needs those that refuse.
+// D7. A permanent cause counts as such only if a majority needs the Sentinels that refuse.
 TEST(Sentinels, ThatRefuseThePasswordDoNotMatterBesideAMajority) {
     RedisServer server;
     const auto sentinel = [&](const std::string& password) {

@@ -1,5 +1,5 @@
-// Readers (LockOptions::shared) against real servers: beside one another, and never beside anybody else, be
-// it a client that has never heard of them.
+// Readers (LockOptions::shared) against real servers. They hold the lock together, and never together with
+// any other client, even one that does not know of readers.
 #include "live/live_world.hpp"
 
 #include <deque>
@@ -21,13 +21,13 @@ struct Shared : testing::TestWithParam<Round> {
         options.retry.attempts = 1;
         return world.lock(options);
     }
-    /// What plain Redlock clients in any language send.
+    /// Sends what plain Redlock clients in any language send. Returns the number of grants.
     std::size_t grants_to_foreigner() {
         std::size_t grants = 0;
         for (auto& server : world) grants += occupy(server) == "OK" ? 1U : 0U;
         return grants;
     }
-    /// Of the last server, to which the others are alike.
+    /// Returns the number of readers on the last server. The others are alike.
     std::string readers() {
         return world[2].command({"ZCARD", "{" + std::string{the_resource} + "}:readers"});
     }
@@ -73,7 +73,7 @@ TEST_P(Shared, LeavesNothing) {
     EXPECT_TRUE(nothing_left());
 }
 
-// Readers that are killed: their part of the set goes with the next that come.
+// The entries of killed readers are removed when the next reader comes.
 TEST_P(Shared, KeepsNoneOfThoseThatHaveDied) {
     for (int i = 0; i < 300; ++i)
         for (auto& server : world)

@@ -15,7 +15,7 @@
 namespace redlock::test {
 namespace {
 
-// With one node frozen and one dead.
+// One node is frozen, and one is dead.
 TEST(Watchdog, HoldsALockForManyTimesItsTtl) {
     LiveWorld world{5, short_timeout};
     Watchdog watchdog;
@@ -53,7 +53,7 @@ TEST(Watchdog, ExtendsFencedLocksOnSeveralResourcesUnderAQuarantine) {
         for (const auto& server : world) EXPECT_EQ(holder(server, resource), lock.owner());
 }
 
-// C10. Locks on other nodes are extended all the while, though a round here takes twice their ttl.
+// C10. Locks on other nodes are extended meanwhile, although a round here takes twice their ttl.
 TEST(Watchdog, IsNotHeldUpOnOtherNodesByAMajorityThatHangs) {
     LiveWorld world{5, {.node_timeout = 2s}};
     LiveWorld others{3, {.node_timeout = 300ms}};
@@ -73,7 +73,7 @@ TEST(Watchdog, IsNotHeldUpOnOtherNodesByAMajorityThatHangs) {
     for (const std::size_t node : {1U, 2U, 3U}) world[node].thaw();
 }
 
-// C6. A notification comes in time though the round that would save the lock hangs.
+// C6. A loss is reported in time, although the round that could save the lock hangs.
 TEST(Watchdog, NotifiesALossInTimeWhileAMajorityHangs) {
     LiveWorld world{5, {.node_timeout = 1900ms}};
     Watchdog watchdog;
@@ -85,9 +85,9 @@ TEST(Watchdog, NotifiesALossInTimeWhileAMajorityHangs) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     for (const std::size_t node : {1U, 2U, 3U}) world[node].freeze();
     auto end = end_of(lock);
-    while (lock.valid()) end = std::max(end, end_of(lock));  // one more extension may have come through
+    while (lock.valid()) end = std::max(end, end_of(lock));  // one more extension may have succeeded
     EXPECT_TRUE(losses.wait_for(1));
-    EXPECT_THAT(losses.last() - end, LastsAtMost(200ms));  // the round would go on for 600 ms
+    EXPECT_THAT(losses.last() - end, LastsAtMost(200ms));  // the round would last another 600 ms
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(losses.all(), ElementsAre(FailsWith(Errc::lost)));
     for (const std::size_t node : {1U, 2U, 3U}) world[node].thaw();
@@ -95,7 +95,8 @@ TEST(Watchdog, NotifiesALossInTimeWhileAMajorityHangs) {
     EXPECT_TRUE(wait_until([&] { return world.clean(); }));
 }
 
-// C10, D9. Many threads acquire, ask, extend and release under one watchdog, while a server comes and goes.
+// C10, D9. Many threads acquire, query, extend and release with one watchdog, while a server is stopped and
+// started.
 TEST(Watchdog, ServesManyThreads) {
     LiveWorld world{3, short_timeout};
     Watchdog watchdog;
@@ -126,7 +127,7 @@ TEST(Watchdog, ServesManyThreads) {
 // ---- Its thread
 
 std::vector<std::filesystem::path> tasks() {
-    // With the first thread, a sanitizer begins one of its own. One that was joined is listed for a moment
+    // A sanitizer starts a thread of its own with the first thread. A joined thread is listed for a moment
     // longer.
     std::filesystem::path joined;
     std::thread{[&] { joined = "/proc/self/task/" + std::to_string(::gettid()); }}.join();
@@ -137,8 +138,9 @@ std::vector<std::filesystem::path> tasks() {
     return result;
 }
 
-// C10, E. One for all locks on the same nodes, from its construction to its destruction; where locks on other
-// nodes are held as well, one more, which goes on to others when those are not held any more.
+// C10, E. There is one thread for all locks on the same nodes, from construction to destruction. While locks
+// on other nodes are held, there is one more thread. It is reused for further nodes when those locks are
+// released.
 TEST(Watchdog, HasOneThreadForEachNodes) {
     LiveWorld world{3, short_timeout};
     LiveWorld others{1, short_timeout};
@@ -160,7 +162,7 @@ TEST(Watchdog, HasOneThreadForEachNodes) {
         ASSERT_THAT(other.acquire(), Succeeds());
         EXPECT_EQ(tasks().size(), before + 2);
         EXPECT_THAT(other.release(), Succeeds());
-        for (int i = 0; i < 20; ++i) {  // the turn of the one before may not be over yet
+        for (int i = 0; i < 20; ++i) {  // the previous thread may still finish its turn
             RedisNodes more{others.uris(), short_timeout};
             Lock another{more, the_resource, watched_by(watchdog)};
             ASSERT_THAT(another.acquire(), Succeeds());
@@ -170,7 +172,7 @@ TEST(Watchdog, HasOneThreadForEachNodes) {
     EXPECT_TRUE(wait_until([&] { return tasks().size() == before; }));
 }
 
-// The signal handlers of the program do not run in a thread of ours.
+// The program's signal handlers must not run in a thread of the library.
 TEST(Watchdog, BlocksAllSignalsInItsThread) {
     const auto before = tasks();
     Watchdog watchdog;

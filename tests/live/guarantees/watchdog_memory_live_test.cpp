@@ -1,6 +1,6 @@
-// Rule C6 when memory runs out in one thread only, for a quarter of a second: in that of the watchdog, or in
-// the thread that releases. The process goes on, and the lock is extended later, or its loss is reported.
-// This program has an operator new of its own, which fails in the thread that it is told.
+// Rule C6 if memory runs out in one thread only, for a quarter of a second: in the watchdog's thread, or in
+// the thread that releases. The process continues, and the lock is extended later, or its loss is reported.
+// This program replaces operator new by one that fails in a selected thread.
 #include "watchdog_world.hpp"
 
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
 
 namespace {
 
-std::atomic<pid_t> starved_thread = 0;  // none
+std::atomic<pid_t> starved_thread = 0;  // 0: none
 std::atomic<int> failed_allocations = 0;
 
 pid_t this_thread_id() {
@@ -26,7 +26,7 @@ pid_t this_thread_id() {
 
 }  // namespace
 
-// Not inline, or GCC finds fault with free() for what new returned.
+// Not inline, because otherwise GCC warns about free() for memory from operator new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     if (starved_thread != 0 && starved_thread == this_thread_id()) {
         ++failed_allocations;
@@ -47,7 +47,7 @@ namespace {
 
 constexpr auto shortage = 250ms;
 
-/// Lets every allocation of a thread fail, for as long as this lives.
+/// Lets every allocation of a thread fail as long as the object lives.
 class Starved {
 public:
     explicit Starved(pid_t thread) {
@@ -72,7 +72,7 @@ std::set<pid_t> threads() {
 }
 
 struct WatchdogWithoutMemory : testing::Test {
-    /// Of the watchdog, the only thread that was started since.
+    /// Returns the id of the watchdog's thread, the only one that was started since.
     pid_t watchdog_thread() const {
         auto ids = threads();
         for (const auto id : threads_before) ids.erase(id);
@@ -99,7 +99,7 @@ struct WatchdogWithoutMemory : testing::Test {
     std::atomic<int> losses = 0;
 };
 
-// A lock that is due earlier wakes it, and it needs memory before it sleeps again.
+// A lock that is due earlier wakes the watchdog, which needs memory before it sleeps again.
 TEST_F(WatchdogWithoutMemory, GoesOnWhenItSleeps) {
     auto lock = world.lock(watched(6s));
     auto due_earlier = world.lock("due earlier", watched(5s));

@@ -1,4 +1,5 @@
-// Rules B7, C8 and C9 against real servers: release, destruction and callbacks while the watchdog is at work.
+// Rules B7, C8 and C9 against real servers: release, destruction and callbacks during the work of the
+// watchdog.
 #include "watchdog_world.hpp"
 
 #include <atomic>
@@ -13,7 +14,7 @@
 namespace redlock::test {
 namespace {
 
-// B7. What is under way could still be sent: the release waits for its end.
+// B7. An extension that is under way may still send commands, so release() waits for its end.
 TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
     SlowToExtend nodes;
     Watchdog watchdog;
@@ -27,7 +28,7 @@ TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
     EXPECT_THAT(release.get(), Succeeds());
 }
 
-// C8. The holder goes on in its thread while the callback releases what was lost, and nothing later.
+// C8. The holder continues in its thread, while the callback releases the lost acquisition and no later one.
 TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
     LiveWorld world{3, short_timeout};
     Watchdog watchdog;
@@ -49,14 +50,14 @@ TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
         ASSERT_THAT(lock->acquire(), Succeeds());
         ASSERT_TRUE(losses.wait_for(i));
         EXPECT_TRUE(lock->valid());
-        // The third may have refused: it had the lost key until the callback's release reached it.
+        // The third node may have refused: it had the lost key until the release of the callback reached it.
         EXPECT_GE(world.keys_of(lock->owner()), 2U);
         EXPECT_THAT(lock->release(), Succeeds());
     }
     EXPECT_THAT(losses.all(), SizeIs(30));
 }
 
-// C9. From the callback, while another thread destroys it as well: one of the two does.
+// C9. The callback destroys the lock, and another thread as well. One of them does it first.
 TEST(Watchdog, MayBeDestroyedFromAnyThread) {
     LiveWorld world{3, {.node_timeout = 40ms}};
     Watchdog watchdog;
@@ -74,7 +75,7 @@ TEST(Watchdog, MayBeDestroyedFromAnyThread) {
         options.on_lost = [destroy](const Result&) { destroy(); };
         shared->lock = std::make_unique<Lock>(world.lock("resource " + std::to_string(i), options));
         if (!shared->lock->acquire()) {
-            destroy();  // each has the other
+            destroy();  // breaks the cycle of references
             continue;
         }
         for (const std::size_t node : {0U, 1U})
@@ -85,7 +86,7 @@ TEST(Watchdog, MayBeDestroyedFromAnyThread) {
     EXPECT_TRUE(wait_until([&] { return world.clean(); }));
 }
 
-// C9. A callback of lost() blocks until the release() of another thread has returned.
+// C9. A callback of lost() blocks until the release() in another thread has returned.
 TEST(Watchdog, BeginsNoCallbackWhenReleaseHasReturned) {
     LiveWorld world{3, short_timeout};
     Watchdog watchdog;
@@ -112,8 +113,8 @@ TEST(Watchdog, BeginsNoCallbackWhenReleaseHasReturned) {
     EXPECT_TRUE(lost_later.lost().stop_requested());
 }
 
-// C9. One thread reports a loss while another releases: whichever comes first, the token stays as it is when
-// the release has returned.
+// C9. One thread reports a loss while another one releases. Whichever comes first: after the release has
+// returned, the state of the token does not change.
 TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
     SlowToExtend nodes;
     Lease lease{.valid_until = Clock::never()};
@@ -136,7 +137,7 @@ TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
         const auto number = state.begin(lease, std::stop_source{});
         const auto lost = state.lost();
         begun = i;
-        // In every second round it releases right after the report has decided to stop the token.
+        // In every second round it releases right after the report has decided to request stop.
         while (i % 2 == 0 && state.lease().valid_until == Clock::never()) std::this_thread::yield();
         (void)state.give_up(number);
         const bool stopped = lost.stop_requested();

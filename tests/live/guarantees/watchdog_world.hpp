@@ -1,4 +1,4 @@
-// What the tests of the watchdog share: a log of losses, and the extensions that a server was sent.
+// A fixture for tests of the watchdog: a log of losses, and the extensions that a server received.
 #pragma once
 
 #include "guarantee_world.hpp"
@@ -17,7 +17,7 @@
 
 namespace redlock::test {
 
-/// The losses that were notified, and when the last one was.
+/// The reported losses, and when the last one was reported.
 class LossLog {
 public:
     std::function<void(const Result&)> callback() {
@@ -32,7 +32,7 @@ public:
         changed_.notify_all();  // with the mutex held: the waiting thread may destroy this
     }
 
-    /// Waits for so many; false if they do not come.
+    /// Waits for this number of losses. Returns false if they do not come.
     bool wait_for(std::size_t count) {
         std::unique_lock guard{mutex_};
         return changed_.wait_for(guard, 30s, [&] { return losses_.size() >= count; });
@@ -63,17 +63,17 @@ inline LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
 
 inline bool extends(const CommandMonitor::Words& words) {
     if (!words.front().starts_with("EVAL")) return false;
-    const auto& script = words[1];  // of a long one the beginning
+    const auto& script = words[1];  // only the beginning of a long one
     return script == detail::compare_and_expire.sha1 || script == detail::expire_all.sha1 ||
            detail::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
 }
 
-/// How often a server was asked to extend.
+/// Returns how often a server was asked to extend.
 inline std::size_t extensions(const CommandMonitor& monitor) {
     return static_cast<std::size_t>(std::ranges::count_if(monitor.commands(), extends));
 }
 
-/// Three nodes that grant everything, and block the watchdog in its round until the test ends it.
+/// Three nodes that grant everything. They block the round of the watchdog until the test ends it.
 class SlowToExtend : public Nodes {
 public:
     SlowToExtend() : Nodes({"a", "b", "c"}) {}

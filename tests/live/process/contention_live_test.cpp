@@ -1,4 +1,4 @@
-// Many clients lock one resource, and every one of them gets it in bounded time, also with a node down (S3).
+// Many clients lock one resource, and each of them acquires it in bounded time, even if a node is down (S3).
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 class Contention : public InEachRound {
 protected:
-    /// Each of the clients, with connections of its own, gets the lock so many times.
+    /// Lets each client, with connections of its own, acquire the lock this number of times.
     void expect_all_to_acquire(Cluster& servers, std::size_t clients, int times) {
         std::atomic<int> holds = 0;
         in_threads(clients, [&](std::size_t) {
@@ -36,8 +36,8 @@ TEST_P(Contention, OfFiveClientsLetsEachAcquireTwentyTimes) {
     expect_all_to_acquire(servers, 5, 20);
 }
 
-// S3, A3: a client that lacks one vote must not keep the others waiting while it waits for a node that does
-// not answer.
+// S3, A3: a client that lacks one vote must not delay the others while it waits for a node that does not
+// reply.
 TEST_P(Contention, OfEightClientsWithAFrozenNodeAmongThreeLetsEachAcquire) {
     Cluster servers{3};
     servers[1].freeze();

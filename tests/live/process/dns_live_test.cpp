@@ -1,4 +1,4 @@
-// Rule D5: names are looked up, all of their addresses are tried, and no look-up blocks beyond the deadline.
+// Rule D5: names are resolved, all their addresses are tried, and no resolution blocks beyond the deadline.
 #include "fake_dns.hpp"
 #include "process_state.hpp"
 #include "silent_address.hpp"
@@ -18,10 +18,11 @@ namespace {
 
 using testing::Le;
 
-/// A limit far above what it should take, so that it holds on a busy machine.
+/// A limit far above the expected time, so that it holds on a busy machine.
 constexpr auto soon = 5s;
 
-/// The threads that there are before a look-up: with those that a sanitizer starts once there are threads.
+/// Returns the number of threads before a resolution, including those that a sanitizer starts with the first
+/// thread.
 std::size_t tasks_before() {
     std::thread{[] {}}.join();
     return tasks();
@@ -31,7 +32,7 @@ std::string at(const std::string& name, const RedisServer& server) {
     return name + ":" + std::to_string(server.port());
 }
 
-/// The addresses of a name, and those it has once an attempt has failed.
+/// The addresses of a name, and its addresses after a failed attempt.
 struct Addresses {
     std::string name;
     std::vector<std::string> first;
