@@ -36,7 +36,7 @@ TEST(Query, ShowsTheHolderTheCountAndTheWaiters) {
     EXPECT_EQ(query(world.nodes, the_resource).kind, Kind::free);
 }
 
-// They are asked all at once.
+// A query asks all nodes at once.
 TEST(Query, WaitsOneBudgetForFiveNodesThatHang) {
     LiveWorld world{5, {.node_timeout = 500ms}};
     ASSERT_TRUE(world.warm_up());
@@ -50,7 +50,7 @@ TEST(Query, WaitsOneBudgetForFiveNodesThatHang) {
     for (auto& node : world) node.thaw();
 }
 
-// Notes go over the connections that are there, and keep nobody waiting.
+// A holder description uses existing connections, and delays no round.
 TEST(Holder, NeedsNoFurtherConnections) {
     LiveWorld world{1};
     Lock lock{world.nodes, the_resource, {.holder = "me"}};

@@ -1,4 +1,4 @@
-// Random commands and calls of the scripts, for the comparison of the Redis model with a real server.
+// Random commands and calls of the scripts, to compare the model of Redis with a real server.
 #pragma once
 
 #include "support/redis_model.hpp"
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using support::RedisModel;
 using Words = std::vector<std::string>;
 
-/// Valid and invalid commands on a few keys and values, which therefore depend on one another.
+/// Valid and invalid commands on a few keys and values, so that they depend on one another.
 class RandomCommands {
 public:
     /// `data`: see RedisModel::data().
@@ -167,7 +167,8 @@ private:
         return one_of<std::string>(
             {"dead|1", "dead|2", "dead|3", "alive|1", "alive|2", "alive|3", "none", "|", ""});
     }
-    /// Such as all servers read and write alike: Redis 8 takes neither blanks nor hexadecimal digits.
+    /// Returns only scores that all servers parse and print alike. Redis 8 accepts neither blanks nor
+    /// hexadecimal digits.
     std::string score() {
         return one_of<std::string>({"1", "1", "2", "-3", "2.5", "0.25", "1760000000123456", "1.0", "1e3",
                                     "inf", "-inf", "nan", "x", ""});

@@ -1,7 +1,7 @@
-// The Redis model does what a real server does: random commands and scripts to both, whose wall clock stands
-// where the test puts it, so that every reply is the same to the microsecond.
+// The model of Redis behaves like a real server. Both get the same random commands and scripts. The test sets
+// the wall clock of the server, so that every reply is the same to the microsecond.
 //
-// REDLOCK_SEED=17 runs that seed in place of the usual ones.
+// REDLOCK_SEED=17 runs that seed instead of the usual ones.
 #include "random_commands.hpp"
 
 #include "support/redis_model.hpp"
@@ -33,7 +33,7 @@ class Both {
 public:
     Both() {
         set_clock(1'760'000'000s + 123'456us);
-        // Else a key may go, or not, while the clock is ahead for a moment.
+        // Otherwise the server might remove a key, or not, while the clock is ahead for a moment.
         EXPECT_EQ(connection_.ask({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}), "OK");
     }
 
@@ -47,7 +47,7 @@ public:
     }
     void pass(RedisModel::Time span) { set_clock(now_ + span); }
 
-    /// Both have one that listens to `channel`.
+    /// Gives both a subscriber of `channel`.
     void subscribe(const std::string& channel) {
         listener_.ask({"SUBSCRIBE", channel});
         model_.on_publish([this, channel](auto theirs, auto message) -> std::size_t {
@@ -57,7 +57,7 @@ public:
         });
     }
 
-    /// The one has heard what the other has.
+    /// Checks that both subscribers have received the same messages.
     testing::AssertionResult agree_about_messages() {
         for (const auto& message : heard_)
             if (const auto real = listener_.read_reply().elements.at(2).text; real != message)
@@ -66,7 +66,7 @@ public:
         return testing::AssertionSuccess();
     }
 
-    /// False, with what happened at last: the replies differ.
+    /// Executes the command on both. Returns a failure with the last commands if the replies differ.
     testing::AssertionResult agree(const Words& words) {
         const auto real = connection_.ask_for_reply(words);
         const auto simulated = model_.execute(words, now_);
@@ -78,7 +78,7 @@ public:
         return result << "the model answers " << shown(simulated);
     }
 
-    /// The same of the value and the expiry of each key.
+    /// The same for the value and the expiry of each key.
     testing::AssertionResult agree_about(const Words& keys) {
         for (const auto& key : keys)
             for (const auto* const command : {"GET", "PTTL"})
@@ -87,13 +87,13 @@ public:
     }
 
 private:
-    /// Of an error the first word counts: the rest differs between servers.
+    /// Compares only the first word of errors, because the rest differs between servers.
     static bool alike(const RedisReply& a, const RedisReply& b) {
         const auto first_word = [](const RedisReply& it) { return it.text.substr(0, it.text.find(' ')); };
         return a.is_error() && b.is_error() ? first_word(a) == first_word(b) : a == b || same_numbers(a, b);
     }
 
-    /// Servers write a score with an exponent from different sizes on.
+    /// Servers differ in the size from which they print a score with an exponent.
     static bool same_numbers(const RedisReply& a, const RedisReply& b) {
         const auto number = [](const RedisReply& it) { return std::strtod(it.text.c_str(), nullptr); };
         const auto same = [&](const RedisReply& x, const RedisReply& y) {
@@ -124,7 +124,7 @@ private:
     support::RespConnection connection_{server_.connect()};
     support::RespConnection listener_{server_.connect()};
     RedisModel model_{server_.info("server", "run_id"), server_.info("replication", "master_replid")};
-    Words heard_{};  // by the one that listens to the model
+    Words heard_{};  // by the subscriber of the model
     std::deque<std::string> log_{};
 };
 
@@ -160,7 +160,7 @@ TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
         for (int i = 0; i < 12; ++i) ASSERT_TRUE(both.agree({"ZPOPMIN", queue})) << "what is left in it";
 }
 
-// What scripts may return, what they may not do.
+// What scripts may return, and what they must not do.
 TEST(RedisModelLikeRedis, RunsLua) {
     Both both;
     ASSERT_TRUE(both.agree({"RPUSH", "list", "a"}));
@@ -235,7 +235,7 @@ TEST(RedisModelLikeRedis, RunsLua) {
         EXPECT_TRUE(both.agree({"EVAL", text, "1", "key", "argument", "another"})) << text;
 }
 
-// What is wrong with a command before it is carried out.
+// Errors that are found before a command is executed.
 TEST(RedisModelLikeRedis, RefusesWhatIsNoCommand) {
     Both both;
     const std::string sha1(40, 'f');

@@ -1,5 +1,6 @@
-// The key of Redisson's locks is a hash, ours is a string (docs/compatibility.md): each refuses the other's,
-// and neither changes it. Its scripts ask EXISTS and then HEXISTS or HGET, which is done here by hand.
+// The key of Redisson's locks is a hash, and ours is a string (docs/compatibility.md). Each library refuses
+// the key of the other one, and neither changes it. Redisson's scripts call EXISTS and then HEXISTS or HGET,
+// which these tests do directly.
 #include "live_world.hpp"
 
 #include <string>
@@ -8,7 +9,7 @@
 namespace redlock::test {
 namespace {
 
-/// Acquires as Redisson does where there is no key.
+/// Acquires as Redisson does if there is no key.
 void acquire_as_redisson(const RedisServer& server, milliseconds ttl = 1min) {
     ASSERT_EQ(server.command({"EXISTS", the_resource}), "0");
     ASSERT_EQ(server.command({"HINCRBY", the_resource, "client:1", "1"}), "1");
@@ -19,7 +20,7 @@ MATCHER(IsHeldByRedisson, "") {
     return arg.command({"HGET", the_resource, "client:1"}) == "1" && expiry(arg) > 30s;
 }
 
-/// There is a key, and the command that its scripts go on with ends them.
+/// Matches if there is a key, and the next command of Redisson's scripts fails.
 MATCHER(RefusesRedisson, "") {
     const auto in_hash = [&arg](const std::string& command, const std::string& field) {
         return arg.command({command, the_resource, field});

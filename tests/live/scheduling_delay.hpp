@@ -1,4 +1,4 @@
-// How long threads that could run had to wait for a processor: tests run beside others.
+// How long runnable threads had to wait for a processor, because tests run beside others.
 #pragma once
 
 #include "support/cluster.hpp"
@@ -16,8 +16,8 @@
 
 namespace redlock::test {
 
-/// A thread that only sleeps, and adds up by how much it overslept. A test that measures time subtracts that
-/// from what it measured: on an idle machine it is nothing.
+/// A thread that only sleeps, and adds up by how much it overslept. A test of a duration subtracts this sum.
+/// On an idle machine it is about zero.
 class SchedulingDelayMonitor {
 public:
     SchedulingDelayMonitor() {
@@ -47,8 +47,8 @@ private:
     std::jthread thread_{};
 };
 
-/// How long the main thread of a process could have run and was not given a processor, since it started; 0
-/// where the kernel does not count that.
+/// Returns how long the main thread of a process was runnable without a processor, since its start. Returns 0
+/// if the kernel does not count that.
 inline Clock::duration processor_wait(pid_t process) {
     std::ifstream file{"/proc/" + std::to_string(process) + "/schedstat"};
     Clock::rep run = 0, waited = 0;
@@ -56,7 +56,7 @@ inline Clock::duration processor_wait(pid_t process) {
     return Clock::duration{waited};
 }
 
-/// The same of all servers together.
+/// Returns the sum over all servers.
 inline Clock::duration processor_wait(support::Cluster& servers) {
     Clock::duration waited{};
     for (auto& server : servers) {
@@ -66,8 +66,8 @@ inline Clock::duration processor_wait(support::Cluster& servers) {
     return waited;
 }
 
-/// Until `action` returns true, but only where the servers had to wait for a processor for longer than
-/// `limit` meanwhile: a server that gets none for a whole budget looks dead.
+/// Repeats `action` until it returns true, but only if the servers had to wait for a processor for longer
+/// than `limit` meanwhile. A server that gets none for a whole node_timeout seems dead.
 template <class Action>
 void repeat_where_delayed(support::Cluster& servers, Clock::duration limit, Action action) {
     for (int repetition = 0; repetition < 10; ++repetition) {
@@ -76,7 +76,7 @@ void repeat_where_delayed(support::Cluster& servers, Clock::duration limit, Acti
     }
 }
 
-/// How long `action` took, less the scheduling delay.
+/// Returns how long `action` took, less the scheduling delay.
 template <class Action>
 Clock::duration own_time(Action action) {
     const SchedulingDelayMonitor monitor;

@@ -1,5 +1,5 @@
-// Rules A3, A7, A12, D7 and D11 against real servers that run and refuse to work: with one of three the lock
-// works, and the report says what is wrong with it.
+// Rules A3, A7, A12, D7 and D11 against real servers that run and refuse to work. If one of three is such a
+// server, the lock works, and the report says what is wrong with it.
 #include "live_world.hpp"
 
 #include <signal.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto* secret = "t0p-s3cret";
 
-/// A server and what keeps it unhealthy.
+/// A server, and a thread that may keep it unhealthy.
 struct UnhealthyServer {
     explicit UnhealthyServer(const RedisConfig& config = {}) : server(config), uri(server.uri()) {}
 
@@ -27,14 +27,14 @@ struct UnhealthyServer {
 
 struct Condition {
     std::string name;
-    Errc cause;  ///< as acquire reports it
+    Errc cause;  ///< as acquire() reports it
     std::function<std::unique_ptr<UnhealthyServer>()> start;
 };
 void PrintTo(const Condition& condition, std::ostream* out) {
     *out << condition.name;
 }
 
-/// A server of that configuration, which this user with that password connects to.
+/// A server with this configuration, to which this user connects with this password.
 auto used_by(RedisConfig config, std::string user, std::string password) {
     return [=] {
         auto unhealthy = std::make_unique<UnhealthyServer>(config);
@@ -47,7 +47,8 @@ auto configured(RedisConfig config) {
     return [config] { return std::make_unique<UnhealthyServer>(config); };
 }
 
-/// Reads its data for a minute: one key at a time, with a pause after each. No test waits for the end.
+/// A server that loads its data for a minute: one key at a time, with a pause after each. No test waits for
+/// the end.
 std::unique_ptr<UnhealthyServer> loading() {
     auto unhealthy = std::make_unique<UnhealthyServer>(
         RedisConfig{}.line("key-load-delay 1000000").line("loading-process-events-interval-bytes 1024"));
@@ -71,7 +72,7 @@ std::unique_ptr<UnhealthyServer> loading() {
     return unhealthy;
 }
 
-/// Runs a script without an end; to be killed by SCRIPT KILL.
+/// A server that runs an endless script, which SCRIPT KILL can end.
 std::unique_ptr<UnhealthyServer> busy() {
     auto unhealthy = std::make_unique<UnhealthyServer>(RedisConfig{}.line("lua-time-limit 1"));
     auto& server = unhealthy->server;
@@ -126,7 +127,8 @@ std::vector<Condition> conditions() {
 struct AnUnhealthyNode : testing::TestWithParam<Condition> {};
 INSTANTIATE_TEST_SUITE_P(UnhealthyNodes, AnUnhealthyNode, testing::ValuesIn(conditions()), by_name);
 
-// A3, A12, D7, D11. As one of three, the lock works, and the report says what is wrong with the node.
+// A3, A12, D7, D11. With one such node of three, the lock works, and the report says what is wrong with the
+// node.
 TEST_P(AnUnhealthyNode, OfThreeIsReportedAndTheLockWorks) {
     const auto unhealthy = GetParam().start();
     Cluster servers{2};
@@ -144,7 +146,7 @@ TEST_P(AnUnhealthyNode, OfThreeIsReportedAndTheLockWorks) {
     for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-// A3, D7. On a minority: the lock works, and each verb reports the node.
+// A3, D7. The lock works, and each verb reports the node.
 TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
     LiveWorld world;
     ASSERT_EQ(world[0].command({"RPUSH", the_resource, "x"}), "1");
@@ -159,7 +161,7 @@ TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
     EXPECT_EQ(world[0].command({"LRANGE", the_resource, "0", "-1"}), "x");
 }
 
-// A12. SET NX says nil of a key of any type; the release of the attempt says which it was.
+// A12. SET NX returns nil for a key of any type. The release of the attempt shows the wrong type.
 TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityIsNamedInTheResult) {
     for (const bool fencing : {false, true}) {
         LiveWorld world{3};

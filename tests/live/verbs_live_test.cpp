@@ -1,5 +1,5 @@
-// Rules A, B and C against real servers: what acquire, extend and release send, and what the servers then
-// hold. What the answers mean is tested in tests/pure.
+// Rules A, B and C against real servers: what acquire, extend and release send, and which keys the servers
+// then have. The tests in tests/pure cover the meaning of the replies.
 #include "command_monitor.hpp"
 #include "live_world.hpp"
 
@@ -15,7 +15,8 @@ using testing::AnyOf;
 class Verbs : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, Verbs, each_round(), by_round);
 
-// S5, S11, S26, S31, A10, A12, C1. The same key and owner on each; one command for each verb, word for word.
+// S5, S11, S26, S31, A10, A12, C1. Each server has the same key and owner. Each verb sends exactly one
+// command.
 TEST_P(Verbs, SetLengthenAndDeleteOneKeyOnEachServer) {
     LiveWorld world{5, {.node_timeout = 2s, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());
@@ -79,8 +80,9 @@ TEST(Acquire, WorksOverUnixSocketsInAnyDatabase) {
     }
 }
 
-// A9. By our clock and not in ticks of the kernel, which are up to 10 ms each: those would make every round
-// late. The machine itself may be late at any time, so three rounds in time are waited for.
+// A9. node_timeout is measured by our clock and not in ticks of the kernel, which are up to 10 ms each and
+// would make every round late. The machine may be late at any time, so the test waits for three rounds in
+// time.
 TEST(AFrozenNode, CostsARoundItsBudgetAndNoMore) {
     LiveWorld world{3, {.node_timeout = 10ms}};
     int in_time = 0;
@@ -97,7 +99,7 @@ TEST(AFrozenNode, CostsARoundItsBudgetAndNoMore) {
     }));
 }
 
-// C1, B1. Both work where memory is too short for a SET.
+// C1, B1. Both work if memory is too short for a SET.
 TEST(ExtendAndRelease, WorkWithoutMemory) {
     LiveWorld world;
     auto lock = world.lock();
@@ -109,7 +111,7 @@ TEST(ExtendAndRelease, WorkWithoutMemory) {
     EXPECT_TRUE(world.clean());
 }
 
-// D6. NOSCRIPT costs another message in the same budget, no failure.
+// D6. NOSCRIPT costs another message within the same time limit, and is no failure.
 TEST(ExtendAndRelease, SendTheirScriptsAgainWhereTheServerHasForgottenThem) {
     LiveWorld world;
     ASSERT_TRUE(world.warm_up());
@@ -126,7 +128,7 @@ TEST(ExtendAndRelease, SendTheirScriptsAgainWhereTheServerHasForgottenThem) {
     EXPECT_TRUE(world.clean());
 }
 
-// B5. What was written behind a SET arrives in its order, though the nodes are destroyed before.
+// B5. A command that was written after a SET arrives after it, even if the nodes are destroyed before.
 TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
     for (const auto round : {Round::sequential, Round::all_at_once}) {
         RedisServer server;
@@ -139,7 +141,7 @@ TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
             EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), FailsWith(Errc::no_quorum));
         }
         server.thaw();
-        // It has taken all that was written when it has closed its end, too.
+        // When the server has closed its end, it has received everything that was written.
         EXPECT_TRUE(wait_until([&] {
             return server.command({"CLIENT", "LIST"}).find("user=default") == std::string::npos;
         }));
@@ -148,16 +150,17 @@ TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
     }
 }
 
-// B5, D9. Also while another thread releases another lock on that connection.
+// B5, D9. This also holds while another thread releases another lock on that connection.
 TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
     LiveWorld world{5, {.node_timeout = 700ms}};
     auto theirs = world.lock("theirs", {.ttl = 1min});
     ASSERT_THAT(theirs.acquire(), Succeeds());
     world[4].freeze();
     auto ours = world.lock({.ttl = 1min});
-    ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at 4
+    ASSERT_THAT(ours.acquire(), Succeeds());  // its SET waits at node 4
     world[3].freeze();
-    std::jthread other{[&] { theirs.unlock(); }};  // waits for 3; its release to 4 is being sent
+    // waits for node 3 while its release to node 4 is being sent
+    std::jthread other{[&] { theirs.unlock(); }};
     ASSERT_TRUE(wait_until([&] { return holder(world[0], "theirs") == "(nil)"; }));
     EXPECT_THAT(ours.release(), Succeeds());
     other.join();
@@ -165,8 +168,8 @@ TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
     EXPECT_TRUE(wait_until([&] { return holder(world[4]) == "(nil)"; }, 3s)) << "a stray key";
 }
 
-// B1, D4. The servers have closed their idle connections: the release goes over new ones, however recently
-// the old ones were used.
+// B1, D4. The servers have closed their idle connections. The release uses new ones, however recently the old
+// ones were used.
 TEST(Release, GoesOverNewConnectionsWhereTheOldWereClosed) {
     LiveWorld world{3};
     for (int i = 0; i < 20; ++i) {

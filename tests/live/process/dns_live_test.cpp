@@ -43,12 +43,13 @@ struct ANameThat : testing::TestWithParam<Addresses> {};
 INSTANTIATE_TEST_SUITE_P(
     Dns, ANameThat,
     testing::Values(Addresses{"HasADeadAddressBeforeTheLivingOne", {"127.0.0.2", "127.0.0.1"}},
-                    // As localhost often has it. A machine without IPv6 refuses the first in another way.
+                    // "localhost" often resolves like this. A machine without IPv6 refuses the first address
+                    // with another error.
                     Addresses{"HasAnIpv6AddressBeforeTheLivingOne", {"::1", "127.0.0.1"}},
-                    // Where IPv6 is routed to nowhere, for example.
+                    // For example, IPv6 packets may be lost on their route.
                     Addresses{"HasASilentAddressBeforeTheLivingOne", {"127.0.0.3", "127.0.0.1"}},
                     Addresses{"MovesAwayFromADeadAddress", {"127.0.0.2"}, {"127.0.0.1"}},
-                    // As that of a machine that was replaced.
+                    // For example, a machine was replaced.
                     Addresses{"MovesAwayFromASilentAddress", {"127.0.0.3"}, {"127.0.0.1"}}),
     by_name);
 
@@ -65,7 +66,7 @@ TEST_P(ANameThat, FindsItsServer) {
     EXPECT_THAT(lock.acquire_for(10s), Succeeds());
 }
 
-/// One name among two servers that are fine.
+/// One node with a name, and two healthy servers.
 class NameAmongThree : public InEachRound {
 protected:
     std::vector<std::string> with(const std::string& name) const {
@@ -132,8 +133,8 @@ TEST(HangingNames, KeepTheDeadlineAndAreReportedAsTimedOut) {
     EXPECT_THAT(boot_clock().now() - start, Le(soon));
 }
 
-// A service that makes its nodes anew for every job must not collect threads while its DNS hangs, nor wait
-// for it when it destroys them.
+// A service may create new nodes for every job. It must not accumulate threads while DNS hangs, and
+// destroying the nodes must not wait for DNS.
 TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
     const auto before = tasks_before();
     const auto looked_up = lookups_of("slow.test");
@@ -150,7 +151,7 @@ TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
     EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
 }
 
-// D10. The thread that looks a name up for the parent is not there in a child.
+// D10. The thread that resolves a name for the parent does not exist in a child.
 TEST(HangingNames, AreLookedUpAnewAfterFork) {
     RedisServer server;
     HangingName hanging{"slow.test", "127.0.0.1"};

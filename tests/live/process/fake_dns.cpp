@@ -25,7 +25,7 @@ struct Entry {
     std::size_t lookups = 0;
 };
 
-/// Never destroyed: a look-up may outlive main().
+/// Never destroyed, because a name resolution may outlive main().
 class Names {
 public:
     static Names& instance() {
@@ -46,7 +46,7 @@ public:
         return entries_[name].lookups;
     }
 
-    /// Waits while the name hangs. False if no test has defined it.
+    /// Blocks while the name hangs. Returns false if no test has defined the name.
     bool look_up(const std::string& name, std::vector<std::string>& addresses) {
         std::unique_lock guard{mutex_};
         if (!entries_.contains(name)) return false;
@@ -62,7 +62,7 @@ private:
     std::map<std::string, Entry> entries_{};  // guarded by mutex_
 };
 
-/// The answers for the numeric addresses, one behind the other.
+/// Concatenates the results for the numeric addresses.
 int chain(const std::vector<std::string>& addresses, const char* port, const addrinfo* hints,
           addrinfo** result) {
     *result = nullptr;

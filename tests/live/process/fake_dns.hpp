@@ -1,5 +1,5 @@
-// A getaddrinfo() that replaces the C library's in the whole program: it knows names that a test defines, and
-// looks all others up as ever.
+// A getaddrinfo() that replaces that of the C library in the whole program. It resolves names that a test
+// defines, and passes all other names to the C library.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace redlock::test {
 
-/// From now on the name has these numeric addresses, in this order; with none of them it is unknown.
+/// From now on the name has these numeric addresses, in this order. Without an address it is unknown.
 void set_addresses(const std::string& name, const std::vector<std::string>& addresses);
 
-/// How often it was looked up.
+/// Returns how often the name was looked up.
 std::size_t lookups_of(const std::string& name);
 
-/// While this lives, looking up the name blocks; then it has the address.
+/// While an object exists, resolving the name blocks. Afterwards the name has the address.
 class HangingName {
 public:
     HangingName(std::string name, std::string address);

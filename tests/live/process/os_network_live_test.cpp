@@ -1,4 +1,4 @@
-// What the operating system does for a Network, which no network in memory shows.
+// The parts of Network that the operating system does, and that no network in memory shows.
 #include "os/os_network.hpp"
 #include "os/socket.hpp"
 
@@ -28,7 +28,7 @@ Clock::time_point now() {
 
 // ---- Waiting
 
-// A9. Whoever sleeps has nothing else that could wake it: neither an entry nor the deadline.
+// A9. Nothing else ends this wait: it has no entry, and its deadline is far away.
 TEST(OsNetwork, AStopEndsAWaitAtOnce) {
     OsNetwork network;
     std::stop_source stop;
@@ -37,7 +37,7 @@ TEST(OsNetwork, AStopEndsAWaitAtOnce) {
         network.wait({}, now(), now() + 1min, stop.get_token());
         ended = now();
     }};
-    std::this_thread::sleep_for(50ms);  // it waits by now, or finds the token stopped
+    std::this_thread::sleep_for(50ms);  // it waits by now, or finds that stop is requested
     const auto stopped = now();
     stop.request_stop();
     waiter.join();
@@ -55,7 +55,7 @@ TEST(OsNetwork, AStopThatWasRequestedBeforeEndsAWait) {
 
 // ---- Sockets
 
-/// Accepts one connection on a free port, and reads nothing unless it is told to.
+/// Accepts one connection on a free port, and reads only on demand.
 class Peer {
 public:
     Peer() {
@@ -79,7 +79,7 @@ public:
     Peer& operator=(const Peer&) = delete;
 
     void accept() { socket_ = ::accept(listener_, nullptr, nullptr); }
-    /// Reads all there is. Returns 0 at an orderly end of the connection, otherwise an errno.
+    /// Reads everything. Returns 0 at an orderly end of the connection, otherwise an errno.
     int read_to_the_end() {
         std::array<char, 65'536> bytes;
         for (;;) {
@@ -106,7 +106,7 @@ struct OsSockets : testing::Test {
         peer.accept();
         EXPECT_EQ(socket->connect_result(), 0);
     }
-    /// Until the kernel takes no more. Returns how many bytes that were.
+    /// Sends until the kernel accepts no more. Returns the number of bytes.
     std::size_t send_as_much_as_possible() {
         const std::string bytes(65'536, 'x');
         std::size_t sent = 0;
@@ -120,7 +120,7 @@ struct OsSockets : testing::Test {
     std::unique_ptr<Socket> socket{};
 };
 
-// What was given up must not be carried out later.
+// A command that was given up must not be executed later.
 TEST_F(OsSockets, DropWhatIsUnsent) {
     const auto sent = send_as_much_as_possible();
     socket->drop_unsent();
@@ -129,7 +129,7 @@ TEST_F(OsSockets, DropWhatIsUnsent) {
     EXPECT_LT(peer.received, sent);
 }
 
-// A release that nobody waits for may be on its way.
+// A release that no round awaits may be on its way.
 TEST_F(OsSockets, SendWhatIsUnsentOtherwise) {
     const auto sent = send_as_much_as_possible();
     socket.reset();

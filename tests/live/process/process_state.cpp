@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <iterator>
 
-// A sanitizer replaces the allocator, and counts in its place.
+// A sanitizer replaces the allocator, and then counts the bytes.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 

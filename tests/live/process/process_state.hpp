@@ -1,17 +1,17 @@
-// What the kernel has counted of this process: its descriptors, threads and memory.
+// What the kernel and the allocator count for this process: descriptors, threads and memory.
 #pragma once
 
 #include <cstddef>
 
 namespace redlock::test {
 
-/// Descriptors that this process has open.
+/// Returns the number of open descriptors.
 std::size_t descriptors();
 
-/// Threads of this process.
+/// Returns the number of threads.
 std::size_t tasks();
 
-/// Bytes allocated on the heap by this process: what malloc() handed out and has not been given back.
+/// Returns the number of bytes on the heap that were allocated and not freed.
 std::size_t heap();
 
 }  // namespace redlock::test

@@ -1,4 +1,5 @@
-// A hundred threads that take turns, twenty times each, for three slots; and two thousand that wait at once.
+// A hundred threads take turns, twenty times each, for three slots. In addition, two thousand threads wait at
+// the same time.
 #include "process_state.hpp"
 
 #include "live/in_threads.hpp"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::size_t slots = 3;
 constexpr std::size_t threads = 100;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(REDLOCK_SANITIZED)
-constexpr std::size_t waiters = 200;  // whose stacks cost megabytes each there
+constexpr std::size_t waiters = 200;  // their stacks cost megabytes each there
 #else
 constexpr std::size_t waiters = 2000;
 #endif
@@ -35,7 +36,7 @@ protected:
         return {nodes, "jobs", slots, {.ttl = 1min, .retry = {.delay = delay}}};
     }
 
-    /// All slots are held when the threads come. Each gets one so many times.
+    /// All slots are held when the threads start. Each thread acquires a slot this number of times.
     void hold_in_turns(std::size_t count, int times, std::chrono::milliseconds delay = 300ms) {
         std::vector<Semaphore> first;
         for (std::size_t i = 0; i < slots; ++i) {

@@ -1,4 +1,4 @@
-// An address where connections are neither accepted nor refused, as behind a firewall or where a machine is
+// An address that neither accepts nor refuses connections, like one behind a firewall or of a machine that is
 // down.
 #pragma once
 
@@ -16,10 +16,11 @@
 
 namespace redlock::test {
 
-/// Listens, never accepts, and keeps its queue full: the kernel then drops what would open a connection.
+/// Listens, never accepts, and keeps its queue full. The kernel then drops packets that would open a
+/// connection.
 class SilentAddress {
 public:
-    /// Any of 127.0.0.0/8 but 127.0.0.1, with a port that a server of ours has there.
+    /// Takes any address of 127.0.0.0/8 except 127.0.0.1, and the port of one of our servers.
     SilentAddress(const std::string& address, std::uint16_t port) {
         sockaddr_in name{};
         name.sin_family = AF_INET;

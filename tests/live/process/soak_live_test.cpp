@@ -1,5 +1,4 @@
-// Rule E: tens of thousands of attempts leave memory, descriptors and threads as they were, and nothing is
-// printed.
+// Rule E: tens of thousands of attempts leave memory, descriptors and threads unchanged, and print nothing.
 #include "process_state.hpp"
 
 #include "live/faults/fault_world.hpp"
@@ -18,11 +17,11 @@
 namespace {
 
 std::atomic<std::size_t> started_threads{
-    0};  // in this process, also those too short-lived to be seen in /proc
+    0};  // in this process, including threads too short-lived to be seen in /proc
 
 }  // namespace
 
-// In front of the C library's, for the whole program.
+// Precedes the function of the C library in the whole program.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),
                               void* argument) {
@@ -37,7 +36,7 @@ namespace {
 
 using testing::Le;
 
-/// What a process has of everything that a library could leak.
+/// The resources of this process that a library could leak.
 struct Footprint {
     std::size_t heap = test::heap();
     std::size_t descriptors = test::descriptors();
@@ -47,8 +46,8 @@ struct Footprint {
 constexpr std::size_t bytes = 16U * 1024U;
 constexpr std::size_t bytes_a_connection = 20U * 1024U;  // hiredis keeps a buffer of up to 16 KiB for each
 
-/// Apart from so many connections more, which come and go. The heap may then grow by 12 bytes an attempt of
-/// the longest test: whatever is forgotten there is larger.
+/// Expects no growth except for a number of additional connections, which come and go. The heap may then grow
+/// by 12 bytes for each attempt of the longest test. Whatever an attempt could leak is larger.
 void expect_flat(const Footprint& before, std::size_t connections) {
     const Footprint now;
     EXPECT_THAT(now.heap, Le(before.heap + bytes + connections * bytes_a_connection))
@@ -57,7 +56,7 @@ void expect_flat(const Footprint& before, std::size_t connections) {
     EXPECT_EQ(now.tasks, before.tasks);
 }
 
-/// So many attempts on a resource that another holds, each of which fails and is cleaned up.
+/// Makes failing attempts on a resource that another lock holds. Each is cleaned up.
 void contend(RedisNodes& nodes, int attempts) {
     Lock holder{nodes, "resource", {.ttl = 10min}};
     ASSERT_TRUE(holder.acquire_for(10s));
@@ -67,7 +66,7 @@ void contend(RedisNodes& nodes, int attempts) {
     EXPECT_EQ(failed, attempts);
 }
 
-/// So many acquires that succeed, each released.
+/// Makes successful acquisitions, each followed by a release.
 void hold(RedisNodes& nodes, int times) {
     Lock lock{nodes, "resource", {.ttl = 10min}};
     for (int time = 0; time < times; ++time) {
@@ -86,7 +85,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Asking, Soak, each_round(), by_round);
 
-// All at once a reply may be pending when a node is asked again: it then has a second connection.
+// With all_at_once a reply may be pending when a node is asked again, which then gets a second connection.
 constexpr std::size_t one_more_a_node = 5;
 
 TEST_P(Soak, OfTenThousandAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
@@ -99,7 +98,7 @@ TEST_P(Soak, OfTenThousandAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
     expect_flat(before, one_more_a_node);
 }
 
-// Pending replies pile up on the side of the frozen node, but within bounds.
+// Pending replies of the frozen node accumulate, but within bounds.
 TEST_P(Soak, WithOneFrozenNodeAmongFiveLeavesMemoryDescriptorsAndThreadsFlat) {
     contend(nodes_, 500);
     servers_[1].freeze();
@@ -132,7 +131,7 @@ TEST_P(Soak, WithDeadNodesAndARestartedOneLeavesMemoryDescriptorsAndThreadsFlat)
     expect_flat(before, one_more_a_node);
 }
 
-/// Links on which faults are injected while locks are acquired and released.
+/// Proxies into which faults are injected while locks are acquired and released.
 class SoakOverLinks : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, SoakOverLinks, each_round(), by_round);
 
@@ -148,7 +147,7 @@ void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault
     lock_and_unlock(250);
     const Footprint before;
     lock_and_unlock(2'250);
-    constexpr std::size_t descriptors_a_connection = 3;  // two are the link's
+    constexpr std::size_t descriptors_a_connection = 3;  // two are the proxy's
     expect_flat(before, descriptors_a_connection * one_more_a_node);
 }
 

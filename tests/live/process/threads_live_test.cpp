@@ -1,5 +1,5 @@
-// One RedisNodes and many threads (rule D9): no thread waits for the round trips of another, and objects come
-// and go while others work. For ThreadSanitizer, too.
+// One RedisNodes and many threads (rule D9). No thread waits for the round trips of another one. Objects are
+// created and destroyed while other threads work. ThreadSanitizer runs these tests, too.
 #include "live/in_threads.hpp"
 #include "live/live_world.hpp"
 
@@ -23,8 +23,8 @@ protected:
 };
 INSTANTIATE_TEST_SUITE_P(Asking, Threads, each_round(), by_round);
 
-// D9. What one thread holds neither stops another nor is released by it; a Lock is made, moved and destroyed,
-// which releases it, while others use the same nodes.
+// D9. A lock of one thread neither stops another thread nor is released by it. A Lock is created, moved and
+// destroyed, which releases it, while other threads use the same nodes.
 TEST_P(Threads, HoldResourcesOfTheirOwnAtOnce) {
     std::atomic<int> held{0};
     std::latch all_hold{static_cast<std::ptrdiff_t>(threads)};
@@ -44,7 +44,7 @@ TEST_P(Threads, HoldResourcesOfTheirOwnAtOnce) {
     EXPECT_TRUE(world.clean());
 }
 
-// D9, A8. One stop_source stops all the threads that wait.
+// D9, A8. One stop_source cancels all waiting threads.
 TEST_P(Threads, AreAllCancelledByOneStopSource) {
     auto holder = world.lock({.ttl = 10min});
     ASSERT_THAT(holder.try_acquire(), Succeeds());
@@ -60,7 +60,7 @@ TEST_P(Threads, AreAllCancelledByOneStopSource) {
     EXPECT_THAT(holder.release(), Succeeds());
 }
 
-// D9, A4. Also while their names are still being looked up, and with nodes that are down or frozen.
+// D9, A4. The names may still be being resolved, and some nodes are down or frozen.
 TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
     Cluster servers{4};
     auto uris = servers.uris();
@@ -73,7 +73,7 @@ TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
             RedisNodes nodes{
                 uris, {.node_timeout = 5ms, .round = time % 2 == 0 ? Round::sequential : Round::all_at_once}};
             Lock lock{nodes, own_resource(thread), {.ttl = 1min}};
-            (void)lock.try_acquire();  // two of four are no majority: it may not succeed
+            (void)lock.try_acquire();  // two of four are no majority, so it may fail
         }
     });
     RedisNodes nodes{servers[0].uri(), servers[1].uri(),
@@ -82,7 +82,7 @@ TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
     EXPECT_THAT(lock.acquire_for(10s), Succeeds());
 }
 
-// D9, S23. A thread that waits for a frozen node keeps no other from a quorum without that node.
+// D9, S23. A thread that waits for a frozen node does not delay the quorum of another thread.
 TEST(ThreadsAllAtOnce, AreNotHeldUpByOneThatWaitsForAFrozenNode) {
     LiveWorld world{3, {.node_timeout = 20s, .round = Round::all_at_once}};
     auto lock = world.lock({.ttl = 1min});

@@ -1,5 +1,5 @@
-// Rule D12 against redis-server --tls-port: which certificates are accepted, and what is reported where one
-// is not.
+// Rule D12 against redis-server --tls-port: which certificates are accepted, and what is reported if one is
+// rejected.
 #include "tls_world.hpp"
 
 namespace redlock::test {
@@ -41,7 +41,7 @@ TEST_F(Certificates, ForAnotherNameOrTimeAreRejected) {
         {{}},
         {{.names = {"elsewhere.example", "10.1.2.3"}}, "127.0.0.1", "", "IP address mismatch"},
         {{.names = {"elsewhere.example"}}, support::loopback_name, "", "ostname mismatch"},
-        // A name that is the beginning or the end of the right one is not it.
+        // A name that is only the beginning or the end of the right one must not match.
         {{.names = {"redis"}}, "127.0.0.1", "redis.internal"},
         {{.names = {"redis.internal.example"}}, "127.0.0.1", "redis.internal"},
         {{.names = {"xredis.internal"}}, "127.0.0.1", "redis.internal"},
@@ -73,7 +73,7 @@ TEST_F(Certificates, AreComparedWithTheServerNameWhereOneIsGiven) {
     EXPECT_THAT(acquire_from(endpoint), Succeeds());
     TlsServer other{good, authority};
     endpoint.port = other.port();
-    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));  // also where the host itself would do
+    EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));  // even if the host itself would match
 }
 
 TEST_F(Certificates, OfAnUnknownAuthorityAreRejected) {
@@ -81,7 +81,7 @@ TEST_F(Certificates, OfAnUnknownAuthorityAreRejected) {
     EXPECT_THAT(acquire_from(server.endpoint(stranger)), IsRejectedFor("certificate verify failed"));
 }
 
-// Without ca_file the system's authorities are trusted; ours is none of them.
+// Without ca_file, the client trusts the authorities of the system. Our authority is not among them.
 TEST_F(Certificates, AreNotTrustedByDefault) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
@@ -89,7 +89,7 @@ TEST_F(Certificates, AreNotTrustedByDefault) {
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("certificate verify failed"));
 }
 
-// OpenSSL takes SSL_CERT_FILE for the system's.
+// OpenSSL uses SSL_CERT_FILE as the authorities of the system.
 TEST_F(Certificates, OfTheSystemsAuthoritiesAreTrustedByDefault) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
@@ -100,7 +100,7 @@ TEST_F(Certificates, OfTheSystemsAuthoritiesAreTrustedByDefault) {
     EXPECT_THAT(result, Succeeds());
 }
 
-/// The version of TLS: the client learns of a refusal at different times.
+/// The version of TLS matters, because the client learns of a rejection at different times.
 struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
     TlsServer server{good, authority, Clients::show_a_certificate,
                      RedisConfig{}.line(std::string{"tls-protocols "} + GetParam())};
@@ -123,7 +123,8 @@ TEST_P(ClientCertificates, OfAnUnknownAuthorityAreReported) {
     EXPECT_THAT(acquire_from(server.endpoint(authority, theirs)), IsRejectedFor("TLS: "));
 }
 
-// D7, A3. A certificate is the same the next time: one attempt, and no round waits for that node.
+// D7, A3. The certificate will be the same the next time. So there is one attempt, and no round waits for
+// that node.
 TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
     TlsServer server{good, authority};
     RedisNodes nodes{std::vector{server.endpoint(stranger)}, patient()};
@@ -133,7 +134,7 @@ TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
     EXPECT_EQ(result.attempts(), 1);
 }
 
-// A3. One bad certificate of three costs nothing but its vote.
+// A3. One invalid certificate of three costs only the vote of its node.
 TEST_F(Certificates, ThatAreBadOnAMinorityDoNotMatter) {
     TlsServer one{good, authority};
     TlsServer two{good, authority};

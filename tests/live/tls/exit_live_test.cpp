@@ -1,4 +1,4 @@
-// A process may end at any time while TLS is in use in other threads: by the end of main() and by exit().
+// A process may end at any time while other threads use TLS: by the end of main() and by exit().
 #include "support/child_process.hpp"
 #include "tls_world.hpp"
 

@@ -3,8 +3,8 @@
 //     exits_in_tls MODE NODE_TIMEOUT_MS NODE...
 //
 //     automatic   the nodes are destroyed before main() returns
-//     static      the nodes are destroyed after main(), before OpenSSL is taken down
-//     early       the nodes are destroyed after OpenSSL was taken down
+//     static      the nodes are destroyed after main(), before OpenSSL is torn down
+//     early       the nodes are destroyed after OpenSSL was torn down
 //     never       exit() is called, and the nodes are never destroyed
 #include <redlock/redlock.hpp>
 
@@ -37,7 +37,7 @@ int end(std::string_view mode, const std::vector<std::string>& uris, std::chrono
         begin_looking_up(early.emplace(uris, options));
     } else if (mode == "never") {
         begin_looking_up(*new RedisNodes{uris, options});
-        std::exit(0);  // NOLINT(concurrency-mt-unsafe): what is tested
+        std::exit(0);  // NOLINT(concurrency-mt-unsafe): the subject of the test
     } else {
         return 2;
     }

@@ -1,4 +1,4 @@
-// LockOptions::fair over TLS: also the connection that a waiter listens at.
+// LockOptions::fair over TLS, including the connection of a waiter that is subscribed.
 #include "live/tls/tls_world.hpp"
 
 #include <deque>

@@ -1,5 +1,5 @@
-// What a TLS session offers, and what it accepts, beside a server in memory. The configuration of OpenSSL in
-// this program allows old versions: what refuses them is the library, and not the distribution.
+// What a TLS session offers and accepts, with a server in memory. The configuration of OpenSSL in this
+// program permits old versions, so that the library rejects them and not the distribution.
 #include "support/certificates.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -37,7 +37,7 @@ struct Free {
 using Context = std::unique_ptr<SSL_CTX, Free>;
 using Session = std::unique_ptr<SSL, Free>;
 
-/// Moves what `from` has written to `to`.
+/// Returns the bytes that the session has written.
 std::string written_by(SSL* session) {
     std::string bytes;
     std::array<char, 4096> part;
@@ -57,7 +57,7 @@ struct Handshake : testing::Test {
     TemporaryDirectory directory{};
     support::Authority authority{directory / "authority"};
 
-    /// A server that speaks `newest` at most.
+    /// Returns a server that supports no version after `newest`.
     Session server(int newest) {
         const auto files = authority.issue({.names = {"db.internal", "127.0.0.1"}});
         server_context_.reset(SSL_CTX_new(TLS_server_method()));
@@ -76,7 +76,7 @@ struct Handshake : testing::Test {
         return result;
     }
 
-    /// Returns why the client has failed; empty if the session is established.
+    /// Returns the error of the client, or an empty text if the session is established.
     static std::string shake_hands(TlsSession& client, SSL* server) {
         std::string to_server, plain;
         bool fine = client.start(to_server);
@@ -102,7 +102,7 @@ private:
     Context server_context_{};
 };
 
-/// Whether this OpenSSL speaks TLS 1.1 at all, with a client that does not mind.
+/// Returns true if this OpenSSL supports TLS 1.1 at all, with a client that permits it.
 bool speaks_tls_1_1(SSL* server) {
     const Context context{SSL_CTX_new(TLS_client_method())};
     const auto client = session_of(context.get());
@@ -126,7 +126,7 @@ TEST_F(Handshake, IsRefusedBelowTls12) {
     EXPECT_EQ(outcome(endpoint("db.internal"), TLS1_3_VERSION), "");
 }
 
-// D12. Servers that share an address choose their certificate by it.
+// D12. Servers that share an address choose their certificate by this name.
 TEST_F(Handshake, TellsTheNameOfTheServer) {
     const auto told = [&](const Endpoint& to) {
         const TlsContext context{to};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto* name = "redis.internal";
 
-/// TLS alone, also among themselves.
+/// TLS only, also among the servers.
 RedisConfig tls_only() {
     return RedisConfig{}.line("port 0").line("tls-replication yes");
 }
@@ -18,13 +18,13 @@ struct SentinelsOverTls : TlsWorld {
     TlsServer server{authority.issue({.names = {name}}), authority, Clients::show_a_certificate, tls_only()};
     CertificateFiles ours = authority.issue({});
 
-    /// With a certificate that is wrong for the server: for the address alone.
+    /// Creates a Sentinel. Its certificate is valid for the address only, and wrong for the server.
     TlsServer sentinel(const CertificateFiles& files, const RedisConfig& config = tls_only()) const {
         return {files, authority, Clients::show_a_certificate,
                 RedisConfig{config}.sentinel_of(server.port())};
     }
 
-    /// What does not pass by itself ends the attempts at once.
+    /// A permanent cause ends the attempts at once.
     Result acquire(const std::string& sentinels, const std::string& fields = {}) const {
         RedisNodes nodes{{"rediss+sentinel://" + sentinels + "/mymaster?ca_file=" +
                           authority.certificate().string() + "&certificate=" + ours.certificate.string() +
@@ -57,7 +57,7 @@ TEST_F(SentinelsOverTls, OfAnUnknownAuthorityAreRejected) {
     EXPECT_THAT(acquire(address(unknown)), IsRejectedFor("certificate verify failed"));
 }
 
-// The server's name is none of theirs.
+// The name of the server is not a name of the Sentinels.
 TEST_F(SentinelsOverTls, AreComparedWithTheirOwnNames) {
     const auto other = sentinel(authority.issue({.names = {name}}));
     EXPECT_THAT(acquire(address(other)), IsRejectedFor("IP address mismatch"));

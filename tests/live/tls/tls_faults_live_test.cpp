@@ -1,4 +1,4 @@
-// Section D once more, over TLS: no fault of a network or a server takes longer, or has another outcome.
+// Section D of the rules over TLS: no fault of a network or a server takes longer, or has another outcome.
 #include "support/tcp_proxy.hpp"
 #include "tls_world.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 using support::TcpProxy;
 
-/// Three servers with TLS, each behind a link.
+/// Three servers with TLS, each behind a proxy.
 class TlsFaults : public TlsWorld, public testing::WithParamInterface<Round> {
 protected:
     TlsFaults() {
@@ -26,7 +26,7 @@ protected:
         return RedisNodes{endpoints, {.node_timeout = budget, .round = GetParam()}};
     }
 
-    /// All three have granted and released.
+    /// Returns when all three have granted and released.
     static void warm_up(RedisNodes& nodes) {
         int round = 0;
         ASSERT_TRUE(wait_until([&] {
@@ -44,7 +44,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Asking, TlsFaults, each_round(), by_round);
 
-/// No node has granted, and a majority is known to be broken.
+/// Matches if no node has granted, and a majority is known to be broken.
 MATCHER(IsBroken, "is broken") {
     const auto broken =
         std::ranges::count(arg.nodes(), std::error_code{Errc::connection_failed}, &NodeReport::cause);
@@ -58,7 +58,7 @@ void use(RedisNodes& nodes, const std::string& resource = the_resource) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// D12. Nothing that can be read passes the link.
+// D12. Nothing readable passes the proxy.
 TEST_P(TlsFaults, WhatPassesCannotBeRead) {
     auto nodes = this->nodes();
     use(nodes);
@@ -68,7 +68,7 @@ TEST_P(TlsFaults, WhatPassesCannotBeRead) {
     }
 }
 
-// D2. Both handshakes and the replies, byte by byte.
+// D2. Both handshakes and the replies arrive byte by byte.
 TEST_P(TlsFaults, ATrickleIsUnderstood) {
     for (auto& link : links) link.trickle();
     auto nodes = this->nodes(20s);
@@ -83,7 +83,7 @@ TEST_P(TlsFaults, AResourceOfAMegabyteFits) {
     use(nodes, std::string(1U << 20U, 's'));
 }
 
-// D4. Wherever the handshake is cut off, nothing is counted, and the next connection is fine.
+// D4. Wherever the handshake is cut off, no vote is counted, and the next connection works.
 TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
     for (const std::size_t at : {0U, 1U, 5U, 6U, 100U, 127U, 500U, 800U, 1'000U, 1'200U}) {
         auto nodes = this->nodes();
@@ -96,18 +96,18 @@ TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
     }
 }
 
-// D1. Bytes that are no TLS end the connection; they are no rejected certificate, so it is retried.
+// D1. Bytes that are no TLS end the connection. This is no rejected certificate, so it is retried.
 TEST_P(TlsFaults, BytesThatAreNoTlsEndTheConnection) {
     auto nodes = this->nodes();
     warm_up(nodes);
     for (auto& link : links) link.replace_replies("+OK\r\n");
     EXPECT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), IsBroken());
     for (auto& link : links) link.heal();
-    Lock another{nodes, "another", no_retry()};  // the SET was carried out, and may have left its key
+    Lock another{nodes, "another", no_retry()};  // the SET was executed, and may have left its key
     EXPECT_TRUE(wait_until([&] { return static_cast<bool>(another.acquire()); }));
 }
 
-// A3, D4. A node that freezes, before or after the handshake, costs its budget once.
+// A3, D4. A node that freezes before or after the handshake costs one node_timeout once.
 TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
     auto warm = this->nodes(1s);
     warm_up(warm);
@@ -123,7 +123,7 @@ TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
     for (auto* const nodes : {&warm, &cold}) warm_up(*nodes);
 }
 
-// C6. What a watchdog sends in one go is encrypted like the rest.
+// C6. The pipelined commands of a watchdog are encrypted like others.
 TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
     auto nodes = this->nodes(1s);
     warm_up(nodes);
@@ -142,7 +142,7 @@ TEST_P(TlsFaults, AWatchdogExtendsManyLocks) {
     for (auto& lock : locks) EXPECT_THAT(lock.release(), Succeeds());
 }
 
-// D9. Each connection has a session of its own.
+// D9. Each connection has its own session.
 TEST_P(TlsFaults, ThreadsShareTheNodes) {
     auto nodes = this->nodes();
     std::vector<std::jthread> threads;
@@ -155,7 +155,7 @@ TEST_P(TlsFaults, ThreadsShareTheNodes) {
 
 struct Mismatch : TlsWorld {};
 
-// A3. A plain client on a port with TLS is an unknown vote: no grant and no exception.
+// A3. A plain client on a TLS port gets an unknown vote: no grant and no exception.
 TEST_F(Mismatch, APlainClientIsRefusedOnATlsPort) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);

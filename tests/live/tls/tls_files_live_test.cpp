@@ -1,5 +1,5 @@
-// Rule A10 for TLS: what cannot be used is refused where the nodes are made, naming node and field; no server
-// needed.
+// Rule A10 for TLS: the constructor of the nodes rejects unusable files, and names the node and the field. No
+// server is needed.
 #include "live/forked_child.hpp"
 #include "tls_world.hpp"
 
@@ -11,7 +11,7 @@ namespace redlock::test {
 namespace {
 
 struct TlsFiles : TlsWorld {
-    /// The message of the constructor's exception; empty if there is none.
+    /// Returns the message of the constructor's exception, or an empty text if there is none.
     static std::string refusal(const Endpoint& endpoint) {
         try {
             RedisNodes nodes{std::vector{endpoint}, patient()};
@@ -59,7 +59,7 @@ TEST_F(TlsFiles, ThatCannotBeReadAreRefusedByTheirField) {
         }
 }
 
-/// Root may read everything: while this exists the effective user is another.
+/// While an object exists, the effective user is not root, which may read everything.
 class WithoutPrivileges {
 public:
     WithoutPrivileges() { become(65'534); }
@@ -106,7 +106,7 @@ TEST_F(TlsFiles, WhoseNamesWouldBeCutOffAtANulAreRefusedByTheirField) {
     }
 }
 
-// What no certificate can be compared with is refused before there is a connection.
+// A name that no certificate can contain is rejected before there is a connection.
 TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
     endpoint.tls.server_name = std::string(255, 's');
     EXPECT_EQ(refusal(endpoint), "");
@@ -117,7 +117,8 @@ TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
     EXPECT_THAT(refusal(endpoint), HasSubstr("host is longer than 255 bytes"));
 }
 
-// E. A key with a password is refused; it is not asked for on a terminal, and no answer is waited for.
+// E. A key with a password is rejected. The library neither asks for the password on a terminal nor waits for
+// input.
 TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     const auto locked = authority.issue({.password = "open sesame"});
     endpoint.tls.certificate = locked.certificate;
@@ -135,7 +136,7 @@ TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
     ::close(silence[1]);
 }
 
-// D10. The files are read once: a child of fork() that can no longer see them locks all the same.
+// D10. The files are read once. A child of fork() that can no longer read them still locks.
 TEST_F(TlsFiles, AreNotNeededAgainAfterFork) {
     TlsServer server{good, authority, Clients::show_a_certificate};
     RedisNodes nodes{std::vector{server.endpoint(authority, authority.issue({}))}, patient()};

@@ -1,7 +1,7 @@
-// Servers that speak TLS, and an authority that signs what each test asks for.
+// Servers that speak TLS, and an authority that signs certificates for each test.
 //
-//     TlsServer server{world.authority.issue({.names = {"127.0.0.1"}}), world.authority};
-//     RedisNodes nodes{{server.by_name(world.authority)}, {...}};
+//     TlsServer server{authority.issue({.names = {"127.0.0.1"}}), authority};
+//     RedisNodes nodes{{server.endpoint(authority)}, {...}};
 #pragma once
 
 #include "live/live_world.hpp"
@@ -22,10 +22,10 @@ using support::ReservedPort;
 using support::Subject;
 using support::TemporaryDirectory;
 
-/// Whether clients have to show a certificate.
+/// Whether clients must have a certificate.
 enum class Clients : bool { are_anybody, show_a_certificate };
 
-/// A redis-server with TLS on a port of its own, beside the plain one.
+/// A redis-server with a TLS port in addition to the plain one.
 class TlsServer {
 public:
     TlsServer(const CertificateFiles& files, const Authority& authority,
@@ -41,7 +41,7 @@ public:
     RedisServer* operator->() noexcept { return &server_; }
     std::uint16_t port() const noexcept { return port_.number(); }
 
-    /// 127.0.0.1, trusting what that authority has signed.
+    /// Returns an endpoint at 127.0.0.1 that trusts this authority.
     Endpoint endpoint(const Authority& authority) const {
         Endpoint result{.host = "127.0.0.1", .port = port()};
         result.tls = {.enabled = true, .ca_file = authority.certificate()};
@@ -59,7 +59,7 @@ private:
     RedisServer server_;
 };
 
-/// An authority, and another one.
+/// An authority that the clients trust, and another one.
 struct TlsWorld : testing::Test {
     TemporaryDirectory directory{};
     Authority authority{directory / "authority"};
@@ -71,13 +71,13 @@ inline NodesOptions patient(Round round = Round::sequential) {
     return {.node_timeout = 5s, .round = round};
 }
 
-/// One attempt on one node.
+/// Makes one attempt on one node.
 inline Result acquire_from(const Endpoint& endpoint, NodesOptions options = patient()) {
     RedisNodes nodes{std::vector{endpoint}, options};
     return Lock{nodes, the_resource, no_retry()}.acquire();
 }
 
-/// The node is refused, or refuses us, for a certificate; its report has the reason.
+/// Matches if the node or the client was rejected because of a certificate. The report has the reason.
 MATCHER_P(IsRejectedFor, reason, std::string{"is rejected for "} + reason) {
     const NodeReport& report = arg.nodes()[0];
     *result_listener << report.cause.message() << " (" << report.detail << ")";

@@ -1,4 +1,4 @@
-// A release whose connection is still being made when its process exits, or forks.
+// A release whose connection is still being made when its process exits or forks.
 #include "live/forked_child.hpp"
 #include "unsent_release_world.hpp"
 
@@ -13,7 +13,8 @@
 namespace redlock::test {
 namespace {
 
-/// Has the links slow down when a child has told that it is ready: a proxy runs in one process only.
+/// Slows the proxies down when a child has reported that it is ready. The proxies run in the parent process
+/// only.
 class UnsentReleaseOfAChild : public UnsentRelease {
 protected:
     /// `body(slowed)` acquires, calls `slowed` and unlocks.
@@ -63,7 +64,7 @@ TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByStaticNodes) {
     });
 }
 
-// The thread that sends it uses OpenSSL, which ends with the process.
+// The thread that sends the release uses OpenSSL, which ends with the process.
 TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByNodesThatAreNeverDestroyed) {
     expect_clean_after_exit([&](auto slowed) {
         static auto* const nodes = new RedisNodes{endpoints, options};
@@ -73,7 +74,7 @@ TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByNodesThatAreNeverDestroyed) {
     });
 }
 
-// D10. What a process has not sent is not its child's.
+// D10. A child must not send what its parent has not sent.
 TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
     const auto black_hole = [&] {
         for (auto& link : links) link.black_hole();

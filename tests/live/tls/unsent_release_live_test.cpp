@@ -1,4 +1,4 @@
-// A release whose connection is still being made when unlock() returns: it is sent all the same.
+// A release whose connection is still being made when unlock() returns. It is sent later.
 #include "unsent_release_world.hpp"
 
 #include <optional>
@@ -41,7 +41,7 @@ TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
     EXPECT_TRUE(becomes_clean());
 }
 
-// D9. The thread that sends it takes the connections that others use.
+// D9. The thread that sends the release uses the same connections as other threads.
 TEST_F(UnsentRelease, IsSentWhileOtherThreadsUseTheNodes) {
     auto nodes = make_nodes();
     std::deque<Lock> locks;

@@ -13,7 +13,7 @@ namespace redlock::test {
 
 using support::TcpProxy;
 
-/// Three servers with TLS, each behind a link. A handshake takes more than an eighth of node_timeout.
+/// Three servers with TLS, each behind a proxy. A handshake takes more than an eighth of node_timeout.
 struct UnsentRelease : TlsWorld {
     UnsentRelease() {
         for (auto& server : servers) {
@@ -25,7 +25,7 @@ struct UnsentRelease : TlsWorld {
 
     RedisNodes make_nodes() const { return RedisNodes{endpoints, options}; }
 
-    /// Locks on resources of their own.
+    /// Returns two locks on different resources.
     static std::deque<Lock> acquire_two(RedisNodes& nodes) {
         std::deque<Lock> locks;
         for (const char* const resource : {"a", "b"}) {
