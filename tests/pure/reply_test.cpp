@@ -1,131 +1,280 @@
-// What a reply of a server means as a vote (rules A7, D6, D7), and which of its words a report shows.
+// What the bytes of a server mean as a vote (rules A7, D6, D7), and which of its words a report shows.
+#include "redis/reply_parser.hpp"
+
 #include <redlock/detail/reply.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <ostream>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace redlock::detail {
 namespace {
 
-using Kind = Reply::Kind;
+using namespace std::chrono_literals;
+using Held = QueuePlace::Held;
 
-Reply status(std::string text) {
-    return {.kind = Kind::status, .text = std::move(text)};
-}
-Reply error(std::string text) {
-    return {.kind = Kind::error, .text = std::move(text)};
-}
-Reply integer(long long value) {
-    return {.kind = Kind::integer, .integer = value};
-}
-Reply text(std::string words) {
-    return {.kind = Kind::text, .text = std::move(words)};
-}
-const Reply nil{.kind = Kind::nil};
-
-struct Row {
-    Verb verb;
-    bool scripted;
-    Reply reply;
-    detail::NodeVote vote;
+/// What is asked: a verb, in the forms whose replies are read alike.
+struct Question {
+    const char* name;
+    Command command;
+    bool scripted = true;
 };
 
-void PrintTo(const Row& row, std::ostream* out) {
-    *out << "verb " << static_cast<int>(row.verb) << (row.scripted ? ", script" : "") << ", reply of kind "
-         << static_cast<int>(row.reply.kind) << " " << row.reply.integer << " " << row.reply.text;
+const QueueTerms queue{};
+
+// In the order of the columns of the table below.
+const std::array questions{
+    Question{"SET", {.verb = Verb::set_if_absent}, false},
+    Question{"acquire", {.verb = Verb::set_if_absent}},
+    Question{"extend", {.verb = Verb::compare_and_expire}},
+    Question{"delete", {.verb = Verb::compare_and_delete}},
+    Question{"wake", {.verb = Verb::compare_and_delete, .queue = &queue}},
+    Question{"count", {.verb = Verb::set_and_count}},
+    Question{"raise", {.verb = Verb::raise_count}},
+    Question{"enter", {.verb = Verb::enter_queue, .queue = &queue}},
+    Question{"describe", {.verb = Verb::note_holder}},
+    Question{"query", {.verb = Verb::query}},
+};
+
+/// The vote that `bytes` are on `question`. What is not the protocol of Redis breaks the connection, and the
+/// vote is unknown for the same reason.
+NodeVote vote_of(const Question& question, std::string_view bytes) {
+    Reply reply;
+    ReplyParser parser{reply};
+    EXPECT_TRUE(parser.feed(bytes));
+    const auto progress = parser.next();
+    EXPECT_NE(progress, ReplyParser::Progress::incomplete);
+    if (progress == ReplyParser::Progress::protocol_error) return {Vote::unknown, Errc::unexpected_reply};
+    return to_vote(question.command, reply, question.scripted);
 }
 
-constexpr auto set = Verb::set_if_absent;
-constexpr auto expire = Verb::compare_and_expire;
-constexpr auto erase = Verb::compare_and_delete;
-const detail::NodeVote granted{Vote::granted};
-const detail::NodeVote refused{Vote::refused};
-
-detail::NodeVote granted_as(std::uint64_t count) {
-    return {Vote::granted, {}, count};
-}
-detail::NodeVote refused_as(std::uint64_t count) {
-    return {Vote::refused, {}, count};
-}
-detail::NodeVote unknown(Errc cause) {
-    return {Vote::unknown, cause};
-}
-detail::NodeVote strange() {
-    return unknown(Errc::unexpected_reply);
+/// A cell of the table: "yes" and "no" are votes, with a number behind them if there is a count; "young" is a
+/// node in quarantine; "?" is a reply that is no answer.
+std::string cell_of(const NodeVote& vote) {
+    if (vote.vote == Vote::unknown && vote.cause == Errc::quarantined) return "young";
+    if (vote.vote == Vote::unknown) return vote.cause == Errc::unexpected_reply ? "?" : vote.cause.message();
+    EXPECT_FALSE(vote.cause);
+    const std::string count = vote.count > 0 ? std::to_string(vote.count) : "";
+    return (vote.vote == Vote::granted ? "yes" : "no") + count;
 }
 
-struct ToVote : testing::TestWithParam<Row> {};
+struct Row {
+    std::string bytes;
+    const char* cells;
+};
 
-// Only the status OK grants a plain SET, only nil refuses it.
-INSTANTIATE_TEST_SUITE_P(
-    OfAPlainSet, ToVote,
-    testing::Values(Row{set, false, status("OK"), granted}, Row{set, false, nil, refused},
-                    Row{set, false, status("QUEUED"), strange()}, Row{set, false, status("OKAY"), strange()},
-                    Row{set, false, text("OK"), strange()}, Row{set, false, integer(1), strange()},
-                    Row{set, false, integer(0), strange()}, Row{set, false, status("QUARANTINED"), strange()},
-                    Row{set, false, {.kind = Kind::list}, strange()}, Row{set, false, {}, strange()}));
+// clang-format off
+const std::vector<Row> table{
+    // reply                                        SET  acquire extend delete wake  count raise enter describe query
+    {"+OK\r\n",                                     "yes  ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+ok\r\n",                                     "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+OK \r\n",                                    "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+OKAY\r\n",                                   "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+QUEUED\r\n",                                 "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+1\r\n",                                      "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+\r\n",                                       "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+RESERVED\r\n",                               "?    ?       ?      ?      ?     ?     ?     yes   ?        ?"},
+    {"+RESERVED 1\r\n",                             "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"+WAITING 1200 3 holder\r\n",                  "?    ?       ?      ?      ?     ?     ?     no    ?        ?"},
+    {"+QUARANTINED for another 5 ms\r\n",           "?    young   young  young  young young young young young    young"},
+    {"+QUARANTINED\r\n",                            "?    young   young  young  young young young young young    young"},
+    {"+QUARANTINEDLY\r\n",                          "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {":1\r\n",                                      "?    yes     yes    yes    yes   yes1  yes   ?     yes      ?"},
+    {":0\r\n",                                      "?    no      no     no     no    no    no    ?     no       ?"},
+    {":2\r\n",                                      "?    ?       ?      ?      no1   yes2  ?     ?     ?        ?"},
+    {":3\r\n",                                      "?    ?       ?      ?      yes1  yes3  ?     ?     ?        ?"},
+    {":4\r\n",                                      "?    ?       ?      ?      ?     yes4  ?     ?     ?        ?"},
+    {":4294967296\r\n",                             "?    ?       ?      ?      ?     yes4294967296 ? ?     ?        ?"},
+    {":4294967297\r\n",                             "?    ?       ?      ?      ?     yes4294967297 ? ?     ?        ?"},
+    {":9223372036854775807\r\n",                    "?    ?       ?      ?      ?     yes9223372036854775807 ? ? ?   ?"},
+    {":-1\r\n",                                     "?    ?       ?      ?      ?     ?     no1   ?     ?        ?"},
+    {":-2\r\n",                                     "?    ?       ?      ?      ?     ?     no2   ?     ?        ?"},
+    {":-4294967295\r\n",                            "?    ?       ?      ?      ?     ?     no4294967295 ? ?        ?"},
+    {":-9223372036854775808\r\n",                   "?    ?       ?      ?      ?     ?     no9223372036854775808 ? ? ?"},
+    {":9223372036854775808\r\n",                    "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {":-9223372036854775809\r\n",                   "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"$-1\r\n",                                     "no   ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*-1\r\n",                                     "no   ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"$0\r\n\r\n",                                  "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"$1\r\n1\r\n",                                 "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"$2\r\nOK\r\n",                                "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"$8\r\nRESERVED\r\n",                          "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"$21\r\nWAITING 1200 3 holder\r\n",            "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"$11\r\nQUARANTINED\r\n",                      "?    ?       ?      ?      ?     ?     ?     ?     ?        yes"},
+    {"*0\r\n",                                      "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*1\r\n:1\r\n",                                "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*1\r\n+OK\r\n",                               "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*2\r\n:1\r\n$-1\r\n",                         "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*1\r\n*1\r\n:1\r\n",                          "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"*1000000000\r\n",                             "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"#t\r\n",                                      "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {",1.5\r\n",                                    "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+    {"HTTP/1.1 400 Bad Request\r\n",                "?    ?       ?      ?      ?     ?     ?     ?     ?        ?"},
+};
+// clang-format on
 
-INSTANTIATE_TEST_SUITE_P(
-    OfAScript, ToVote,
-    testing::Values(Row{set, true, integer(1), granted}, Row{set, true, integer(0), refused},
-                    Row{expire, true, integer(1), granted}, Row{expire, true, integer(0), refused},
-                    Row{erase, true, integer(1), granted}, Row{erase, true, integer(0), refused},
-                    Row{erase, true, integer(2), strange()}, Row{expire, true, integer(-1), strange()},
-                    Row{expire, true, status("OK"), strange()}, Row{expire, true, nil, strange()},
-                    Row{expire, true, text("1"), strange()}));
-
-INSTANTIATE_TEST_SUITE_P(OfACount, ToVote,
-                         testing::Values(Row{Verb::set_and_count, true, integer(7), granted_as(7)},
-                                         Row{Verb::set_and_count, true, integer(1), granted_as(1)},
-                                         Row{Verb::set_and_count, true, integer(0), refused},
-                                         Row{Verb::set_and_count, true, integer(-7), strange()},
-                                         Row{Verb::raise_count, true, integer(1), granted},
-                                         Row{Verb::raise_count, true, integer(0), refused},
-                                         Row{Verb::raise_count, true, integer(-7), refused_as(7)},
-                                         Row{Verb::raise_count, true, integer(7), strange()},
-                                         Row{Verb::raise_count, true,
-                                             integer(std::numeric_limits<long long>::min()),
-                                             refused_as(std::uint64_t{1} << 63U)}));
-
-// An error is never a refusal: whoever holds the resource is not known.
-INSTANTIATE_TEST_SUITE_P(
-    OfAnError, ToVote,
-    testing::Values(
-        Row{set, false, error("NOAUTH Authentication required."), unknown(Errc::authentication_failed)},
-        Row{set, false, error("WRONGPASS invalid"), unknown(Errc::authentication_failed)},
-        Row{set, false, error("NOPERM no"), unknown(Errc::permission_denied)},
-        Row{expire, true, error("ERR ... ACL failure in script: User"), unknown(Errc::permission_denied)},
-        Row{expire, true, error("ERR The user can't run this command"), unknown(Errc::permission_denied)},
-        Row{set, false, error("READONLY You can't"), unknown(Errc::read_only)},
-        Row{set, false, error("LOADING Redis is"), unknown(Errc::loading)},
-        Row{set, false, error("OOM command not"), unknown(Errc::out_of_memory)},
-        Row{set, false, error("WRONGTYPE Operation"), unknown(Errc::wrong_type)},
-        Row{set, false, error("BUSY Redis is"), unknown(Errc::server_busy)},
-        Row{set, false, error("TRYAGAIN"), unknown(Errc::server_busy)},
-        Row{set, false, error("MASTERDOWN"), unknown(Errc::server_busy)},
-        Row{set, false, error("CLUSTERDOWN"), unknown(Errc::server_busy)},
-        Row{set, false, error("MISCONF"), unknown(Errc::server_busy)},
-        Row{set, false, error("NOREPLICAS"), unknown(Errc::server_busy)},
-        Row{expire, true, error("NOSCRIPT No matching"), unknown(Errc::server_error)},
-        Row{set, false, error("MOVED 42 10.0.0.1:6379"), unknown(Errc::server_error)},
-        Row{set, false, error("LOADINGS are not LOADING"), unknown(Errc::server_error)},
-        Row{set, false, error("ERR OOM is not the first word"), unknown(Errc::server_error)},
-        Row{set, false, error(""), unknown(Errc::server_error)}));
-
-INSTANTIATE_TEST_SUITE_P(OfAQuarantine, ToVote,
-                         testing::Values(Row{set, true, status("QUARANTINED for another 5 ms"),
-                                             unknown(Errc::quarantined)},
-                                         Row{set, true, error("QUARANTINED"), unknown(Errc::server_error)}));
-
-TEST_P(ToVote, IsAsTheTableSays) {
-    const auto& row = GetParam();
-    const auto vote = to_vote({.verb = row.verb}, row.reply, row.scripted);
-    EXPECT_EQ(vote.vote, row.vote.vote);
-    EXPECT_EQ(vote.cause, row.vote.cause) << vote.cause.message();
-    EXPECT_EQ(vote.count, row.vote.count);
+TEST(ToVote, IsAsTheTableSays) {
+    for (const auto& [bytes, cells] : table) {
+        SCOPED_TRACE(bytes);
+        std::istringstream expected{cells};
+        for (const auto& question : questions) {
+            std::string cell;
+            expected >> cell;
+            EXPECT_EQ(cell_of(vote_of(question, bytes)), cell) << question.name;
+        }
+    }
 }
+
+// A list is read for the answers of Sentinels, and nothing else.
+TEST(ToVote, IsUnknownForAListAndForNothing) {
+    for (const auto& question : questions)
+        for (const auto kind : {Reply::Kind::list, Reply::Kind::none})
+            EXPECT_EQ(cell_of(to_vote(question.command, {.kind = kind, .text = "OK"}, question.scripted)),
+                      "?")
+                << question.name;
+}
+
+// ---- Errors. An error is never a refusal, because it does not say who holds the resource.
+
+TEST(ToVote, IsUnknownForEachErrorWithItsCause) {
+    const std::vector<std::pair<const char*, Errc>> errors{
+        {"NOAUTH Authentication required.", Errc::authentication_failed},
+        {"NOAUTH", Errc::authentication_failed},
+        {"WRONGPASS invalid username-password pair", Errc::authentication_failed},
+        {"NOPERM this user has no permissions to run the 'set' command", Errc::permission_denied},
+        {"ERR ACL failure in script: User u has no permissions to run the 'set' command",
+         Errc::permission_denied},
+        {"ERR The user executing the script can't run this command or subcommand", Errc::permission_denied},
+        {"READONLY You can't write against a read only replica.", Errc::read_only},
+        {"READONLY its INFO does not say role:master, run_id and master_replid", Errc::read_only},
+        {"LOADING Redis is loading the dataset in memory", Errc::loading},
+        {"OOM command not allowed when used memory > 'maxmemory'.", Errc::out_of_memory},
+        {"WRONGTYPE Operation against a key holding the wrong kind of value", Errc::wrong_type},
+        {"WRONGTYPE redlock:since holds no marker", Errc::wrong_type},
+        {"BUSY Redis is busy running a script.", Errc::server_busy},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", Errc::server_busy},
+        {"MASTERDOWN Link with MASTER is down", Errc::server_busy},
+        {"CLUSTERDOWN The cluster is down", Errc::server_busy},
+        {"MISCONF Redis is configured to save RDB snapshots", Errc::server_busy},
+        {"NOREPLICAS Not enough good replicas to write.", Errc::server_busy},
+        {"NOSCRIPT No matching script. Please use EVAL.", Errc::server_error},
+        {"MOVED 42 10.0.0.1:6379", Errc::server_error},
+        {"ERR unknown command 'SET'", Errc::server_error},
+        {"ERR OOM is not the first word", Errc::server_error},
+        {"QUARANTINED for another 5 ms", Errc::server_error},
+        {"RESERVED", Errc::server_error},
+        {"WAITING 1200 3 holder", Errc::server_error},
+        {"OK", Errc::server_error},
+        {"LOADINGS are not LOADING", Errc::server_error},
+        {"BUSYKEY Target key name already exists.", Errc::server_error},
+        {"noauth in small letters", Errc::server_error},
+        {" NOAUTH behind a blank", Errc::server_error},
+        {"", Errc::server_error},
+    };
+    for (const auto& [words, cause] : errors)
+        for (const auto& question : questions) {
+            const auto vote = vote_of(question, "-" + std::string{words} + "\r\n");
+            EXPECT_EQ(vote.vote, Vote::unknown) << words;
+            EXPECT_EQ(vote.cause, cause) << words << ", to " << question.name << ": " << vote.cause.message();
+        }
+}
+
+// ---- Places in the queue
+
+NodeVote vote_of_waiter(std::string_view status) {
+    const Question enter{"enter", {.verb = Verb::enter_queue, .queue = &queue}};
+    return vote_of(enter, "+" + std::string{status} + "\r\n");
+}
+
+TEST(ToVote, OfAWaiterComesWithItsPlace) {
+    struct PlaceRow {
+        const char* status;
+        std::chrono::milliseconds held_for;
+        std::size_t in_front;
+        Held held;
+    };
+    const std::vector<PlaceRow> places{
+        {"WAITING 1200 3 holder", 1200ms, 3, Held::by_holder},
+        {"WAITING 100 0 reservation", 100ms, 0, Held::by_waiter},
+        {"WAITING -2 0 nothing", -2ms, 0, Held::by_nobody},
+        {"WAITING -1 12 holder", -1ms, 12, Held::by_holder},
+        {"WAITING 0 1000000 nothing", 0ms, 1'000'000, Held::by_nobody},
+        {"WAITING 3155760000000 0 holder", 876'600h, 0, Held::by_holder},
+    };
+    for (const auto& [status, held_for, in_front, held] : places) {
+        SCOPED_TRACE(status);
+        const auto vote = vote_of_waiter(status);
+        EXPECT_EQ(vote.vote, Vote::refused);
+        EXPECT_EQ(vote.place.held_for, held_for);
+        EXPECT_EQ(vote.place.in_front, in_front);
+        EXPECT_EQ(vote.place.held, held);
+    }
+}
+
+TEST(ToVote, IsUnknownForAPlaceThatIsNotWhole) {
+    for (const auto* const status : {"WAITING",
+                                     "WAITING ",
+                                     "WAITING 1200",
+                                     "WAITING 1200 ",
+                                     "WAITING 1200 3",
+                                     "WAITING 1200 3 ",
+                                     "WAITING holder",
+                                     "WAITING 3 holder",
+                                     "WAITING  3 holder",
+                                     "WAITING 1200  holder",
+                                     "WAITING   holder",
+                                     "WAITING 1200 3 Holder",
+                                     "WAITING 1200 3 holder ",
+                                     "WAITING 1200 3  holder",
+                                     "WAITING 1200 3 holder 4",
+                                     "WAITING 1200 3 other",
+                                     "WAITING  1200 3 holder",
+                                     "WAITING 1200 -3 holder",
+                                     "WAITING 1.5 3 holder",
+                                     "WAITING 1200 3.5 holder",
+                                     "WAITING 0x10 3 holder",
+                                     "WAITING x 3 holder",
+                                     "WAITING 1200 x holder",
+                                     "WAITING1200 3 holder",
+                                     "waiting 1200 3 holder",
+                                     " WAITING 1200 3 holder",
+                                     "AWAITING 1200 3 holder"})
+        EXPECT_EQ(cell_of(vote_of_waiter(status)), "?") << status;
+}
+
+// ---- Lists, which Sentinels answer with
+
+TEST(ReplyParser, ReadsFlatListsIfTheyAreAdmitted) {
+    const auto list_of = [](std::string_view bytes) {
+        Reply reply;
+        ReplyParser parser{reply};
+        parser.admit_lists();
+        EXPECT_TRUE(parser.feed(bytes));
+        return parser.next() == ReplyParser::Progress::complete && reply.kind == Reply::Kind::list
+                   ? reply.text
+                   : "none";
+    };
+    EXPECT_EQ(list_of("*2\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n"), "127.0.0.1\n6379");
+    EXPECT_EQ(list_of("*3\r\n+a\r\n:-7\r\n$-1\r\n"), "a\n-7\n");
+    EXPECT_EQ(list_of("*0\r\n"), "");
+    EXPECT_EQ(list_of("*-1\r\n"), "none") << "it is nil";
+    EXPECT_EQ(list_of("*1\r\n*1\r\n:1\r\n"), "none");
+    EXPECT_EQ(list_of("*2\r\n:1\r\n*0\r\n"), "none");
+    EXPECT_EQ(list_of("*2\r\n:1\r\n"), "none") << "an element is missing";
+    std::string sixteen;
+    for (int i = 0; i < 16; ++i) sixteen += ":1\r\n";
+    EXPECT_EQ(list_of("*16\r\n" + sixteen).size(), 31U);
+    EXPECT_EQ(list_of("*17\r\n" + sixteen + ":1\r\n"), "none");
+}
+
+// ---- Words
 
 TEST(LineOfInfo, IsFoundByItsName) {
     const std::string info = "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nrole:master";

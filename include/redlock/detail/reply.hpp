@@ -45,7 +45,9 @@ inline Errc cause_of(const Reply& error) noexcept {
 /// What a waiter is told: "WAITING 1200 3 holder".
 inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     constexpr std::string_view first = "WAITING ";
-    if (reply.kind != Reply::Kind::status || !reply.text.starts_with(first)) return std::nullopt;
+    const bool lacks_a_number = reply.text.find("  ") != std::string::npos;
+    if (reply.kind != Reply::Kind::status || !reply.text.starts_with(first) || lacks_a_number)
+        return std::nullopt;
     long long ttl = 0;
     QueuePlace place;
     const char* const end = reply.text.data() + reply.text.size();
@@ -95,7 +97,8 @@ inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripte
     if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
     if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
     if (reply.kind == Kind::text && command.verb == Verb::query) return {Vote::granted};
-    const bool number = reply.kind == Kind::integer && scripted && command.verb != Verb::enter_queue;
+    const bool answered_in_words = command.verb == Verb::enter_queue || command.verb == Verb::query;
+    const bool number = reply.kind == Kind::integer && scripted && !answered_in_words;
     return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
 }
 
