@@ -1,4 +1,4 @@
-# cmake -D "SCRIPTS=<name>..." -D FOLDER=<of the .lua files> -D OUTPUT=<file.cpp> -P embed.cmake
+# cmake -D "SCRIPTS=<name>..." -D FOLDER=<directory of the .lua files> -D OUTPUT=<file.cpp> -P embed.cmake
 #
 # Writes the definitions of the scripts that redlock/detail/scripts.hpp declares. Each text is the script in one line
 # without comments, behind the functions of prelude.lua that it calls. Each digest is the SHA-1 of exactly this text.

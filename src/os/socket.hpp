@@ -8,7 +8,7 @@
 #include <string>
 
 #if !defined(MSG_NOSIGNAL)
-#define MSG_NOSIGNAL 0  // macOS: SO_NOSIGPIPE on the socket does it
+#define MSG_NOSIGNAL 0  // on macOS open_socket() sets SO_NOSIGPIPE instead
 #endif
 
 namespace redlock {

@@ -11,8 +11,8 @@
 namespace redlock {
 namespace {
 
-constexpr std::size_t longest_name = 255;        // of a host, in DNS and TLS
-constexpr std::size_t longest_file_path = 4095;  // PATH_MAX less its NUL
+constexpr std::size_t longest_name = 255;        // the longest host name in DNS and TLS
+constexpr std::size_t longest_file_path = 4095;  // PATH_MAX without the final NUL
 constexpr std::uint16_t sentinel_port = 26'379;
 const std::string tls_fields = "ca_file, certificate, key and server_name";
 
@@ -147,7 +147,7 @@ private:
         read_user(user);
         if (!user.empty()) fail("host", "must be empty for a unix socket; write unix:///path");
         endpoint_.unix_socket = decoded("socket path", rest.substr(slash));
-        check_text("socket path", endpoint_.unix_socket, 107);  // sun_path less its NUL
+        check_text("socket path", endpoint_.unix_socket, 107);  // sun_path without its final NUL
         std::optional<std::string> database;
         read_query(query, "db", [&](auto field) { return field == "db" ? &database.emplace() : nullptr; });
         if (database) read_database(*database);

@@ -14,7 +14,7 @@ namespace redlock {
 
 class Listener {
 public:
-    /// Takes a connection that may still be connecting.
+    /// Takes over a connection, which may still be connecting.
     Listener(std::unique_ptr<Connection> connection, Entropy& entropy);
 
     Connection& connection() noexcept { return *connection_; }

@@ -11,8 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using detail::NodeFailure;
 
-constexpr std::size_t max_draining = 64;  // connections
-constexpr std::size_t max_pending = 32;   // replies on one of them
+constexpr std::size_t max_draining = 64;  // connections of one node
+constexpr std::size_t max_pending = 32;   // pending replies on one connection
 
 /// The longest time for which an unused listener is trusted to be connected. Nothing is sent on it, so a lost
 /// connection would not be noticed.
@@ -33,8 +33,8 @@ std::string_view text_of(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    draining_.reserve(
-        max_draining);  // so that a release which is sent later is kept without asking for memory
+    // A connection with a release that is not sent yet must be kept even if there is no memory left.
+    draining_.reserve(max_draining);
 }
 
 void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
@@ -281,7 +281,7 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
     else if (!connection->broken() && !probe_)
-        probe_ = std::move(connection);  // its handshake goes on as a probe
+        probe_ = std::move(connection);  // its handshake continues without a command
     else
         drop_locked(std::move(connection));
 }

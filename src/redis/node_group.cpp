@@ -33,7 +33,7 @@ NodeGroup::~NodeGroup() {
     sender_.reset();
     try {
         send_the_rest();
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; the keys expire
+    } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }
 

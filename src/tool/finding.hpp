@@ -14,7 +14,7 @@ enum class Severity : std::uint8_t {
     hint,         ///< nothing is wrong
     warning,      ///< the lock is weaker than it could be, or a fact is unknown
     unsafe,       ///< two clients may hold the same lock, or the node cannot take part
-    unreachable,  ///< the node could not be asked
+    unreachable,  ///< the node could not be reached
 };
 
 struct Finding {

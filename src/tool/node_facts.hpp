@@ -32,7 +32,7 @@ struct PermissionCheck {
 /// The marker of the quarantine.
 struct MarkerFacts {
     bool placed = false;
-    std::chrono::milliseconds left{0};              ///< until the node has a vote; 0: it has one
+    std::chrono::milliseconds left{0};              ///< the time until the node has a vote; 0 if it has one
     std::chrono::system_clock::time_point until{};  ///< the same instant by the clock of the server
 };
 
@@ -51,7 +51,7 @@ struct NodeFacts {
 
     ServerInfo info{};
     NodeError info_error{};
-    std::string appendfsync{};  ///< empty: unknown
+    std::string appendfsync{};  ///< empty if unknown
     NodeError config_error{};
     std::optional<FailoverFacts> failover{};  ///< none if no Sentinels name the server
 
