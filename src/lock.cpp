@@ -118,6 +118,7 @@ Result Lock::acquire(const algorithm::AcquireLimits& limits) {
     }
 }
 
+/// Releases what an earlier acquisition may have left on the nodes, and acquires.
 Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child

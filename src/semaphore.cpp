@@ -100,6 +100,7 @@ Result Semaphore::attempt(const RoundLimits& limits) {
     return result;
 }
 
+/// Makes one attempt to acquire the lock of this slot.
 Result Semaphore::try_slot(std::size_t slot, const RoundLimits& limits) {
     slot_ = slot;
     lock_ = Lock{*nodes_, slots_[slot], options_, *clock_, *entropy_};

@@ -101,6 +101,7 @@ void BackgroundThread::start_thread() {
     thread_ = std::thread{[this] { run(); }};
 }
 
+/// The thread: calls the function when it is due or start() was called, until it has nothing left to do.
 void BackgroundThread::run() noexcept {
     std::unique_lock lock{mutex_};
     for (auto next = clock_.now(); started_ || next < Clock::never();) {

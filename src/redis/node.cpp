@@ -265,6 +265,7 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
     return nullptr;
 }
 
+/// Begins a new connection. If Sentinels name the server, they are asked again, unless a query is under way.
 std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     const bool done = resolution_ && resolution_->done();
     if (!resolution_ || (done && (resolution_->addresses().empty() || config_.has_sentinels())))
@@ -286,6 +287,9 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
         drop_locked(std::move(connection));
 }
 
+/// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending and no
+/// release has to be sent again, otherwise draining. It drains for one minute at most, or for as long as a
+/// lease of the pending commands could last if that is longer.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
         return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");

@@ -61,6 +61,8 @@ void RoundDriver::ask(std::size_t node) {
     now_ = clock_.now();
 }
 
+/// Takes a connection to the node, and reports to the round that the node is connecting or left alone.
+/// Returns false if there is no connection.
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
@@ -116,6 +118,8 @@ void RoundDriver::wait(Clock::time_point until) {
 
 // ---- One node
 
+/// Continues with a node whose connection is new or ready for I/O: finishes the handshake, sends the commands
+/// as soon as possible, and takes the answers.
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
@@ -153,6 +157,7 @@ void RoundDriver::send(std::size_t node) {
     if (!queued_[node]) write(node);
 }
 
+/// Writes the commands of all requests that include this node.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
@@ -176,6 +181,7 @@ bool RoundDriver::is_duplicate(std::size_t node) {
     return other.has_value();
 }
 
+/// Reports each answer that has arrived to the round. After the last one, gives the connection back.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
     // If the connection broke while reading, its answers cannot be trusted either.
@@ -205,6 +211,8 @@ void RoundDriver::take_answers(std::size_t node) {
     }
 }
 
+/// Ends the part of the node because its connection has failed or cannot be trusted. A release is sent once
+/// more over another connection.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
@@ -216,6 +224,7 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         round_.end(node, cause, detail, now_);
 }
 
+/// Reports a node that was not asked, together with the failure after which it was left alone.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
@@ -225,6 +234,7 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
+/// Gives the connection back to its node. A release whose reply has not arrived stays with the connection.
 void RoundDriver::check_in(std::size_t node) {
     if (round_.is_release()) {
         connections_[node]->keep_release(round_.requests().front().command);

@@ -98,6 +98,7 @@ Resolution::Found SentinelQuery::run(const std::stop_token& stop) {
     return ask_all(stop);
 }
 
+/// Asks all Sentinels until a majority has named the same server, no answer is missing, or the time is over.
 Resolution::Found SentinelQuery::ask_all(const std::stop_token& stop) {
     for (;;) {
         for (auto& it : entries_)
@@ -116,6 +117,7 @@ Resolution::Found SentinelQuery::ask_all(const std::stop_token& stop) {
 // ---- One Sentinel. If there are several entries, it is first asked for its id, so that duplicates are
 // found. Then it is asked for the server.
 
+/// Continues with one Sentinel: connects, asks the first question, or takes a reply.
 void SentinelQuery::advance(Entry& entry) {
     auto& connection = *entry.connection;
     connection.advance();
@@ -168,6 +170,7 @@ void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
     entry.connection.reset();
 }
 
+/// Stores why a Sentinel has not named a server, and closes its connection.
 void SentinelQuery::give_up(Entry& entry, std::error_code cause, const std::string& why) {
     if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
         refusal_ = cause;

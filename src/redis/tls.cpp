@@ -216,6 +216,7 @@ bool TlsSession::fail_at_exit() {
     return false;
 }
 
+/// Moves the bytes that OpenSSL wants to send to `out`.
 void TlsSession::drain(std::string& out) {
     char* bytes = nullptr;
     auto* const to_send = SSL_get_wbio(session_.get());

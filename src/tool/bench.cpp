@@ -107,6 +107,7 @@ private:
     std::size_t width_ = 0;
 };
 
+/// Returns a random name that begins with `prefix`.
 std::string random_below(const std::string& prefix) {
     Owner random;
     if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");

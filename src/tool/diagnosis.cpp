@@ -20,6 +20,7 @@ void add(Findings& findings, Findings more) {
     std::ranges::move(more, std::back_inserter(findings));
 }
 
+/// Judges one node by itself.
 NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
     if (node.unreachable) return {{unreachable_finding(node)}};
     NodeDiagnosis it;
@@ -79,6 +80,7 @@ bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
            std::ranges::count(nodes, run_id, [](const auto& it) { return it.info.run_id; }) > 1;
 }
 
+/// Reports a node that is the same server as an earlier one.
 Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
     const auto first = first_of_same_server(nodes, node);
     if (first == node) return {};
@@ -96,6 +98,7 @@ Finding no_quorum_finding(const Diagnosis& diagnosis) {
             passes ? "wait for the end of the quarantine" : "bring back the nodes that have no vote"};
 }
 
+/// Returns the findings about all nodes together.
 Findings joint_findings(const Diagnosis& diagnosis) {
     Findings findings;
     const auto size = diagnosis.nodes.size();
@@ -108,6 +111,7 @@ Findings joint_findings(const Diagnosis& diagnosis) {
     return findings;
 }
 
+/// Returns the worst severity of all findings. A node that cannot be reached counts as a warning.
 Severity together(const Diagnosis& diagnosis) {
     auto worst = Severity::hint;
     const auto take = [&](Severity it) {

@@ -70,6 +70,7 @@ struct Shared {
     std::vector<std::size_t> nodes;
 };
 
+/// Merges the findings that several nodes have in common. The worst findings come first.
 std::vector<Shared> grouped(const Diagnosis& diagnosis) {
     std::vector<Shared> result;
     for (std::size_t node = 0; node < diagnosis.nodes.size(); ++node)
