@@ -1,1 +1,1 @@
-// Nothing: the headers that the tests share are compiled for it, see CMakeLists.txt.
+// An empty source, for which the precompiled headers of the tests are compiled, see CMakeLists.txt.

@@ -1,4 +1,4 @@
-// Whoever is measured: something that acquires a lock on N nodes and releases it again.
+// A measured client. It acquires a lock on N nodes and releases it again.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace redlock::bench {
 
-/// How much to do in one go: so many ops, or for so long, whichever ends first.
+/// The work of one batch: a number of ops, or a duration, whichever ends first.
 struct Work {
     std::size_t ops = std::numeric_limits<std::size_t>::max();
     std::chrono::milliseconds span = std::chrono::hours{1};
 };
 
-/// What was measured in one go.
+/// The measurements of one batch.
 struct Batch {
-    std::vector<double> microseconds{};  ///< of each op that succeeded
+    std::vector<double> microseconds{};  ///< of each successful op
     std::size_t failed = 0;              ///< ops that did not get the lock
 };
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What `redlock run` costs around a command that does nothing, beside flock(1) around the same one.
+"""Compares the cost of `redlock run` around a command that does nothing with that of flock(1) around the same command.
 
     with_redis_nodes tests/bench/command_cost.py build/release/src/tool/redlock [MOST]
 
-CPU time of the command and all its children, user and system, medians of runs that alternate; system calls where strace is
-installed and allowed. The guardian and the command itself are included. With MOST: an error where `redlock run` makes more.
+It prints the CPU time of the command and all its children, user and system, as medians of alternating runs. If strace
+is installed and permitted, it also prints the system calls. Both include the guardian and the command itself. With
+MOST, it fails if `redlock run` makes more system calls.
 """
 import os
 import re
@@ -28,7 +29,7 @@ def may_trace():
 
 
 def system_calls(command):
-    """The least of five: where the machine is busy, waiting takes a few more."""
+    """Returns the smallest of five counts, because waits on a busy machine take some more calls."""
     counts = []
     for _ in range(5):
         with tempfile.NamedTemporaryFile() as table:

@@ -1,11 +1,12 @@
-// One of many processes that want one resource: waits for it, holds it, lets go, wants it again.
+// One of many processes that want one resource. It waits for the resource, holds it, releases it, and wants
+// it again.
 //
 //     redlock_bench_contender CLIENT RETRY-DELAY-MS HOLD-MS START-NS MILLISECONDS
 //     1760000012345 1760000098765 1
 //
-// A line for each acquisition: when it was wanted, when the waiting was over, whether it was had; then
-// "commands" and how many it has sent, or -1 where it does not know. START-NS and these are instants of
-// CLOCK_MONOTONIC, which all processes share. REDLOCK_NODES names the nodes.
+// It prints one line for each acquisition: when it began to wait, when the wait was over, and whether it got
+// the lock. The last line is "commands" and the number of commands it has sent, or -1 if unknown. START-NS
+// and the times are instants of CLOCK_MONOTONIC, which all processes share. REDLOCK_NODES names the nodes.
 #include "raw_client.hpp"
 #include "redis_plus_plus_client.hpp"
 
@@ -43,7 +44,8 @@ public:
     virtual long commands() const { return -1; }
 };
 
-/// Counts what the servers cannot: their count has the commands of scripts in it.
+/// Counts the commands sent. The servers cannot do that, because their counters include the commands that
+/// scripts call.
 class Commands final : public Observer {
 public:
     void round_ended(const Command&, const Tally& tally, std::chrono::nanoseconds) noexcept override {
@@ -81,7 +83,7 @@ private:
     std::optional<Lock> lock_{};
 };
 
-/// Tries, and pauses as our lock does, with a client that can only try.
+/// For a client that can only try once: tries repeatedly, with the pauses that our lock makes.
 class PatientContender final : public Contender {
 public:
     PatientContender(std::unique_ptr<LocalClient> client, std::chrono::milliseconds delay)
@@ -153,7 +155,7 @@ int main(int argc, char** argv) {
     using namespace redlock::bench;
     try {
         if (argc != 6) throw std::invalid_argument("usage: see the head of contender.cpp");
-        ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // 1 ms is to be 1 ms
+        ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // so that 1 ms takes 1 ms
         const auto who = contender(argv[1], std::chrono::milliseconds{std::stol(argv[2])});
         const Monotonic::time_point start{std::chrono::nanoseconds{std::stoll(argv[4])}};
         contend(*who, std::chrono::milliseconds{std::stol(argv[3])}, start,

@@ -1,5 +1,5 @@
-// Clients measured side by side: a batch of each in turn, again and again, so that whatever else the machine
-// does meets all of them alike. What counts is the ratio of two clients within one turn.
+// Measures clients side by side. A batch of each client is run in turn, many times, so that other activity of
+// the machine affects all of them alike. The result is the ratio of two clients within one turn.
 #pragma once
 
 #include "client.hpp"
@@ -21,7 +21,7 @@ struct Plan {
 
 class Contest {
 public:
-    /// Runs it. The order changes from turn to turn.
+    /// Runs all batches. The order of the clients changes from turn to turn.
     Contest(std::span<Client* const> clients, const Plan& plan);
 
     /// Over all ops of a client, in microseconds.
@@ -32,7 +32,7 @@ public:
     bool has(const std::string& client) const { return records_.contains(client); }
 
     /// For each repetition, the median over its turns of p50(client) / p50(baseline) in that turn. Zero for a
-    /// client that has done nothing.
+    /// client without any op.
     Spread ratio(const std::string& client, const std::string& baseline) const;
 
 private:

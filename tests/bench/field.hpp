@@ -1,4 +1,5 @@
-// All clients of a measurement, on the same nodes: this library, the raw floor, and the peers that are there.
+// All clients of a measurement, on the same nodes: this library, the raw protocol, and the other libraries
+// that are installed.
 #pragma once
 
 #include "client.hpp"
@@ -13,10 +14,11 @@ namespace redlock::bench {
 
 class Field {
 public:
-    /// This library's two ways and the raw two ways. Throws when a node cannot be reached.
+    /// Adds the variants of this library and of the raw client. Throws if a node cannot be reached.
     explicit Field(std::vector<std::string> uris);
 
-    /// Those that can be had, each on all nodes; redis-py's lock knows one node and is named "redis-py x1".
+    /// Adds the installed other libraries, each on all nodes. The lock of redis-py knows one node, so it is
+    /// named "redis-py x1".
     void add_peers();
 
     std::span<Client* const> clients() const noexcept { return clients_; }

@@ -1,4 +1,4 @@
-// Runs the scenarios named, all of them if none is.
+// Runs the named scenarios, or all of them if none is named.
 //
 //     redlock_bench [--quick] [--no-peers] [--json FILE] [SCENARIO...]
 #include "report.hpp"

@@ -1,4 +1,5 @@
-// node-redlock as one of many processes that want one resource: as contender.cpp, and with its output.
+// node-redlock as one of many processes that want one resource. It behaves like contender.cpp, and prints the same
+// output.
 //
 //     NODE_PATH=.../node_modules node node_redlock_contender.js RETRY-DELAY-MS HOLD-MS START-NS MILLISECONDS
 "use strict";
@@ -10,9 +11,9 @@ const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlo
 const [delay, hold, start, span] = process.argv.slice(2).map(Number);
 const nodes = process.env.REDLOCK_NODES.split(",").map((uri) => new Redis(uri));
 const redlock = new Redlock(nodes, { retryCount: 0 });
-redlock.on("error", () => {}); // of single nodes; what comes of it is thrown as well
+redlock.on("error", () => {}); // errors of single nodes; the outcome is thrown as well
 
-// CLOCK_MONOTONIC.
+// Returns the time of CLOCK_MONOTONIC.
 const now = () => Number(process.hrtime.bigint());
 const end = start + span * 1e6;
 

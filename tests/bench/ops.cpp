@@ -1,5 +1,5 @@
-// Does a number of ops with one client and says what it has asked of the heap meanwhile: for callgrind and
-// strace, which look at a whole process.
+// Runs a number of ops with one client, and prints how often it allocated memory meanwhile. It serves
+// callgrind and strace, which observe a whole process.
 //
 //     with_redis_nodes redlock_bench_ops "redlock sequential" 1000
 //     0 of 0 allocations by C++, 1000 ops
@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-// glibc's own, under the names it offers to whoever takes the usual ones.
+// The functions of glibc, under the names that it offers to programs which replace the usual ones.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -29,16 +29,16 @@ void __libc_free(void* memory);
 
 namespace {
 
-/// How often this thread has asked the heap for memory.
+/// How often this thread has allocated memory.
 struct Allocations {
-    std::uint64_t calls;     ///< of malloc, calloc, realloc and their kin, whoever made them
+    std::uint64_t calls;     ///< of malloc, calloc, realloc and similar functions, by any caller
     std::uint64_t from_cpp;  ///< those of them made by operator new
 };
 constinit thread_local Allocations counted{};
 
 }  // namespace
 
-// In front of the C library's, for this whole program with its shared libraries.
+// These functions precede those of the C library, for the whole program and its shared libraries.
 extern "C" {
 
 void* malloc(std::size_t size) {
@@ -94,7 +94,7 @@ void run(const std::string& name, std::size_t ops) {
     const auto client = std::ranges::find(field.clients(), name, &Client::name);
     if (client == field.clients().end()) throw std::invalid_argument("no client " + name);
     auto* const local = dynamic_cast<LocalClient*>(*client);
-    (void)local->run({.ops = 1000});  // buffers have grown to what they need
+    (void)local->run({.ops = 1000});  // grows the buffers to the size that they need
     const auto before = counted;
     for (std::size_t op = 0; op < ops; ++op) {
         if (!local->acquire()) throw std::runtime_error(name + " did not get the lock");

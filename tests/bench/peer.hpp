@@ -1,8 +1,8 @@
-// A client in another language: a program of tests/interop, told on its standard input how much to do.
+// A client in another language: a program of tests/interop that reads on its standard input how much to do.
 //
-//     it:     ready                           when it has connected
-//     we:     measure OPS MILLISECONDS        (whichever ends first)
-//     it:     {"failed": 0, "microseconds": [201.5, 198.0, ...]}
+//     program:    ready                           when it has connected
+//     this class: measure OPS MILLISECONDS        (whichever ends first)
+//     program:    {"failed": 0, "microseconds": [201.5, 198.0, ...]}
 #pragma once
 
 #include "client.hpp"
@@ -17,10 +17,10 @@ namespace redlock::bench {
 
 class Peer final : public Client {
 public:
-    /// Null where it cannot run, which is said on standard error.
+    /// Returns null if the program cannot run, and reports that on standard error.
     static std::unique_ptr<Peer> start(std::string name, std::vector<std::string> words);
 
-    /// A peer that hangs has done nothing.
+    /// A program that hangs is reported as one failed op.
     Batch run(const Work& work) override;
 
 private:

@@ -1,5 +1,6 @@
-// Which CPU does the work. On few cores the scheduler puts a client and its servers now here, now there, and
-// the same program is twice as fast or not; with all of them on one CPU what is compared is the work per op.
+// Selects the CPU. With few cores the scheduler moves a client and its servers between them, so that the same
+// program is sometimes twice as fast. With all processes on one CPU, the comparison is about the work of an
+// op.
 #pragma once
 
 #include <sched.h>
@@ -12,7 +13,7 @@
 
 namespace redlock::bench {
 
-/// This process, and the processes it starts from now on, on one CPU for as long as it lives.
+/// Keeps this process, and the processes that it starts from now on, on one CPU as long as the object lives.
 class OnOneCpu {
 public:
     OnOneCpu() {
@@ -25,7 +26,7 @@ public:
     OnOneCpu& operator=(const OnOneCpu&) = delete;
 
 private:
-    /// The last one that is ours to use: interrupts mostly go to the first.
+    /// Returns the last permitted CPU, because interrupts mostly go to the first.
     static cpu_set_t last_of(const cpu_set_t& allowed) {
         std::size_t last = 0;
         for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
@@ -36,7 +37,7 @@ private:
         return one;
     }
 
-    /// All threads: one of them starts the processes.
+    /// Places all threads, because any of them may start the processes.
     static void place_on(const cpu_set_t& cpus) {
         for (const auto& thread : std::filesystem::directory_iterator{"/proc/self/task"})
             ::sched_setaffinity(std::stoi(thread.path().filename()), sizeof cpus, &cpus);

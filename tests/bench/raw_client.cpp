@@ -11,7 +11,7 @@
 namespace redlock::bench {
 namespace {
 
-/// 40 digits, one owner for the whole life of a client.
+/// Returns 40 digits, the only owner of a client.
 std::string any_owner() {
     std::random_device random;
     std::string owner;
@@ -33,7 +33,7 @@ redisContext* connected(const std::string& uri) {
     return context;
 }
 
-/// Takes the reply; whether it says OK, or 1.
+/// Takes ownership of the reply. Returns true if it is OK or 1.
 bool grants(void* taken) {
     auto* const reply = static_cast<redisReply*>(taken);
     if (reply == nullptr) throw std::runtime_error("raw hiredis: the connection broke");

@@ -1,6 +1,6 @@
-// The floor: hiredis sending the very bytes that redlock sends, without any logic. No deadline, no check of
-// the validity, no fresh owner, no way back from a fault; only the replies are looked at, or the figures
-// would be of an error.
+// The lower bound: hiredis sends the same bytes as redlock, without any logic. There is no deadline, no check
+// of the validity, no new owner for each op, and no recovery from faults. Only the replies are checked, so
+// that errors are not measured.
 #pragma once
 
 #include "client.hpp"
@@ -21,7 +21,7 @@ public:
         multiplexed,  ///< all SETs written, then all replies read; the EVALSHAs likewise
     };
 
-    /// Throws std::runtime_error when a node cannot be reached.
+    /// Throws std::runtime_error if a node cannot be reached.
     RawClient(const std::vector<std::string>& uris, Way way, const std::string& resource);
 
     bool acquire() override { return ask(set_) >= contexts_.size() / 2 + 1; }
@@ -39,7 +39,7 @@ private:
         std::vector<std::size_t> lengths;
     };
 
-    /// How many nodes have said OK, or 1.
+    /// Returns how many nodes have replied OK or 1.
     std::size_t ask(const Command& command);
     std::size_t ask_in_turn(const Command& command);
     std::size_t ask_all_at_once(const Command& command);

@@ -41,7 +41,7 @@ public:
           masters_(connected(uris)),
           mutex_(masters_.begin(), masters_.end(), resource) {}
 
-    /// Its errors are exceptions, also those of a single node.
+    /// The library throws exceptions for errors, even for those of a single node.
     bool acquire() override {
         try {
             lock_.emplace(mutex_, std::defer_lock);

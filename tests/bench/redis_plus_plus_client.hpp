@@ -1,4 +1,4 @@
-// redis-plus-plus, where CMake has found it: its Lua variant, with the timeouts that redlock has.
+// The Lua variant of redis-plus-plus, if CMake has found it, with the timeouts of redlock.
 #pragma once
 
 #include "client.hpp"
@@ -9,10 +9,10 @@
 
 namespace redlock::bench {
 
-/// Whether this was built with it.
+/// Returns true if this was built with redis-plus-plus.
 bool has_redis_plus_plus() noexcept;
 
-/// Null where this was built without redis-plus-plus.
+/// Returns null if this was built without redis-plus-plus.
 std::unique_ptr<LocalClient> redis_plus_plus_client(const std::vector<std::string>& uris,
                                                     const std::string& resource);
 

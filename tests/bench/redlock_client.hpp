@@ -1,4 +1,4 @@
-// This library, as its users call it.
+// This library, as users call it.
 #pragma once
 
 #include "client.hpp"
@@ -15,14 +15,14 @@ namespace redlock::bench {
 
 class RedlockClient final : public LocalClient {
 public:
-    /// Shares `nodes` with others.
+    /// Shares `nodes` with other clients.
     RedlockClient(std::string name, std::shared_ptr<Nodes> nodes, std::string resource,
                   const LockOptions& options = {})
         : LocalClient(std::move(name)),
           nodes_(std::move(nodes)),
           lock_(*nodes_, std::move(resource), options) {}
 
-    /// Has nodes of its own.
+    /// Has its own nodes.
     RedlockClient(const std::vector<std::string>& uris, Round round, std::string resource)
         : RedlockClient(round == Round::sequential ? "redlock sequential" : "redlock all-at-once",
                         std::make_shared<RedisNodes>(uris, NodesOptions{.round = round}),
@@ -36,7 +36,7 @@ private:
     Lock lock_;
 };
 
-/// The same in a block: a Lock for each op, whose destructor releases it.
+/// The same with a Lock for each op, which its destructor releases.
 class ScopedRedlockClient final : public LocalClient {
 public:
     ScopedRedlockClient(const std::vector<std::string>& uris, std::string resource)

@@ -38,7 +38,7 @@ std::string json(double value) {
     return out.str();
 }
 
-/// Joins what `element` makes of each of `range`.
+/// Joins the results of `element` for the elements of `range`.
 template <class Range, class Element>
 std::string list(const Range& range, const std::string& indent, Element element) {
     std::string result = "[";

@@ -1,4 +1,4 @@
-// What was measured: printed as tables while it comes in, and written as JSON at the end.
+// The measurements. They are printed as tables immediately, and written as JSON at the end.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct Table {
     std::vector<Row> rows{};
 };
 
-/// A number that is to be reached.
+/// A number with a target.
 struct Figure {
     enum class Bound : bool { at_most, at_least };
     std::string name;
@@ -36,7 +36,7 @@ struct Figure {
     }
 };
 
-/// What was measured, when and where.
+/// When and where the measurements were made, and of which commit.
 struct Origin {
     std::string date;
     std::string commit;
@@ -48,7 +48,7 @@ public:
     void add(Table table);
     void add(Figure figure) { figures_.push_back(std::move(figure)); }
 
-    /// PASS or MISSED for each.
+    /// Prints PASS or MISSED for each figure.
     void print_figures() const;
 
     void write(const std::filesystem::path& path, const Origin& origin) const;

@@ -1,4 +1,4 @@
-// What is said of many measurements: the middle, the tail, the spread.
+// Statistics of many measurements: the median, the percentiles, the spread.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace redlock::bench {
 
-/// The value below which the share `quantile` of the samples lies; 0 if there are none.
+/// Returns the value below which the share `quantile` of the samples lies, or 0 if there are none.
 inline double percentile(std::vector<double> samples, double quantile) {
     if (samples.empty()) return 0;
     std::ranges::sort(samples);
@@ -23,7 +23,7 @@ inline double median(std::vector<double> samples) {
     return percentile(std::move(samples), 0.5);
 }
 
-/// The middle of several repetitions, and how far apart they were.
+/// The median of several repetitions, and their extremes.
 struct Spread {
     double least = 0;
     double middle = 0;

@@ -1,4 +1,5 @@
-// What the blocks of code in documents use without declaring it: names that speak for themselves in a text.
+// Names that blocks of code in documents use without declaring them, because they are self-explanatory in a
+// text.
 #pragma once
 
 #include <redlock/detail/quorum_round.hpp>

@@ -1,4 +1,4 @@
-// What a Connection must have made of a server's bytes, by an independent reader.
+// What a Connection must conclude from the bytes of a server, according to an independent reader.
 #pragma once
 
 #include "reply_reader.hpp"
@@ -48,7 +48,7 @@ public:
     bool ambiguous() const { return ambiguous_; }
     std::size_t pending() const { return pending_; }
     const std::vector<RedisReply>& answers() const { return answers_; }
-    /// The commands that the connection has sent, those of the handshake included.
+    /// Returns the number of commands that the connection has sent, including those of the handshake.
     std::size_t sent_in_all() const { return sent_; }
 
 private:

@@ -62,7 +62,7 @@ Clock::time_point FakeRedisServer::next() const {
 
 // ---- Commands
 
-/// What a client has sent before it closed the connection is executed, too.
+/// Accepts commands. Those that a client sent before it closed the connection are executed, too.
 void FakeRedisServer::receive(Session& session, Clock::time_point now) {
     auto& tasks = session.tasks;
     session.reader.take(std::exchange(session.stream->to_server, {}), [&](Words words) {
@@ -170,7 +170,7 @@ void FakeRedisServer::send(Session& session, Clock::time_point now) {
     }
 }
 
-/// Replies belong to the commands in their order, whatever they were meant for.
+/// Assigns the replies to the commands in their order, whatever they were meant for.
 void FakeRedisServer::match(Session& session) {
     using Progress = ReplyReader::Progress;
     while (session.readable) {
@@ -198,7 +198,7 @@ void FakeRedisServer::match(const RedisReply& reply, const Done& done) {
 
 // ---- Keys
 
-/// Like that of a server, somewhere in 2026.
+/// Returns a wall clock somewhere in 2026.
 support::RedisModel::Time FakeRedisServer::wall(Clock::time_point now) {
     using Time = support::RedisModel::Time;
     return std::chrono::duration_cast<Time>(now.time_since_epoch()) + Time{1'780'000'000'000'000};
@@ -211,7 +211,7 @@ bool FakeRedisServer::holds(const Words& resources, std::string_view owner, Cloc
     });
 }
 
-/// Counters live on.
+/// Returns true if only counters are left.
 bool FakeRedisServer::empty(Clock::time_point now) const {
     return std::ranges::none_of(model_.keys(), [&](const auto& it) {
         return !it.first.ends_with(":fence") && model_.find(it.first, wall(now));

@@ -1,6 +1,6 @@
-// A Redis server over a VirtualNetwork that executes commands as Redis does (RedisModel) and answers as it is
-// told to. It knows what it has executed and what it has replied, so that a target can tell whether a lock
-// was granted, and whether a client was sent a wrong answer.
+// A Redis server over a VirtualNetwork. It executes commands as Redis does (RedisModel), and replies as it is
+// told to. It records what it has executed and replied. From that a target can tell whether a lock was
+// granted, and whether a client was sent a wrong reply.
 #pragma once
 
 #include "reply_reader.hpp"
@@ -28,28 +28,28 @@ namespace redlock::fuzz {
 
 using Words = std::vector<std::string>;
 
-/// What becomes of a command that comes in.
+/// What the server does with a command.
 enum class Behavior : char {
     normal = 'p',
-    slow = 'b',         ///< replies after half a budget
-    late = 'l',         ///< executes it at once, replies after three budgets
-    delayed = 'o',      ///< executes it after three budgets, then replies
+    slow = 'b',         ///< replies after half a node_timeout
+    late = 'l',         ///< executes it at once, replies after three node_timeouts
+    delayed = 'o',      ///< executes it after three node_timeouts, then replies
     silent = 's',       ///< executes it, never replies
-    trickling = 't',    ///< replies byte by byte, an eighth of a budget each
-    garbage = 'n',      ///< executes it, replies the bytes that were set
+    trickling = 't',    ///< replies byte by byte, an eighth of a node_timeout each
+    garbage = 'n',      ///< executes it, replies with the bytes that were set
     twice = 'e',        ///< replies twice
     closing = 'c',      ///< executes it and closes the connection
     truncating = 'x',   ///< sends half of the reply and closes the connection
     dropping = 'r',     ///< closes the connection and executes nothing
     wrong_type = 'w',   ///< executes nothing, replies WRONGTYPE
     loading = 'y',      ///< executes nothing, replies LOADING
-    echoing = 'g',      ///< executes nothing, replies an error with all that it was sent
-    text = 'i',         ///< executes nothing, replies a string in place of a status
+    echoing = 'g',      ///< executes nothing, replies with an error that contains all it was sent
+    text = 'i',         ///< executes nothing, replies with a string instead of a status
     forgetful = 'u',    ///< forgets its scripts before each command
     away = 'a',         ///< closes every connection
     refusing = 'f',     ///< refuses new connections; the others are served
-    unreachable = 'v',  ///< nobody can connect, and nothing arrives, until it behaves otherwise
-    frozen = 'z',       ///< does nothing until it behaves otherwise, then all that has come in
+    unreachable = 'v',  ///< nobody can connect, and nothing arrives, until the behavior changes
+    frozen = 'z',       ///< does nothing until the behavior changes, then everything that has come in
 };
 inline constexpr std::string_view behaviors = "pblostnecxrwygiuafvz";
 
@@ -60,31 +60,31 @@ public:
 
     void behave(Behavior behavior);
     void set_garbage(std::string_view bytes) { garbage_ = bytes; }
-    /// Closes every connection and comes up again with its keys.
+    /// Closes every connection, and starts again with its keys.
     void restart();
 
     void accept(std::shared_ptr<Stream> stream) override;
     void act(Clock::time_point now) override;
     Clock::time_point next() const override;
 
-    /// Whether it has sent a client a grant to `owner`, in the place of the reply to its acquiring.
+    /// Returns true if it has sent a client a grant to `owner` in the place of the reply to an acquisition.
     bool has_granted(std::string_view owner) const { return granted_.contains(owner); }
-    /// Whether it has reported a grant, or a count, that was another.
+    /// Returns true if it has reported a grant or a count that was wrong.
     bool has_misreported() const { return misreported_; }
-    /// Whether all that was sent to it is executed sooner or later, in the order of each connection.
+    /// Returns true if all commands sent to it are executed at some time, in the order of each connection.
     bool executes_all() const { return executes_all_; }
 
-    /// Whether all of the resources hold `owner`.
+    /// Returns true if all of the resources have `owner`.
     bool holds(const Words& resources, std::string_view owner, Clock::time_point now) const;
-    /// Whether no resource is locked.
+    /// Returns true if no resource is locked.
     bool empty(Clock::time_point now) const;
 
 private:
-    /// What a command of a lock asks for.
+    /// The meaning of a command of a lock.
     struct CommandInfo {
-        const detail::Script* script = nullptr;  ///< null: plain
+        const detail::Script* script = nullptr;  ///< null: no script
         bool acquires = false;
-        bool matters = false;  ///< a grant means something to the lock
+        bool matters = false;  ///< the lock relies on a grant
         std::string owner{};
     };
     struct Task {
@@ -109,8 +109,8 @@ private:
         std::deque<Sending> sendings{};
         ReplyReader sent{};
         bool readable = true;              // replies can still be parsed
-        std::deque<RedisReply> replies{};  // to none of the commands done so far
-        std::deque<Done> done{};           // without a reply so far
+        std::deque<RedisReply> replies{};  // not yet assigned to a command
+        std::deque<Done> done{};           // not yet assigned to a reply
         bool over = false;
     };
 

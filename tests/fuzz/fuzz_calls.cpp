@@ -1,25 +1,26 @@
 // Any sequence of calls on two Locks of the same resources, over the library's own nodes and connections, and
 // servers that behave as the input says. Network and time are virtual (virtual_network.hpp).
 //
-// The input begins with the number of nodes ('1' to '5'), the kind of round ('s'equential or 'a'll at once),
-// and the kind of lock: '-', 'f'encing, 'm' several resources, or 'b'oth. Then, each a letter, what happens:
+// The input begins with the number of nodes ('1' to '5'), the order of a round ('s'equential or 'a'll at
+// once), and the kind of lock: '-', 'f'encing, 'm' several resources, or 'b'oth. Then each letter is an
+// event:
 //
 //     A  acquire                                  E  extend
-//     T  try_acquire                              X  extend with another ttl, and a digit: which
-//     F  acquire_for, and a digit: how long       B  extend it and two other leases in one round
-//     P  acquire with a stopped token             R  release
-//     U  try_lock, unlock                         D  destroy and make anew
+//     T  try_acquire                              X  extend with another ttl, chosen by a digit
+//     F  acquire_for, with a digit for the time   B  extend it and two other leases in one round
+//     P  acquire with a stop already requested    R  release
+//     U  try_lock, unlock                         D  destroy and create again
 //     M  move and back                            N  move the other lock here
-//     S  go on with the other lock                W  wait, and a digit: how long
+//     S  continue with the other lock             W  wait, with a digit for the time
 //
-//     0 to 4       go on with that node, * with all
-//     H            it closes its connections and is restarted with its keys
+//     0 to 4       continue with that node, * with all
+//     H            the node closes its connections and restarts with its keys
 //     small letter its Behavior, see fake_redis_server.hpp
 //     "..."        the bytes that nodes send as garbage from now on
 //
-// Held to be true: what the header of Lock promises, on success, on failure and in time; and, as long as no
-// node has reported a grant that was none, that a valid lock has a majority of the nodes, that no two are
-// valid, and that fencing tokens grow.
+// The target requires what the header of Lock guarantees, for success, failure and duration. As long as no
+// node has reported a wrong grant, it also requires that a valid lock has a majority of the nodes, that no
+// two locks are valid, and that fencing tokens grow.
 #include "fake_redis_server.hpp"
 #include "require.hpp"
 #include "virtual_nodes.hpp"
@@ -49,7 +50,7 @@ constexpr Retry retry{.attempts = 3, .delay = 30ms};
 constexpr std::array spans{0ms, 1ms, 5ms, 20ms, 49ms, 51ms, 100ms, 200ms, 300ms, 500ms};
 constexpr std::array pauses{1ms, 10ms, 49ms, 51ms, 100ms, 300ms, 500ms, 1'000ms, 1'900ms, 2'100ms};
 constexpr std::array ttls{-1ms, 0ms, 1ms, 52ms, 100ms, 500ms, 1'000ms, 2'000ms, 5'000ms, 10'000ms};
-constexpr auto least_ttl = 100ms;  // of these: the others leave no validity
+constexpr auto least_ttl = 100ms;  // of these: the shorter ones leave no validity
 
 struct Rules {
     std::size_t nodes = 3;
@@ -58,7 +59,7 @@ struct Rules {
     Words resources{"orders:42"};
 };
 
-/// What follows the rules is the rest of `input`.
+/// Parses the rules, and leaves the events in `input`.
 Rules rules_of(std::string_view& input) {
     Rules rules;
     const auto take = [&] {
@@ -95,7 +96,7 @@ private:
         return c;
     }
 
-    /// One of ten, chosen by the digit that comes next.
+    /// Returns one of ten values, chosen by the next digit.
     static milliseconds choose(std::string_view& input, const std::array<milliseconds, 10>& choice) {
         if (input.empty() || input.front() < '0' || input.front() > '9') return choice[5];
         return choice[static_cast<std::size_t>(take(input) - '0')];
@@ -151,7 +152,7 @@ private:
         input.remove_prefix(std::min(end + 1, input.size()));
     }
 
-    // ---- How long the verbs may take. Each wait may be a millisecond longer than meant.
+    // ---- How long the verbs may take. Each wait may last a millisecond longer than intended.
 
     milliseconds attempt() const {
         const auto round = rules_.round == Round::sequential ? milliseconds{rules_.nodes * budget} : budget;
@@ -173,7 +174,7 @@ private:
 
     template <class Verb>
     void acquire(Verb verb, milliseconds longest) {
-        // What was held before and is over is released first.
+        // A former acquisition whose validity is over is released first.
         const bool held = lock().valid();
         const auto result = timed(longest + budget, verb);
         if (held) return require(result.error() == Errc::already_held, "nothing is acquired twice");
@@ -235,11 +236,12 @@ private:
             (void)lock().extend(by);
             require(false, "a ttl that cannot work is refused");
         } catch (const std::invalid_argument&) {
-            // as it should be
+            // as expected
         }
     }
 
-    /// As a watchdog does. Replies must not be taken for those to another lease (D1).
+    /// Extends three leases in one round, as a watchdog does. No reply may be taken for that to another lease
+    /// (D1).
     void extend_three_in_one_round() {
         const std::vector<Words> resources{rules_.resources, {"side:1"}, {"side:2"}};
         const auto side = [this] { return "side " + std::to_string(++leases_); };
@@ -300,7 +302,7 @@ private:
     // ---- At any time
 
     void check_invariants() {
-        sleep_for(0ms);  // the servers do what is due
+        sleep_for(0ms);  // lets the servers do what is due
         for (auto& it : locks_) check_valid(*it);
         if (!world_.misreported()) require(!(locks_[0]->valid() && locks_[1]->valid()), "no two hold it");
     }
@@ -319,7 +321,7 @@ private:
         if (!world_.misreported()) require(is_majority(having), "a majority has the key");
     }
 
-    /// A2, B1, B5: in the end nothing is left, however late commands were carried out.
+    /// A2, B1, B5: in the end nothing is left, however late commands were executed.
     void check_released() {
         for (auto& server : world_.servers())
             if (server.executes_all()) server.behave(Behavior::normal);

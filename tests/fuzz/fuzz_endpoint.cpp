@@ -1,8 +1,8 @@
 // Any text as the address of a node. Each '$' stands for a password.
 //
-// D11: an address with an '@' in it is refused in the same words whatever the password, so that no part of it
-// can be in them. An address that is taken means what its fields say: they can be written as an address
-// again.
+// D11: if an address contains '@' and is rejected, the message is the same for every password, so that it
+// cannot contain any part of one. An accepted address means what its fields say: they can be written as an
+// address again.
 #include "require.hpp"
 
 #include <redlock/endpoint.hpp>
@@ -19,7 +19,7 @@
 namespace redlock::fuzz {
 namespace {
 
-/// As good as the secret for a parser: letters, hex digits and numbers are in the same places.
+/// Equivalent to the secret for a parser: letters, hex digits and numbers are in the same places.
 constexpr std::string_view another_secret = "gwmkaz9";
 
 struct Outcome {
@@ -111,7 +111,7 @@ void check_sound(const Endpoint& endpoint) {
     require(!(local && endpoint.tls.enabled), "no TLS with a socket");
 }
 
-/// name() says where it is and nothing else: without the user, the database and TLS it is the same place.
+/// name() is the location and nothing else. Without user, database and TLS it is the same location.
 void check_named(const Endpoint& endpoint) {
     const auto name = endpoint.name();
     if (!endpoint.unix_socket.empty()) return require(name == endpoint.unix_socket, "named by its socket");
@@ -123,7 +123,7 @@ void check_named(const Endpoint& endpoint) {
 }
 
 void check_usable(const Endpoint& endpoint) {
-    if (endpoint.tls.enabled) return;  // its files are read
+    if (endpoint.tls.enabled) return;  // its files would be read
     const RedisNodes nodes{std::vector{endpoint}};
     require(nodes.name(0) == endpoint.name(), "named as its endpoint");
 }

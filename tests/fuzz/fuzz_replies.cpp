@@ -1,17 +1,17 @@
-// Any bytes as the answers of a server, in any portions, to a Connection that sends commands meanwhile.
+// Any bytes as the replies of a server, in any portions, to a Connection that sends commands meanwhile.
 //
-// The first byte chooses the endpoint: 1 password, 2 user and password, 4 database, 8 quarantine. What
-// follows is what the server sends, but for a '`' and the letter behind it:
+// The first byte is a bit mask for the endpoint: 1 password, 2 user and password, 4 database, 8 quarantine.
+// The rest is what the server sends, except for a '`' and the letter after it:
 //
-//     `h  the client reads what was sent       `H  it reads as one that waits for no other node
-//     `w  what was added is sent               `l  the client looks whether the connection is stale
+//     `h  the client reads what was sent       `H  it reads like one that waits for no other node
+//     `w  what was added is sent               `l  the client checks whether the connection is stale
 //     `s `e `d `c `r `m  the client sends SET, extension, release, SET that counts, raise, SET of two
-//     `p  it sends three extensions in one go  `f  its send buffer is full but for five bytes
-//     `x  the server hangs up                  `a  the server reads what the client has sent
-//     `q  it sends nothing any more             ``  a '`'
+//     `p  it pipelines three extensions        `f  its send buffer is full except for five bytes
+//     `x  the server closes the connection     `a  the server reads what the client has sent
+//     `q  it sends nothing any more            ``  a '`'
 //
-// A7, D1: a vote is what an independent reader of the protocol makes of the reply in its place, and after a
-// protocol error, or a reply too many, the connection is broken for good. D11: what it reports has no
+// A7, D1: a vote is what an independent reader of the protocol concludes from the reply at its position.
+// After a protocol error or an unexpected reply the connection is broken for good. D11: its report has no
 // password.
 #include "expectation.hpp"
 #include "require.hpp"
@@ -43,7 +43,7 @@ const std::vector<std::string> one_resource{"orders:42"};
 const std::vector<std::string> two_resources{"account:1", "account:2"};
 constexpr std::string_view owner = "00112233445566778899aabbccddeeff00112233";
 
-/// Does nothing by itself: the input decides what it sends.
+/// Does nothing by itself, because the input decides what it sends.
 struct ManualServer final : Server {
     void accept(std::shared_ptr<Stream> accepted) override {
         stream = std::move(accepted);
@@ -80,7 +80,7 @@ public:
                   network_.now()),
           expected_(handshake_of(config_.endpoint)) {
         require(client_.handshaking(), "connected");
-        client_.advance();  // the first looks for no answer: none can have come
+        client_.advance();  // reads nothing, because nothing can have come
     }
 
     void add(char byte) { chunk_ += byte; }
@@ -106,7 +106,7 @@ public:
         }
     }
 
-    /// The rest is read, and once more: what is broken stays broken, and the end is noticed.
+    /// Reads the rest twice, because a broken connection must stay broken, and the end must be noticed.
     void end() {
         server_reads();
         read();
@@ -181,7 +181,7 @@ private:
         commands_ = std::move(commands);
         client_.send(commands_);
         expected_.sent(commands_.size());
-        if (stream().finished) compare();  // where it could not write, it has read
+        if (stream().finished) compare();  // if it could not write, it has read
     }
 
     void fetch_run_id_for(const Command& command) {
@@ -265,7 +265,7 @@ private:
     ManualServer server_{};
     VirtualNetwork network_{};
     Connection client_;
-    std::vector<Command> commands_{};  // sent last
+    std::vector<Command> commands_{};  // the last ones sent
     bool was_broken_ = false;
 
     std::string chunk_{};      // to be sent

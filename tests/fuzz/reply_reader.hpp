@@ -1,5 +1,5 @@
-// Reads a server's bytes by the protocol's specification, with nothing of the library or of hiredis: the fuzz
-// targets compare with it.
+// Parses the bytes of a server according to the specification of the protocol, without code of the library or
+// of hiredis. The fuzz targets compare with it.
 #pragma once
 
 #include "support/redis_reply.hpp"
@@ -20,7 +20,7 @@ public:
     enum class Progress : std::uint8_t {
         reply,           ///< one more
         incomplete,      ///< nothing is wrong so far
-        protocol_error,  ///< no client can go on from here
+        protocol_error,  ///< no client can continue from here
         ambiguous  ///< RESP3, or so far from the specification that clients differ: what follows is anybody's
                    ///< guess
     };
@@ -54,7 +54,7 @@ private:
             reply = {};
             return taken(length);
         }
-        // None of our commands is answered by an array.
+        // None of our commands gets an array as a reply.
         if (number < 0 || kind == '*') return Progress::protocol_error;
         return read_bulk(static_cast<std::size_t>(number), length, reply);
     }

@@ -1,5 +1,5 @@
-// What a fuzz target holds to be true whatever its input is. A requirement that fails ends the program, and
-// libFuzzer keeps the input.
+// What a fuzz target requires for every input. A failed requirement ends the program, and libFuzzer keeps the
+// input.
 #pragma once
 
 #include <cstdio>
@@ -11,10 +11,10 @@ namespace redlock::fuzz {
 inline void require(bool holds, std::string_view words) {
     if (holds) return;
     std::fprintf(stderr, "violated: %.*s\n", static_cast<int>(words.size()), words.data());
-    std::abort();  // libFuzzer shows from where
+    std::abort();  // libFuzzer prints the call stack
 }
 
-/// The password of every target, so that it is seen wherever it turns up.
+/// The password of every target, which is therefore recognised anywhere.
 inline constexpr std::string_view secret = "hunter2";
 
 inline void require_no_secret(std::string_view words) {

@@ -33,7 +33,7 @@ public:
 
     std::ptrdiff_t receive(std::span<char> bytes, Wait wait) override {
         network_.tick();
-        constexpr auto two_ticks = 20ms;  // of a kernel, by which it may wait longer
+        constexpr auto two_ticks = 20ms;  // of a kernel; it may wait this much longer
         if (wait == Wait::yes)
             network_.pass_time(network_.now() + longest_wait_ + two_ticks, [this] { return has_input(); });
         auto& input = stream_->to_client;
@@ -84,7 +84,7 @@ void VirtualNetwork::wait(std::span<PollEntry> entries, time_point now, time_poi
 
 namespace {
 
-/// There is no thread to be had.
+/// A task that never runs, because there are no threads.
 class NoTask final : public BackgroundTask {
 public:
     void start() noexcept override {}

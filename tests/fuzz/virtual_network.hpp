@@ -1,6 +1,6 @@
-// A Network whose servers are objects of this process, in virtual time: it passes while the program waits,
-// and a little with each call of a socket. A silent server costs no real time, a busy machine makes nobody
-// late, and the same input does the same each time.
+// A Network whose servers are objects of this process, in virtual time. Time passes while the program waits,
+// and a little with each call of a socket. A silent server costs no real time, a busy machine makes nothing
+// late, and the same input always has the same effect.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -31,7 +31,7 @@ struct Stream {
     std::string to_server{};
     std::string to_client{};
     std::size_t room =
-        std::numeric_limits<std::size_t>::max();  ///< that many bytes can be sent to the server
+        std::numeric_limits<std::size_t>::max();  ///< this many bytes can be sent to the server
     bool finished = false;                        ///< the server sends nothing any more
     bool closed_by_server = false;                ///< nor does it receive
     bool closed_by_client = false;
@@ -39,11 +39,11 @@ struct Stream {
 
 class Server {
 public:
-    /// Somebody connects; `connect_result` is set now or later.
+    /// A client connects. `connect_result` is set now or later.
     virtual void accept(std::shared_ptr<Stream> stream) = 0;
-    /// Does what is due by now.
+    /// Does everything that is due by now.
     virtual void act(Clock::time_point now) = 0;
-    /// When there is more to do, if nothing is sent to it until then.
+    /// Returns when the server has something to do, if nothing is sent to it until then.
     virtual Clock::time_point next() const = 0;
 
 protected:
@@ -54,8 +54,8 @@ class VirtualNetwork final : public Network, public Clock, public Entropy {
 public:
     void add(Server& server) { servers_.push_back(&server); }
 
-    /// Where a server is found, the first one being 0: its number as the path of a unix socket, which no name
-    /// service has to resolve.
+    /// Returns the address of a server. The first has the number 0. The number is the path of a unix socket,
+    /// which needs no name resolution.
     static Endpoint endpoint(std::size_t server) { return {.unix_socket = std::to_string(server)}; }
 
     // ---- Network
@@ -74,7 +74,7 @@ public:
     // ---- Entropy
     std::error_code fill(std::span<std::byte> out) noexcept override;
 
-    // ---- For the sockets.
+    // ---- Called by the sockets.
 
     /// A system call takes time.
     void tick() noexcept { now_ += std::chrono::microseconds{1}; }

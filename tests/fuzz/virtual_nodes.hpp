@@ -21,7 +21,7 @@
 
 namespace redlock::fuzz {
 
-/// Of a node in a round.
+/// The node_timeout.
 inline constexpr std::chrono::milliseconds budget{50};
 
 /// Servers, and the network to them.

@@ -1,7 +1,7 @@
-// This library and clients of other makes lock the same resources: node-redlock on all nodes, redis-py, which
-// knows one node only, on the first. Run by run.sh, on the servers that REDLOCK_NODES names.
+// This library and other clients lock the same resources: node-redlock on all nodes, and redis-py, which
+// knows one node only, on the first. run.sh runs these tests on the servers in REDLOCK_NODES.
 //
-// Each client is a program of its own, told what to do line by line:
+// Each client is a separate program that executes commands line by line:
 //
 //     acquire RESOURCE TTL          held, or taken: one attempt
 //     extend TTL                    held, or lost
@@ -9,9 +9,9 @@
 //     contend DIRECTORY RESOURCE MILLISECONDS
 //                                   N holds M overlaps
 //
-// While it contends it acquires and releases without an end, and between the two makes and removes the file
-// DIRECTORY/held: one that is there already is an overlap. Any other answer is an error. It says "ready"
-// first.
+// While it contends, a client acquires and releases repeatedly. In between it creates and removes the file
+// DIRECTORY/held. If the file already exists, that is an overlap. Any other reply is an error. The first line
+// of a client is "ready".
 #include "support/line_process.hpp"
 #include "support/redlock_nodes.hpp"
 #include "support/temporary_directory.hpp"
@@ -36,7 +36,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::TemporaryDirectory;
 
-/// Makes of clients.
+/// The kinds of clients.
 enum class Make { ours, ours_fair, ours_shared, ours_semaphore, node_redlock, redis_py };
 
 std::string name_of(Make make) {
@@ -63,7 +63,7 @@ std::vector<std::string> program_of(Make make, const std::vector<std::string>& u
     return words;
 }
 
-/// A resource that no other test has locked.
+/// Returns a resource that no other test has locked.
 std::string fresh_resource() {
     static int made = 0;
     return "orders:" + std::to_string(++made);
@@ -96,7 +96,7 @@ private:
     support::LineProcess process_;
 };
 
-/// On the first so many nodes.
+/// Starts clients on the first `nodes` nodes.
 std::deque<Client> start(std::size_t nodes, const std::vector<Make>& makes) {
     auto uris = support::redlock_nodes();
     uris.resize(nodes);
@@ -117,7 +117,7 @@ void PrintTo(const Pair& pair, std::ostream* out) {
     *out << name_of(pair.one) << " and " << name_of(pair.other) << ", nodes: " << pair.nodes;
 }
 
-/// Each with ours, and with our readers, both ways round.
+/// Returns each client with our locks, and with our readers, in both orders.
 std::vector<Pair> pairs() {
     std::vector<Pair> pairs;
     for (const auto& field : {five_nodes, one_node})
@@ -179,7 +179,7 @@ void PrintTo(const Field& field, std::ostream* out) {
     *out << field.nodes << " nodes";
 }
 
-/// Every hold is witnessed by a file that must not be there yet.
+/// Each hold creates a file that must not exist yet.
 void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const std::vector<Make>& makes,
                                                       std::chrono::milliseconds span,
                                                       const std::string& resource = fresh_resource()) {
@@ -200,14 +200,14 @@ void expect_one_holder_at_a_time_and_a_share_for_each(std::size_t nodes, const s
     }
 }
 
-// Two of each make.
+// Two clients of each kind.
 TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), GetParam().makes.begin(), GetParam().makes.end());
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s);
 }
 
-// Three readers, which may be beside one another and beside no other.
+// Three readers, which may hold together with one another and with no other client.
 TEST_P(AContest, HasReadersBesideOneAnotherAndBesideNoOther) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_shared);
@@ -222,8 +222,8 @@ TEST_P(AContest, HasOneHolderOfASlotAtATime) {
                                                      "{" + fresh_resource() + "}:slot:0");
 }
 
-// Three that wait in the queue beside others that know of none: each of them waits at most as long as its
-// client says, and the others are not kept out.
+// Three clients wait in the queue, and the others do not know of a queue. Each waiter waits at most as long
+// as it requested, and does not exclude the others.
 TEST_P(AContest, HasOneHolderAtATimeAmongThoseThatWaitInAQueueToo) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_fair);

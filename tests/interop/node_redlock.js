@@ -1,4 +1,4 @@
-// node-redlock over ioredis, as a client of the interop tests (see interop_test.cpp) and a peer of the benchmark (see
+// node-redlock over ioredis, as a client of the interop tests (see interop_test.cpp) and of the benchmark (see
 // bench/peer.hpp), which sets NODE_TIMEOUT_MS.
 //
 //     NODE_PATH=.../node_modules node node_redlock.js redis://127.0.0.1:6379 ...
@@ -14,15 +14,15 @@ const { default: Redlock, ExecutionError, ResourceLockedError } = require("redlo
 const timeout = Number(process.env.NODE_TIMEOUT_MS) || undefined;
 const nodes = process.argv.slice(2).map((uri) => {
   const node = new Redis(uri.replace(/^unix:../, ""), { commandTimeout: timeout, connectTimeout: timeout });
-  node.on("error", () => {}); // a node that is down shows in what becomes of the lock
+  node.on("error", () => {}); // a node that is down affects the outcome of the lock
   return node;
 });
-// The benchmark's is as users have it; an attempt of the tests is one.
+// The benchmark uses the defaults, and the interop tests use single attempts.
 const redlock = new Redlock(nodes, timeout ? {} : { retryCount: 0, automaticExtensionThreshold: 0 });
-redlock.on("error", () => {}); // of single nodes; what comes of it is thrown as well
+redlock.on("error", () => {}); // errors of single nodes; the outcome is thrown as well
 let lock = null;
 
-// What `verb` resolves to, or `otherwise` where no majority of the nodes went along.
+// Returns the result of `verb`, or `otherwise` if it found no majority.
 async function attempt(verb, otherwise) {
   try {
     return await verb();
@@ -73,7 +73,7 @@ async function contend(directory, resource, milliseconds) {
   return `${holds} holds ${overlaps} overlaps`;
 }
 
-// So many times, or for so long; the time that each took.
+// Measures a number of ops, or for a duration. Returns the time of each op.
 async function measure(ops, milliseconds) {
   const microseconds = [];
   let failed = 0;

@@ -1,5 +1,5 @@
-"""redis-py's Lock, as a client of the interop tests (see interop_test.cpp) and a peer of the benchmark (see
-bench/peer.hpp), which sets NODE_TIMEOUT_MS. It knows one node: this is not Redlock.
+"""The Lock of redis-py, as a client of the interop tests (see interop_test.cpp) and of the benchmark (see
+bench/peer.hpp), which sets NODE_TIMEOUT_MS. It knows one node only, so this is not Redlock.
 
 python3 redis_py.py redis://127.0.0.1:6379
 """
@@ -60,7 +60,7 @@ class Client:
         return f"{holds} holds {overlaps} overlaps"
 
     def measure(self, ops: str, milliseconds: str) -> str:
-        """So many times, or for so long; the time that each took."""
+        """Measures a number of ops, or for a duration. Returns the time of each op."""
         took, failed = [], 0
         start = time.perf_counter_ns()
         end = start + int(milliseconds) * 1_000_000

@@ -2,8 +2,8 @@
 //
 //     redlock_cpp [--fair | --shared | --semaphore] redis://127.0.0.1:6379 ...
 //
-// With --fair it waits in the queue while it contends, and also says for how long at most. With --shared it
-// is a reader. With --semaphore it is one of one holder, of the slot that has the resource's name.
+// With --fair it waits in the queue while it contends, with a time limit. With --shared it is a reader. With
+// --semaphore it uses a semaphore with one slot, which has the resource's name.
 #include <redlock/redlock.hpp>
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ private:
         return answer;
     }
 
-    /// False if somebody else is holding at the same time, who must not.
+    /// Returns false if another client that must not holds the lock at the same time.
     bool hold(const std::string& witness) const {
         return shared_ ? hold_as_reader(witness) : hold_alone(witness);
     }

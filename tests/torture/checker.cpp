@@ -89,7 +89,7 @@ void find_stray_keys(const support::RedisServer& node, std::vector<std::string>&
         const auto [lock, readers, queue] = keys_of(resource);
         for (const auto& key : {lock, readers})
             if (const auto pttl = node.command({"PTTL", key}); pttl != absent) add(key, pttl);
-        // A queue may wait for its expiry.
+        // A queue may remain until it expires.
         if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
     }
 }

@@ -1,4 +1,4 @@
-// What must not be found in the log of holds, nor on the nodes.
+// Searches the log of holds and the nodes for violations.
 #pragma once
 
 #include "hold_log.hpp"
@@ -13,26 +13,27 @@
 
 namespace redlock::torture {
 
-/// More holds of one resource at once than there may be: of two of them that are not both shared, mostly.
+/// Too many holds of one resource at once: usually two that are not both shared.
 struct Overlap {
     unsigned resource;
     std::vector<Hold> holds;
 };
 std::vector<Overlap> overlaps(const std::vector<Hold>& holds);
 
-/// A hold of a resource, or a leader's term, whose fencing token is not larger than that of an earlier one.
+/// A hold of a resource, or a term of a leader, whose fencing token is not larger than that of an earlier
+/// one.
 struct TokenRegression {
     Hold earlier;
     Hold later;
 };
 std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
 
-/// How long after the end of its validity each loss was notified, in nanoseconds, sorted: those of workers
-/// that were running at the time. Leaders' are notified before: negative.
+/// Returns how long after the end of its validity each loss was reported, in nanoseconds, sorted, for workers
+/// that were running at the time. A leader is notified before the end, so its delay is negative.
 std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
                                               const std::vector<Suspension>& suspensions, bool of_leaders);
 
-/// Adds the keys of resources that a server still has though every ttl is over, and the queues of waiters
+/// Adds the keys of resources that a server still has after every ttl has passed, and the queues of waiters
 /// that never expire.
 void find_stray_keys(const support::RedisServer& node, std::vector<std::string>& stray);
 

@@ -27,7 +27,7 @@ void Failovers::run() {
     auto* replica = &group_.servers[1];
     await_holds(*master);
     while (!stopped_) {
-        const bool second = completed_ == 1;  // so that each run sees both kinds
+        const bool second = completed_ == 1;  // so that each run has both kinds
         if (completed_ == 0 || (!second && random_() % 2 == 0))
             order(*master, *replica);
         else
@@ -39,8 +39,8 @@ void Failovers::run() {
     }
 }
 
-/// As if it were cut off together with some clients: it goes on for as long as it may without its replica,
-/// which is seconds less than the quarantine allows for.
+/// The former master continues without its replica for three seconds, as if it were cut off together with
+/// some clients. The quarantine allows for a longer time.
 void Failovers::order(const Server& former, const Server& next) {
     ++counts_["failovers ordered"];
     const auto end = now() + 3'000'000'000;
@@ -55,13 +55,13 @@ void Failovers::order(const Server& former, const Server& next) {
     SentinelGroup::follow(former, next);
 }
 
-/// As it is thawed, it has not noticed for a second either that it has no replica.
+/// For a second after it is thawed, the former master has not noticed either that it has no replica.
 void Failovers::freeze(Server& former, const Server& next) {
     ++counts_["failovers of a frozen master"];
     SentinelGroup::allow_writes_alone(former, true);
     former.freeze();
     lose_last_writes(next);
-    if (random_() % 2 == 0) group_.fail_over_to(next);  // sooner than by themselves
+    if (random_() % 2 == 0) group_.fail_over_to(next);  // sooner than the Sentinels would do it
     group_.await_promotion_of(next);
     SentinelGroup::take_over(next);
     pause(14s);
@@ -71,7 +71,7 @@ void Failovers::freeze(Server& former, const Server& next) {
     SentinelGroup::follow(former, next);
 }
 
-/// As if they had not been replicated.
+/// Deletes the last writes on the replica, as if they had not been replicated.
 void Failovers::lose_last_writes(const Server& replica) {
     std::vector<std::string> words{"DEL"};
     for (unsigned resource = 0; resource < resource_count; ++resource)
@@ -81,7 +81,8 @@ void Failovers::lose_last_writes(const Server& replica) {
     (void)replica.command({"CONFIG", "SET", "replica-read-only", "yes"});
 }
 
-/// Of the node, to begin with: a key that was replicated to it has expired by then.
+/// Waits until the node has granted something, because replicated keys have expired by then, and until a
+/// worker holds a lock.
 void Failovers::await_holds(const Server& master) {
     std::this_thread::sleep_for(1s);
     std::vector<std::string> words{"EXISTS"};
@@ -92,7 +93,7 @@ void Failovers::await_holds(const Server& master) {
     if (!holds && !stopped_) ++without_holds_;
 }
 
-/// False where it was stopped before, or after a minute.
+/// Returns false if it was stopped before, or after a minute.
 template <class Condition>
 bool Failovers::comes(Condition condition) const {
     for (const auto end = now() + 60'000'000'000; !condition(); std::this_thread::sleep_for(20ms))

@@ -1,9 +1,9 @@
-// Has one node fail over, back and forth, again and again, in a thread of its own.
+// Lets one node fail over, back and forth, in a separate thread.
 //
-// In two ways, at random. The Sentinels are told to, and the former master goes on for a while, for those
-// that know no other yet. Or the master is frozen, and its replica lacks what it has granted last; the former
-// master is thawed at some time, at times when others hold locks again, and carries out what stands in its
-// sockets.
+// There are two ways, chosen at random. Either the Sentinels are told to fail over, and the former master
+// continues for a while, for clients that do not know the new master yet. Or the master is frozen, and its
+// replica lacks the last grants. The former master is thawed at some time, possibly when other clients hold
+// locks again, and executes the commands in its sockets.
 #pragma once
 
 #include "hold_log.hpp"
@@ -28,15 +28,16 @@ public:
     Failovers(const Failovers&) = delete;
     Failovers& operator=(const Failovers&) = delete;
 
-    /// How many are complete; may be asked while they go on.
+    /// Returns how many are complete. May be called while they continue.
     std::size_t completed() const noexcept { return completed_; }
 
-    /// Ends them with a master and a replica that are both well. Throws std::runtime_error if one has failed.
+    /// Ends the failovers with a healthy master and a healthy replica. Throws std::runtime_error if a
+    /// failover has failed.
     void stop();
 
-    // ---- Once stopped.
+    // ---- After stop().
 
-    /// After how many the node has not voted again, or nobody has held anything.
+    /// Returns after how many failovers the node did not vote again, or no worker held anything.
     std::size_t without_holds() const noexcept { return without_holds_; }
     const std::map<std::string, int>& counts() const noexcept { return counts_; }
 

@@ -1,10 +1,10 @@
-// What every worker has held, in memory that it shares with the checker: a file, which outlives a worker that
-// is killed in the middle of a hold.
+// The holds of every worker, in memory that the checker shares: a file, which outlives a worker that is
+// killed during a hold.
 //
-// A hold goes from the instant at which acquire() had succeeded to the first of these: the release begins,
-// on_lost is called, the validity ends. In between valid() is true, also while the worker is stopped, and
-// after it was killed: no other worker may hold the same resource. All instants are the boot clock's, in
-// nanoseconds, which all processes of a machine share.
+// A hold begins when acquire() has succeeded. It ends when the release begins, when on_lost is called, or
+// when the validity ends, whichever comes first. In between valid() is true, also while the worker is stopped
+// and after it was killed. No other worker may hold the same resource then. All instants are those of the
+// boot clock in nanoseconds, which all processes of a machine share.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,10 @@ using Instant = std::int64_t;
 
 Instant now();
 
-/// What a worker does with locks.
+/// The kind of locks that a worker uses.
 enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared, semaphore, leader };
-/// As the workers take turns in them. More than three are after the semaphore of three.
+/// The modes in the order in which workers get them. More than three workers compete for the semaphore of
+/// three slots.
 inline constexpr std::array modes{Mode::plain,  Mode::fenced,    Mode::several, Mode::watched,  Mode::fair,
                                   Mode::shared, Mode::semaphore, Mode::leader,  Mode::semaphore};
 
@@ -39,19 +40,19 @@ struct Hold {
 
     Instant until() const {
         auto end = valid_until;
-        // A leader is told to stop, and is the leader still.
+        // A leader remains the leader after stop was requested.
         for (const auto at : {released_at, mode == Mode::leader ? 0 : notified_at})
             if (at != 0) end = std::min(end, at);
         return end;
     }
 };
 
-/// The part of one worker.
+/// The log of one worker.
 class WorkerLog {
 public:
     static constexpr std::size_t max_holds = 100'000;
 
-    // ---- For the worker, its watchdog included.
+    // ---- For the worker, including its watchdog.
     void begin(const Hold& hold) {
         holds_.at(static_cast<std::size_t>(count())) = hold;
         cell(count_).fetch_add(1, std::memory_order_release);
@@ -70,7 +71,7 @@ public:
     void read_into(std::vector<Hold>& all, std::size_t worker);
 
 private:
-    // All zero is an empty log: the memory of a new file needs no constructor.
+    // An empty log is all zero, so the memory of a new file needs no constructor.
     static std::atomic_ref<std::int64_t> cell(std::int64_t& value) { return std::atomic_ref{value}; }
     Hold& last() { return holds_.at(static_cast<std::size_t>(count() - 1)); }
 
@@ -84,14 +85,14 @@ class HoldLog {
 public:
     static constexpr std::size_t workers = 3 * modes.size();
 
-    /// Maps the file; makes it if it is not there.
+    /// Maps the file, and creates it if it does not exist.
     explicit HoldLog(const std::filesystem::path& path);
     ~HoldLog();
     HoldLog(const HoldLog&) = delete;
     HoldLog& operator=(const HoldLog&) = delete;
 
     WorkerLog& of(std::size_t worker) { return shared_->logs.at(worker); }
-    /// From now on all hold shortly, so that each gets its turn soon.
+    /// From now on all workers hold only briefly, so that each gets its turn soon.
     void hurry() { std::atomic_ref{shared_->hurried}.store(1); }
     bool hurried() { return std::atomic_ref{shared_->hurried}.load() != 0; }
     void stop() { std::atomic_ref{shared_->stopped}.store(1); }

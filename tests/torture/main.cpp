@@ -1,8 +1,9 @@
-// Processes that lock resources, and lead, on five real servers, while a nemesis kills, freezes and empties
-// servers, cuts links and stops and kills processes. Or on one node or three of which the first fails over,
-// back and forth, and none is emptied. What each of them has held is checked afterwards.
+// Processes that lock resources and lead, on five real servers. Meanwhile a nemesis kills, freezes and
+// empties servers, breaks connections, and stops and kills processes. Alternatively, there are one or three
+// nodes, the first of which fails over back and forth, and none is emptied. Afterwards the holds of all
+// processes are checked.
 //
-// Exit status: 0 nothing found, 1 a violation, 2 it could not run.
+// The exit status is 0 if nothing was found, 1 after a violation, and 2 if the test could not run.
 #include "checker.hpp"
 #include "failovers.hpp"
 #include "nemesis.hpp"
@@ -46,12 +47,12 @@ struct Settings {
     bool quarantine = true;
     bool keep_data = false;
     bool until_violation = false;
-    std::size_t nodes_with_failover = 0;  // 0: five nodes without
+    std::size_t nodes_with_failover = 0;  // 0: five nodes without failover
 
     LockSettings lock_settings() const {
         LockSettings result;
         if (nodes_with_failover > 0) {
-            result.node_timeout = 300ms;               // the Sentinels are asked within it
+            result.node_timeout = 300ms;               // includes asking the Sentinels
             result.quarantine = result.ttl + 1s + 6s;  // with min-replicas-max-lag 1, see docs/guarantees.md
         }
         if (!quarantine) result.quarantine = 0ms;
@@ -65,7 +66,7 @@ struct Settings {
     }
 };
 
-/// At least so many are seen, however busy the machine is, or it is a finding.
+/// Fewer failovers than this are a finding, however busy the machine is.
 constexpr std::size_t least_failovers = 2;
 
 class Torture {
@@ -74,7 +75,7 @@ public:
         if (group_) failovers_.emplace(*group_, log_, settings_.seed);
     }
 
-    /// The number of violations.
+    /// Returns the number of violations.
     std::size_t run() {
         std::cout << "seed " << settings_.seed << ", " << settings_.seconds << " s, quarantine "
                   << (settings_.quarantine ? "on" : "off") << std::endl;
@@ -83,7 +84,7 @@ public:
         nemesis_.heal_all();
         const auto starved = count_starved();
         const auto failed = workers_.size() - workers_.stop();
-        std::this_thread::sleep_for(2 * settings_.lock_settings().ttl);  // what was not released has expired
+        std::this_thread::sleep_for(2 * settings_.lock_settings().ttl);  // keys that were not released expire
         return report(starved, failed);
     }
 
@@ -102,8 +103,9 @@ private:
 
     bool failovers_are_few() const { return failovers_ && failovers_->completed() < least_failovers; }
 
-    /// Modes in which no worker gets a lock any more though all nodes and links are healthy (S3). On a busy
-    /// machine that takes long: several resources at once are rarely all free.
+    /// Returns the number of modes in which no worker gets a lock although all nodes and connections are
+    /// healthy (S3). On a busy machine this may take long, because several resources at once are rarely all
+    /// free.
     std::size_t count_starved() {
         log_.hurry();
         const auto before = holds_by_mode();
@@ -151,7 +153,8 @@ private:
         violations += check("stray keys", stray.size());
         violations += check("notifications more than 250 ms late", count_late(delays, 250'000'000));
         violations += check("leaders told 250 ms after their terms", count_late(leaders_delays, 250'000'000));
-        // A process that gets no processor for so long is told late; that most are is a fault of ours.
+        // If a process gets no processor for so long, it is notified late. But if most are late, the library
+        // is at fault.
         const auto late = count_late(leaders_delays, 0);
         violations +=
             check("leaders mostly told after their terms", 2 * late > leaders_delays.size() ? late : 0);
@@ -207,7 +210,7 @@ private:
         return links;
     }
 
-    /// The two sets of links, to each of which the node that fails over is common.
+    /// Returns the nodes behind each of the two sets of proxies. Both have the node that fails over.
     std::vector<std::vector<std::string>> node_lists() const {
         std::vector<std::vector<std::string>> result(2);
         if (group_)

@@ -16,7 +16,7 @@ Nemesis::Nemesis(support::Cluster& nodes, std::deque<support::TcpProxy>& links, 
 
 void Nemesis::inject_fault() {
     heal_overdue(now());
-    // Mostly a majority is healthy, so that locks are held, and lost.
+    // Usually a majority is healthy, so that locks are acquired and lost.
     const auto faulty = std::ranges::count_if(faults_, [](auto& it) { return it.node != no_node; });
     const bool another = static_cast<std::size_t>(faulty) < nodes_.size() / 2 || below(20) == 0;
     auto choice = below(another && nodes_.size() > 0 ? 40 : 12);
@@ -52,7 +52,7 @@ void Nemesis::kill_node() {
     heal_later(node, 300ms, [this, node] { restart(node); });
 }
 
-/// Where they come back empty, what was granted is forgotten by a majority of the nodes that granted it.
+/// If the nodes restart empty, a majority of the nodes that granted a lock has forgotten it.
 void Nemesis::kill_majority() {
     count("majority killed and restarted");
     std::vector<std::size_t> nodes;
@@ -61,7 +61,8 @@ void Nemesis::kill_majority() {
     std::ranges::shuffle(nodes, random_);
     nodes.resize(std::min(nodes.size(), nodes_.size() / 2 + 1));
     for (const auto node : nodes) nodes_[node].kill();
-    std::vector<std::jthread> restarts;  // so that they are back before the holders' ttl is over
+    // in parallel, so that they are back before the holders' ttl has passed
+    std::vector<std::jthread> restarts;
     for (const auto node : nodes) restarts.emplace_back([this, node] { restart(node); });
 }
 
@@ -92,7 +93,7 @@ void Nemesis::cut_link() {
     heal_later(link / 2, 500ms, [this, link] { links_[link].heal(); });
 }
 
-/// What was sent meanwhile arrives afterwards, late.
+/// What was sent meanwhile arrives later.
 void Nemesis::silence_link() {
     const auto link = below(links_.size());
     count("link silent");
@@ -100,7 +101,7 @@ void Nemesis::silence_link() {
     heal_later(link / 2, 800ms, [this, link] { links_[link].heal(); });
 }
 
-/// For longer than its ttl, mostly: another holds its resource when it goes on.
+/// The worker usually stops for longer than its ttl. Another worker holds its resource when it continues.
 void Nemesis::stop_worker() {
     const auto worker = below(workers_.size());
     count("worker stopped");

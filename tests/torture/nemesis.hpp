@@ -1,4 +1,4 @@
-// Injects faults into nodes, links and workers, at random, and ends them again.
+// Injects faults into nodes, proxies and workers at random, and ends them again.
 #pragma once
 
 #include "worker_pool.hpp"
@@ -17,26 +17,26 @@
 
 namespace redlock::torture {
 
-/// What a node that was killed comes back with; whether one is killed, or flushed, at all.
+/// The data of a killed node after its restart, or whether no node is killed or flushed at all.
 enum class Restart : std::uint8_t { empty, with_data, never };
 
 class Nemesis {
 public:
-    /// Two links to each node: those of node i are links 2 i and 2 i + 1.
+    /// Each node has two proxies. Those of node i have the numbers 2 i and 2 i + 1.
     Nemesis(support::Cluster& nodes, std::deque<support::TcpProxy>& links, WorkerPool& workers,
             Restart restart, std::uint64_t seed);
 
-    /// Begins one fault, and ends those whose time is over.
+    /// Begins one fault, and ends those that are overdue.
     void inject_fault();
 
     /// Ends all faults.
     void heal_all();
 
-    /// How many there were of each kind.
+    /// Returns the number of faults of each kind.
     const std::map<std::string, int>& fault_counts() const noexcept { return fault_counts_; }
 
 private:
-    /// A fault that lasts, and how to end it.
+    /// A lasting fault, and how to end it.
     struct Fault {
         Instant until;
         std::size_t node;  // no_node for a worker

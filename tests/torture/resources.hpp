@@ -1,8 +1,8 @@
-// The resources that the workers are after, as bits, and which of them each mode takes.
+// The resources of the workers, as bits, and which of them each mode uses.
 //
-// Plain, several, watched, fair and shared locks meet on the first three. The fourth is always locked with
-// fencing: a holder without would have no token to compare. The fifth is the leaders'. The sixth is a
-// semaphore, and each of the rest one of its slots.
+// Plain, several, watched, fair and shared locks use the first three. The fourth is always locked with
+// fencing, because a holder without a token could not be compared. The fifth belongs to the leaders. The
+// sixth is a semaphore, and each of the remaining ones is one of its slots.
 #pragma once
 
 #include "hold_log.hpp"
@@ -28,7 +28,7 @@ inline std::uint64_t slot_resource(std::size_t slot) {
     return 1U << (6U + slot);
 }
 
-/// How many may hold it at once.
+/// Returns how many workers may hold it at once.
 inline std::size_t capacity_of(unsigned resource) {
     return 1U << resource == semaphore_resource ? semaphore_limit : 1;
 }
@@ -38,7 +38,7 @@ inline std::string name_of(unsigned resource) {
     return "torture:" + std::to_string(resource);
 }
 
-/// Its lock, its readers, its queue of waiters.
+/// Returns the keys of its lock, its readers and its queue of waiters.
 inline std::array<std::string, 3> keys_of(unsigned resource) {
     const auto name = name_of(resource);
     return {name, "{" + name + "}:readers", "{" + name + "}:queue"};

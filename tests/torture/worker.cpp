@@ -1,4 +1,4 @@
-// One process that acquires, holds and releases locks again and again, and logs what it holds:
+// One process that repeatedly acquires, holds and releases locks, and logs its holds:
 //
 //     torture_worker LOG INDEX MODE QUARANTINE TTL NODE_TIMEOUT NODE...
 //
@@ -46,7 +46,7 @@ public:
                                    .round = below(2) == 0 ? Round::sequential : Round::all_at_once,
                                    .quarantine = arguments.quarantine}) {
         own_log_.set_mode(arguments.mode);
-        // The first of these extend by themselves.
+        // The first workers of these modes extend by themselves.
         const bool may_be_watched = arguments.mode == Mode::fenced || arguments.mode == Mode::semaphore;
         if (arguments.mode == Mode::watched || (may_be_watched && arguments.index >= modes.size()))
             watchdog_.emplace();
@@ -76,7 +76,8 @@ private:
         return options;
     }
 
-    /// Also half of those in other modes, for what they add to the commands of waiters and releases.
+    /// Half of the workers in some other modes are fair as well, because that changes the commands of waiters
+    /// and releases.
     bool is_fair() const {
         const bool second_half = arguments_.index >= HoldLog::workers / 2;
         const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared &&
@@ -103,7 +104,8 @@ private:
     void acquire_and_hold(LockOrSemaphore& lock, std::uint64_t resources) {
         if (!lock.acquire_for(500ms)) return;
         if constexpr (std::is_same_v<LockOrSemaphore, Semaphore>) resources |= slot_resource(lock.slot());
-        // In this order: an instant before remaining() was asked makes the validity no longer than it is.
+        // The order matters: because `acquired` is read before remaining(), the logged validity is not too
+        // long.
         const auto acquired = now();
         const auto remaining = lock.remaining();
         if (remaining == 0ns) return;
@@ -116,7 +118,7 @@ private:
         (void)lock.release();
     }
 
-    /// Mostly short; at times with extensions, at times until after the lock has lapsed.
+    /// Holds mostly for a short time, sometimes with extensions, and sometimes until the lock has lapsed.
     void hold(auto& lock) {
         if (log_.hurried()) return work(lock, 1ms * below(5));
         const auto choice = below(16);
@@ -135,11 +137,11 @@ private:
             const auto remaining = lock.remaining();
             if (remaining == 0ns) return;
             own_log_.set_valid_until(at + remaining.count());
-            std::this_thread::sleep_for(1ms);  // this is the work
+            std::this_thread::sleep_for(1ms);  // stands for work
         }
     }
 
-    /// Until told to stop, at the latest; at times to the end of the term, though told.
+    /// Leads until stop is requested at the latest, and sometimes until the end of the term in spite of that.
     void lead(const Term& term) {
         const auto elected = now();
         own_log_.begin({.from = elected,
@@ -164,7 +166,7 @@ private:
                 const bool told = term.lost().stop_requested();
                 if (told && (choice > 0 || term.remaining() == 0ns)) break;
                 work(term, 1ms);
-                std::this_thread::sleep_for(100us);  // a term that is over, though nobody was told
+                std::this_thread::sleep_for(100us);  // the term is over, although stop was not requested
             }
         }
         if (!over) own_log_.released(now());

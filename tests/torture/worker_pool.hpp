@@ -1,4 +1,4 @@
-// The worker processes: as many in each mode, half of them behind each of two sets of links.
+// The worker processes: equally many in each mode, and half of them behind each of two sets of proxies.
 #pragma once
 
 #include "hold_log.hpp"
@@ -16,14 +16,14 @@
 
 namespace redlock::torture {
 
-/// Of every worker's locks.
+/// The settings of all workers' locks.
 struct LockSettings {
     std::chrono::milliseconds ttl{800};
     std::chrono::milliseconds quarantine{900};
     std::chrono::milliseconds node_timeout{50};
 };
 
-/// When a worker was stopped by SIGSTOP: what is due meanwhile it does late.
+/// When a worker was stopped by SIGSTOP. It does late what was due meanwhile.
 struct Suspension {
     std::size_t worker;
     Instant from;
@@ -37,17 +37,17 @@ public:
 
     std::size_t size() const noexcept { return workers_.size(); }
 
-    /// SIGKILL, as a crash, and another worker in its place, which goes on in the same log.
+    /// Sends SIGKILL, like a crash, and starts another worker, which continues the same log.
     void replace(std::size_t worker);
     void freeze(std::size_t worker);
     void thaw(std::size_t worker);
     void thaw_all();
 
-    /// Stops them; returns how many ended without an error.
+    /// Stops all workers. Returns how many ended without an error.
     std::size_t stop();
 
     const std::vector<Suspension>& suspensions() const noexcept { return suspensions_; }
-    /// What the workers have printed: nothing, if all went well.
+    /// Returns the output of the workers, which is empty if there was no error.
     std::string output() const;
     HoldLog& log() noexcept { return log_; }
 

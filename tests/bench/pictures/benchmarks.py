@@ -1,7 +1,7 @@
 """Draws the results of a benchmark: python3 benchmarks.py results.json results.svg
 
-A panel for each table that says something in a picture, a bar for each client, beside it the ratio that the
-benchmark measured. Results of some scenarios only make a picture of their panels only.
+There is a panel for each table that is worth a picture. It has a bar for each client, with the measured ratio beside
+it. If the results have only some of the scenarios, the picture has only their panels.
 """
 
 import json
@@ -15,7 +15,8 @@ COLUMN, GUTTER, MARGIN = 420, 12, 4
 LABEL, ROW, BAR, VALUE = 148, 20, 14, 112
 HEAD, FOOT = 46, 34
 
-# In groups: what asks one node after the other, and what asks all at once. The first of each is the floor.
+# The groups: clients that ask one node after the other, and clients that ask all at once. The first of each is the raw
+# client.
 GROUPS = (
     ("raw sequential", "redlock sequential", "redis-plus-plus"),
     ("raw multiplexed", "redlock all-at-once", "redlock fair", "node-redlock"),
@@ -29,7 +30,7 @@ class Panel:
     title: str
     measure: str
     what: str
-    ratio: tuple  # its column in each group
+    ratio: tuple  # the column of the ratio in each group
     of: str
 
 
@@ -76,7 +77,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Scale:
-    """From zero to a round number, in a few steps."""
+    """A scale from zero to a round number, in a few steps."""
 
     step: float
     steps: int
@@ -109,7 +110,7 @@ def amount(value: float, measure: str) -> str:
 
 
 def hundredths(ratio: float) -> str:
-    """Half of one is rounded up, as on paper."""
+    """Formats a ratio with two digits. Half of a hundredth is rounded up, as people do."""
     return f"{math.floor(ratio * 100 + 0.5 + 1e-9) / 100:.2f}"
 
 

@@ -1,11 +1,11 @@
 """The elements of an SVG picture, legible on a light page and on a dark one.
 
-The picture has a background of its own: a page may be dark where the reader's browser asks for light.
+The picture has its own background, because a page may be dark although the browser asks for light.
 """
 
 import html
 
-# What is drawn, in the light and in the dark.
+# The colours for a light page and for a dark one.
 COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
     "ink": ("#1f2328", "#f0f6fc"),
@@ -33,7 +33,7 @@ def style() -> str:
 
 
 def element(name: str, content: str = "", **attributes) -> str:
-    """`content` is text; a class is given as `cls`, and of numbers one digit after the point is kept."""
+    """Returns an element. `cls` is its class. Numbers are rounded to one digit after the decimal point."""
     words = []
     for key, value in attributes.items():
         key = {"cls": "class"}.get(key, key.replace("_", "-"))

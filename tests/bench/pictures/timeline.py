@@ -1,7 +1,7 @@
 """Draws two acquisitions, exchange by exchange: python3 timeline.py timeline.json timeline.svg
 
-One scale for everything, and one piece of the axis left out: between the end of the rounds and the end of the
-validity nothing happens.
+Both have the same scale. The axis has a break between the end of the rounds and the end of the validity, because
+nothing happens there.
 """
 
 import json
@@ -16,7 +16,7 @@ VOTES = {"granted": "granted", "timed out": "trouble", "not awaited": "unawaited
 
 
 class Axis:
-    """Milliseconds to pixels. Two stretches of the same scale, with a break in between."""
+    """Converts milliseconds to pixels. The axis has two parts of the same scale, with a break in between."""
 
     def __init__(self, acquisitions: list):
         def latest(field):
@@ -56,7 +56,7 @@ class Axis:
         return parts
 
     def tear(self, top: float, bottom: float) -> list:
-        """Covers what crosses the break, with a torn edge on either side."""
+        """Covers everything that crosses the break, with a torn edge on each side."""
 
         def edge(x: float) -> list:
             steps = round((bottom - top) / 8)

@@ -1,7 +1,7 @@
 """Draws how long each of many processes waits for one resource: python3 waits.py results.json waits.svg
 
-Two panels, with plain retry and in the queue, of the scenario contention: a bar for each process, up to the wait that
-99 of 100 were shorter than, and behind it one up to the longest; a line where half were shorter.
+There are two panels for the scenario contention: plain retry, and the queue. Each process has a bar up to its 99th
+percentile, a second bar behind it up to its longest wait, and a line at its median.
 """
 
 import json

@@ -1,4 +1,4 @@
-// (e): processes that want one resource all the time; with plain retry, and waiting in a queue.
+// (e): processes that want one resource all the time, with plain retry or in a queue.
 #include "scenarios.hpp"
 
 #include "redis_plus_plus_client.hpp"
@@ -47,34 +47,34 @@ struct Setting {
     }
 };
 
-/// One acquisition: since when it was waited for, and until when, in ms; and whether it was had then.
+/// One acquisition: the beginning and the end of its wait, in ms, and whether it succeeded.
 struct Wait {
     double wanted;
     double over;
     bool had;
 };
 
-/// What one process did.
+/// The results of one process.
 struct Share {
     std::vector<Wait> waits{};
     double commands = -1;  // unknown
     double acquisitions() const { return static_cast<double>(std::ranges::count(waits, true, &Wait::had)); }
 };
 
-/// What they all did in one run.
+/// The results of all processes in one run.
 struct Outcome {
     std::vector<Share> shares{};
     double per_second = 0;
-    double least = 0;  // acquisitions of the unluckiest process
+    double least = 0;  // acquisitions of the process with the fewest
     double most = 0;
     double fairness = 0;
     double longest_wait = 0;
-    double passed = 0;    // acquisitions of others during one wait, at most
-    double commands = 0;  // per acquisition
+    double passed = 0;    // the most acquisitions of others during one wait
+    double commands = 0;  // for each acquisition
 };
 
-/// What clients have sent. What a script calls is counted by the servers as well: of one that sends nothing
-/// but scripts, these alone are counted here.
+/// Returns the number of commands that clients have sent. The servers also count the commands that scripts
+/// call. Therefore only scripts are counted for a client that sends nothing else.
 double commands_sent(Cluster& cluster, const std::string& client) {
     std::vector<std::string> sent{"eval", "evalsha"};
     if (client != node_redlock) sent.insert(sent.end(), {"set", "watch", "multi", "exec"});
@@ -126,13 +126,14 @@ std::vector<Share> contend(Cluster& cluster, const std::string& client, const Se
     return shares;
 }
 
-/// At first one may come again before the others know that they have to wait, and in the end they give up.
+/// Returns false for waits at the beginning, when the first clients do not know of the others, and at the
+/// end, when all give up.
 bool while_all_want_it(const Wait& wait, const std::vector<double>& had) {
     constexpr double a_moment = 100;
     return !had.empty() && wait.wanted >= had.front() + a_moment && wait.over <= had.back() - a_moment;
 }
 
-/// How many acquisitions came between, in order of time. Its own is not one.
+/// Returns the number of acquisitions of others during the wait. `had` is sorted by time.
 double passed(const Wait& wait, const std::vector<double>& had) {
     const auto begin = std::ranges::upper_bound(had, wait.wanted);
     const auto end = std::ranges::lower_bound(had, wait.over);
@@ -158,7 +159,7 @@ Outcome outcome_of(Cluster& cluster, const std::string& client, const Setting& s
     for (const auto& share : outcome.shares) {
         outcome.least = std::min(outcome.least, share.acquisitions());
         outcome.most = std::max(outcome.most, share.acquisitions());
-        for (const auto& wait : share.waits) {  // in vain, too
+        for (const auto& wait : share.waits) {  // failed ones as well
             outcome.longest_wait = std::max(outcome.longest_wait, wait.over - wait.wanted);
             if (while_all_want_it(wait, had)) outcome.passed = std::max(outcome.passed, passed(wait, had));
         }
@@ -173,7 +174,7 @@ Outcome outcome_of(Cluster& cluster, const std::string& client, const Setting& s
 std::vector<std::string> clients(bool peers) {
     std::vector<std::string> clients{"redlock sequential", plain, alone, fair, fair_lock_each, raw};
     if (peers && has_redis_plus_plus()) clients.emplace_back("redis-plus-plus");
-    if (peers && std::getenv("NODE_PATH") != nullptr) clients.emplace_back(node_redlock);  // as run.sh has it
+    if (peers && std::getenv("NODE_PATH") != nullptr) clients.emplace_back(node_redlock);  // set by run.sh
     return clients;
 }
 
@@ -197,15 +198,15 @@ double cell(const Table& table, std::string_view client, std::string_view column
     return row.cells[static_cast<std::size_t>(at)];
 }
 
-/// Those of one setting, of a client that waits in the queue.
+/// Adds the figures of one setting and of a client that waits in the queue.
 void add_figures(Report& report, const Setting& setting, const Table& table, const std::string& client) {
     using Bound = Figure::Bound;
     const auto add = [&](const char* what, double measured, Bound bound, double target) {
         report.add(Figure{client + ", " + setting.text() + ": " + what, measured, bound, target});
     };
     const bool many = setting.processes > 8;
-    // With plain retry the one that lets go mostly goes on, as if it were alone: no queue makes more than
-    // that.
+    // With plain retry the client that releases mostly acquires again, as if it were alone. No queue can
+    // exceed that rate.
     const auto rate = setting.hold > 1ms ? 0.98 : 0.9;
     add("acquisitions / plain all at once", cell(table, client, "x_plain"), Bound::at_least, rate);
     if (setting.hold > 1ms) return;
@@ -218,7 +219,7 @@ void add_figures(Report& report, const Setting& setting, const Table& table, con
         static_cast<double>(setting.processes - 1));
 }
 
-/// The waits of each process, those with the most acquisitions first: for pictures/waits.py.
+/// Returns the waits of each process for pictures/waits.py, sorted by descending number of acquisitions.
 Table waits_of(const Setting& setting, const Outcome& plainly, const Outcome& fairly) {
     Table table{.scenario = "waits",
                 .setting = setting.text() + ", " + std::to_string(span / 1s) + " s",

@@ -1,5 +1,5 @@
-// (c): one node of five frozen, and one killed. The raw client has no answer to that, so it is measured
-// without the fault.
+// (c): one of five nodes is frozen, or killed. The raw client cannot handle that, so it is measured without
+// the fault.
 #include "scenarios.hpp"
 
 #include "field.hpp"
@@ -39,7 +39,7 @@ constexpr std::array both{
           [](RedisServer& server) { server.restart(); }},
 };
 
-/// Everything of one client in one state of the nodes.
+/// The measurements of one client in one state of the nodes.
 struct Record {
     std::vector<double> microseconds{};
     std::chrono::duration<double> time{};
@@ -63,7 +63,7 @@ std::vector<std::string> columns() {
     return {"p50_us", "p99_us", "ops_per_s", "first_us", "x_no_fault", "x_min", "x_max"};
 }
 
-/// Without the fault, with it, mended, and again.
+/// Measures without the fault and with it, ends the fault, and repeats that.
 void endure(const Fault& fault, Round round, const Effort& effort, Table& table, Report& report) {
     Cluster cluster;
     RedlockClient client{cluster.uris(), round, "bench:ours"};
@@ -85,7 +85,7 @@ void endure(const Fault& fault, Round round, const Effort& effort, Table& table,
             const Work work{.span = long_enough_to_be_probed};
             turns.push_back(faulty.add(client.run(work), work.span) / before);
             fault.mend(cluster[victim]);
-            (void)client.run({.span = 2 * long_enough_to_be_probed});  // until it is trusted again
+            (void)client.run({.span = 2 * long_enough_to_be_probed});  // until the node is trusted again
         }
         repetitions.push_back(median(std::move(turns)));
     }
@@ -100,7 +100,7 @@ void endure(const Fault& fault, Round round, const Effort& effort, Table& table,
                       Figure::Bound::at_most, 1.2});
 }
 
-/// A peer need not come back from it: it is measured once without the fault and once with it.
+/// Another library may not recover from the fault, so it is measured once without it and once with it.
 void endure_as_peer(const Fault& fault, Table& table) {
     Cluster cluster;
     Field field{cluster.uris()};
@@ -115,7 +115,7 @@ void endure_as_peer(const Fault& fault, Table& table) {
     fault.strike(cluster[victim]);
     for (auto i = ours; i < field.clients().size(); ++i) {
         auto& client = *field.clients()[i];
-        if (client.name() == "redis-py x1") continue;  // on one node, which is well
+        if (client.name() == "redis-py x1") continue;  // on one node, which is healthy
         const auto first = median(client.run({.ops = 1}).microseconds);
         Record faulty;
         const auto after = faulty.add(client.run(work), work.span);

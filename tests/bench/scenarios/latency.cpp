@@ -39,7 +39,7 @@ Row row_of(const Contest& contest, const std::string& name) {
              all.most, failed}};
 }
 
-/// p50, p99 and ratios of each client.
+/// Returns p50, p99 and the ratios of each client.
 Table table_of(const Contest& contest, std::span<Client* const> clients) {
     Table table{.scenario = {}, .setting = {}, .columns = {"p50_us", "p99_us"}};
     for (const auto* const raw : {raw_one, raw_all})
@@ -70,7 +70,8 @@ void loopback(const Effort& effort, Report& report, bool unix_sockets, bool pinn
     table.setting = std::string{unix_sockets ? "unix sockets" : "TCP"} + (pinned ? ", on one CPU" : "");
     const auto where = table.setting;
     report.add(std::move(table));
-    // Not a figure where the scheduler decides: raw sequential alone takes 190 or 400 µs, as it happens.
+    // Without pinning there is no figure: depending on the scheduler, raw sequential alone takes 190 or 400
+    // µs.
     if (!pinned) return;
     add_ratio(report, contest, ours_one, raw_one, 1.05, where);
     add_ratio(report, contest, ours_all, raw_all, 1.08, where);

@@ -1,5 +1,5 @@
-// (d): many threads, each with a resource of its own. This library's share one RedisNodes; the raw ones have
-// connections of their own each, which is as far apart as threads can be.
+// (d): many threads, each with its own resource. The threads of this library share one RedisNodes. Those of
+// the raw client have separate connections, so they cannot disturb one another.
 #include "scenarios.hpp"
 
 #include "raw_client.hpp"
@@ -22,14 +22,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// So many clients of a kind, each in a thread of its own.
+/// A number of clients of one kind, each in its own thread.
 class Team {
 public:
     explicit Team(std::string name) : name_(std::move(name)) {}
     void add(std::unique_ptr<LocalClient> client) { clients_.push_back(std::move(client)); }
     const std::string& name() const noexcept { return name_; }
 
-    /// All of them for a while; the ops they did in a second.
+    /// Runs all of them for a while. Returns their ops for each second.
     double throughput(std::chrono::milliseconds span) {
         std::vector<Batch> batches(clients_.size());
         std::latch start{static_cast<std::ptrdiff_t>(clients_.size())};
@@ -72,7 +72,7 @@ Team raw(const std::vector<std::string>& uris, RawClient::Way way, std::size_t t
     return team;
 }
 
-/// The two in turn; the throughput of each, and how ours relates to that of raw.
+/// Both teams in turn: the throughput of each, and the ratio of ours to raw.
 struct Duel {
     double ours;
     double raw;

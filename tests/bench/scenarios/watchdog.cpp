@@ -1,4 +1,4 @@
-// (g) What it costs to hold many locks, and how late the notice of a loss comes.
+// (g): the cost of holding many locks, and how late a loss is reported.
 #include "report.hpp"
 #include "scenarios.hpp"
 #include "statistics.hpp"
@@ -30,7 +30,7 @@ std::chrono::nanoseconds cpu_time(clockid_t of) {
     return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 }
 
-/// Of all threads but this one: of the watchdog.
+/// Returns the CPU time of all threads except this one, that is, of the watchdog.
 std::chrono::nanoseconds others_cpu_time() {
     return cpu_time(CLOCK_PROCESS_CPUTIME_ID) - cpu_time(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -46,7 +46,7 @@ std::vector<Lock> acquired(std::size_t count, Nodes& nodes,
     return locks;
 }
 
-/// Counts the extensions, at next to no cost.
+/// Counts the extensions at hardly any cost.
 class Extensions final : public Observer {
 public:
     void round_ended(const Command& command, const Tally& /*tally*/,
@@ -64,7 +64,7 @@ void hold_many(std::size_t count, std::chrono::seconds span, Report& report) {
     Watchdog watchdog;
     auto locks =
         acquired(count, nodes, [&](std::size_t) { return LockOptions{.ttl = ttl, .watchdog = &watchdog}; });
-    std::this_thread::sleep_for(ttl / 2);  // until the first have been extended
+    std::this_thread::sleep_for(ttl / 2);  // until the first locks have been extended
 
     const auto start = boot_clock().now();
     const auto cpu_before = others_cpu_time();
@@ -105,7 +105,7 @@ void lose_many(std::size_t count, Report& report) {
     auto locks = acquired(count, nodes, options);
     std::this_thread::sleep_for(1s);
     for (const std::size_t node : {0U, 2U, 4U}) servers[node].freeze();
-    std::this_thread::sleep_for(100ms);  // what was answered before has been counted
+    std::this_thread::sleep_for(100ms);  // earlier replies have been processed by then
     std::vector<Clock::time_point> ends;
     for (const auto& lock : locks) ends.push_back(boot_clock().now() + lock.remaining());
     while (losses < count) std::this_thread::sleep_for(1ms);

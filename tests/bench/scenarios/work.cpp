@@ -1,4 +1,4 @@
-// (f): what one op costs whatever the machine: heap allocations, instructions, system calls.
+// (f): the cost of one op on any machine: heap allocations, instructions, system calls.
 #include "scenarios.hpp"
 
 #include "support/child_process.hpp"
@@ -27,13 +27,13 @@ constexpr std::size_t some_ops = 500;
 constexpr std::array clients{"redlock sequential", "raw sequential", "redlock all-at-once", "raw multiplexed",
                              "redlock fair"};
 
-/// The program that does `ops` ops, run by `tool`.
+/// Returns the command that runs `ops` ops under `tool`.
 Words program(Words tool, const std::string& client, std::size_t ops) {
     tool.insert(tool.end(), {REDLOCK_BENCH_OPS, client, std::to_string(ops)});
     return tool;
 }
 
-/// What it printed; nothing if it failed.
+/// Returns the output of the program, or nothing if it failed.
 std::optional<std::string> output_of(Words words, const std::string& nodes,
                                      const std::filesystem::path& file) {
     std::filesystem::remove(file);
@@ -47,13 +47,14 @@ std::optional<std::string> output_of(Words words, const std::string& nodes,
     return std::nullopt;
 }
 
-/// The first number after `key` in `text`; nothing if it is not there.
+/// Returns the first number after `key` in `text`, or `none`.
 double number_after(const std::string& text, const std::string& key) {
     const auto found = text.find(key);
     return found == std::string::npos ? none : std::stod(text.substr(found + key.size()));
 }
 
-/// "100.00    0.012345           1     12345        12 total": all calls, the fourth column.
+/// Parses "100.00    0.012345           1     12345        12 total": the fourth column is the number of
+/// calls.
 double system_calls(const std::string& summary) {
     const auto line = summary.rfind("100.00");
     if (line == std::string::npos) return none;
@@ -80,7 +81,8 @@ public:
     }
 
 private:
-    /// What twice the ops cost more, by op: without the start and the end of the program.
+    /// Returns the difference between twice the ops and once the ops, for each op. This excludes the start
+    /// and the end of the program.
     template <class Count>
     double difference(const Words& tool, const std::string& client, Count count) {
         std::array<double, 2> counts{none, none};

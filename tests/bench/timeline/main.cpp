@@ -1,5 +1,6 @@
-// Records one acquisition in turn and one all at once, over five nodes that are 1 ms away and of which one
-// was just frozen, the median of several each, and writes them as JSON: what pictures/timeline.py draws.
+// Records one sequential acquisition and one with all_at_once, over five nodes that are 1 ms away, one of
+// which was just frozen. It takes the median of several recordings each, and writes them as JSON for
+// pictures/timeline.py.
 //
 //     redlock_bench_timeline pictures/timeline.json DATE MACHINE
 #include "recording.hpp"
@@ -41,7 +42,8 @@ Recording record_once(Round round) {
     return record(uris, round, lock_options, node_timeout, [&] { cluster[victim].freeze(); });
 }
 
-/// The one in the middle: neither lucky nor in the way of whatever else the machine does.
+/// Returns the median recording, which is neither the luckiest nor disturbed by other activity of the
+/// machine.
 Recording record_several(Round round) {
     std::vector<Recording> recordings;
     while (recordings.size() < repetitions) recordings.push_back(record_once(round));

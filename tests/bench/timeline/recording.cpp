@@ -10,7 +10,7 @@ namespace {
 
 using Span = Recording::Span;
 
-/// The system's, and what it was asked.
+/// The clock of the system. It records its readings.
 class ListeningClock final : public Clock {
 public:
     time_point now() noexcept override { return readings_.emplace_back(boot_clock().now()); }
@@ -18,7 +18,7 @@ public:
         boot_clock().sleep_until(until, std::move(stop));
     }
 
-    /// The last one before: of a round, the start of its validity.
+    /// Returns the last reading before an instant. Before a round, this is the start of its validity.
     time_point last_before(time_point instant) const {
         return *std::prev(std::ranges::upper_bound(readings_, instant));
     }
@@ -48,8 +48,8 @@ private:
     Clock::time_point ended_{};
 };
 
-/// A report says how long an exchange took, not when it began. In turn each begins where the one before has
-/// ended, so that together they took as long as the round.
+/// A report says how long an exchange took, and not when it began. In sequential order each exchange begins
+/// when the previous one ends, so together they take as long as the round.
 void place_in_turn(const Tally& tally, Span start, Span took, Recording& recording) {
     auto next = start;
     for (const auto& report : tally.reports()) {
@@ -62,8 +62,8 @@ void place_in_turn(const Tally& tally, Span start, Span took, Recording& recordi
         throw std::runtime_error("the exchanges do not add up to the round");
 }
 
-/// All at once they begin one right after the other: a node that was not waited for ended with the round, so
-/// how long it took tells when it was asked.
+/// With all_at_once the exchanges begin one right after the other. If a node was not awaited, its exchange
+/// ended with the round, so its duration shows when it began.
 void place_at_once(const Tally& tally, Span start, Span took, Recording& recording) {
     auto shortest = took;
     for (const auto& report : tally.reports()) {

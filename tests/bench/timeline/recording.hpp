@@ -1,4 +1,4 @@
-// One acquisition as it went: when each node was asked and had answered, and what became of the lock.
+// One recorded acquisition: when each node was asked and had replied, and the outcome.
 #pragma once
 
 #include <redlock/redlock.hpp>
@@ -10,7 +10,7 @@
 
 namespace redlock::bench {
 
-/// Instants are counted from the start of the attempt: the time that the validity is counted from.
+/// Instants are relative to the start of the attempt, from which the validity counts.
 struct Recording {
     using Span = std::chrono::nanoseconds;
 
@@ -23,16 +23,16 @@ struct Recording {
 
     Round round;
     std::vector<Exchange> nodes{};
-    Span starts_within{};  ///< no node was asked later than this after the start given for it
-    Span quorum{};         ///< the end of the exchange that made the majority
+    Span starts_within{};  ///< each node was asked at most this long after its `start`
+    Span quorum{};         ///< the end of the exchange that completed the majority
     Span round_ended{};
     Span valid_until{};
     Span ttl{};
 };
 
-/// Acquires a lock on the nodes once. Connections are made first, then `strike` is called, so that what
-/// is recorded is the acquisition and the trouble alone. Throws std::runtime_error when the lock was not had
-/// at the first attempt, or when what the report says does not add up.
+/// Acquires a lock on the nodes once. It first makes the connections, then calls `strike`, so that the
+/// recording contains only the acquisition and the fault. Throws std::runtime_error if the first attempt
+/// fails, or if the durations in the report do not add up.
 Recording record(const std::vector<std::string>& uris, Round round, const LockOptions& lock_options,
                  std::chrono::milliseconds node_timeout, const std::function<void()>& strike);
 
