@@ -1,4 +1,5 @@
-// A release that nobody waits for: written to all nodes, and what acquires the resource next goes behind it.
+// Releases that do not wait for replies. They are sent to all nodes, and the next commands for the resource
+// follow on the same connections.
 #include "waiting_world.hpp"
 
 #include <redlock/acquire.hpp>
@@ -57,7 +58,8 @@ TEST_F(ReleaseWithoutWaiting, WaitsForNoNodeThatIsFrozen) {
     EXPECT_EQ(holder(1), "");
 }
 
-// Over another connection it could overtake the release, and would be refused because of a key of our own.
+// On another connection, the SET could overtake the release. The node would then refuse the SET because the
+// key of this client still exists.
 TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfTheResource) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
@@ -82,12 +84,12 @@ TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfOneOfTheResources) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
-// A note is worth no connection of its own.
+// No connection is opened only for a holder description.
 TEST_F(ReleaseWithoutWaiting, OfANoteGoesBehindWhatIsPending) {
     Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
     ASSERT_TRUE(noted.acquire());
     network.pass(1s);
-    (void)query(*nodes, "r");  // reads what has come in since
+    (void)query(*nodes, "r");  // reads the replies that have arrived
     auto& server = network.server(0);
     server.paused = true;
     server.forget_log();
@@ -107,7 +109,8 @@ TEST_F(ReleaseWithoutWaiting, KeepsNoOtherResourceWaiting) {
     EXPECT_EQ(server.connections(), 2U);
 }
 
-// Its answer may come when nobody looks any more: it has to work without a second try.
+// After the restart, the server does not know the script any more. A release that does not wait for replies
+// cannot be sent again after a NOSCRIPT error, so its command has to contain the text of the script.
 TEST_F(ReleaseWithoutWaiting, IsSentWhole) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
@@ -138,7 +141,7 @@ TEST_F(ReleaseWithoutWaiting, HasANodesBudgetForItsDeliveryAtTheEnd) {
     EXPECT_LE(clock.now() - before, 51ms);
 }
 
-// Not one after the other.
+// The nodes share the budget: they do not have one budget each, one after the other.
 TEST_F(ReleaseWithoutWaiting, HasOneBudgetForAllNodesAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
@@ -152,7 +155,7 @@ TEST_F(ReleaseWithoutWaiting, HasOneBudgetForAllNodesAtTheEnd) {
     EXPECT_LE(took, 51ms);
 }
 
-// The answers that were not awaited come before those about the run of the server.
+// The replies to the two releases arrive before the reply with the run ID of the server.
 TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
     MemoryNetwork network{1};
     MemoryNodes nodes{network, 1, {.node_timeout = 50ms, .quarantine = 20s}};
@@ -166,12 +169,12 @@ TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
     Lock lock{nodes, "r", {}, clock, entropy};
     network.pass(20s);
     EXPECT_TRUE(algorithm::release_without_waiting(nodes, clock, resources, lease));
-    (void)lock.try_acquire();  // begins the quarantine
+    (void)lock.try_acquire();  // starts the quarantine
     network.pass(21s);
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// It has to hear whether others wait.
+// The release of a fair lock waits for replies because they tell whether other clients wait.
 TEST_F(ReleaseWithoutWaiting, OfAFairLockWaits) {
     Lock fair{*nodes, "r", {.fair = true}, clock, entropy};
     ASSERT_TRUE(fair.acquire());

@@ -1,4 +1,4 @@
-// Waits for a condition. Only this function of the tests sleeps.
+// Waits for a condition, so that a test need not sleep for a fixed time.
 #pragma once
 
 #include <chrono>
