@@ -41,7 +41,7 @@ class LocalClient : public Client {
 public:
     using Client::Client;
 
-    /// One op is both.
+    /// An op is one acquire() and one release().
     virtual bool acquire() = 0;
     virtual void release() = 0;
 

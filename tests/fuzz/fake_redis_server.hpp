@@ -71,7 +71,7 @@ public:
     bool has_granted(std::string_view owner) const { return granted_.contains(owner); }
     /// Returns true if it has reported a grant or a count that was wrong.
     bool has_misreported() const { return misreported_; }
-    /// Returns true if all commands sent to it are executed at some time, in the order of each connection.
+    /// Returns true if it executes every command sooner or later, in the order of each connection.
     bool executes_all() const { return executes_all_; }
 
     /// Returns true if all of the resources have `owner`.

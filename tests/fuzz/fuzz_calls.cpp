@@ -321,7 +321,7 @@ private:
         if (!world_.misreported()) require(is_majority(having), "a majority has the key");
     }
 
-    /// A2, B1, B5: in the end nothing is left, however late commands were executed.
+    /// A2, B1, B5: no key is left at the end, even if commands were executed late.
     void check_released() {
         for (auto& server : world_.servers())
             if (server.executes_all()) server.behave(Behavior::normal);

@@ -10,8 +10,7 @@ for static in '' --static; do
     # shellcheck disable=SC2086  # a word or none
     told=$(pkg-config $static --cflags --libs redlock)
     echo "pkg-config $static --cflags --libs redlock: $told"
-    # Checks that only libraries are required which the install line of the README installs, whatever else this machine
-    # has.
+    # Checks that no libraries are required except those that the install line of the README installs.
     for word in $told; do
         case $word in
         -lredlock | -lredlock-core | -lhiredis | -lssl | -lcrypto) ;;

@@ -207,7 +207,7 @@ TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 2s);
 }
 
-// Three readers, which may hold together with one another and with no other client.
+// Readers may hold the lock together. None of them may hold it together with any other client.
 TEST_P(AContest, HasReadersBesideOneAnotherAndBesideNoOther) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_shared);

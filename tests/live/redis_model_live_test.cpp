@@ -33,7 +33,8 @@ class Both {
 public:
     Both() {
         set_clock(1'760'000'000s + 123'456us);
-        // Otherwise the server might remove a key, or not, while the clock is ahead for a moment.
+        // The test sets the clock forward and back. A server that removes expired keys in the background may
+        // or may not have removed one by the time the clock is set back, so this is disabled.
         EXPECT_EQ(connection_.ask({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}), "OK");
     }
 

@@ -6,8 +6,8 @@ namespace {
 
 // ---- Deadlines.
 
-// A9. All nodes hang. It returns within the time limit and one node_timeout, and reports the last complete
-// round.
+// A9. If all nodes hang, acquire_for() returns within the time limit and one node_timeout, and reports the
+// last complete round.
 TEST(ADeadline, IsKeptWithinOneBudgetWhenEveryNodeHangs) {
     World world{5, 50ms};
     world.silence(0, 1, 2, 3, 4);

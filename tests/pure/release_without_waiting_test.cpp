@@ -155,7 +155,7 @@ TEST_F(ReleaseWithoutWaiting, HasOneBudgetForAllNodesAtTheEnd) {
     EXPECT_LE(took, 51ms);
 }
 
-// The replies to the two releases arrive before the reply with the run ID of the server.
+// The replies to the two releases arrive before the reply with the run id of the server.
 TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
     MemoryNetwork network{1};
     MemoryNodes nodes{network, 1, {.node_timeout = 50ms, .quarantine = 20s}};

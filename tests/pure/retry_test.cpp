@@ -108,7 +108,7 @@ TEST(Retry, TriesUntilTheDeadlineWhateverTheAttempts) {
     EXPECT_GT(result.attempts(), 50);
 }
 
-// S64, A8. It succeeds at the first attempt after the holder's release, that is, within one pause.
+// S64, A8. acquire() succeeds at the first attempt after the holder's release, that is, within one pause.
 TEST(Retry, SucceedsWithinOnePauseOfTheHoldersRelease) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 100, .delay = 200ms}});

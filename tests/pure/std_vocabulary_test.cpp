@@ -133,7 +133,8 @@ TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
 
 // ---- The verbs that do not throw.
 
-// If the time limit has passed, it behaves like try_lock(), as the standard requires for its own mutexes.
+// If the time limit has passed, try_lock_for() and try_lock_until() behave like try_lock(), as the standard
+// requires for its own mutexes.
 TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
     EXPECT_TRUE(lock.try_lock_for(0s));
     lock.unlock();

@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(o
                                     (std::get<Round>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
                          });
 
-// D4. It costs the time once, and not again while it stays dead. Connections to it do not accumulate.
+// D4. A dead node costs a node_timeout once, and not again until it returns. Connections to it do not
+// accumulate.
 TEST_P(ADeadNode, CostsItsBudgetOnce) {
     disconnect(0);
     repeat_where_delayed(world, budget / 2, [&] {
@@ -94,7 +95,7 @@ TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
         return count(fresh.release(), Vote::granted) == 5;
     }));
     EXPECT_THAT(boot_clock().now() - healed - (processor_wait(world) - waited),
-                LastsAtMost(1s + 300ms));  // what a busy machine needs in between
+                LastsAtMost(1s + 300ms));  // 300 ms for a busy machine
 }
 
 // D4, D1. A new connection repeats the handshake: AUTH and SELECT come before any other command.

@@ -10,7 +10,7 @@ namespace {
 
 class Contention : public InEachRound {
 protected:
-    /// Lets each client, with connections of its own, acquire the lock this number of times.
+    /// Lets each client acquire the lock this number of times. The clients have separate connections.
     void expect_all_to_acquire(Cluster& servers, std::size_t clients, int times) {
         std::atomic<int> holds = 0;
         in_threads(clients, [&](std::size_t) {

@@ -1,5 +1,5 @@
-// Links all that the package consists of: a node that is not there is asked for a lock, and the answer is
-// told.
+// Checks that a program links with the package: requests a lock from a node that does not exist, and prints
+// the result.
 #include <iostream>
 #include <redlock/redlock.hpp>
 
