@@ -39,7 +39,7 @@ enum class Rule : std::uint8_t {
     order_is_kept,        ///< no command of an owner overtakes its own pending SET (B5)
     ends_in_time,         ///< no round and no verb takes longer than documented (A3, A9)
     woken_in_time,        ///< without faults, a release leads to the next hold without waiting for a poll
-    served_in_order,      ///< without faults, each later client passes a waiter at most once
+    served_in_order,      ///< without faults, a waiter is passed at most as often as there are other clients
     at_most_l_holders,    ///< at no instant are more semaphores of one name valid() than it has slots
     kept_at_least,        ///< no lock is acquired while the minimum hold time of the last one remains
     stop_in_time,         ///< stop is requested from a leader's work by the margin before its term ends
