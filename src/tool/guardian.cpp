@@ -1,6 +1,7 @@
 #include "guardian.hpp"
 
 #include "group_signals.hpp"
+#include "open_descriptors.hpp"
 
 #include "os/scoped_signal_block.hpp"
 
@@ -11,7 +12,6 @@
 
 #if defined(__linux__)
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #endif
 
 #include <algorithm>
@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <initializer_list>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -30,20 +29,6 @@ namespace {
 using namespace std::chrono_literals;
 
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
-
-/// Whoever waits for the end of what they are connected to is not to wait for us. `others` are closed also
-/// where there is no close_range() and they are high.
-void close_all_but(int fd, std::initializer_list<int> others) noexcept {
-    const auto kept = static_cast<unsigned>(fd);
-#if defined(SYS_close_range)
-    const bool below = kept == 0 || ::syscall(SYS_close_range, 0U, kept - 1, 0U) == 0;
-    if (below && ::syscall(SYS_close_range, kept + 1, ~0U, 0U) == 0) return;
-#endif
-    constexpr int most = 1024;
-    for (int it = 0; it < most; ++it)
-        if (it != fd) ::close(it);
-    for (const int other : others) ::close(other);
-}
 
 void take_a_name() noexcept {
 #if defined(__linux__)
@@ -131,7 +116,9 @@ void Guardian::note(pid_t process, int status) noexcept {
 void Guardian::wait_for_our_end(int ready) const noexcept {
     ::setsid();
     take_a_name();
-    close_all_but(pipe_[0], {pipe_[1], ready});
+    ::close(pipe_[1]);  // above all: otherwise it waits for its own end
+    ::close(ready);
+    close_descriptors(STDIN_FILENO, pipe_[0]);
     ask_to_be_spared();
     wait_for_end_of(pipe_[0]);
     if (const pid_t group = shared_->group; group > 1) end(group);

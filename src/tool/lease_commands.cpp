@@ -135,7 +135,7 @@ public:
         algorithm::note_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
     void hand_to(const LeaseKeeper& keeper) const {
-        keeper.keep_in_background(nodes_, lease_request(), lease_, options_.holder);
+        keeper.keep_in_background(nodes_, {resources_, options_, lease_});
     }
     void release() { (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); }
 

@@ -1,19 +1,29 @@
 #include "lease_keeper.hpp"
 
-#include "os/scoped_signal_block.hpp"
+#include "exit_status.hpp"
+#include "open_descriptors.hpp"
+#include "words.hpp"
 
+#include <redlock/algorithm.hpp>
 #include <redlock/clock.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewal_queue.hpp>
+#include <redlock/result.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <exception>
+#include <memory>
 #include <stdexcept>
-#include <string>
+#include <stop_token>
 #include <system_error>
 
 namespace redlock::tool {
@@ -30,61 +40,103 @@ int open_process([[maybe_unused]] pid_t process) {
 #endif
 }
 
-/// A terminal that goes away, and who waits for the end of our output, are to notice nothing of it.
-void leave_session() noexcept {
-    ::setsid();
-    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, standard);
+/// Returns true if a majority of the nodes has no key of this owner any more. Then no other process can have
+/// extended the lock, and what a minority still has is only in the way of others.
+bool is_gone_from_a_majority(const Result& loss) {
+    const auto refused = std::ranges::count(loss.nodes(), Vote::refused, &NodeReport::vote);
+    return !loss.nodes().empty() && static_cast<std::size_t>(refused) >= quorum(loss.nodes().size());
+}
+
+/// Ends the lease, and deletes the keys and the holder's description.
+void release(detail::LeaseState& state, std::uint64_t acquisition) {
+    const auto before = state.give_up(acquisition);
+    auto lease = before;
+    (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
+    state.note_holder(before, {});
 }
 
 }  // namespace
 
-LeaseKeeper::LeaseKeeper(pid_t process) : process_(open_process(process)) {
-    if (process_ >= 0) return;
+LeaseKeeper::LeaseKeeper(pid_t process) : process_(process), descriptor_(open_process(process)) {
+    if (descriptor_ >= 0) return;
     throw std::invalid_argument{"--while-pid: process " + std::to_string(process) + ": " +
                                 std::generic_category().message(errno)};
 }
 
 LeaseKeeper::~LeaseKeeper() {
-    ::close(process_);
+    ::close(descriptor_);
 }
 
-void LeaseKeeper::keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request, Lease lease,
-                                     std::string_view note) const {
+void LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock) const {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return;
+    int status = exit_status::internal;
     try {
-        leave_session();
-        keep(nodes, request, lease, note);
-    } catch (const std::exception&) {  // nobody is left who could be told; the lease ends by itself
+        leave_caller();
+        status = keep(nodes, lock);
+    } catch (const std::exception& error) {  // the lease ends by itself
+        say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());
     }
-    ::_exit(0);
+    ::_exit(status);
 }
 
-/// Three times in a ttl: one extension may fail. What is left of a lease that cannot be kept is let go.
-void LeaseKeeper::keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease,
-                       std::string_view note) const {
-    auto& clock = boot_clock();
-    while (!process_ends_within(request.ttl / 3))
-        if (algorithm::extend(nodes, clock, request, lease))
-            algorithm::note_holder(nodes, request.resources, lease, note, request.ttl);
-        else if (clock.now() + request.ttl / 3 > lease.valid_until)
-            break;
-    const auto before = lease;
-    (void)algorithm::release(nodes, clock, request.resources, lease, request.fair);
-    algorithm::note_holder(nodes, request.resources, before, note, {});
+/// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
+/// other process.
+int LeaseKeeper::keep(Nodes& nodes, const KeptLock& lock) const {
+    bool lost = false;
+    Result loss{Errc::lost};
+    auto options = lock.options;
+    options.on_lost = [&](const Result& result) {
+        lost = true;
+        loss = result;
+    };
+    const auto state = std::make_shared<detail::LeaseState>(nodes, boot_clock(), lock.resources, options);
+    const auto acquisition = state->begin(lock.lease, std::stop_source{std::nostopstate});
+    detail::RenewalQueue renewals{boot_clock()};
+    renewals.add({state, acquisition});
+    for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
+        if (process_ends_before(next_turn)) break;
+    if (lost)
+        say_without_waiting(lock.resources.front() + ": " + loss.message() + "; process " +
+                            std::to_string(process_) + " goes on without the lock");
+    if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
+    return lost ? exit_status::lost : 0;
 }
 
-bool LeaseKeeper::process_ends_within(std::chrono::nanoseconds span) const noexcept {
-    const auto deadline = boot_clock().now() + span;
-    for (auto now = boot_clock().now(); now < deadline; now = boot_clock().now()) {
-        pollfd ended{process_, POLLIN, 0};
+bool LeaseKeeper::process_ends_before(Clock::time_point instant) const noexcept {
+    for (;;) {
+        pollfd process{descriptor_, POLLIN, 0};
         const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(deadline - now, 1h));
-        if (::poll(&ended, 1, static_cast<int>(left.count())) > 0) return true;
+            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
+        const auto most = std::chrono::ceil<std::chrono::milliseconds>(left);
+        if (::poll(&process, 1, static_cast<int>(most.count())) > 0) return true;
+        if (boot_clock().now() >= instant) return false;
     }
-    return false;
+}
+
+/// Whoever reads from a pipe waits until nobody can write into it: it must not be kept open for longer than
+/// the other process does.
+bool LeaseKeeper::may_keep_stderr() const {
+    struct stat ours {};
+    struct stat theirs {};
+    if (::fstat(STDERR_FILENO, &ours) != 0) return false;
+    if (S_ISREG(ours.st_mode)) return true;
+    const auto path = "/proc/" + std::to_string(process_) + "/fd/" + std::to_string(STDERR_FILENO);
+    return ::stat(path.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/// Nobody is to wait for this process, and the end of the caller's terminal is not to reach it.
+void LeaseKeeper::leave_caller() const {
+    ::setsid();
+    (void)::signal(SIGPIPE, SIG_IGN);
+    const bool keeps_stderr = may_keep_stderr();
+    close_descriptors(STDERR_FILENO + 1, descriptor_);
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(null, STDOUT_FILENO);
+    if (!keeps_stderr) ::dup2(null, STDERR_FILENO);
+    ::close(null);
 }
 
 }  // namespace redlock::tool

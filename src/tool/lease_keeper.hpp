@@ -1,38 +1,49 @@
-// A lease that lasts for as long as some process does: `redlock acquire --while-pid`.
+// Keeps a lock for as long as another process lives: `redlock acquire --while-pid`.
 #pragma once
 
-#include <redlock/algorithm.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
 
 #include <sys/types.h>
 
-#include <chrono>
-#include <string_view>
+#include <string>
+#include <vector>
 
 namespace redlock::tool {
 
+/// The lock that is kept.
+struct KeptLock {
+    std::vector<std::string> resources;
+    LockOptions options;
+    Lease lease;
+};
+
 class LeaseKeeper {
 public:
-    /// `process` is told from a later one of the same number from here on. Throws std::invalid_argument where
-    /// there is no such process.
+    /// From here on the process cannot be mistaken for a later one with the same number. Throws
+    /// std::invalid_argument if there is no such process.
     explicit LeaseKeeper(pid_t process);
     ~LeaseKeeper();
     LeaseKeeper(const LeaseKeeper&) = delete;
     LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
-    /// Leaves a process behind, with nothing of ours open but `nodes`, which extends the lease until the
-    /// other one has ended, and then releases it; the note of the holder with it. It also ends when the lease
-    /// is lost or was released. Throws std::system_error where no process is to be had.
-    void keep_in_background(Nodes& nodes, const algorithm::LeaseRequest& request, Lease lease,
-                            std::string_view note) const;
+    /// Leaves a process behind, the keeper. It extends the lock by the plan of a Watchdog until the other
+    /// process has ended, and then releases it. It never releases a lock that may be valid while the other
+    /// process lives. If the lock is lost, the keeper says so on stderr and exits with exit_status::lost.
+    ///
+    /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also
+    /// the stderr of the other process. Throws std::system_error if no process can be made.
+    void keep_in_background(Nodes& nodes, const KeptLock& lock) const;
 
 private:
-    bool process_ends_within(std::chrono::nanoseconds span) const noexcept;
-    void keep(Nodes& nodes, const algorithm::LeaseRequest& request, Lease& lease,
-              std::string_view note) const;
+    int keep(Nodes& nodes, const KeptLock& lock) const;
+    bool process_ends_before(Clock::time_point instant) const noexcept;
+    bool may_keep_stderr() const;
+    void leave_caller() const;
 
-    int process_;  // a descriptor of it
+    const pid_t process_;
+    const int descriptor_;  // of the process
 };
 
 }  // namespace redlock::tool

@@ -1,0 +1,213 @@
+// The process that `redlock acquire --while-pid` leaves behind, which keeps the lock for as long as another
+// process lives.
+#include "live/forked_child.hpp"
+#include "tool_world.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While this lives, this process becomes the parent of the keepers whose parents end.
+class Subreaper {
+public:
+    Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1UL); }
+    ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0UL); }
+    Subreaper(const Subreaper&) = delete;
+    Subreaper& operator=(const Subreaper&) = delete;
+};
+
+class LeaseKeeper : public testing::Test {
+protected:
+    ~LeaseKeeper() override {
+        script.kill();
+        for (const auto pid : keepers()) (void)status_of(pid);
+    }
+
+    std::vector<std::string> acquire(const std::vector<std::string>& options) const {
+        std::vector<std::string> words{"acquire", "--while-pid", std::to_string(script.pid())};
+        words.insert(words.end(), options.begin(), options.end());
+        words.emplace_back("job");
+        return words;
+    }
+
+    /// The children of this process that run `redlock`.
+    static std::vector<pid_t> keepers() {
+        std::vector<pid_t> result;
+        for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+            std::ifstream children{task.path() / "children"};
+            for (pid_t pid = 0; children >> pid;)
+                if (content("/proc/" + std::to_string(pid) + "/comm") == "redlock\n") result.push_back(pid);
+        }
+        return result;
+    }
+
+    /// Waits for the end of a keeper, and returns its exit status.
+    static int status_of(pid_t keeper) {
+        int status = 0;
+        EXPECT_TRUE(wait_until([&] { return ::waitpid(keeper, &status, WNOHANG) == keeper; }));
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+    static std::string owner_in(const Outcome& outcome) { return outcome.out.substr(6, 40); }
+    static int validity_in(const Outcome& outcome) {
+        return std::stoi(outcome.out.substr(outcome.out.find("validity_ms=") + 12));
+    }
+
+    const Subreaper subreaper{};
+    ToolWorld world{3};
+    ForkedChild script{[](auto) { ::pause(); }};
+};
+
+// Extensions fail from a third of the ttl on, for as long as a majority is frozen.
+TEST_F(LeaseKeeper, KeepsALockWhoseExtensionsFailWhileItIsValid) {
+    const auto begun = boot_clock().now();
+    const auto outcome = world.run(acquire({"--ttl", "15s", "--node-timeout", "300ms"}));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    world[1].freeze();
+    world[2].freeze();
+    boot_clock().sleep_until(begun + 11500ms, {});
+    EXPECT_EQ(holder(world[0], "job"), owner_in(outcome)) << "it is valid for another three seconds";
+    world[1].thaw();
+    world[2].thaw();
+    const auto is_extended = [&](auto& node) {
+        return holder(node, "job") == owner_in(outcome) && expiry(node, "job") > 10s;
+    };
+    EXPECT_TRUE(wait_until([&] { return std::ranges::count_if(world, is_extended) >= 2; }, 30s));
+}
+
+// The first node takes so long to be given up that less than a third of the ttl is left.
+TEST_F(LeaseKeeper, ExtendsALockAtOnceThatWasAcquiredSlowly) {
+    world[0].freeze();
+    const auto outcome = world.run(acquire({"--ttl", "9s", "--node-timeout", "6600ms"}));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_LT(validity_in(outcome), 3000);
+    const auto is_held = [&] { return holder(world[1], "job") == owner_in(outcome); };
+    EXPECT_TRUE(wait_until([&] { return calls(world[1], "pexpire") > 0 || !is_held(); }));
+    EXPECT_TRUE(is_held());
+    world[0].thaw();
+}
+
+class LostByTheKeeper : public LeaseKeeper {
+protected:
+    /// Runs a script of the shell, in which $ACQUIRE is the command without its options.
+    support::ChildProcess shell(const std::string& script) const {
+        auto environment = world.environment();
+        environment.emplace_back("ACQUIRE=" REDLOCK_TOOL " acquire --ttl 3s --while-pid");
+        return support::ChildProcess{{{"sh", "-c", script}, environment}};
+    }
+};
+
+TEST_F(LostByTheKeeper, IsSaidInAFileAndByTheExitStatus) {
+    auto tool = world.start(acquire({"--ttl", "3s"}));
+    ASSERT_EQ(tool.wait().status, 0);
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    world.steal();
+    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_THAT(tool.err(),
+                testing::MatchesRegex("redlock: job: lost on [23] of 3 nodes; process " +
+                                      std::to_string(script.pid()) + " goes on without the lock\n"));
+}
+
+TEST_F(LostByTheKeeper, IsSaidWhileTheNodesHang) {
+    auto tool = world.start(acquire({"--ttl", "3s", "--node-timeout", "500ms"}));
+    ASSERT_EQ(tool.wait().status, 0);
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    for (auto& node : world) node.freeze();
+    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_THAT(tool.err(), HasSubstr("redlock: job: lost: granted by 0 of 3 nodes"));
+    for (auto& node : world) node.thaw();
+}
+
+// As in a line of cron, whose output is a pipe.
+TEST_F(LostByTheKeeper, IsSaidInAPipeThatTheScriptHasToo) {
+    auto reader = shell(
+        "sh -c '$ACQUIRE $$ job >/dev/null; touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done' "
+        "2>&1 "
+        ">/dev/null | while read -r line; do echo \"$line\" >$DIR/q; mv $DIR/q $DIR/said; done");
+    ASSERT_TRUE(world.comes("begun"));
+    world.steal();
+    EXPECT_TRUE(world.comes("said"));
+    EXPECT_THAT(world.in("said"), HasSubstr("redlock: job: lost on "));
+    world.touch("go");
+    EXPECT_EQ(reader.wait(), 0);
+}
+
+// A majority has lost the key, so nobody can have extended the lock: the rest is only in the way.
+TEST_F(LostByTheKeeper, LeavesNothingOnTheOtherNodes) {
+    ASSERT_EQ(world.run(acquire({"--ttl", "12s"})).status, 0);
+    world[0].command({"DEL", "job"});
+    world[1].command({"DEL", "job"});
+    EXPECT_TRUE(wait_until([&] { return keepers().size() == 1 && world.keys() == 0; }, 11s));
+}
+
+/// What a caller has open beside its standard streams.
+class KeeperAndDescriptors : public LeaseKeeper, public testing::WithParamInterface<const char*> {
+protected:
+    /// Acquires the job with the preloaded library that is the parameter.
+    void acquire_with_preload() {
+        auto environment = world.environment();
+        environment.push_back("LD_PRELOAD=" + std::string{GetParam()});
+        ASSERT_EQ(Tool(acquire({}), environment).wait().status, 0);
+        ASSERT_EQ(keepers().size(), 1U);
+    }
+};
+
+constexpr auto highest_tried = 1500;
+
+TEST_P(KeeperAndDescriptors, KeepNoPipeOpen) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const int high = ::fcntl(ends[1], F_DUPFD, highest_tried);  // -1 if so many are not allowed
+    ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    acquire_with_preload();
+    ::close(ends[1]);
+    if (high >= 0) ::close(high);
+    pollfd ended{ends[0], POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, 10'000), 1) << "the end of the pipe";
+    EXPECT_EQ(world.keys(), 3U);
+    ::close(ends[0]);
+}
+
+TEST_P(KeeperAndDescriptors, KeepNoFileLocked) {
+    world.touch("lock");
+    const int locked = ::open(world.file("lock").c_str(), O_RDONLY);
+    ASSERT_EQ(::flock(locked, LOCK_EX | LOCK_NB), 0);
+    acquire_with_preload();
+    ::close(locked);
+    const int another = ::open(world.file("lock").c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_TRUE(wait_until([&] { return ::flock(another, LOCK_EX | LOCK_NB) == 0; }, 10s));
+    EXPECT_EQ(world.keys(), 3U);
+    ::close(another);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, KeeperAndDescriptors, testing::Values("", REDLOCK_NO_CLOSE_RANGE),
+                         [](const auto& it) { return *it.param == 0 ? "ThisKernel" : "AnOldKernel"; });
+
+// lock=$(redlock acquire --while-pid $$ job 2>&1) ends when the command does.
+TEST_F(LostByTheKeeper, IsNotSaidInAPipeThatTheScriptDoesNotHave) {
+    auto script = shell("lock=$($ACQUIRE $$ job 2>&1); touch $DIR/begun; exec sleep 1000");
+    EXPECT_TRUE(wait_until([&] { return world.has("begun"); }, 10s));
+    EXPECT_EQ(keepers().size(), 1U);
+    script.kill();
+}
+
+}  // namespace
+}  // namespace redlock::test
