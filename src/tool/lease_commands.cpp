@@ -170,7 +170,8 @@ int acquire(const LeaseCommandArguments& request) {
     }
     if (result) lock.note_holder();
     if (result && keeper) lock.hand_to(*keeper);
-    return conclude(request, result, in_the_way(nodes, request.resources(), request.acquire, result));
+    return conclude(request, result,
+                    in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
 }
 
 int extend(const LeaseCommandArguments& request) {

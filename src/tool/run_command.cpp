@@ -69,8 +69,10 @@ struct RunArguments {
         result.push_back(resource);
         return result;
     }
-    /// The keys of the lock; none of a semaphore, whose slots have names of their own.
-    std::vector<std::string> keys() const { return holders == 0 ? resources() : std::vector<std::string>{}; }
+    /// The keys that were refused: those of the lock, or that of the slot that a semaphore has tried last.
+    std::vector<std::string> keys_of(const AnyLock& lock) const {
+        return holders == 0 ? resources() : std::vector{lock.resource()};
+    }
     std::vector<std::string> hidden() const {
         std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
         if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
@@ -312,7 +314,7 @@ int run(const RunArguments& request) {
     if (!acquired.result) {
         if (request.acquire.is_worth_a_word(acquired.result))
             say(request.resource + ": " + acquired.result.message() +
-                in_the_way(nodes, request.keys(), request.acquire, acquired.result));
+                in_the_way(nodes, request.keys_of(lock), request.resource, request.acquire, acquired.result));
         if (request.verbose) print_votes(std::cerr, acquired.result);
         return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
     }

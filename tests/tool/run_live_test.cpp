@@ -387,6 +387,30 @@ TEST_F(Run, SaysThatTheMinimumHoldIsInTheWay) {
                 HasSubstr("; now released, and kept from everybody on 3 of 3 nodes, expires in "));
 }
 
+TEST_F(Run, SaysWhoIsInTheWayAmongSeveralHolders) {
+    const std::vector<std::string> two{"--holders", "2"};
+    std::deque<Tool> tools;
+    std::vector<std::string> pids;
+    for (const std::string name : {"first", "second"}) {
+        tools.emplace_back(world.job("touch $DIR/" + name + "; " + until_go, two), world.environment());
+        ASSERT_TRUE(world.comes(name));
+        pids.push_back(std::to_string(tools.back().pid()));
+    }
+    for (const std::string slot : {"0", "1"})
+        ASSERT_TRUE(wait_until([&] {
+            return world[0].command({"EXISTS", "{job}:slot:" + slot + ":holder"}) == "1";
+        }));
+    const auto outcome = world.run(world.job("true", {"--holders", "2", "-n"}));
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, testing::MatchesRegex(
+                                 "redlock: job: held by another on [^;\n]*; now \\{job\\}:slot:[01]: held by "
+                                 "[0-9a-f]{40} on 3 of 3 nodes, expires in [^\n]* pid=(" +
+                                 pids[0] + "|" + pids[1] + ") program=sh\n"));
+    EXPECT_EQ(world.run(world.job("true", {"--holders", "2", "-nq"})).err, "");
+    world.touch("go");
+    for (auto& tool : tools) EXPECT_EQ(tool.wait().status, 0);
+}
+
 TEST_F(Run, SaysThatDataOfAnApplicationIsInTheWay) {
     for (auto& node : world) ASSERT_EQ(node.command({"HSET", "job", "field", "1"}), "1");
     const auto outcome = world.run(world.job("true", {"-n"}));
