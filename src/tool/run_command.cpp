@@ -278,7 +278,10 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
     Supervisor::Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
     try {
-        if (lock.valid()) ending = run_locked(request, lock, signals, loss);
+        if (lock.valid())
+            ending = run_locked(request, lock, signals, loss);
+        else
+            say(request.resource + ": lost before the command was started");
     } catch (const std::system_error& error) {
         no_process = error.what();
     }

@@ -1,12 +1,12 @@
 // The process that `redlock acquire --while-pid` leaves behind, which keeps the lock for as long as another
 // process lives.
 #include "live/forked_child.hpp"
+#include "subreaper.hpp"
 #include "tool_world.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,15 +22,6 @@ namespace redlock::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// While this lives, this process becomes the parent of the keepers whose parents end.
-class Subreaper {
-public:
-    Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1UL); }
-    ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0UL); }
-    Subreaper(const Subreaper&) = delete;
-    Subreaper& operator=(const Subreaper&) = delete;
-};
 
 class LeaseKeeper : public testing::Test {
 protected:

@@ -1,8 +1,12 @@
 // redlock run when the lock is lost under its command.
 #include "tool_world.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 
 namespace redlock::test {
@@ -130,6 +134,53 @@ TEST_F(Lost, SleepsDuringTheGrace) {
         world.run(world.job("trap '' TERM; exec sleep 60", {"--max-hold", "0.5", "--grace", "2"}));
     EXPECT_EQ(outcome.status, 75);
     EXPECT_LE(processor_time_of_children() - before, 1s);
+}
+
+TEST_F(Lost, EndsWhatTheCommandHasLeftRunning) {
+    const auto outcome = lose(
+        "sh -c 'trap \"\" TERM; echo $$ >$DIR/p; mv $DIR/p $DIR/left; while :; do sleep 0.01; done' & "
+        "until [ -e $DIR/left ]; do sleep 0.01; done; " +
+            obedient,
+        {"--grace", "0.2"});
+    EXPECT_EQ(outcome.status, 75);
+    EXPECT_TRUE(world.has("heard"));
+    EXPECT_FALSE(lives(world.pid_in("left")));
+}
+
+// The verbose message between the acquisition and the command waits for its reader.
+TEST_F(Lost, BeforeTheCommandIsStartedStartsNone) {
+    const auto fifo = world.file("fifo").string();
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    const int ends = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(ends, 0);
+    while (::write(ends, "full", 4) > 0) {
+    }
+    support::ChildProcess tool{
+        {{"sh", "-c",
+          "exec " REDLOCK_TOOL " run -v --on-lost ignore --ttl 3s job touch $DIR/started 2>$DIR/fifo"},
+         world.environment()}};
+    ASSERT_TRUE(wait_until([&] { return world.keys() == 3; }));
+    tool.freeze();
+    ASSERT_TRUE(wait_until([&] { return world.keys() == 0; }));
+    world.occupy();
+    std::string said;
+    std::array<char, 4096> bytes{};
+    const auto read_all = [&] {
+        for (auto size = ::read(ends, bytes.data(), bytes.size()); size > 0;
+             size = ::read(ends, bytes.data(), bytes.size()))
+            said.append(bytes.data(), static_cast<std::size_t>(size));
+    };
+    read_all();
+    tool.thaw();
+    EXPECT_TRUE(wait_until([&] {
+        read_all();
+        return !tool.running();
+    }));
+    read_all();
+    EXPECT_EQ(tool.wait(), 75);
+    EXPECT_FALSE(world.has("started"));
+    EXPECT_THAT(said, HasSubstr("redlock: job: lost before the command was started\n"));
+    ::close(ends);
 }
 
 }  // namespace

@@ -468,5 +468,15 @@ TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
     EXPECT_EQ(world.in("log"), expected);
 }
 
+TEST_F(Run, KeepsTheLockForTheLeastTimeAlsoIfItIsKilled) {
+    auto tool =
+        world.start(world.job("echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--at-least", "40s"}));
+    ASSERT_TRUE(world.comes("begun"));
+    EXPECT_EQ(tool.out(), "40000\n");
+    tool.signal(SIGKILL);
+    EXPECT_EQ(tool.wait().status, 137);
+    for (auto& node : world) EXPECT_GT(expiry(node, "job"), 10s);
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -1,4 +1,5 @@
 // redlock run and those who want it to end.
+#include "subreaper.hpp"
 #include "tool_world.hpp"
 
 #include <sys/wait.h>
@@ -57,6 +58,10 @@ TEST_P(Signals, EndAWaitForTheLock) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT), name_of_signal);
+
+bool is_stopped(pid_t process) {
+    return content("/proc/" + std::to_string(process) + "/status").find("State:\tT") != std::string::npos;
+}
 
 class Ends : public testing::Test {
 protected:
@@ -182,14 +187,79 @@ TEST_F(Ends, NotWhileTheCommandIsStopped) {
     ASSERT_TRUE(world.comes("pid"));
     const auto pid = std::stoi(world.in("pid"));
     ::kill(pid, SIGSTOP);
-    ASSERT_TRUE(wait_until([&] {
-        return content("/proc/" + std::to_string(pid) + "/status").find("State:\tT") != std::string::npos;
-    }));
+    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
     world.touch("go");
     EXPECT_TRUE(world.stays_locked(4s));
     EXPECT_TRUE(tool.running());
     tool.signal(SIGCONT);
     EXPECT_EQ(tool.wait().status, 0);
+}
+
+// Both were stopped, and the lock was lost meanwhile. A command that is continued before it gets SIGTERM
+// works without the lock. The preloaded library makes that long enough to be seen.
+TEST_F(Ends, BeforeItGoesOnWithoutTheLock) {
+    auto environment = world.environment();
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_CONTINUE);
+    Tool tool{world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done; "
+                        "touch $DIR/worked",
+                        {"--ttl", "3s"}),
+              environment};
+    ASSERT_TRUE(world.comes("pid"));
+    const auto pid = std::stoi(world.in("pid"));
+    tool.signal(SIGSTOP);
+    ASSERT_TRUE(wait_until([&] { return is_stopped(tool.pid()); }));
+    ::kill(pid, SIGSTOP);
+    ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
+    ASSERT_TRUE(wait_until([&] { return world.keys() == 0; }));
+    world.occupy();
+    world.touch("go");
+    tool.signal(SIGCONT);
+    EXPECT_EQ(tool.wait().status, 75);
+    EXPECT_FALSE(world.has("worked"));
+}
+
+/// What a script starts in the background, and waits for until it is there. It ignores SIGTERM.
+const std::string leave_deaf_process =
+    "sh -c 'trap \"\" TERM; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
+    "until [ -e $DIR/deaf ]; do sleep 0.01; done; ";
+
+/// Returns false, and ends the process itself, if it goes on.
+bool ends(ToolWorld& world, const std::string& name) {
+    const auto pid = world.pid_in(name);
+    if (wait_until([&] { return !lives(pid); }, 20s)) return true;
+    ::kill(std::stoi(pid), SIGKILL);
+    return false;
+}
+
+// The kernel kills for want of memory, for example. Nobody waits for what is left of such a command.
+TEST_F(Ends, WhatACommandHasLeftThatWasKilled) {
+    auto tool = world.start(world.job(leave_deaf_process + "kill -KILL $$", {"--grace", "0.2"}));
+    ASSERT_TRUE(world.comes("deaf"));
+    EXPECT_TRUE(ends(world, "deaf"));
+    EXPECT_EQ(tool.wait().status, 137);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(Ends, WhatIsLeftRunningWhenASignalComesLater) {
+    auto tool = world.start(world.job(leave_deaf_process + "exit 5", {"--grace", "0.2"}));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));
+    EXPECT_TRUE(lives(world.pid_in("deaf")));
+    tool.signal(SIGTERM);
+    EXPECT_TRUE(ends(world, "deaf"));
+    EXPECT_EQ(tool.wait().status, 5);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+// A process whose parent has ended stays a zombie, and so in its group, until somebody waits for it. The
+// first process of a container may not, and neither does this one.
+TEST_F(Ends, WhenTheLastOrphanHasEndedAlsoIfNobodyElseWaitsForIt) {
+    const Subreaper idle;
+    auto tool = world.start(world.job("sh -c 'until [ -e $DIR/go ]; do sleep 0.01; done' & exit 5"));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));
+    world.touch("go");
+    EXPECT_TRUE(wait_until([&] { return !tool.running(); }, 20s));
+    if (tool.running()) tool.signal(SIGKILL);
+    EXPECT_EQ(tool.wait().status, 5);
 }
 
 }  // namespace

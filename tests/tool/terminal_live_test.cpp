@@ -212,5 +212,30 @@ TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
     EXPECT_TRUE(unlocked());
 }
 
+// A debugger stops a command as well. Somebody has to extend the lock meanwhile.
+TEST_F(Terminal, SigstopForTheCommandDoesNotStopUs) {
+    shell.enter(redlock_run("--ttl 3s job -- bash -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_go +
+                            "; exit 6'"));
+    ASSERT_TRUE(world.comes("begun")) << shell.screen();
+    const auto pid = std::stoi(world.pid_in("pid"));
+    ::kill(pid, SIGSTOP);
+    EXPECT_TRUE(world.stays_locked(5s)) << shell.screen();
+    world.touch("go");
+    ::kill(pid, SIGCONT);
+    expect_status(6);
+}
+
+// It is not in the foreground, so its parent must give it the terminal. That parent is redlock.
+TEST_F(Terminal, WhatTheCommandHasLeftRunningMayReadFromIt) {
+    shell.enter(
+        redlock_run("job -c '(until [ -e $DIR/go ]; do sleep 0.01; done; read x </dev/tty; echo read-$x "
+                    ">/dev/tty) & exit 3'"));
+    ASSERT_TRUE(shell.shows("left running")) << shell.screen();
+    world.touch("go");
+    shell.enter("this");
+    EXPECT_TRUE(shell.shows("read-this")) << shell.screen();
+    expect_status(3);
+}
+
 }  // namespace
 }  // namespace redlock::test
