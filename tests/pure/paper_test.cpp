@@ -10,7 +10,7 @@ namespace {
 // ---- The model.
 
 // S1. Mutual exclusion: at any moment only one client holds the lock.
-TEST(ThePage, HasOneHolderAtAnyMoment) {
+TEST(RedlockSpecification, HasOneHolderAtAnyMoment) {
     World world;
     auto ours = world.lock(), theirs = world.lock();
     EXPECT_THAT(ours.try_acquire(), Succeeds());
@@ -24,7 +24,7 @@ TEST(ThePage, HasOneHolderAtAnyMoment) {
 
 // S2, S25. No deadlock: the lock can be acquired again even if its holder crashed or was cut off before it
 // could release. The cost is unavailability for one ttl, and no more.
-TEST(ThePage, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
+TEST(RedlockSpecification, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
     World world;
     auto theirs = world.held({.ttl = 10s}), ours = world.lock();
     world.cut_all();
@@ -47,7 +47,7 @@ TEST(ThePage, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
 // S5. Acquiring on a node is one atomic SET resource owner NX PX ttl.
 // S11. There are N masters, for example 5, with the same key and the same owner on each.
 // S27. Many operations each second: one round to acquire, one to release, and no other commands.
-TEST(ThePage, AcquiresWithOneSetThatCarriesTheTtl) {
+TEST(RedlockSpecification, AcquiresWithOneSetThatCarriesTheTtl) {
     World world;
     auto lock = world.held({.ttl = 30s});
     EXPECT_EQ(world.held_by(lock.owner()), 5U);
@@ -60,7 +60,7 @@ TEST(ThePage, AcquiresWithOneSetThatCarriesTheTtl) {
 
 // S8, B3. A release deletes only keys that are still ours. After a stall a bare DEL would remove the lock of
 // another client.
-TEST(ThePage, NeverRemovesALockCreatedByAnotherClient) {
+TEST(RedlockSpecification, NeverRemovesALockCreatedByAnotherClient) {
     World world;
     auto stalled = world.held({.ttl = 10s});
     world.pass(11s);
@@ -77,7 +77,7 @@ TEST(ThePage, NeverRemovesALockCreatedByAnotherClient) {
 
 // S13. Step 2: the client tries all N nodes in turn, each with a timeout that is small compared with the ttl.
 // It skips a node that is down at once.
-TEST(ThePage, GivesEachNodeAShortBudgetAndGoesOn) {
+TEST(RedlockSpecification, GivesEachNodeAShortBudgetAndGoesOn) {
     World world{5, 50ms};
     world.silence(1);
     world.cut(3);
@@ -89,7 +89,7 @@ TEST(ThePage, GivesEachNodeAShortBudgetAndGoesOn) {
 // S14. Step 3: the lock is held only with N/2 + 1 grants (quorum_test.cpp), and only if less than the
 // validity has elapsed, here 1 s less a drift of 12 ms. S18. A majority that came too late is no lock, and is
 // released.
-TEST(ThePage, NeedsTimeLeft) {
+TEST(RedlockSpecification, NeedsTimeLeft) {
     for (const auto second_node : {499ms, 500ms}) {
         World world{2, 500ms};
         world.slow(0, 488ms);
@@ -107,7 +107,7 @@ TEST(ThePage, NeedsTimeLeft) {
 // S12, S15, S16. Steps 1 and 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is read before anything is
 // sent. The example: of 5 minutes, 2 were spent and 1 is the drift, so 2 remain. More tests are in
 // validity_test.cpp.
-TEST(ThePage, WorksOutItsOwnExample) {
+TEST(RedlockSpecification, WorksOutItsOwnExample) {
     World world{5, 3min};
     world.slow(2, 2min);
     constexpr double one_minute_less_2_ms = 59'998.0 / 300'000.0;

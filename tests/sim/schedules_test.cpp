@@ -25,7 +25,7 @@ std::optional<Outcome> first_violation(const Preset& preset, std::uint64_t seeds
     return std::nullopt;
 }
 
-TEST(Schedule, ViolatesNoClaim) {
+TEST(Schedule, ViolatesNoInvariant) {
     std::size_t holds = 0;
     for (std::uint64_t seed = 1; seed <= 600; ++seed) {
         const auto outcome = run_schedule(seed);
@@ -47,7 +47,7 @@ TEST(Schedule, DependsOnItsSeedAlone) {
 
 struct WorldPreset : testing::TestWithParam<Preset> {};
 
-TEST_P(WorldPreset, ViolatesTheClaimsOfItsBrokenAssumptionAlone) {
+TEST_P(WorldPreset, ViolatesOnlyTheInvariantsOfItsBrokenAssumption) {
     const auto& preset = GetParam();
     const auto found = first_violation(preset, preset.breaks.empty() ? 20 : 500);
     ASSERT_EQ(found.has_value(), !preset.breaks.empty());
