@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -213,6 +214,30 @@ TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
     world.clock.advance(2min);  // no extension, because a success would also forget the failure
     pass(0s);
     expect_one_loss(Errc::hold_limit, 0);
+}
+
+// A round that was cut short says less than the failure before it, and more than nothing.
+TEST_F(LossReportAfterTwoEvents, NamesARoundThatWasCutShortOnlyIfNothingElseHasFailed) {
+    const auto cause_after = [&](std::initializer_list<Errc> rounds) {
+        losses.clear();
+        detail::LeaseState lease{world, world.clock, {"a"}, watched()};
+        const auto now = world.clock.now();
+        Lease held{.valid_until = now + 5s};
+        EXPECT_FALSE(held.owner.draw(world.entropy));
+        held.may_hold_key.set();
+        const auto number = lease.begin(held, std::stop_source{});
+        for (const auto cause : rounds) {
+            auto tally = world.blank_tally();
+            for (std::size_t node = 0; node < world.size(); ++node) tally.mark_unknown(node, cause);
+            lease.apply_renewal(number, {tally, now + 30s, now}, {});
+        }
+        lease.report_loss(number);
+        return losses.at(0).nodes().empty() ? std::error_code{} : losses[0].nodes()[0].cause;
+    };
+    EXPECT_EQ(cause_after({Errc::timed_out, Errc::deadline}), Errc::timed_out);
+    EXPECT_EQ(cause_after({Errc::deadline, Errc::timed_out}), Errc::timed_out);
+    EXPECT_EQ(cause_after({Errc::timed_out, Errc::loading}), Errc::loading);
+    EXPECT_EQ(cause_after({Errc::deadline}), Errc::deadline);
 }
 
 // The pause after a failure, and the shorter time for sharing a round, end with the next success and with the

@@ -243,6 +243,18 @@ TEST_F(Outage, ReportsWhyANodeIsLeftAlone) {
     EXPECT_FALSE(report.sent);
 }
 
+// Only the old connection may have failed. The reply to the release says whether the key is gone.
+TEST_F(Outage, AReleaseWaitsForANewConnectionDuringABackOff) {
+    network.server(0).refuses = true;
+    (void)extend("A");
+    network.server(0).refuses = false;
+    network.server(0).latency = 5ms;
+    ASSERT_EQ(extend("A")[0].cause, Errc::backing_off);
+    network.server(0).redis->execute({"SET", "r", "A"}, {});
+    EXPECT_EQ(release("A")[0].vote, Vote::granted);
+    EXPECT_EQ(holder(0), "");
+}
+
 TEST_F(Outage, OneProbeIsUnderWayAtATime) {
     network.server(0).unreachable = true;
     network.server(1).redis->execute({"SET", "r", "B"}, {});

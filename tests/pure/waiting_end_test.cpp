@@ -45,6 +45,20 @@ TEST_F(EndOfWaiting, LeavesTheQueueWhenItIsStopped) {
     EXPECT_EQ(verbs(0).back(), "wake") << "the next one has it, had it been reserved";
 }
 
+// The home takes the connection and says nothing. No other node is tried once a stop is requested.
+TEST_F(EndOfWaiting, DoesNotBeginToListenWhenItIsStopped) {
+    others_hold();
+    alice.contended().set("r", true);
+    network.server(0).paused = true;
+    std::stop_source stop;
+    after(10ms, [&] { stop.request_stop(); });
+    auto mine = lock(alice, {.delay = 10s});
+    const auto took =
+        time_of([&] { EXPECT_EQ(mine.acquire_for(9s, stop.get_token()).error(), Errc::cancelled); });
+    EXPECT_LE(took, 12ms);
+    EXPECT_THAT(verbs(1), IsEmpty());
+}
+
 TEST_F(EndOfWaiting, EndsWithAnAttemptThatLeavesTheQueue) {
     others_hold();
     const auto took = time_of([&] {
@@ -400,6 +414,19 @@ TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
     const auto result = mine.acquire_for(1s);
     EXPECT_TRUE(result);
     EXPECT_EQ(result.nodes()[0].cause, Errc::quarantined);
+}
+
+// The other nodes get the script that knows nothing of queues, also when it has to be sent again as a whole.
+TEST_F(WaitingInAQuarantine, LeavesTheQueueAtTheHomeAloneThoughAScriptIsForgotten) {
+    bob_holds_for(100ms);
+    network.server(1).refuses_command = [](const Words& words) {
+        return std::string{words.front() == "EVALSHA" ? "-NOSCRIPT No matching script.\r\n" : ""};
+    };
+    auto mine = lock(alice);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_EQ(holder(1), mine.owner());
+    EXPECT_THAT(verbs(1), Contains("set all"));
+    EXPECT_THAT(verbs(1), Not(Contains("leave and set")));
 }
 
 /// Three nodes with a count each, of which the first is ahead of the others.
