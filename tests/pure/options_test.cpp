@@ -159,9 +159,15 @@ TEST(AClock, IsRefusedWhereTheNodesGoByAnother) {
     NodesOfAClock nodes{world.clock, world.log};
     RedisNodes redis{"10.0.0.1"};
     EXPECT_EQ(refusal([&] { (void)Lock{nodes, "a", {}, world.clock}; }), "");
-    EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {}, other.clock}; }), HasSubstr("clock is another"));
+    EXPECT_THAT(refusal([&] {
+                    (void)Lock{nodes, "a", {}, other.clock};
+                }),
+                HasSubstr("clock is not the clock of the nodes"));
     EXPECT_EQ(refusal([&] { (void)Lock{redis, "a"}; }), "");
-    EXPECT_THAT(refusal([&] { (void)Lock{redis, "a", {}, other.clock}; }), HasSubstr("clock is another"));
+    EXPECT_THAT(refusal([&] {
+                    (void)Lock{redis, "a", {}, other.clock};
+                }),
+                HasSubstr("clock is not the clock of the nodes"));
 }
 
 }  // namespace
