@@ -158,16 +158,11 @@ TEST(AClock, IsRefusedWhereTheNodesGoByAnother) {
     World other;
     NodesOfAClock nodes{world.clock, world.log};
     RedisNodes redis{"10.0.0.1"};
+    const auto names_the_clock = HasSubstr("clock is not the clock of the nodes");
     EXPECT_EQ(refusal([&] { (void)Lock{nodes, "a", {}, world.clock}; }), "");
-    EXPECT_THAT(refusal([&] {
-                    (void)Lock{nodes, "a", {}, other.clock};
-                }),
-                HasSubstr("clock is not the clock of the nodes"));
+    EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {}, other.clock}; }), names_the_clock);
     EXPECT_EQ(refusal([&] { (void)Lock{redis, "a"}; }), "");
-    EXPECT_THAT(refusal([&] {
-                    (void)Lock{redis, "a", {}, other.clock};
-                }),
-                HasSubstr("clock is not the clock of the nodes"));
+    EXPECT_THAT(refusal([&] { (void)Lock{redis, "a", {}, other.clock}; }), names_the_clock);
 }
 
 }  // namespace
