@@ -112,7 +112,7 @@ Result Semaphore::try_slot(std::size_t slot, const RoundLimits& limits) {
 /// fewer than a quorum.
 std::vector<bool> Semaphore::taken_slots(const RoundLimits& limits) {
     std::vector<std::size_t> keys(slots_.size());
-    const auto tally = nodes_->ask({.command = {.verb = Verb::query, .resources = slots_}}, limits);
+    const auto tally = nodes_->ask({.command = {.verb = Verb::exist, .resources = slots_}}, limits);
     for (const auto& report : tally.reports())
         if (report.vote == Vote::granted && report.detail.size() == slots_.size())
             for (std::size_t slot = 0; slot < slots_.size(); ++slot)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks the include rules of the architecture: exactly one source file includes hiredis; no header of include/ opens a
-# socket; only src/os reads a real clock; the decision code includes nothing of the network.
+# socket; only src/os reads a real clock; the decision code includes nothing of the network. Checks also that verbs are
+# compared in one file: everything that the library knows about a verb stands in the table of verbs.
 set -u
 unset CDPATH
 cd "$(dirname -- "$0")/.." || exit 2
@@ -16,6 +17,7 @@ none() {
 }
 
 headers=$(find include -name '*.hpp')
+users_of_verbs=$(find include src -name '*.[ch]pp' -not -name verbs.hpp -not -name nodes.hpp)
 core=$(find include/redlock/detail src -maxdepth 1 -name '*.[ch]pp')
 outside_os=$(find include src/redis src -maxdepth 3 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
 
@@ -34,6 +36,8 @@ esac
         'clock_gettime|gettimeofday|_clock::now\(|boot_clock\(\)\.(now|sleep)' $outside_os
     none 'what decides knows no network: include redis/ in src/redis alone' \
         '#[[:space:]]*include[[:space:]]*[<"](redlock/)?(redis/|redis_nodes\.hpp|endpoint\.hpp)' $core
+    none 'what the library knows about a verb is a row of the table in include/redlock/detail/verbs.hpp' \
+        '[=!]= *Verb::|case Verb::' $users_of_verbs
 }
 
 exit "$failed"

@@ -79,8 +79,10 @@ enum class Verb : std::uint8_t {
     /// for as long as that key lives. Deletes the description that `owner` has left beside the other
     /// resources. Always granted.
     note_holder,
-    /// Reads the state of the resources, see query.hpp. Granted with the answer as NodeReport::detail.
+    /// Reads the state of the resource, see query.hpp. Granted with the answer as NodeReport::detail.
     query,
+    /// Reads which of the resources exist. Granted with one digit for each resource as NodeReport::detail.
+    exist,
 };
 
 /// What a command does with the queue of waiters (LockOptions::fair). The *home node* keeps the queue. A

@@ -51,12 +51,12 @@ endforeach()
 file(WRITE "${OUTPUT}.new" "// Written by src/lua/embed.cmake.
 #include <redlock/detail/scripts.hpp>
 
-namespace redlock::detail {
+namespace redlock::detail::scripts {
 
 ${definitions}
-constexpr std::array<const Script*, script_count> scripts{${pointers}};
+constexpr std::array<const Script*, count> all{${pointers}};
 
-}  // namespace redlock::detail
+}  // namespace redlock::detail::scripts
 ")
 file(COPY_FILE "${OUTPUT}.new" "${OUTPUT}")
 file(REMOVE "${OUTPUT}.new")

@@ -4,6 +4,17 @@
 -- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the marker hold
 -- microseconds since 1970. They are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
+-- Returns the number of resources, and a table that tells where in KEYS the first key of each other kind stands. Both
+-- come from ARGV[2]: the number of resources, then a letter for each kind of key, in the order of KEYS. For example,
+-- '2qm' means two resources, their two queues, and the marker. The letters are 'q' for queues, 'r' for readers, 'c' for
+-- counters and 'm' for the marker, which is always the last key.
+local function read_layout()
+  local size, kinds = string.match(ARGV[2], '^(%d+)(%a*)$')
+  local n, first = tonumber(size), {}
+  for i = 1, #kinds do first[string.sub(kinds, i, i)] = i * n + 1 end
+  return n, first
+end
+
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
 -- replication id. A value with another prefix was written by another server, or by this server before a restart or a
@@ -60,45 +71,22 @@ local function check_age(data, quarantine)
   if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
 end
 
--- Returns nil if the node may vote, otherwise the reply with which it declines. The quarantine is the last of ARGV; 0
--- means that there is none.
-local function check_quarantine()
-  local quarantine = tonumber(ARGV[#ARGV])
-  if quarantine == 0 then return nil end
+-- Returns the prefix of the counters' values, and nil or the reply with which the node declines to vote. Returns
+-- nothing if the vote depends neither on counters nor on a quarantine. The quarantine is the last of ARGV.
+local function check_vote(first)
+  if not (first.c or first.m) then return end
   local data, failure = identity_of_data()
-  return failure or check_age(data, quarantine)
-end
-
--- Does the same as check_quarantine for a vote that comes with a count. Returns the prefix of the counters' values, and
--- nil or the reply with which the node declines to vote.
-local function check_counting()
-  local quarantine = tonumber(ARGV[#ARGV])
-  local data, failure = identity_of_data()
-  if not failure and quarantine > 0 then failure = check_age(data, quarantine) end
+  if not failure and first.m then failure = check_age(data, tonumber(ARGV[#ARGV])) end
   return data, failure
 end
 
--- Returns whether one of the first n KEYS exists.
-local function any_exists(n)
-  for i = 1, n do
-    if redis.call('exists', KEYS[i]) == 1 then return true end
-  end
-  return false
-end
-
--- Sets each of the first n KEYS to the owner, with the ttl.
-local function set_resources(n)
-  for i = 1, n do redis.call('set', KEYS[i], ARGV[1], 'px', ARGV[2]) end
-end
-
--- Counts one more holder in each of the n counters, which are KEYS from n + 1 on. Sets all of them to the largest new
--- count, with the expiry ARGV[4], and returns this count. A counter that is missing or belongs to other data starts
--- again with the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything but a
--- count.
-local function count_holder(data, n)
+-- Counts one more holder in each of the n counters, which are KEYS from `first` on. Sets all of them to the largest new
+-- count, with the expiry, and returns this count. A counter that is missing or belongs to other data starts again with
+-- the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything but a count.
+local function count_holder(data, n, first, expiry)
   local time = redis.call('time')
   local fence, seed = 0, time[1] * 1000000 + time[2]
-  for i = n + 1, 2 * n do
+  for i = first, first + n - 1 do
     local held = redis.pcall('get', KEYS[i])
     local count = type(held) == 'string' and number_of_any_data(held)
     if held and not (count and count < 9e15) then
@@ -107,42 +95,43 @@ local function count_holder(data, n)
     count = held and number_in(data, held)
     fence = math.max(fence, count and count + 1 or seed)
   end
-  for i = n + 1, 2 * n do
-    redis.call('set', KEYS[i], data .. string.format('%.0f', fence), 'px', ARGV[4])
+  for i = first, first + n - 1 do
+    redis.call('set', KEYS[i], data .. string.format('%.0f', fence), 'px', expiry)
   end
   return fence
 end
 
--- Raises each of the n counters, which are KEYS from n + 1 on, to ARGV[2] if it is smaller, and returns 1.
+-- Raises each of the n counters, which are KEYS from `first` on, to the token ARGV[3] if it is smaller, and returns 1.
 --
 -- Returns 0 if a counter is missing or belongs to other data. The function does not create it, because the next grant
--- must seed it from the wall clock. Returns the negated largest count if ARGV[2] is too far ahead of the wall clock:
--- after the counters have expired, a new seed could then be smaller than ARGV[2].
-local function raise_counters(data, n)
-  local count = 0
-  for i = n + 1, 2 * n do
+-- must seed it from the wall clock. Returns the negated largest count if the token is too far ahead of the wall clock:
+-- after the counters have expired, a new seed could then be smaller than the token.
+local function raise_counters(data, n, first)
+  local count, token, expiry = 0, ARGV[3], ARGV[4]
+  for i = first, first + n - 1 do
     local held = number_in(data, redis.call('get', KEYS[i]) or '')
     if not held then return 0 end
     count = math.max(count, held)
   end
   local time = redis.call('time')
-  if tonumber(ARGV[2]) > time[1] * 1000000 + time[2] + ARGV[4] * 1000 then return -count end
-  for i = n + 1, 2 * n do
-    if number_in(data, redis.call('get', KEYS[i])) < tonumber(ARGV[2]) then
-      redis.call('set', KEYS[i], data .. ARGV[2], 'px', ARGV[4])
+  if tonumber(token) > time[1] * 1000000 + time[2] + expiry * 1000 then return -count end
+  for i = first, first + n - 1 do
+    if number_in(data, redis.call('get', KEYS[i])) < tonumber(token) then
+      redis.call('set', KEYS[i], data .. token, 'px', expiry)
     end
   end
   return 1
 end
 
 -- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A ticket is the channel to which its
--- waiter is subscribed, then '|' and a number. A resource whose value contains '|' is reserved: its value is the ticket of
--- the waiter that was woken, and it is not a vote. The reservation keeps newcomers away from this node until the waiter has
--- had time to make its round.
+-- waiter is subscribed, then '|' and a number. A resource whose value contains '|' is reserved: its value is the ticket
+-- of the waiter that was woken, and it is not a vote. The reservation keeps newcomers away from this node until the
+-- waiter has had time to make its round.
 
--- Reserves the resource, if it is free, for the first waiter in the queue that is still subscribed; earlier tickets have no
--- waiter any more and are dropped. If the first ticket is the caller's own (ARGV[1]), no message is sent. Looks at 128
--- tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters, or the error of PUBLISH.
+-- Reserves the resource, if it is free, for the first waiter in the queue that is still subscribed; earlier tickets
+-- have no waiter any more and are dropped. If the first ticket is the caller's own (ARGV[1]), no message is sent. Looks
+-- at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters, or the
+-- error of PUBLISH.
 local function wake_next(resource, queue, reservation_ttl)
   for _ = 1, 128 do
     local first = redis.pcall('zpopmin', queue)
@@ -165,10 +154,8 @@ local function wake_next(resource, queue, reservation_ttl)
   return 0
 end
 
--- Takes the waiter out of the queue, and deletes the reservation that may stand there for it. Removes the queue from KEYS and
--- the ticket from ARGV, which are the second of each, so that the rest of the script finds what it would find without a queue.
-local function leave_queue()
-  local queue, ticket = table.remove(KEYS, 2), table.remove(ARGV, 2)
+-- Removes the waiter from the queue, and deletes the reservation that may stand there for it.
+local function leave_queue(queue, ticket)
   if redis.call('get', KEYS[1]) == ticket then redis.call('del', KEYS[1]) end
   redis.pcall('zrem', queue, ticket)
 end
@@ -185,12 +172,10 @@ local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Removes the second of KEYS, which is the key of the readers, so that the rest of the script can use KEYS as for an
--- exclusive lock. Returns that key, the server's clock in milliseconds, and an error reply if the key holds anything
--- but readers.
-local function take_readers()
-  local readers, time = table.remove(KEYS, 2), redis.call('time')
-  local first = redis.call('zrange', readers, 0, 0)[1]
+-- Returns the key of the readers, the server's clock in milliseconds, and an error reply if the key holds anything but
+-- readers.
+local function check_readers(readers)
+  local time, first = redis.call('time'), redis.call('zrange', readers, 0, 0)[1]
   local failure = first and not is_owner(first) and {err = 'WRONGTYPE ' .. readers .. ' holds no readers'} or nil
   return readers, time[1] * 1000 + math.floor(time[2] / 1000), failure
 end
@@ -219,10 +204,10 @@ local function held_by_writer(readers)
   return held and held ~= shared_marker(readers)
 end
 
--- Adds the owner to the readers, with the ttl ARGV[2].
+-- Adds the owner to the readers, with the ttl ARGV[3].
 local function enter_readers(readers, now)
-  redis.call('zadd', readers, string.format('%.0f', now + ARGV[2]), ARGV[1])
-  redis.call('set', KEYS[1], shared_marker(readers), 'px', ARGV[2])
+  redis.call('zadd', readers, string.format('%.0f', now + ARGV[3]), ARGV[1])
+  redis.call('set', KEYS[1], shared_marker(readers), 'px', ARGV[3])
   follow_last_reader(readers)
 end
 

@@ -256,7 +256,8 @@ bool Connection::knows_script_of(const Command& command) const noexcept {
 
 void Connection::write(const Command& command, detail::ScriptForm form) {
     last_script_ = detail::script_of(command, recipient());
-    uses_queue_ = command.verb != Verb::enter_queue && detail::uses_queue(command, recipient());
+    uses_queue_ =
+        detail::uses_queue(command, recipient()) && detail::effect_of(command) != detail::KeyEffect::enqueues;
     by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
     used_ = true;
     run_or_break([&] {

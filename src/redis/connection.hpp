@@ -206,10 +206,11 @@ private:
     std::vector<detail::Reply> answers_{};  // reused, so that its texts keep their memory
 
     const detail::Script* last_script_ = nullptr;
-    bool allows_queue_ = true;                     // until the server refuses a key or command of a queue
-    bool uses_queue_ = false;                      // the last command was sent in its form for waiters
-    bool by_sha1_ = false;                         // the last command named its script by the digest
-    std::bitset<detail::scripts.size()> known_{};  // the scripts that the server has run on this connection
+    bool allows_queue_ = true;  // until the server refuses a key or command of a queue
+    bool uses_queue_ = false;   // the last command was sent in its form for waiters
+    bool by_sha1_ = false;      // the last command named its script by the digest
+    std::bitset<detail::scripts::all.size()>
+        known_{};  // the scripts that the server has run on this connection
 
     std::size_t late_ = 0;  // late replies that precede the reply to INFO
 

@@ -1,5 +1,7 @@
 #include "redis/node.hpp"
 
+#include <redlock/detail/verbs.hpp>
+
 #include <algorithm>
 #include <new>
 #include <string_view>
@@ -9,6 +11,7 @@ namespace redlock {
 namespace {
 
 using namespace std::chrono_literals;
+using detail::KeyEffect;
 using detail::NodeFailure;
 
 constexpr std::size_t max_draining = 64;  // connections of one node
@@ -143,15 +146,16 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
-    const bool release = command.verb == Verb::compare_and_delete;
+    const auto effect = detail::effect_of(command);
+    const bool release = effect == KeyEffect::releases;
     // The note on Sentinels above gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending) return {};
         return {take_locked(it), health_.trusted()};
     }
-    const bool note = command.verb == Verb::note_holder;
-    if ((acquires(command.verb) || note) && health_.trusted())
+    const bool note = effect == KeyEffect::describes;
+    if ((effect == KeyEffect::acquires || note) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
     // A holder description is not worth a new connection.

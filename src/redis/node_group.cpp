@@ -1,5 +1,7 @@
 #include "redis/node_group.hpp"
 
+#include <redlock/detail/verbs.hpp>
+
 #include "redis/group_waiter.hpp"
 #include "redis/round_driver.hpp"
 
@@ -78,7 +80,9 @@ void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits
     if (requests.empty()) return;
     // Only extensions are pipelined. A connection remembers one pending SET, behind which the release must be
     // written (rule B5). A release also goes to nodes that are not sent an extension.
-    const auto is_extension = [](const Request& it) { return it.command.verb == Verb::compare_and_expire; };
+    const auto is_extension = [](const Request& it) {
+        return detail::effect_of(it.command) == detail::KeyEffect::extends;
+    };
     if (requests.size() > 1 && !std::ranges::all_of(requests, is_extension)) {
         for (std::size_t i = 0; i < requests.size(); ++i)
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));

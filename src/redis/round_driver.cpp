@@ -206,7 +206,7 @@ void RoundDriver::take_answers(std::size_t node) {
         }
         if (answered == 1) nodes_[node]->succeeded();
         auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
-        if (vote.vote == Vote::granted && round_.verb() == Verb::query) detail = reply.text;
+        if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
         if (round_.on_vote(node, vote, std::move(detail), now_)) return check_in(node);
     }
 }

@@ -39,7 +39,8 @@ void Probe::run(NodeFacts& facts) {
     lock_and_unlock(facts);
     if (plan_.profile.quarantine > 0ms && plan_.mark) place_marker(facts);
     if (plan_.fencing)
-        try_counter(facts, "count the holders for fencing", detail::counter_of(plan_.resource).text());
+        try_counter(facts, "count the holders for fencing",
+                    detail::key_of(detail::KeyKind::counter, plan_.resource).text());
     if (plan_.profile.quarantine > 0ms) try_counter(facts, "keep a quarantine", std::string{detail::marker});
     if (plan_.fair) try_queue(facts);
 }
@@ -123,7 +124,7 @@ void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::st
 /// None of them changes the queue. A connection that has subscribed can send nothing else, so SUBSCRIBE is
 /// tried on a connection of its own.
 void Probe::try_queue(NodeFacts& facts) {
-    const auto key = detail::queue_of(plan_.resource).text();
+    const auto key = detail::key_of(detail::KeyKind::queue, plan_.resource).text();
     const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
     const std::vector<Words> commands{{"ZADD", key, "XX", "0", channel},
                                       {"ZREM", key, channel},

@@ -3,6 +3,7 @@
 #include "words.hpp"
 
 #include <redlock/algorithm.hpp>
+#include <redlock/detail/verbs.hpp>
 
 namespace redlock::tool {
 
@@ -20,7 +21,7 @@ std::string text_of(const QueuePlace& place) {
 
 void QueueReporter::round_ended(const Command& command, const Tally& tally,
                                 std::chrono::nanoseconds /*took*/) noexcept {
-    if (command.verb == Verb::enter_queue) {
+    if (detail::effect_of(command) == detail::KeyEffect::enqueues) {
         for (const auto& node : tally.reports())
             if (node.vote == Vote::refused) say(node.place);
     } else if (acquires(command.verb)) {

@@ -113,13 +113,13 @@ RedisReply FakeRedisServer::reply_to(const Task& task, Clock::time_point now) {
 FakeRedisServer::CommandInfo FakeRedisServer::info_of(const Words& words) {
     if (words[0] == "SET") return {.acquires = true, .matters = true, .owner = words.at(2)};
     if (words.size() < 3 || !words[0].starts_with("EVAL")) return {};
-    const auto it = std::ranges::find_if(detail::scripts, [&](const detail::Script* script) {
+    const auto it = std::ranges::find_if(detail::scripts::all, [&](const detail::Script* script) {
         return words[1] == script->text || words[1] == script->sha1;
     });
-    require(it != detail::scripts.end(), "a script of the library");
-    const bool deletes = *it == &detail::compare_and_delete || *it == &detail::delete_all;
+    require(it != detail::scripts::all.end(), "a script of the library");
+    const bool deletes = *it == &detail::scripts::compare_and_delete || *it == &detail::scripts::release;
     return {.script = *it,
-            .acquires = *it == &detail::set_all || *it == &detail::set_and_count,
+            .acquires = *it == &detail::scripts::acquire,
             .matters = !deletes,
             .owner = words.at(3 + std::stoul(words[2]))};
 }
@@ -127,7 +127,7 @@ FakeRedisServer::CommandInfo FakeRedisServer::info_of(const Words& words) {
 bool FakeRedisServer::grants(const CommandInfo& info, const RedisReply& reply) {
     if (!info.script) return reply == RedisReply::of_status("OK");
     if (reply.kind != RedisReply::Kind::integer) return false;
-    return reply.integer == 1 || (info.script == &detail::set_and_count && reply.integer > 0);
+    return reply.integer == 1 || (info.script == &detail::scripts::acquire && reply.integer > 0);
 }
 
 // ---- Replies

@@ -66,75 +66,71 @@ public:
     }
 
     Words script(RedisModel::Time now) {
-        const auto* const script = detail::scripts.at(below(detail::scripts.size()));
-        if (script->text.starts_with("local readers")) return for_readers(script, now);
-        if (script->text.find("zrem") != script->text.npos || script == &detail::enter_queue)
-            return for_waiters(script, now);
-        const auto resources = 1 + below(3);
+        using namespace detail::scripts;
+        const auto* const script = all.at(below(all.size()));
+        const auto is = [script](const detail::Script& other) { return script == &other; };
+        if (is(query)) return call(script, {"resource1", "queue1", "note1", "readers1", "counter1"}, {}, now);
+        if (is(enter_queue)) {
+            const Words arguments{ticket(), patience(), one_of<std::string>({"0", "1", "5000000", "-7"}),
+                                  one_of<std::string>({"5000", "50", "x"}), one_of<std::string>({"0", "1"})};
+            return call(script, {"resource1", "queue1"}, arguments, now);
+        }
+        if (is(reader_release)) return call(script, {"resource1", "readers1"}, {owner()}, now);
+        const bool reader = is(reader_acquire) || is(reader_extend) || is(reader_raise_counts);
+        const auto resources = reader ? 1 : 1 + below(3);
         Words keys;
-        Words arguments{owner()};
-        for (std::size_t i = 1; i <= resources; ++i) keys.push_back("resource" + std::to_string(i));
-        if (script == &detail::compare_and_expire || script == &detail::hold_remaining)
-            arguments.push_back(span());
-        if (script == &detail::describe_holder) {
-            for (std::size_t i = 1; i <= resources; ++i) keys.push_back("note" + std::to_string(i));
-            arguments.emplace_back("a note");
-        } else if (script == &detail::query) {
-            keys = {"resource1", "queue1", "counter1", "queue2"};
+        add_keys(keys, "resource", resources);
+        if (is(exist) || is(compare_and_delete)) return call(script, keys, {owner()}, now);
+        if (is(compare_and_expire)) return call(script, keys, {owner(), span()}, now);
+        if (is(describe_holder)) {
+            add_keys(keys, "note", resources);
+            return call(script, keys, {owner(), "a note"}, now);
         }
-        if (takes_quarantine(script)) {
-            arguments.push_back(script == &detail::raise_count ? count(now)
-                                                               : one_of<std::string>({"1000", "5", span()}));
-            arguments.push_back(std::to_string(resources));
-            if (counts(script)) {
-                for (std::size_t i = 1; i <= resources; ++i) keys.push_back("counter" + std::to_string(i));
-                arguments.push_back(one_of<std::string>({"86400000", "10"}));
-            }
-            const auto quarantine =
-                one_of<std::string>({"0", "0", "1", "2000", "50000", "10000000", "9000000000000"});
-            if (quarantine != "0") keys.push_back("marker");
-            arguments.push_back(quarantine);
+        return with_layout(script, reader, std::move(keys), now);
+    }
+
+    /// A call of a script that is told which keys it gets.
+    Words with_layout(const detail::Script* script, bool reader, Words keys, RedisModel::Time now) {
+        using namespace detail::scripts;
+        const auto is = [script](const detail::Script& other) { return script == &other; };
+        const auto resources = keys.size();
+        const bool raises = is(raise_counts) || is(reader_raise_counts);
+        auto layout = std::to_string(resources);
+        const auto add = [&](char letter, const std::string& name) {
+            layout += letter;
+            add_keys(keys, name, resources);
+        };
+        if (reader) add('r', "readers");
+        const bool queue = (is(acquire) || is(detail::scripts::release)) && chance(50);
+        if (queue) add('q', "queue");
+        const bool counts = raises || ((is(acquire) || is(reader_acquire)) && chance(50));
+        if (counts) add('c', "counter");
+        const auto quarantine =
+            one_of<std::string>({"0", "0", "1", "2000", "50000", "10000000", "9000000000000"});
+        if (quarantine != "0" && !is(detail::scripts::release)) {
+            layout += 'm';
+            keys.emplace_back("marker");
         }
+        Words arguments{queue && chance(30) ? ticket() : owner(), layout};
+        if (is(detail::scripts::release)) {
+            arguments.insert(arguments.end(), {chance(80) ? "0" : span(), chance(50) ? "" : ticket(),
+                                               patience(), one_of<std::string>({"0", "1"})});
+            return call(script, keys, arguments, now);
+        }
+        arguments.push_back(raises ? count(now) : one_of<std::string>({"1000", "5", span()}));
+        if (is(acquire)) arguments.push_back(ticket());
+        if (!is(extend) && !is(reader_extend)) arguments.push_back(one_of<std::string>({"86400000", "10"}));
+        arguments.push_back(quarantine);
         return call(script, keys, arguments, now);
     }
 
-    Words for_waiters(const detail::Script* script, RedisModel::Time now) {
-        Words keys{"resource1", "queue1"};
-        Words arguments{ticket(), patience(), one_of<std::string>({"0", "1", "5000000", "-7"}),
-                        one_of<std::string>({"5000", "50", "x"}), one_of<std::string>({"0", "1"})};
-        if (script == &detail::delete_and_wake) {
-            if (chance(50)) keys = {"resource1", "resource2", "queue1", "queue2"};
-            arguments = {chance(30) ? ticket() : owner(), chance(50) ? "" : ticket(), patience(),
-                         one_of<std::string>({"0", "1"})};
-        } else if (script != &detail::enter_queue) {
-            arguments = {owner(), ticket(), span(), "1", one_of<std::string>({"0", "0", "2000"})};
-            if (script == &detail::leave_and_count) {
-                keys.emplace_back("counter1");
-                arguments.insert(arguments.end() - 1, "86400000");
-            }
-            if (arguments.back() != "0") keys.emplace_back("marker");
-        }
-        return call(script, keys, arguments, now);
-    }
-
-    Words for_readers(const detail::Script* script, RedisModel::Time now) {
-        Words keys{"resource1", "readers1"};
-        Words arguments{owner()};
-        if (script == &detail::reader_release) return call(script, keys, arguments, now);
-        arguments.push_back(script == &detail::reader_raise_count ? count(now) : span());
-        arguments.emplace_back("1");
-        if (script == &detail::reader_acquire_and_count || script == &detail::reader_raise_count) {
-            keys.emplace_back("counter1");
-            arguments.emplace_back("86400000");
-        }
-        arguments.push_back(one_of<std::string>({"0", "0", "2000"}));
-        if (arguments.back() != "0") keys.emplace_back("marker");
-        return call(script, keys, arguments, now);
+    static void add_keys(Words& keys, const std::string& name, std::size_t count) {
+        for (std::size_t i = 1; i <= count; ++i) keys.push_back(name + std::to_string(i));
     }
 
     Words call(const detail::Script* script, Words keys, Words arguments, RedisModel::Time now) {
         if (chance(3)) keys.at(below(keys.size())) = key();
-        if (chance(2)) arguments.at(below(arguments.size())) = value(now);
+        if (chance(2) && !arguments.empty()) arguments.at(below(arguments.size())) = value(now);
         if (chance(2)) keys.pop_back();
         Words words{chance(50) ? "EVAL" : "EVALSHA", std::string{script->text}, std::to_string(keys.size())};
         if (words[0] == "EVALSHA") words[1] = script->sha1;
@@ -149,13 +145,6 @@ public:
     }
 
 private:
-    static bool takes_quarantine(const detail::Script* script) {
-        return script->text.find("ARGV[#ARGV]") != script->text.npos;
-    }
-    static bool counts(const detail::Script* script) {
-        return script == &detail::set_and_count || script == &detail::raise_count;
-    }
-
     std::size_t below(std::size_t end) { return engine_() % end; }
     template <class T>
     T one_of(std::initializer_list<T> choice) {

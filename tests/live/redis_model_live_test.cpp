@@ -106,7 +106,7 @@ private:
     static std::string shown(const Words& words) {
         std::string line;
         for (std::string word : words) {
-            for (const auto* const script : detail::scripts)
+            for (const auto* const script : detail::scripts::all)
                 if (word == script->text) word = "script" + std::to_string(detail::number_of(script));
             line += (line.empty() ? "" : " ") + word;
         }
@@ -142,7 +142,7 @@ TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
     Both both;
     both.subscribe("alive");
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
-    for (const auto* const script : detail::scripts)
+    for (const auto* const script : detail::scripts::all)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));
     RandomCommands random{GetParam(), both.data()};
     for (int i = 0; i < 1'000; ++i) {

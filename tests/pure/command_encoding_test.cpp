@@ -76,64 +76,66 @@ TEST(CommandBytes, OfAnAcquisitionAreThePlainSet) {
     });
 }
 
-TEST(CommandBytes, OfAnAcquisitionOfSeveralOrWithAQuarantineAreTheScriptSetAll) {
-    expect_script(detail::set_all,
-                  {
-                      {.variant = "several",
-                       .resources = {"a", "b"},
-                       .command = acquire,
-                       .words = {"2", "a", "b", owner, "10000", "2", "0"}},
-                      {.variant = "a quarantine",
-                       .resources = {"a"},
-                       .command = acquire,
-                       .to = with_quarantine,
-                       .words = {"2", "a", "redlock:since", owner, "10000", "1", "3600000000"}},
-                      {.variant = "the shortest quarantine",
-                       .resources = {"a"},
-                       .command = acquire,
-                       .to = {.quarantine = 1ms},
-                       .words = {"2", "a", "redlock:since", owner, "10000", "1", "1000"}},
-                      {.variant = "the longest quarantine, a century",
-                       .resources = {"a"},
-                       .command = acquire,
-                       .to = {.quarantine = 876'600h},
-                       .words = {"2", "a", "redlock:since", owner, "10000", "1", "3155760000000000"}},
-                      {.variant = "several, a quarantine",
-                       .resources = {"a", "b", "c"},
-                       .command = with_ttl(acquire, 250ms),
-                       .to = with_quarantine,
-                       .words = {"4", "a", "b", "c", "redlock:since", owner, "250", "3", "3600000000"}},
-                      {.variant = "names in braces, which need no key beside them here",
-                       .resources = {"{", "{}", "{x}", "}y{"},
-                       .command = acquire,
-                       .words = {"4", "{", "{}", "{x}", "}y{", owner, "10000", "4", "0"}},
-                      {.variant = "binary names",
-                       .resources = {"\0"s, "\n"},
-                       .command = acquire,
-                       .words = {"2", "\0"s, "\n", owner, "10000", "2", "0"}},
-                      {.variant = "a waiter's, a quarantine, but the user may not use queues",
-                       .resources = {"a"},
-                       .command = acquire,
-                       .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
-                       .to = {.quarantine = 1h, .allows_queue = false},
-                       .words = {"2", "a", "redlock:since", owner, "10000", "1", "3600000000"}},
-                  });
+TEST(CommandBytes, OfAnAcquisitionOfSeveralOrWithAQuarantineAreTheScriptAcquire) {
+    expect_script(
+        detail::scripts::acquire,
+        {
+            {.variant = "several",
+             .resources = {"a", "b"},
+             .command = acquire,
+             .words = {"2", "a", "b", owner, "2", "10000", "", "", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"a"},
+             .command = acquire,
+             .to = with_quarantine,
+             .words = {"2", "a", "redlock:since", owner, "1m", "10000", "", "", "3600000000"}},
+            {.variant = "the shortest quarantine",
+             .resources = {"a"},
+             .command = acquire,
+             .to = {.quarantine = 1ms},
+             .words = {"2", "a", "redlock:since", owner, "1m", "10000", "", "", "1000"}},
+            {.variant = "the longest quarantine, a century",
+             .resources = {"a"},
+             .command = acquire,
+             .to = {.quarantine = 876'600h},
+             .words = {"2", "a", "redlock:since", owner, "1m", "10000", "", "", "3155760000000000"}},
+            {.variant = "several, a quarantine",
+             .resources = {"a", "b", "c"},
+             .command = with_ttl(acquire, 250ms),
+             .to = with_quarantine,
+             .words = {"4", "a", "b", "c", "redlock:since", owner, "3m", "250", "", "", "3600000000"}},
+            {.variant = "names in braces, which need no key beside them here",
+             .resources = {"{", "{}", "{x}", "}y{"},
+             .command = acquire,
+             .words = {"4", "{", "{}", "{x}", "}y{", owner, "4", "10000", "", "", "0"}},
+            {.variant = "binary names",
+             .resources = {"\0"s, "\n"},
+             .command = acquire,
+             .words = {"2", "\0"s, "\n", owner, "2", "10000", "", "", "0"}},
+            {.variant = "a waiter's, a quarantine, but the user may not use queues",
+             .resources = {"a"},
+             .command = acquire,
+             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .to = {.quarantine = 1h, .allows_queue = false},
+             .words = {"2", "a", "redlock:since", owner, "1m", "10000", "", "", "3600000000"}},
+        });
 }
 
 TEST(CommandBytes, CountAThousandResources) {
     Row row{.command = acquire, .words = {"1000"}};
     for (int i = 1000; i < 2000; ++i) row.resources.push_back("r" + std::to_string(i));
     row.words.insert(row.words.end(), row.resources.begin(), row.resources.end());
-    for (const auto* const argument : {owner.c_str(), "10000", "1000", "0"}) row.words.emplace_back(argument);
-    expect_script(detail::set_all, {row});
-    EXPECT_TRUE(bytes_of(row, ScriptForm::whole).starts_with("*1007\r\n"));
+    for (const auto* const argument : {owner.c_str(), "1000", "10000", "", "", "0"})
+        row.words.emplace_back(argument);
+    expect_script(detail::scripts::acquire, {row});
+    EXPECT_TRUE(bytes_of(row, ScriptForm::whole).starts_with("*1009\r\n"));
 }
 
 // ---- Extensions
 
 TEST(CommandBytes, OfAnExtensionAreTheScriptOfTheSpecification) {
     expect_script(
-        detail::compare_and_expire,
+        detail::scripts::compare_and_expire,
         {
             {.variant = "a ttl", .resources = {"a"}, .command = extend, .words = {"1", "a", owner, "10000"}},
             {.variant = "the longest ttl, a binary name",
@@ -143,107 +145,107 @@ TEST(CommandBytes, OfAnExtensionAreTheScriptOfTheSpecification) {
         });
 }
 
-TEST(CommandBytes, OfAnExtensionOfSeveralOrWithAQuarantineAreTheScriptExpireAll) {
-    expect_script(detail::expire_all,
+TEST(CommandBytes, OfAnExtensionOfSeveralOrWithAQuarantineAreTheScriptExtend) {
+    expect_script(detail::scripts::extend,
                   {
                       {.variant = "several",
                        .resources = {"a", "b"},
                        .command = extend,
-                       .words = {"2", "a", "b", owner, "10000", "2", "0"}},
+                       .words = {"2", "a", "b", owner, "2", "10000", "0"}},
                       {.variant = "a quarantine",
                        .resources = {"a"},
                        .command = extend,
                        .to = with_quarantine,
-                       .words = {"2", "a", "redlock:since", owner, "10000", "1", "3600000000"}},
+                       .words = {"2", "a", "redlock:since", owner, "1m", "10000", "3600000000"}},
                       {.variant = "several, a quarantine",
                        .resources = {"a", "b", "{x}"},
                        .command = extend,
                        .to = with_quarantine,
-                       .words = {"4", "a", "b", "{x}", "redlock:since", owner, "10000", "3", "3600000000"}},
+                       .words = {"4", "a", "b", "{x}", "redlock:since", owner, "3m", "10000", "3600000000"}},
                   });
 }
 
 // ---- Fencing. A counter is kept for a day, and for two quarantines more.
 
-TEST(CommandBytes, OfAFencedAcquisitionAreTheScriptSetAndCount) {
+TEST(CommandBytes, OfAFencedAcquisitionAreTheScriptAcquire) {
     expect_script(
-        detail::set_and_count,
+        detail::scripts::acquire,
         {
             {.variant = "one",
              .resources = {"a"},
              .command = count,
-             .words = {"2", "a", "{a}:fence", owner, "10000", "1", "86400000", "0"}},
+             .words = {"2", "a", "{a}:fence", owner, "1c", "10000", "", "86400000", "0"}},
             {.variant = "a quarantine",
              .resources = {"a"},
              .command = count,
              .to = with_quarantine,
-             .words = {"3", "a", "{a}:fence", "redlock:since", owner, "10000", "1", "93600000",
+             .words = {"3", "a", "{a}:fence", "redlock:since", owner, "1cm", "10000", "", "93600000",
                        "3600000000"}},
             {.variant = "several",
              .resources = {"a", "b"},
              .command = count,
-             .words = {"4", "a", "b", "{a}:fence", "{b}:fence", owner, "10000", "2", "86400000", "0"}},
+             .words = {"4", "a", "b", "{a}:fence", "{b}:fence", owner, "2c", "10000", "", "86400000", "0"}},
             {.variant = "several, the longest quarantine",
              .resources = {"a", "b"},
              .command = count,
              .to = {.quarantine = 876'600h},
-             .words = {"5", "a", "b", "{a}:fence", "{b}:fence", "redlock:since", owner, "10000", "2",
+             .words = {"5", "a", "b", "{a}:fence", "{b}:fence", "redlock:since", owner, "2cm", "10000", "",
                        "6311606400000", "3155760000000000"}},
             {.variant = "names with braces",
              .resources = {"a{1}", "{x}"},
              .command = count,
-             .words = {"4", "a{1}", "{x}", "a{1}:fence", "{x}:tag-fence", owner, "10000", "2", "86400000",
-                       "0"}},
+             .words = {"4", "a{1}", "{x}", "a{1}:fence", "{x}:tag-fence", owner, "2c", "10000", "",
+                       "86400000", "0"}},
             {.variant = "the first attempt of a fair lock",
              .resources = {"a"},
              .command = count,
              .queue = QueueTerms{.patience = 100ms},
-             .words = {"2", "a", "{a}:fence", owner, "10000", "1", "86400000", "0"}},
+             .words = {"2", "a", "{a}:fence", owner, "1c", "10000", "", "86400000", "0"}},
             {.variant = "a waiter's, but the user may not use queues",
              .resources = {"a"},
              .command = count,
              .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
              .to = without_queues,
-             .words = {"2", "a", "{a}:fence", owner, "10000", "1", "86400000", "0"}},
+             .words = {"2", "a", "{a}:fence", owner, "1c", "10000", "", "86400000", "0"}},
         });
 }
 
-TEST(CommandBytes, OfTheSecondRoundOfFencingAreTheScriptRaiseCount) {
+TEST(CommandBytes, OfTheSecondRoundOfFencingAreTheScriptRaiseCounts) {
     expect_script(
-        detail::raise_count,
+        detail::scripts::raise_counts,
         {
             {.variant = "one",
              .resources = {"a"},
              .command = raise_to,
-             .words = {"2", "a", "{a}:fence", owner, "1760000000123456", "1", "86400000", "0"}},
+             .words = {"2", "a", "{a}:fence", owner, "1c", "1760000000123456", "86400000", "0"}},
             {.variant = "a quarantine",
              .resources = {"a"},
              .command = raise_to,
              .to = with_quarantine,
-             .words = {"3", "a", "{a}:fence", "redlock:since", owner, "1760000000123456", "1", "93600000",
+             .words = {"3", "a", "{a}:fence", "redlock:since", owner, "1cm", "1760000000123456", "93600000",
                        "3600000000"}},
             {.variant = "several",
              .resources = {"a", "b"},
              .command = raise_to,
-             .words = {"4", "a", "b", "{a}:fence", "{b}:fence", owner, "1760000000123456", "2", "86400000",
+             .words = {"4", "a", "b", "{a}:fence", "{b}:fence", owner, "2c", "1760000000123456", "86400000",
                        "0"}},
             {.variant = "several, a quarantine",
              .resources = {"a", "{b}"},
              .command = raise_to,
              .to = with_quarantine,
-             .words = {"5", "a", "{b}", "{a}:fence", "{b}:tag-fence", "redlock:since", owner,
-                       "1760000000123456", "2", "93600000", "3600000000"}},
+             .words = {"5", "a", "{b}", "{a}:fence", "{b}:tag-fence", "redlock:since", owner, "2cm",
+                       "1760000000123456", "93600000", "3600000000"}},
             {.variant = "the largest number that a script can tell from its neighbours",
              .resources = {"a"},
              .command = {.verb = Verb::raise_count, .owner = owner, .ttl = 10s, .fence = 1ULL << 53U},
-             .words = {"2", "a", "{a}:fence", owner, "9007199254740992", "1", "86400000", "0"}},
+             .words = {"2", "a", "{a}:fence", owner, "1c", "9007199254740992", "86400000", "0"}},
         });
 }
 
 // ---- Releases. They need no vote, and so no marker.
 
 TEST(CommandBytes, OfAReleaseAreTheScriptOfTheSpecification) {
-    expect_script(detail::compare_and_delete,
+    expect_script(detail::scripts::compare_and_delete,
                   {
                       {.variant = "one", .resources = {"a"}, .command = release, .words = {"1", "a", owner}},
                       {.variant = "a quarantine",
@@ -260,45 +262,47 @@ TEST(CommandBytes, OfAReleaseAreTheScriptOfTheSpecification) {
                   });
 }
 
-TEST(CommandBytes, OfAReleaseOfSeveralAreTheScriptDeleteAll) {
-    expect_script(
-        detail::delete_all,
-        {
-            {.variant = "two", .resources = {"a", "b"}, .command = release, .words = {"2", "a", "b", owner}},
-            {.variant = "a quarantine",
-             .resources = {"a", "b", "{c}"},
-             .command = release,
-             .to = with_quarantine,
-             .words = {"3", "a", "b", "{c}", owner}},
-            {.variant = "a fair one, but the user may not use queues",
-             .resources = {"a", "b"},
-             .command = release,
-             .queue = QueueTerms{.patience = 100ms},
-             .to = without_queues,
-             .words = {"2", "a", "b", owner}},
-        });
+TEST(CommandBytes, OfAReleaseOfSeveralAreTheScriptRelease) {
+    expect_script(detail::scripts::release,
+                  {
+                      {.variant = "two",
+                       .resources = {"a", "b"},
+                       .command = release,
+                       .words = {"2", "a", "b", owner, "2", "0", "", "0", "0"}},
+                      {.variant = "a quarantine",
+                       .resources = {"a", "b", "{c}"},
+                       .command = release,
+                       .to = with_quarantine,
+                       .words = {"3", "a", "b", "{c}", owner, "3", "0", "", "0", "0"}},
+                      {.variant = "a fair one, but the user may not use queues",
+                       .resources = {"a", "b"},
+                       .command = release,
+                       .queue = QueueTerms{.patience = 100ms},
+                       .to = without_queues,
+                       .words = {"2", "a", "b", owner, "2", "0", "", "0", "0"}},
+                  });
 }
 
-TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeAreTheScriptHoldRemaining) {
-    expect_script(detail::hold_remaining,
+TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeAreTheScriptRelease) {
+    expect_script(detail::scripts::release,
                   {
                       {.variant = "one",
                        .resources = {"a"},
                        .command = early_release,
-                       .words = {"1", "a", owner, "2500"}},
+                       .words = {"1", "a", owner, "1", "2500", "", "0", "0"}},
                       {.variant = "one millisecond is left",
                        .resources = {"a"},
                        .command = {.verb = Verb::compare_and_delete, .owner = owner, .rest = 1ms},
-                       .words = {"1", "a", owner, "1"}},
+                       .words = {"1", "a", owner, "1", "1", "", "0", "0"}},
                       {.variant = "a quarantine",
                        .resources = {"{a}"},
                        .command = early_release,
                        .to = with_quarantine,
-                       .words = {"1", "{a}", owner, "2500"}},
+                       .words = {"1", "{a}", owner, "1", "2500", "", "0", "0"}},
                       {.variant = "several",
                        .resources = {"a", "b", "c"},
                        .command = early_release,
-                       .words = {"3", "a", "b", "c", owner, "2500"}},
+                       .words = {"3", "a", "b", "c", owner, "3", "2500", "", "0", "0"}},
                   });
 }
 

@@ -320,7 +320,8 @@ TEST(FencingCounters, LiveLongerThanTheLongestQuarantine) {
             return reply;
         };
         const auto lives_for = [&](milliseconds span) {
-            return redis.find(detail::counter_of(the_resource).text(), now + span) != nullptr;
+            return redis.find(detail::key_of(detail::KeyKind::counter, the_resource).text(), now + span) !=
+                   nullptr;
         };
         const Command count{.verb = Verb::set_and_count, .resources = resources, .owner = owner, .ttl = 1s};
         if (quarantine > 0ms) {

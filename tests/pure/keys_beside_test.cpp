@@ -20,7 +20,7 @@ Command of_reader(Command command) {
 TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
     const Command enter{.verb = Verb::enter_queue, .owner = ticket};
     expect_script(
-        detail::enter_queue,
+        detail::scripts::enter_queue,
         {
             {.variant = "the first question",
              .resources = {"a"},
@@ -47,86 +47,87 @@ TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
         });
 }
 
-TEST(CommandBytes, OfAWaitersAttemptAreTheScriptLeaveAndSet) {
+TEST(CommandBytes, OfAWaitersAttemptAreTheScriptAcquire) {
     const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
-    expect_script(detail::leave_and_set,
+    expect_script(detail::scripts::acquire,
                   {
                       {.variant = "plain",
                        .resources = {"a"},
                        .command = acquire,
                        .queue = waiter,
-                       .words = {"2", "a", "{a}:queue", owner, ticket, "10000", "1", "0"}},
+                       .words = {"2", "a", "{a}:queue", owner, "1q", "10000", ticket, "", "0"}},
                       {.variant = "a quarantine",
                        .resources = {"a{1}"},
                        .command = acquire,
                        .queue = waiter,
                        .to = with_quarantine,
-                       .words = {"3", "a{1}", "a{1}:queue", "redlock:since", owner, ticket, "10000", "1",
-                                 "3600000000"}},
+                       .words = {"3", "a{1}", "a{1}:queue", "redlock:since", owner, "1qm", "10000", ticket,
+                                 "", "3600000000"}},
                   });
 }
 
-TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptLeaveAndCount) {
+TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptAcquire) {
     const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
     expect_script(
-        detail::leave_and_count,
+        detail::scripts::acquire,
         {
             {.variant = "plain",
              .resources = {"a"},
              .command = count,
              .queue = waiter,
-             .words = {"3", "a", "{a}:queue", "{a}:fence", owner, ticket, "10000", "1", "86400000", "0"}},
+             .words = {"3", "a", "{a}:queue", "{a}:fence", owner, "1qc", "10000", ticket, "86400000", "0"}},
             {.variant = "a quarantine",
              .resources = {"{x}"},
              .command = count,
              .queue = waiter,
              .to = with_quarantine,
-             .words = {"4", "{x}", "{x}:tag-queue", "{x}:tag-fence", "redlock:since", owner, ticket, "10000",
-                       "1", "93600000", "3600000000"}},
+             .words = {"4", "{x}", "{x}:tag-queue", "{x}:tag-fence", "redlock:since", owner, "1qcm", "10000",
+                       ticket, "93600000", "3600000000"}},
         });
 }
 
-TEST(CommandBytes, OfAFairReleaseAreTheScriptDeleteAndWake) {
+TEST(CommandBytes, OfAFairReleaseAreTheScriptRelease) {
     expect_script(
-        detail::delete_and_wake,
+        detail::scripts::release,
         {
             {.variant = "of one resource",
              .resources = {"a"},
              .command = release,
              .queue = QueueTerms{.patience = 100ms},
-             .words = {"2", "a", "{a}:queue", owner, "", "100", "1"}},
+             .words = {"2", "a", "{a}:queue", owner, "1q", "0", "", "100", "1"}},
             {.variant = "of one resource, repeated",
              .resources = {"a"},
              .command = release,
              .queue = QueueTerms{.patience = 250ms, .repeated = true},
-             .words = {"2", "a", "{a}:queue", owner, "", "250", "0"}},
+             .words = {"2", "a", "{a}:queue", owner, "1q", "0", "", "250", "0"}},
             {.variant = "of one resource, by a waiter that leaves the queue",
              .resources = {"a"},
              .command = {.verb = Verb::compare_and_delete, .owner = ticket},
              .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .repeated = true},
-             .words = {"2", "a", "{a}:queue", ticket, ticket, "100", "0"}},
+             .words = {"2", "a", "{a}:queue", ticket, "1q", "0", ticket, "100", "0"}},
             {.variant = "of one resource, with a quarantine",
              .resources = {"{x}"},
              .command = release,
              .queue = QueueTerms{.patience = 100ms},
              .to = with_quarantine,
-             .words = {"2", "{x}", "{x}:tag-queue", owner, "", "100", "1"}},
+             .words = {"2", "{x}", "{x}:tag-queue", owner, "1q", "0", "", "100", "1"}},
             {.variant = "of several",
              .resources = {"a", "b"},
              .command = release,
              .queue = QueueTerms{.patience = 100ms},
-             .words = {"4", "a", "b", "{a}:queue", "{b}:queue", owner, "", "100", "1"}},
+             .words = {"4", "a", "b", "{a}:queue", "{b}:queue", owner, "2q", "0", "", "100", "1"}},
             {.variant = "of several, repeated",
              .resources = {"a", "b{1}"},
              .command = release,
              .queue = QueueTerms{.patience = 250ms, .repeated = true},
-             .words = {"4", "a", "b{1}", "{a}:queue", "b{1}:queue", owner, "", "250", "0"}},
+             .words = {"4", "a", "b{1}", "{a}:queue", "b{1}:queue", owner, "2q", "0", "", "250", "0"}},
             {.variant = "of several, with a quarantine",
              .resources = {"a", "b", "c"},
              .command = release,
              .queue = QueueTerms{.patience = 100ms},
              .to = with_quarantine,
-             .words = {"6", "a", "b", "c", "{a}:queue", "{b}:queue", "{c}:queue", owner, "", "100", "1"}},
+             .words = {"6", "a", "b", "c", "{a}:queue", "{b}:queue", "{c}:queue", owner, "3q", "0", "", "100",
+                       "1"}},
         });
 }
 
@@ -136,69 +137,70 @@ TEST(CommandBytes, OfAReaderAreTheScriptsOfReaders) {
     const auto extend = of_reader({.verb = Verb::compare_and_expire, .owner = owner, .ttl = 10s});
     const auto raise_to =
         of_reader({.verb = Verb::raise_count, .owner = owner, .fence = 1'760'000'000'123'456});
+    expect_script(detail::scripts::reader_acquire,
+                  {
+                      {.variant = "plain",
+                       .resources = {"a"},
+                       .command = of_reader(acquire),
+                       .words = {"2", "a", "{a}:readers", owner, "1r", "10000", "", "0"}},
+                      {.variant = "a quarantine",
+                       .resources = {"{x}"},
+                       .command = of_reader(acquire),
+                       .to = with_quarantine,
+                       .words = {"3", "{x}", "{x}:tag-readers", "redlock:since", owner, "1rm", "10000", "",
+                                 "3600000000"}},
+                  });
     expect_script(
-        detail::reader_acquire,
-        {
-            {.variant = "plain",
-             .resources = {"a"},
-             .command = of_reader(acquire),
-             .words = {"2", "a", "{a}:readers", owner, "10000", "1", "0"}},
-            {.variant = "a quarantine",
-             .resources = {"{x}"},
-             .command = of_reader(acquire),
-             .to = with_quarantine,
-             .words = {"3", "{x}", "{x}:tag-readers", "redlock:since", owner, "10000", "1", "3600000000"}},
-        });
-    expect_script(
-        detail::reader_extend,
+        detail::scripts::reader_extend,
         {
             {.variant = "plain",
              .resources = {"a"},
              .command = extend,
-             .words = {"2", "a", "{a}:readers", owner, "10000", "1", "0"}},
+             .words = {"2", "a", "{a}:readers", owner, "1r", "10000", "0"}},
             {.variant = "a quarantine",
              .resources = {"a{1}"},
              .command = extend,
              .to = with_quarantine,
-             .words = {"3", "a{1}", "a{1}:readers", "redlock:since", owner, "10000", "1", "3600000000"}},
+             .words = {"3", "a{1}", "a{1}:readers", "redlock:since", owner, "1rm", "10000", "3600000000"}},
         });
-    expect_script(detail::reader_release, {
-                                              {.variant = "plain",
-                                               .resources = {"a"},
-                                               .command = of_reader(release),
-                                               .words = {"2", "a", "{a}:readers", owner}},
-                                              {.variant = "a quarantine",
-                                               .resources = {"\n\0"s},
-                                               .command = of_reader(release),
-                                               .to = with_quarantine,
-                                               .words = {"2", "\n\0"s, "{\n\0}:readers"s, owner}},
-                                          });
-    expect_script(detail::reader_acquire_and_count,
-                  {
-                      {.variant = "plain",
-                       .resources = {"a"},
-                       .command = of_reader(count),
-                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "10000", "1", "86400000", "0"}},
-                      {.variant = "a quarantine",
-                       .resources = {"{x}"},
-                       .command = of_reader(count),
-                       .to = with_quarantine,
-                       .words = {"4", "{x}", "{x}:tag-readers", "{x}:tag-fence", "redlock:since", owner,
-                                 "10000", "1", "93600000", "3600000000"}},
-                  });
-    expect_script(detail::reader_raise_count,
+    expect_script(detail::scripts::reader_release, {
+                                                       {.variant = "plain",
+                                                        .resources = {"a"},
+                                                        .command = of_reader(release),
+                                                        .words = {"2", "a", "{a}:readers", owner}},
+                                                       {.variant = "a quarantine",
+                                                        .resources = {"\n\0"s},
+                                                        .command = of_reader(release),
+                                                        .to = with_quarantine,
+                                                        .words = {"2", "\n\0"s, "{\n\0}:readers"s, owner}},
+                                                   });
+    expect_script(
+        detail::scripts::reader_acquire,
+        {
+            {.variant = "plain",
+             .resources = {"a"},
+             .command = of_reader(count),
+             .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1rc", "10000", "86400000", "0"}},
+            {.variant = "a quarantine",
+             .resources = {"{x}"},
+             .command = of_reader(count),
+             .to = with_quarantine,
+             .words = {"4", "{x}", "{x}:tag-readers", "{x}:tag-fence", "redlock:since", owner, "1rcm",
+                       "10000", "93600000", "3600000000"}},
+        });
+    expect_script(detail::scripts::reader_raise_counts,
                   {
                       {.variant = "plain",
                        .resources = {"a"},
                        .command = raise_to,
-                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1760000000123456", "1",
+                       .words = {"3", "a", "{a}:readers", "{a}:fence", owner, "1rc", "1760000000123456",
                                  "86400000", "0"}},
                       {.variant = "a quarantine",
                        .resources = {"a"},
                        .command = raise_to,
                        .to = with_quarantine,
-                       .words = {"4", "a", "{a}:readers", "{a}:fence", "redlock:since", owner,
-                                 "1760000000123456", "1", "93600000", "3600000000"}},
+                       .words = {"4", "a", "{a}:readers", "{a}:fence", "redlock:since", owner, "1rcm",
+                                 "1760000000123456", "93600000", "3600000000"}},
                   });
 }
 
@@ -209,7 +211,7 @@ TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
         return Command{.verb = Verb::note_holder, .owner = owner, .ttl = ttl, .note = text};
     };
     static const std::string longest(1000, 'x');
-    expect_script(detail::describe_holder,
+    expect_script(detail::scripts::describe_holder,
                   {
                       {.variant = "one",
                        .resources = {"a"},
@@ -233,7 +235,7 @@ TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
 }
 
 TEST(CommandBytes, OfAQueryHaveTheKeysThatTheUserMayUse) {
-    expect_script(detail::query,
+    expect_script(detail::scripts::query,
                   {
                       {.variant = "all",
                        .resources = {"a"},
@@ -252,18 +254,19 @@ TEST(CommandBytes, OfAQueryHaveTheKeysThatTheUserMayUse) {
                   });
 }
 
-TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptWhichExist) {
+TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptExist) {
     const Words slots{"{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
     const Words words{"3", "{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
-    expect_script(detail::which_exist,
-                  {
-                      {.variant = "three slots", .resources = slots, .command = query, .words = words},
-                      {.variant = "the user may not use queues",
-                       .resources = slots,
-                       .command = query,
-                       .to = {.quarantine = 1h, .allows_queue = false},
-                       .words = words},
-                  });
+    expect_script(
+        detail::scripts::exist,
+        {
+            {.variant = "three slots", .resources = slots, .command = {.verb = Verb::exist}, .words = words},
+            {.variant = "the user may not use queues",
+             .resources = slots,
+             .command = {.verb = Verb::exist},
+             .to = {.quarantine = 1h, .allows_queue = false},
+             .words = words},
+        });
 }
 
 // ---- Names. Redis Cluster hashes what stands between the first brace and the next closing one, unless that
@@ -273,10 +276,10 @@ TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptWhichExist) {
 TEST(KeysBeside, HaveTheHashTagOfTheResource) {
     const auto names = [](const char* variant, const std::string& resource, const std::string& queue,
                           const std::string& holder, const std::string& readers, const std::string& fence) {
-        expect_script(detail::query, {{.variant = variant,
-                                       .resources = {resource},
-                                       .command = query,
-                                       .words = {"5", resource, queue, holder, readers, fence}}});
+        expect_script(detail::scripts::query, {{.variant = variant,
+                                                .resources = {resource},
+                                                .command = query,
+                                                .words = {"5", resource, queue, holder, readers, fence}}});
     };
     names("no brace", "x", "{x}:queue", "{x}:holder", "{x}:readers", "{x}:fence");
     names("colons and blanks", "a: b", "{a: b}:queue", "{a: b}:holder", "{a: b}:readers", "{a: b}:fence");

@@ -334,7 +334,8 @@ TEST(SharedLock, IsExtendedAndReleasedAsOneReaderOfSeveral) {
     EXPECT_GT(one.remaining(), 19s);
     EXPECT_THAT(one.release(), Succeeds());
     for (std::size_t node = 0; node < 5; ++node)
-        EXPECT_EQ(world.command(node, {"EXISTS", the_resource, detail::readers_of(the_resource).text()}),
+        EXPECT_EQ(world.command(node, {"EXISTS", the_resource,
+                                       detail::key_of(detail::KeyKind::readers, the_resource).text()}),
                   "0");
 }
 

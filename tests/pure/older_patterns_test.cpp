@@ -45,7 +45,8 @@ auto set_nx_px(Value value) {
 
 auto compare_and_delete(Value value) {
     return [value = std::move(value)](const Client& client) {
-        return Words{"EVAL", std::string{detail::compare_and_delete.text}, "1", Node::key, value(client)};
+        return Words{"EVAL", std::string{detail::scripts::compare_and_delete.text}, "1", Node::key,
+                     value(client)};
     };
 }
 

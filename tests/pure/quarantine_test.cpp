@@ -37,10 +37,11 @@ protected:
 INSTANTIATE_TEST_SUITE_P(
     Scripts, Quarantine,
     testing::Values(
-        std::pair<const char*, Vote>{"SetAll", [](Scripts& it) { return it.set_all({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"SetAndCount", [](Scripts& it) { return it.set_and_count({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"ExpireAll", [](Scripts& it) { return it.expire_all({"a"}, 20s); }},
-        std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_count({"a"}, 9); }}),
+        std::pair<const char*, Vote>{"SetAll", [](Scripts& it) { return it.acquire({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"SetAndCount",
+                                     [](Scripts& it) { return it.acquire_and_count({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"ExpireAll", [](Scripts& it) { return it.extend({"a"}, 20s); }},
+        std::pair<const char*, Vote>{"RaiseCount", [](Scripts& it) { return it.raise_counts({"a"}, 9); }}),
     [](const auto& info) { return std::string{info.param.first}; });
 
 // The quarantine begins with the first command. Its last instant belongs to it.
@@ -126,11 +127,11 @@ TEST_P(Quarantine, MayBeNone) {
 TEST_F(Scripts, KeepTheMarkerApartFromTheRest) {
     quarantine = 10s;
     hold("marker", std::to_string((now - 1h).count()), 24h * 28);
-    EXPECT_EQ(set_and_count({"a", "b", "c"}), "1760000000123456");
-    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'200'000), "1");
-    EXPECT_EQ(expire_all({"a", "b", "c"}, 20s), "1");
-    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
-    EXPECT_EQ(set_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(acquire_and_count({"a", "b", "c"}), "1760000000123456");
+    EXPECT_EQ(raise_counts({"a", "b", "c"}, 1'760'000'000'200'000), "1");
+    EXPECT_EQ(extend({"a", "b", "c"}, 20s), "1");
+    EXPECT_EQ(release_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(acquire({"a", "b", "c"}), "1");
     EXPECT_EQ(value("marker"), std::to_string((now - 1h).count()));
     EXPECT_EQ(redis.keys().size(), 7U);
 }

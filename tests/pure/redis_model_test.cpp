@@ -51,7 +51,7 @@ TEST_F(RedisModelTest, RestartsWithWhatItIsGiven) {
 }
 
 TEST_F(RedisModelTest, KnowsAScriptUntilItRestarts) {
-    const auto& script = detail::compare_and_delete;
+    const auto& script = detail::scripts::compare_and_delete;
     const std::vector<std::string> call{"EVALSHA", std::string{script.sha1}, "1", "key", "me"};
     EXPECT_THAT(ask(call), StartsWith("(error) NOSCRIPT"));
     ask({"EVAL", std::string{script.text}, "1", "key", "me"});

@@ -90,7 +90,7 @@ TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
 
 // This also holds if the holder has extended the lock itself, with another ttl.
 TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
-    const auto description = detail::key_beside(the_resource, detail::note_suffix).text();
+    const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
     auto options = watched();
     options.holder = "host=a";
     auto lock = world.held(options);

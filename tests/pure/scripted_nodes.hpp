@@ -83,7 +83,7 @@ public:
     }
     /// Sets the counter of the node.
     void count_on(std::size_t index, std::uint64_t count) {
-        command(index, {"SET", detail::counter_of(the_resource).text(),
+        command(index, {"SET", detail::key_of(detail::KeyKind::counter, the_resource).text(),
                         at(index).redis.data() + std::to_string(count)});
     }
     /// Sets the wall clock of the node back, relative to the others.
@@ -107,8 +107,8 @@ public:
         return count;
     }
     std::uint64_t counted_on(std::size_t index) const {
-        const auto* const value =
-            at(index).redis.find(detail::counter_of(the_resource).text(), wall(at(index)));
+        const auto* const value = at(index).redis.find(
+            detail::key_of(detail::KeyKind::counter, the_resource).text(), wall(at(index)));
         return value ? std::stoull(value->text.substr(value->text.rfind(':') + 1)) : 0;
     }
     /// Returns the seed with which the nodes would start counting now.
@@ -239,7 +239,8 @@ private:
             const bool scripted = script_of(command, recipient) != nullptr;
             const auto reply = as_read(node.redis.execute(words, wall(node)));
             vote = to_vote(command, reply, scripted);
-            if (text && command.verb == Verb::query) *text = reply.text;
+            if (text && detail::properties_of(command.verb).reply == detail::ReplyForm::text)
+                *text = reply.text;
         });
         return vote;
     }
@@ -273,7 +274,8 @@ private:
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
             case Verb::note_holder: return "note " + owner;
-            case Verb::query: return "query";
+            case Verb::query:
+            case Verb::exist: return "query";
             default: return "command " + std::to_string(static_cast<int>(command.verb));
         }
     }

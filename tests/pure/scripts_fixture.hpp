@@ -38,30 +38,42 @@ struct Scripts : testing::Test {
 
     // ---- Calls as detail/command_encoding.hpp encodes them.
 
-    std::string delete_all(const Words& resources) { return run(detail::delete_all, resources, {me}); }
-    std::string set_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::set_all, with_marker(resources), common(ttl.count(), resources));
+    std::string release_all(const Words& resources) {
+        return run(detail::scripts::release, resources, {me, layout(resources, ""), "0", "", "0", "0"});
     }
-    std::string expire_all(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::expire_all, with_marker(resources), common(ttl.count(), resources));
+    std::string hold_remaining(const Words& resources, milliseconds rest) {
+        return run(detail::scripts::release, resources,
+                   {me, layout(resources, ""), std::to_string(rest.count()), "", "0", "0"});
     }
-    std::string set_and_count(const Words& resources, milliseconds ttl = 10s) {
-        return run(detail::set_and_count, with_marker(with_counters(resources)),
-                   counting(ttl.count(), resources));
+    std::string acquire(const Words& resources, milliseconds ttl = 10s) {
+        return run(detail::scripts::acquire, with_marker(resources), acquisition(resources, "", "", ttl));
     }
-    std::string raise_count(const Words& resources, std::int64_t fence) {
-        return run(detail::raise_count, with_marker(with_counters(resources)), counting(fence, resources));
+    std::string acquire_and_count(const Words& resources, milliseconds ttl = 10s) {
+        return run(detail::scripts::acquire, with_marker(with_counters(resources)),
+                   acquisition(resources, "c", "", ttl));
+    }
+    std::string extend(const Words& resources, milliseconds ttl = 10s) {
+        return run(detail::scripts::extend, with_marker(resources),
+                   {me, layout_of_vote(resources, ""), std::to_string(ttl.count()), quarantine_text()});
+    }
+    std::string raise_counts(const Words& resources, std::int64_t token) {
+        return run(detail::scripts::raise_counts, with_marker(with_counters(resources)),
+                   {me, layout_of_vote(resources, "c"), std::to_string(token), std::to_string(keep.count()),
+                    quarantine_text()});
     }
 
-    Words common(std::int64_t amount, const Words& resources) const {
-        return {me, std::to_string(amount), std::to_string(resources.size()),
-                std::to_string(quarantine.count())};
+    Words acquisition(const Words& resources, const std::string& kinds, const std::string& ticket,
+                      milliseconds ttl) const {
+        return {me,     layout_of_vote(resources, kinds), std::to_string(ttl.count()),
+                ticket, std::to_string(keep.count()),     quarantine_text()};
     }
-    Words counting(std::int64_t amount, const Words& resources) const {
-        auto words = common(amount, resources);
-        words.insert(words.end() - 1, std::to_string(keep.count()));
-        return words;
+    static std::string layout(const Words& resources, const std::string& kinds) {
+        return std::to_string(resources.size()) + kinds;
     }
+    std::string layout_of_vote(const Words& resources, const std::string& kinds) const {
+        return layout(resources, kinds) + (quarantine > 0us ? "m" : "");
+    }
+    std::string quarantine_text() const { return std::to_string(quarantine.count()); }
     Words with_marker(Words keys) const {
         if (quarantine > 0us) keys.emplace_back("marker");
         return keys;

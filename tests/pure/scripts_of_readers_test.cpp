@@ -16,30 +16,29 @@ struct Readers : Scripts {
         return name;
     }
     std::string share(const std::string& name, milliseconds ttl = 10s) {
-        return run(detail::reader_acquire, keys({"a", "readers"}), arguments(owner(name), ttl.count()));
+        return run(detail::scripts::reader_acquire, keys({"a", "readers"}),
+                   counted("r", owner(name), ttl.count()));
     }
     std::string share_and_count(const std::string& name, milliseconds ttl = 10s) {
-        return run(detail::reader_acquire_and_count, keys({"a", "readers", "count:a"}),
-                   counted(arguments(owner(name), ttl.count())));
+        return run(detail::scripts::reader_acquire, keys({"a", "readers", "count:a"}),
+                   counted("rc", owner(name), ttl.count()));
     }
     std::string stay(const std::string& name, milliseconds ttl = 10s) {
-        return run(detail::reader_extend, keys({"a", "readers"}), arguments(owner(name), ttl.count()));
+        return run(detail::scripts::reader_extend, keys({"a", "readers"}),
+                   {owner(name), layout_of_vote({"a"}, "r"), std::to_string(ttl.count()), quarantine_text()});
     }
     std::string raise(const std::string& name, std::int64_t fence) {
-        return run(detail::reader_raise_count, keys({"a", "readers", "count:a"}),
-                   counted(arguments(owner(name), fence)));
+        return run(detail::scripts::reader_raise_counts, keys({"a", "readers", "count:a"}),
+                   counted("rc", owner(name), fence));
     }
     std::string leave(const std::string& name) {
-        return run(detail::reader_release, {"a", "readers"}, {owner(name)});
+        return run(detail::scripts::reader_release, {"a", "readers"}, {owner(name)});
     }
 
     Words keys(const Words& names) const { return with_marker(names); }
-    Words arguments(const std::string& owner, std::int64_t amount) const {
-        return {owner, std::to_string(amount), "1", std::to_string(quarantine.count())};
-    }
-    Words counted(Words words) const {
-        words.insert(words.end() - 1, std::to_string(keep.count()));
-        return words;
+    Words counted(const std::string& kinds, const std::string& owner, std::int64_t amount) const {
+        return {owner, layout_of_vote({"a"}, kinds), std::to_string(amount), std::to_string(keep.count()),
+                quarantine_text()};
     }
     void pass(milliseconds span) { now += span; }
     std::string readers() { return ask({"ZRANGE", "readers", "0", "-1"}); }
@@ -73,10 +72,10 @@ TEST_F(Readers, TakeAnyOtherTypeForHeld) {
 
 TEST_F(Readers, ExcludeAnOrdinaryLock) {
     share("A");
-    EXPECT_EQ(set_all({"a"}), "0");
+    EXPECT_EQ(acquire({"a"}), "0");
     EXPECT_EQ(ask({"SET", "a", "you", "NX", "PX", "1000"}), "(nil)");
-    EXPECT_EQ(run(detail::compare_and_delete, {"a"}, {me}), "0");
-    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "20000"}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_delete, {"a"}, {me}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_expire, {"a"}, {me, "20000"}), "0");
     EXPECT_EQ(ttl("a"), 10s);
 }
 
@@ -188,7 +187,7 @@ TEST_F(Readers, AreCountedWithTheOthers) {
     EXPECT_EQ(value("a"), marker);
     leave("A");
     leave("B");
-    EXPECT_EQ(set_and_count({"a"}), "10");
+    EXPECT_EQ(acquire_and_count({"a"}), "10");
     EXPECT_EQ(share_and_count("A"), "0");
 }
 
@@ -249,10 +248,11 @@ TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
 // an exclusive lock.
 TEST_F(Readers, OfAResourceInBracesExcludeThoseOfEarlierVersions) {
     const auto older = [&] {
-        return run(detail::reader_acquire, {"{x}", "{x}:readers"}, arguments(owner("A"), 10'000));
+        return run(detail::scripts::reader_acquire, {"{x}", "{x}:readers"}, counted("r", owner("A"), 10'000));
     };
     const auto newer = [&] {
-        return run(detail::reader_acquire, {"{x}", "{x}:tag-readers"}, arguments(owner("B"), 10'000));
+        return run(detail::scripts::reader_acquire, {"{x}", "{x}:tag-readers"},
+                   counted("r", owner("B"), 10'000));
     };
     EXPECT_EQ(older(), "1");
     EXPECT_EQ(newer(), "0");

@@ -36,25 +36,21 @@ struct Waiters : Scripts {
 
     std::string release(const std::string& owner, const std::string& ticket = "", const char* first = "1",
                         const Words& resources = {"a"}) {
-        return run(detail::delete_and_wake, with_queues(resources), {owner, ticket, "100", first});
+        return run(detail::scripts::release, with_queues(resources),
+                   {owner, layout(resources, "q"), "0", ticket, "100", first});
     }
     std::string withdraw(const std::string& ticket) { return release(ticket, ticket, "0"); }
     std::string enter(const std::string& ticket, microseconds waited = 0us, const char* may_take = "1") {
-        return run(detail::enter_queue, {"a", "queue:a"},
+        return run(detail::scripts::enter_queue, {"a", "queue:a"},
                    {ticket, "100", std::to_string(waited.count()), "5000", may_take});
     }
     std::string leave_and_set(const std::string& ticket) {
-        return run(detail::leave_and_set, with_marker({"a", "queue:a"}), behind_ticket(ticket, "a"));
+        return run(detail::scripts::acquire, with_marker({"a", "queue:a"}),
+                   acquisition({"a"}, "q", ticket, 10s));
     }
     std::string leave_and_count(const std::string& ticket) {
-        auto words = counting(10'000, {"a"});
-        words.insert(words.begin() + 1, ticket);
-        return run(detail::leave_and_count, with_marker({"a", "queue:a", "count:a"}), words);
-    }
-    Words behind_ticket(const std::string& ticket, const std::string& resource) const {
-        auto words = common(10'000, {resource});
-        words.insert(words.begin() + 1, ticket);
-        return words;
+        return run(detail::scripts::acquire, with_marker({"a", "queue:a", "count:a"}),
+                   acquisition({"a"}, "qc", ticket, 10s));
     }
 
     /// A waiter that lives, as it has entered while `a` was held.

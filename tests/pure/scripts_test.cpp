@@ -12,7 +12,7 @@ namespace {
 
 // D6. EVALSHA uses the digest that SCRIPT LOAD returns.
 TEST_F(Scripts, AreKnownByTheirSha1) {
-    for (const auto* const script : detail::scripts)
+    for (const auto* const script : detail::scripts::all)
         EXPECT_EQ(ask({"SCRIPT", "LOAD", std::string{script->text}}), script->sha1);
 }
 
@@ -23,9 +23,9 @@ using CompareAndDelete = Scripts;
 TEST_F(CompareAndDelete, DeletesOnlyItsOwn) {
     hold("a", me);
     hold("b", "you");
-    EXPECT_EQ(run(detail::compare_and_delete, {"a"}, {me}), "1");
-    EXPECT_EQ(run(detail::compare_and_delete, {"b"}, {me}), "0");
-    EXPECT_EQ(run(detail::compare_and_delete, {"c"}, {me}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_delete, {"a"}, {me}), "1");
+    EXPECT_EQ(run(detail::scripts::compare_and_delete, {"b"}, {me}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_delete, {"c"}, {me}), "0");
     EXPECT_EQ(value("a"), "(nil)");
     EXPECT_EQ(value("b"), "you");
 }
@@ -35,9 +35,9 @@ using CompareAndExpire = Scripts;
 TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
     hold("a", me, 5s);
     hold("b", "you", 5s);
-    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "7000"}), "1");
-    EXPECT_EQ(run(detail::compare_and_expire, {"b"}, {me, "7000"}), "0");
-    EXPECT_EQ(run(detail::compare_and_expire, {"c"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_expire, {"a"}, {me, "7000"}), "1");
+    EXPECT_EQ(run(detail::scripts::compare_and_expire, {"b"}, {me, "7000"}), "0");
+    EXPECT_EQ(run(detail::scripts::compare_and_expire, {"c"}, {me, "7000"}), "0");
     EXPECT_EQ(ttl("a"), 7s);
     EXPECT_EQ(ttl("b"), 5s);
     EXPECT_EQ(value("c"), "(nil)");
@@ -45,7 +45,7 @@ TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
 
 TEST_F(CompareAndExpire, NeverShortens) {
     hold("a", me, 5s);
-    EXPECT_EQ(run(detail::compare_and_expire, {"a"}, {me, "4999"}), "1");
+    EXPECT_EQ(run(detail::scripts::compare_and_expire, {"a"}, {me, "4999"}), "1");
     EXPECT_EQ(ttl("a"), 5s);
 }
 
@@ -55,7 +55,7 @@ using DeleteAll = Scripts;
 
 TEST_F(DeleteAll, DeletesAll) {
     for (const auto* const key : {"a", "b", "c"}) hold(key, me);
-    EXPECT_EQ(delete_all({"a", "b", "c"}), "1");
+    EXPECT_EQ(release_all({"a", "b", "c"}), "1");
     EXPECT_TRUE(redis.keys().empty());
 }
 
@@ -63,7 +63,7 @@ TEST_F(DeleteAll, DeletesAll) {
 TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
     for (const std::string foreign : {"a", "b", "c"}) {
         for (const auto* const key : {"a", "b", "c"}) hold(key, foreign == key ? "you" : me);
-        EXPECT_EQ(delete_all({"a", "b", "c"}), "0");
+        EXPECT_EQ(release_all({"a", "b", "c"}), "0");
         EXPECT_EQ(redis.keys().size(), 1U);
         EXPECT_EQ(value(foreign), "you");
     }
@@ -72,10 +72,10 @@ TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
 TEST_F(DeleteAll, ReportsWhatIsMissing) {
     for (const std::string missing : {"a", "b"}) {
         hold(missing == "a" ? "b" : "a", me);
-        EXPECT_EQ(delete_all({"a", "b"}), "0");
+        EXPECT_EQ(release_all({"a", "b"}), "0");
         EXPECT_TRUE(redis.keys().empty());
     }
-    EXPECT_EQ(delete_all({"a", "b"}), "0");
+    EXPECT_EQ(release_all({"a", "b"}), "0");
 }
 
 using RestAll = Scripts;
@@ -83,9 +83,9 @@ using RestAll = Scripts;
 TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
     for (const auto* const key : {"a", "c"}) hold(key, me, 60s);
     hold("b", "you", 5s);
-    EXPECT_EQ(run(detail::hold_remaining, {"a", "c"}, {me, "7000"}), "1");
+    EXPECT_EQ(hold_remaining({"a", "c"}, 7s), "1");
     hold("a", me, 5s);
-    EXPECT_EQ(run(detail::hold_remaining, {"a", "b", "d"}, {me, "7000"}), "0");
+    EXPECT_EQ(hold_remaining({"a", "b", "d"}, 7s), "0");
     for (const auto* const key : {"a", "c"}) {
         EXPECT_EQ(value(key), "redlock:rest");
         EXPECT_EQ(ttl(key), 7s);
@@ -98,7 +98,7 @@ TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
 using SetAll = Scripts;
 
 TEST_F(SetAll, SetsAllForATime) {
-    EXPECT_EQ(set_all({"a", "b", "c"}, 7s), "1");
+    EXPECT_EQ(acquire({"a", "b", "c"}, 7s), "1");
     for (const auto* const key : {"a", "b", "c"}) {
         EXPECT_EQ(value(key), me);
         EXPECT_EQ(ttl(key), 7s);
@@ -111,7 +111,7 @@ TEST_F(SetAll, SetsNoneWhereOneIsHeld) {
         for (const std::string owner : {"you", "me"}) {
             redis.keys().clear();
             hold(held, owner, 5s);
-            EXPECT_EQ(set_all({"a", "b", "c"}), "0") << held;
+            EXPECT_EQ(acquire({"a", "b", "c"}), "0") << held;
             EXPECT_EQ(redis.keys().size(), 1U);
             EXPECT_EQ(ttl(held), 5s);
         }
@@ -119,7 +119,7 @@ TEST_F(SetAll, SetsNoneWhereOneIsHeld) {
 
 TEST_F(SetAll, TakesAnyOtherTypeForHeld) {
     ask({"RPUSH", "b", "x"});
-    EXPECT_EQ(set_all({"a", "b"}), "0");
+    EXPECT_EQ(acquire({"a", "b"}), "0");
     EXPECT_EQ(redis.keys().size(), 1U);
 }
 
@@ -129,7 +129,7 @@ TEST_F(ExpireAll, LengthensEach) {
     hold("a", me, 20s);
     hold("b", me, 9'999ms);
     hold("c", me, 5s);
-    EXPECT_EQ(expire_all({"a", "b", "c"}, 10s), "1");
+    EXPECT_EQ(extend({"a", "b", "c"}, 10s), "1");
     EXPECT_EQ(ttl("a"), 20s) << "never shortened";
     EXPECT_EQ(ttl("b"), 10s);
     EXPECT_EQ(ttl("c"), 10s);
@@ -144,7 +144,7 @@ TEST_F(ExpireAll, LengthensNoneWhereOneIsNotItsOwn) {
                     hold(key, me, 5s);
                 else if (!missing)
                     hold(key, "you", 5s);
-            EXPECT_EQ(expire_all({"a", "b", "c"}), "0") << odd;
+            EXPECT_EQ(extend({"a", "b", "c"}), "0") << odd;
             for (const auto& [key, entry] : redis.keys()) EXPECT_EQ(ttl(key), 5s) << odd;
             EXPECT_EQ(redis.keys().size(), missing ? 2U : 3U) << "and makes none";
         }
@@ -153,7 +153,7 @@ TEST_F(ExpireAll, LengthensNoneWhereOneIsNotItsOwn) {
 TEST_F(ExpireAll, CallsAWrongTypeByItsName) {
     hold("a", me, 5s);
     ask({"RPUSH", "b", "x"});
-    EXPECT_THAT(expire_all({"a", "b"}), StartsWith("(error) WRONGTYPE"));
+    EXPECT_THAT(extend({"a", "b"}), StartsWith("(error) WRONGTYPE"));
     EXPECT_EQ(ttl("a"), 5s);
 }
 
@@ -162,7 +162,7 @@ TEST_F(ExpireAll, CallsAWrongTypeByItsName) {
 using SetAndCount = Scripts;
 
 TEST_F(SetAndCount, SeedsWithTheTime) {
-    EXPECT_EQ(set_and_count({"a", "b"}, 7s), "1760000000123456");
+    EXPECT_EQ(acquire_and_count({"a", "b"}, 7s), "1760000000123456");
     for (const auto* const key : {"a", "b"}) {
         EXPECT_EQ(value(key), me);
         EXPECT_EQ(ttl(key), 7s);
@@ -173,7 +173,7 @@ TEST_F(SetAndCount, SeedsWithTheTime) {
 
 TEST_F(SetAndCount, CountsOnAndKeepsTheCount) {
     hold("count:a", "41", 5s);
-    EXPECT_EQ(set_and_count({"a"}), "42");
+    EXPECT_EQ(acquire_and_count({"a"}), "42");
     EXPECT_EQ(value("count:a"), "42");
     EXPECT_EQ(ttl("count:a"), keep);
 }
@@ -183,7 +183,7 @@ TEST_F(SetAndCount, CountsSeveralAlike) {
     for (const std::string larger : {"a", "b", "c"}) {
         redis.keys().clear();
         for (const std::string key : {"a", "b", "c"}) hold("count:" + key, key == larger ? "41" : "7");
-        EXPECT_EQ(set_and_count({"a", "b", "c"}), "42");
+        EXPECT_EQ(acquire_and_count({"a", "b", "c"}), "42");
         for (const std::string key : {"a", "b", "c"}) EXPECT_EQ(value("count:" + key), "42");
     }
 }
@@ -192,10 +192,10 @@ TEST_F(SetAndCount, SeedsWhatIsMissingBesideWhatIsCounted) {
     for (const std::string counted : {"a", "b"}) {
         redis.keys().clear();
         hold("count:" + counted, "41");
-        EXPECT_EQ(set_and_count({"a", "b"}), "1760000000123456") << "the larger";
+        EXPECT_EQ(acquire_and_count({"a", "b"}), "1760000000123456") << "the larger";
         redis.keys().clear();
         hold("count:" + counted, "1760000000200000");
-        EXPECT_EQ(set_and_count({"a", "b"}), "1760000000200001");
+        EXPECT_EQ(acquire_and_count({"a", "b"}), "1760000000200001");
         for (const std::string key : {"a", "b"}) EXPECT_EQ(value("count:" + key), "1760000000200001");
     }
 }
@@ -205,7 +205,7 @@ TEST_F(SetAndCount, CountsNothingWhereOneIsHeld) {
         redis.keys().clear();
         hold(held, "you", 5s);
         hold("count:a", "41", 5s);
-        EXPECT_EQ(set_and_count({"a", "b"}), "0");
+        EXPECT_EQ(acquire_and_count({"a", "b"}), "0");
         EXPECT_EQ(redis.keys().size(), 2U);
         EXPECT_EQ(value("count:a"), "41");
         EXPECT_EQ(ttl("count:a"), 5s);
@@ -218,14 +218,14 @@ TEST_F(SetAndCount, RefusesACounterThatCountsNothing) {
              {"x", "", "-1", "9000000000000000", "9223372036854775807", "nan", "inf"}) {
             redis.keys().clear();
             hold(counter, garbage);
-            EXPECT_EQ(set_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count")
+            EXPECT_EQ(acquire_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count")
                 << garbage;
             EXPECT_EQ(redis.keys().size(), 1U) << "nothing is set";
         }
     for (const std::string counter : {"count:a", "count:b"}) {
         redis.keys().clear();
         ask({"RPUSH", counter, "x"});
-        EXPECT_EQ(set_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count");
+        EXPECT_EQ(acquire_and_count({"a", "b"}), "(error) WRONGTYPE " + counter + " holds no count");
     }
 }
 
@@ -238,9 +238,9 @@ TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
         else
             redis.restart("another run", redis.keys());
         hold("a", me);
-        EXPECT_EQ(raise_count({"a"}, 99), "0");
+        EXPECT_EQ(raise_counts({"a"}, 99), "0");
         redis.keys().erase("a");
-        EXPECT_EQ(set_and_count({"a"}), "1760000000123456");
+        EXPECT_EQ(acquire_and_count({"a"}), "1760000000123456");
         EXPECT_EQ(value("count:a"), "1760000000123456");
         redis.keys().clear();
     }
@@ -250,14 +250,14 @@ TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
 TEST_F(SetAndCount, LeavesAStrangersKeyAlone) {
     for (const std::string stranger : {"41", "x:41", "run:x", ":x:41"}) {
         ask({"SET", "count:a", stranger});
-        EXPECT_EQ(set_and_count({"a"}), "(error) WRONGTYPE count:a holds no count");
+        EXPECT_EQ(acquire_and_count({"a"}), "(error) WRONGTYPE count:a holds no count");
         EXPECT_EQ(value("count:a"), stranger);
     }
 }
 
 TEST_F(SetAndCount, CountsToTheLimit) {
     hold("count:a", "8999999999999999");
-    EXPECT_EQ(set_and_count({"a"}), "9000000000000000");
+    EXPECT_EQ(acquire_and_count({"a"}), "9000000000000000");
     EXPECT_EQ(value("count:a"), "9000000000000000");
 }
 
@@ -277,7 +277,7 @@ struct RaiseCount : Scripts {
 
 TEST_F(RaiseCount, RaisesWhatIsSmaller) {
     hold("count:b", "1760000000000001", 5s);
-    EXPECT_EQ(raise_count({"a", "b", "c"}, 1'760'000'000'000'000), "1");
+    EXPECT_EQ(raise_counts({"a", "b", "c"}, 1'760'000'000'000'000), "1");
     expect_counts("1760000000000000", "1760000000000001", "1760000000000000");
     EXPECT_EQ(ttl("count:a"), keep);
     EXPECT_EQ(ttl("count:b"), 5s);
@@ -286,7 +286,7 @@ TEST_F(RaiseCount, RaisesWhatIsSmaller) {
 }
 
 TEST_F(RaiseCount, LeavesWhatIsEqual) {
-    EXPECT_EQ(raise_count({"a"}, 7), "1");
+    EXPECT_EQ(raise_counts({"a"}, 7), "1");
     EXPECT_EQ(ttl("count:a"), 5s);
 }
 
@@ -295,7 +295,7 @@ TEST_F(RaiseCount, NeedsEachKey) {
         for (const std::string owner : {"you", ""}) {
             for (const auto* const key : {"a", "b", "c"}) hold(key, me);
             owner.empty() ? (void)redis.keys().erase(odd) : hold(odd, owner);
-            EXPECT_EQ(raise_count({"a", "b", "c"}, 9), "0") << odd;
+            EXPECT_EQ(raise_counts({"a", "b", "c"}, 9), "0") << odd;
             expect_counts("7", "7", "7");
         }
 }
@@ -305,7 +305,7 @@ TEST_F(RaiseCount, MakesNoCounter) {
     for (const std::string missing : {"a", "b", "c"}) {
         for (const std::string key : {"a", "b", "c"}) hold("count:" + key, "7");
         redis.keys().erase("count:" + missing);
-        EXPECT_EQ(raise_count({"a", "b", "c"}, 9), "0") << missing;
+        EXPECT_EQ(raise_counts({"a", "b", "c"}, 9), "0") << missing;
         for (const std::string key : {"a", "b", "c"})
             EXPECT_EQ(value("count:" + key), key == missing ? "(nil)" : "7");
     }
@@ -317,30 +317,30 @@ TEST_F(RaiseCount, GoesNotFarAheadOfTheClock) {
     hold("count:b", "8", 5s);
     const auto most = (now + keep).count();
     for (const auto fence : {most + 1, std::int64_t{8'900'000'000'000'000}, INT64_MAX}) {
-        EXPECT_EQ(raise_count({"a", "b", "c"}, fence), "-8") << fence;
+        EXPECT_EQ(raise_counts({"a", "b", "c"}, fence), "-8") << fence;
         expect_counts("7", "8", "7");
         EXPECT_EQ(ttl("count:a"), 5s);
     }
-    EXPECT_EQ(raise_count({"a", "b", "c"}, most), "1");
+    EXPECT_EQ(raise_counts({"a", "b", "c"}, most), "1");
     expect_counts(std::to_string(most), std::to_string(most), std::to_string(most));
 }
 
 TEST_F(RaiseCount, SaysNothingOfItsCountWhereAKeyIsGone) {
     hold("b", "you");
-    EXPECT_EQ(raise_count({"a", "b"}, INT64_MAX), "0");
+    EXPECT_EQ(raise_counts({"a", "b"}, INT64_MAX), "0");
     redis.keys().erase("count:a");
-    EXPECT_EQ(raise_count({"a"}, INT64_MAX), "0");
+    EXPECT_EQ(raise_counts({"a"}, INT64_MAX), "0");
 }
 
 TEST_F(RaiseCount, FailsWhereACounterCountsNothing) {
     for (const std::string counter : {"count:a", "count:b"}) {
         for (const std::string key : {"a", "b"}) hold("count:" + key, "7");
         hold(counter, "x");
-        EXPECT_EQ(raise_count({"a", "b"}, 9), "0");
+        EXPECT_EQ(raise_counts({"a", "b"}, 9), "0");
         EXPECT_EQ(value(counter), "x");
         redis.keys().erase(counter);
         ask({"RPUSH", counter, "x"});
-        EXPECT_THAT(raise_count({"a", "b"}, 9), StartsWith("(error) WRONGTYPE"));
+        EXPECT_THAT(raise_counts({"a", "b"}, 9), StartsWith("(error) WRONGTYPE"));
         redis.keys().erase(counter);
     }
 }

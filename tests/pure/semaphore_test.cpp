@@ -214,7 +214,7 @@ TEST_F(Semaphores, NeedNoAnswerToTheirLook) {
         using World::World;
         void ask(std::span<const Request> requests, const RoundLimits& limits,
                  std::span<Tally> tallies) override {
-            if (requests.front().command.verb != Verb::query) World::ask(requests, limits, tallies);
+            if (requests.front().command.verb != Verb::exist) World::ask(requests, limits, tallies);
         }
     } deaf;
     std::deque<Semaphore> all;

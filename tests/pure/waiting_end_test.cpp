@@ -237,9 +237,9 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
     auto& server = network.server(0);
     for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
     EXPECT_EQ(bobs->release().error(), Errc::no_quorum);
-    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1"));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1"));
     (void)bobs->release();
-    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", "0"));
     EXPECT_EQ(server.redis->keys().size(), 0U);
 }
 
@@ -248,16 +248,16 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedReleaseOfSeveralResources) {
     ASSERT_TRUE(both.acquire());
     for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
     EXPECT_EQ(both.release().error(), Errc::no_quorum);
-    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1"));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1"));
     (void)both.release();
-    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", "0"));
 }
 
 TEST_F(EndOfWaiting, IsEndedForOneByAReleaseThatTakesTwoConnections) {
     bob_holds_for(1h);
     network.server(0).instead = "+OK\r\n";
     (void)bobs->release();
-    EXPECT_THAT(arguments(0, "wake", 4), ElementsAre("1", "0"));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", "0"));
 }
 
 // ---- Users that may not

@@ -55,11 +55,13 @@ TEST_F(Waiting, TellsTheHomeAloneThatItLeaves) {
 
 // A key of the user's that names what is hashed keeps its queue beside it.
 TEST_F(Waiting, KeepsTheQueueBesideTheResource) {
-    EXPECT_EQ(detail::queue_of("r").text(), "{r}:queue");
-    EXPECT_EQ(detail::queue_of("{user}.r").text(), "{user}.r:queue");
-    EXPECT_EQ(detail::queue_of("{r}").text(), "{r}:tag-queue") << "{r}:queue is that of r";
-    EXPECT_EQ(detail::queue_of("{a}{b}").text(), "{a}{b}:tag-queue") << "{a}{b}:queue is that of a}{b";
-    EXPECT_EQ(detail::queue_of("{{a}b}").text(), "{{a}b}:queue");
+    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "r").text(), "{r}:queue");
+    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{user}.r").text(), "{user}.r:queue");
+    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{r}").text(), "{r}:tag-queue")
+        << "{r}:queue is that of r";
+    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{a}{b}").text(), "{a}{b}:tag-queue")
+        << "{a}{b}:queue is that of a}{b";
+    EXPECT_EQ(detail::key_of(detail::KeyKind::queue, "{{a}b}").text(), "{{a}b}:queue");
     others_hold();
     (void)lock(alice).acquire_for(100ms);
     const auto words = all(0, "enter").front().words;
@@ -182,7 +184,7 @@ TEST_F(Waiting, IgnoresAMessageOfAnEarlierTime) {
         EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake", "enter"));
         EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(stale))
             << "what may be reserved for it is of no use";
-        EXPECT_THAT(arguments(0, "wake", 2), ElementsAre(stale));
+        EXPECT_THAT(arguments(0, "wake", 4), ElementsAre(stale));
     });
     (void)lock(alice, {.delay = 10s}).acquire_for(100ms);
 }

@@ -60,40 +60,47 @@ private:
     NodeGroup group_;
 };
 
-/// What a server was asked, for readers.
-inline std::string verb_of(const support::CommandReader::Words& words) {
-    if (words.size() < 2 || !words[0].starts_with("EVAL")) return words[0];
-    constexpr std::array names{"delete",
-                               "expire",
-                               "delete all",
-                               "expire all",
-                               "set all",
-                               "count",
-                               "raise",
-                               "wake",
-                               "enter",
-                               "leave and set",
-                               "leave and count",
-                               "share",
-                               "share and count",
-                               "stay",
-                               "leave",
-                               "raise as reader",
-                               "rest",
-                               "note",
-                               "query",
-                               "which"};
-    for (const auto* const script : detail::scripts)
-        if (words[1] == script->text || words[1] == script->sha1) {
-            const auto number = detail::number_of(script);
-            return number < names.size() ? names.at(number) : "another script";
-        }
-    return "?";
+/// Returns the script that a command calls, or null.
+inline const detail::Script* script_of(const support::CommandReader::Words& words) {
+    if (words.size() < 2 || !words[0].starts_with("EVAL")) return nullptr;
+    for (const auto* const script : detail::scripts::all)
+        if (words[1] == script->text || words[1] == script->sha1) return script;
+    return nullptr;
 }
 
 /// An argument of a script: 1 is the first.
 inline std::string argument(const support::CommandReader::Words& words, std::size_t number) {
     return words.at(2 + std::stoul(words.at(2)) + number);
+}
+
+/// Returns a name for what a command asks a server to do.
+inline std::string verb_of(const support::CommandReader::Words& words) {
+    using namespace detail::scripts;
+    const auto* const script = script_of(words);
+    if (!script) return words[0];
+    const bool has_layout = script == &acquire || script == &release;
+    const auto kinds = has_layout ? argument(words, 2) : std::string{};
+    const bool queue = kinds.find('q') != kinds.npos;
+    const bool counter = kinds.find('c') != kinds.npos;
+    if (script == &acquire && queue) return counter ? "leave and count" : "leave and set";
+    if (script == &acquire) return counter ? "count" : "set all";
+    if (script == &release && argument(words, 3) != "0") return "rest";
+    if (script == &release) return queue ? "wake" : "delete all";
+    const std::array<std::pair<const detail::Script*, const char*>, 12> names{{
+        {&compare_and_delete, "delete"},
+        {&compare_and_expire, "expire"},
+        {&extend, "expire all"},
+        {&raise_counts, "raise"},
+        {&reader_acquire, "share"},
+        {&reader_extend, "stay"},
+        {&reader_release, "leave"},
+        {&reader_raise_counts, "raise as reader"},
+        {&enter_queue, "enter"},
+        {&describe_holder, "note"},
+        {&query, "query"},
+        {&exist, "which"},
+    }};
+    return std::ranges::find(names, script, [](const auto& it) { return it.first; })->second;
 }
 
 struct WaitingWorld {
@@ -132,8 +139,8 @@ struct WaitingWorld {
     std::string holder(std::size_t node) { return ask(node, {"GET", "r"}); }
     /// A fair client's release reaches this node alone.
     void release_at(std::size_t node, const std::string& owner) {
-        ask(node, {"EVAL", std::string{detail::delete_and_wake.text}, "2", "r", "{r}:queue", owner, "", "100",
-                   "1"});
+        ask(node, {"EVAL", std::string{detail::scripts::release.text}, "2", "r", "{r}:queue", owner, "1q",
+                   "0", "", "100", "1"});
     }
     std::vector<std::string> queued(std::size_t node) {
         std::vector<std::string> tickets;

@@ -103,7 +103,8 @@ std::size_t SimNode::publish(std::string_view channel, std::string_view message)
 
 bool SimNode::knows(std::string_view owner, const std::string& resource) const {
     const auto* const value = model_.find(resource, wall());
-    const auto* const readers = model_.find(detail::readers_of(resource).text(), wall());
+    const auto* const readers =
+        model_.find(detail::key_of(detail::KeyKind::readers, resource).text(), wall());
     return (value && value->text == owner) || (readers && readers->scores.contains(owner));
 }
 

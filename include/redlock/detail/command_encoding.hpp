@@ -2,6 +2,7 @@
 #pragma once
 
 #include <redlock/detail/scripts.hpp>
+#include <redlock/detail/verbs.hpp>
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
@@ -25,10 +26,6 @@ struct Recipient {
 
 /// How long a queue is kept that nobody looks at.
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
-inline constexpr std::string_view queue_suffix = ":queue";
-inline constexpr std::string_view readers_suffix = ":readers";
-/// Of the key beside a resource with what its holder says of itself.
-inline constexpr std::string_view note_suffix = ":holder";
 
 /// How a script is named on the wire.
 enum class ScriptForm : bool {
@@ -36,69 +33,40 @@ enum class ScriptForm : bool {
     by_sha1  ///< EVALSHA: shorter, answered NOSCRIPT by a server that does not know it
 };
 
-/// Whether the vote comes with a count, or raises it.
-inline bool counts(const Command& command) noexcept {
-    return command.verb == Verb::set_and_count || command.verb == Verb::raise_count;
-}
-
-/// Whether the answer is a vote: a node that may not have one gives none.
-inline bool is_vote(const Command& command) noexcept {
-    return acquires(command.verb) || command.verb == Verb::compare_and_expire || counts(command);
-}
-
-/// Whether `command` relies on what a server remembers of itself: a server that has two votes would be worse.
+/// Returns whether the node must first say its run id: the command relies on what the server remembers of
+/// itself, and two votes by one server under two addresses would be worse than none.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
-    using namespace std::chrono_literals;
-    return counts(command) || (recipient.quarantine > 0ms && is_vote(command));
+    const auto& verb = properties_of(command.verb);
+    return verb.counts || (verb.is_vote && recipient.quarantine > std::chrono::milliseconds::zero());
 }
 
-/// Whether `command` has a form for waiters at `recipient`, or asks for them.
+/// Returns whether the command reads or changes the queue of waiters at `recipient`. A release that keeps the
+/// resource from everybody for the rest of a minimum hold time wakes nobody.
 inline bool uses_queue(const Command& command, const Recipient& recipient) noexcept {
-    if (!recipient.allows_queue) return false;
-    if (command.verb == Verb::query) return command.resources.size() == 1;
-    if (!command.queue) return false;
-    return command.verb == Verb::compare_and_delete || !command.queue->ticket.empty();
-}
-
-/// The script that carries out the command of a reader.
-inline const Script* script_of_reader(Verb verb) noexcept {
-    switch (verb) {
-        case Verb::set_if_absent: return &reader_acquire;
-        case Verb::compare_and_expire: return &reader_extend;
-        case Verb::compare_and_delete: return &reader_release;
-        case Verb::set_and_count: return &reader_acquire_and_count;
-        case Verb::raise_count: return &reader_raise_count;
-        case Verb::enter_queue:  // of these, readers have none
-        case Verb::note_holder:
-        case Verb::query: break;
+    if (!recipient.allows_queue || command.rest > std::chrono::milliseconds::zero()) return false;
+    switch (properties_of(command.verb).queue) {
+        case QueueUse::never: return false;
+        case QueueUse::with_a_ticket: return command.queue && !command.queue->ticket.empty();
+        case QueueUse::with_terms: return command.queue != nullptr;
+        case QueueUse::always: return true;
     }
-    return nullptr;
+    return false;
 }
 
-inline const Script* script_of_release(const Command& command, bool queue) noexcept {
-    if (command.rest > std::chrono::milliseconds::zero()) return &hold_remaining;
-    if (queue) return &delete_and_wake;
-    return command.resources.size() == 1 ? &compare_and_delete : &delete_all;
-}
-
-/// The script that carries out `command`; none for a plain SET.
-inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
+/// Returns the form of the command for `recipient`.
+inline const Form& form_of(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
-    const bool one = command.resources.size() == 1;
-    const bool simple = one && recipient.quarantine == 0ms;
-    const bool queue = uses_queue(command, recipient);
-    if (command.shared) return script_of_reader(command.verb);
-    switch (command.verb) {
-        case Verb::set_if_absent: return queue ? &leave_and_set : simple ? nullptr : &set_all;
-        case Verb::compare_and_expire: return simple ? &compare_and_expire : &expire_all;
-        case Verb::compare_and_delete: return script_of_release(command, queue);
-        case Verb::set_and_count: return queue ? &leave_and_count : &set_and_count;
-        case Verb::raise_count: return &raise_count;
-        case Verb::enter_queue: return &enter_queue;
-        case Verb::note_holder: return &describe_holder;
-        case Verb::query: return one ? &query : &which_exist;
-    }
-    return nullptr;
+    const auto& verb = properties_of(command.verb);
+    if (command.shared && verb.reader.exists) return verb.reader;
+    const bool concerns_other_keys =
+        uses_queue(command, recipient) || command.rest > 0ms || (verb.is_vote && recipient.quarantine > 0ms);
+    const bool simple = verb.simple.exists && command.resources.size() == 1 && !concerns_other_keys;
+    return simple ? verb.simple : verb.general;
+}
+
+/// Returns the script that carries out the command, or null for a plain SET.
+inline const Script* script_of(const Command& command, const Recipient& recipient) noexcept {
+    return form_of(command, recipient).script;
 }
 
 /// A word of a command, which may consist of several parts, so that the name of a key needs no memory.
@@ -149,19 +117,18 @@ constexpr Word key_beside(std::string_view resource, std::string_view suffix) no
     return in_braces ? Word{resource, ":tag-", suffix.substr(1), ""} : Word{resource, suffix, "", ""};
 }
 
-/// The key that counts the holders of `resource`.
-constexpr Word counter_of(std::string_view resource) noexcept {
-    return key_beside(resource, ":fence");
-}
-
-/// The key of the queue of those that wait for `resource`.
-constexpr Word queue_of(std::string_view resource) noexcept {
-    return key_beside(resource, queue_suffix);
-}
-
-/// The key of the set of the readers of `resource`.
-constexpr Word readers_of(std::string_view resource) noexcept {
-    return key_beside(resource, readers_suffix);
+/// Returns the key of this kind that belongs to `resource`.
+constexpr Word key_of(KeyKind kind, std::string_view resource) noexcept {
+    switch (kind) {
+        case KeyKind::queue: return key_beside(resource, ":queue");
+        case KeyKind::description: return key_beside(resource, ":holder");
+        case KeyKind::readers: return key_beside(resource, ":readers");
+        case KeyKind::counter: return key_beside(resource, ":fence");
+        case KeyKind::resource:
+        case KeyKind::marker:
+        case KeyKind::none: break;
+    }
+    return resource;
 }
 
 /// The key that says since when a server has had its data, in microseconds of its wall clock.
@@ -179,11 +146,13 @@ private:
     std::ptrdiff_t length_;
 };
 
-/// Appends a command of plain words, such as AUTH or SELECT.
-inline void append(std::string& out, std::span<const Word> words) {
-    // Room for the longest there can be, written in one go, the rest cut off: this runs for every node of
-    // every round. "*6\r\n", "$3\r\n": at most a kind, 20 digits and the end of the line.
-    constexpr std::size_t longest_header = 1 + 20 + 2;
+/// Appends a command. `for_each_word(visit)` calls `visit` with each of its words, and is called twice: the
+/// first time to learn how long the command can be. Everything is written in one go, because this runs for
+/// every node of every round.
+template <class ForEachWord>
+void append_words(std::string& out, ForEachWord for_each_word) {
+    constexpr std::size_t longest_header =
+        1 + 20 + 2;  // "*6\r\n": a kind, at most 20 digits, the end of the line
     const auto write_header = [](char* to, char kind, std::size_t length) {
         *to++ = kind;
         to = std::to_chars(to, to + 20, length).ptr;
@@ -191,122 +160,128 @@ inline void append(std::string& out, std::span<const Word> words) {
         *to++ = '\n';
         return to;
     };
+    std::size_t count = 0;
     auto room = longest_header;
-    for (const auto& word : words) room += longest_header + word.size() + 2;
+    for_each_word([&](const Word& word) {
+        ++count;
+        room += longest_header + word.size() + 2;
+    });
     const auto before = out.size();
     out.resize(before + room);
-    char* to = write_header(out.data() + before, '*', words.size());
-    for (const auto& word : words) {
+    char* to = write_header(out.data() + before, '*', count);
+    for_each_word([&](const Word& word) {
         to = word.copy_to(write_header(to, '$', word.size()));
         *to++ = '\r';
         *to++ = '\n';
-    }
+    });
     out.resize(static_cast<std::size_t>(to - out.data()));
+}
+
+/// Appends a command of plain words, such as AUTH or SELECT.
+inline void append(std::string& out, std::span<const Word> words) {
+    append_words(out, [words](auto visit) {
+        for (const auto& word : words) visit(word);
+    });
 }
 inline void append(std::string& out, std::initializer_list<Word> words) {
     append(out, std::span{words.begin(), words.size()});
 }
 
-/// Longer than a node can be without a vote, and its clock be wrong: a count must not be forgotten while
-/// smaller ones can still be given.
+/// Returns how long a counter is kept: longer than a node can be without a vote although its clock is wrong,
+/// because a count must not be forgotten while smaller ones can still be given.
 inline std::chrono::milliseconds counters_expiry(const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
     return 24h + 2 * recipient.quarantine;
 }
 
-/// The general form, for several resources, a count, a quarantine, a queue, readers: keys, then arguments, as
-/// the .lua files say.
-inline void append_script(std::string& out, const Command& command, const Recipient& recipient,
-                          std::string_view verb, std::string_view body) {
-    using namespace std::chrono_literals;
-    const auto resources = command.resources;
-    const bool votes = is_vote(command);
-    const auto* const queue = uses_queue(command, recipient) ? command.queue : nullptr;
-    std::vector<Word> own;
-    if (queue)
-        for (const auto& resource : resources) own.push_back(queue_of(resource));
-    if (command.shared) own.push_back(readers_of(resources.front()));
-    if (counts(command))
-        for (const auto& resource : resources) own.push_back(counter_of(resource));
-    if (votes && recipient.quarantine > 0ms) own.emplace_back(marker);
+/// A command as a script: its words, in their order.
+class ScriptCall {
+public:
+    ScriptCall(const Form& form, const Command& command, const Recipient& recipient, ScriptForm by) noexcept
+        : form_(form), command_(command), recipient_(recipient), by_(by) {
+        for (const auto kind : form.keys) keys_ += has(kind) ? count_of(kind) : 0;
+    }
 
-    const auto amount = command.verb == Verb::raise_count ? static_cast<long long>(command.fence)
-                                                          : static_cast<long long>(command.ttl.count());
-    const Digits keys{static_cast<long long>(resources.size() + own.size())};
-    const Digits number{amount};
-    const Digits size{static_cast<long long>(resources.size())};
-    const Digits keep{counters_expiry(recipient).count()};
-    const Digits quarantine{std::chrono::microseconds{recipient.quarantine}.count()};
-    std::vector<Word> words{verb, body, keys.view()};
-    words.insert(words.end(), resources.begin(), resources.end());
-    words.insert(words.end(), own.begin(), own.end());
-    words.emplace_back(command.owner);
-    if (queue) words.emplace_back(queue->ticket);
-    const Digits rest{command.rest.count()};
-    if (command.rest > 0ms) words.emplace_back(rest.view());
-    if (votes) words.insert(words.end(), {number.view(), size.view()});
-    if (counts(command)) words.emplace_back(keep.view());
-    if (votes) words.emplace_back(quarantine.view());
-    const Digits patience{queue ? queue->patience.count() : 0};
-    if (queue && !votes) words.insert(words.end(), {patience.view(), queue->repeated ? "0" : "1"});
-    append(out, words);
-}
+    template <class Visit>
+    void operator()(Visit visit) const {
+        const auto& script = *form_.script;
+        visit(by_ == ScriptForm::whole ? "EVAL" : "EVALSHA");
+        visit(by_ == ScriptForm::whole ? script.text : script.sha1);
+        visit(Digits{static_cast<long long>(keys_)}.view());
+        for (const auto kind : form_.keys) {
+            if (!has(kind)) continue;
+            if (kind == KeyKind::marker) {
+                visit(marker);
+                continue;
+            }
+            for (const auto& resource : command_.resources) visit(key_of(kind, resource));
+        }
+        for (const auto argument : form_.arguments) visit_argument(argument, visit);
+    }
 
-/// The release of one resource that wakes the next waiter.
-inline void append_delete_and_wake(std::string& out, const Command& command, const QueueTerms& queue,
-                                   std::string_view verb, std::string_view body) {
-    const std::string_view resource = command.resources.front();
-    append(out, {verb, body, "2", resource, queue_of(resource), command.owner, queue.ticket,
-                 Digits{queue.patience.count()}.view(), queue.repeated ? "0" : "1"});
-}
+private:
+    bool has(KeyKind kind) const noexcept {
+        if (kind == KeyKind::queue) return uses_queue(command_, recipient_);
+        if (kind == KeyKind::marker) return recipient_.quarantine > std::chrono::milliseconds::zero();
+        return kind != KeyKind::none;
+    }
 
-/// The queue lives on for as long as any waiter gives a sign of life.
-inline void append_enter_queue(std::string& out, const Command& command, const QueueTerms& queue,
-                               std::string_view verb, std::string_view body) {
-    const std::string_view resource = command.resources.front();
-    append(out, {verb, body, "2", resource, queue_of(resource), queue.ticket,
-                 Digits{queue.patience.count()}.view(), Digits{queue.waited.count()}.view(),
-                 Digits{queue_expiry.count()}.view(), queue.may_take ? "1" : "0"});
-}
+    std::size_t count_of(KeyKind kind) const noexcept {
+        return kind == KeyKind::marker ? 1 : command_.resources.size();
+    }
 
-/// What stands beside several resources, or is to be read.
-inline void append_note_or_query(std::string& out, const Command& command, const Recipient& recipient,
-                                 std::string_view verb, std::string_view body) {
-    std::vector<Word> beside;
-    const auto& resource = command.resources.front();
-    if (command.verb == Verb::note_holder)
-        for (const auto& it : command.resources) beside.push_back(key_beside(it, note_suffix));
-    else if (uses_queue(command, recipient))
-        beside = {queue_of(resource), key_beside(resource, note_suffix), readers_of(resource),
-                  counter_of(resource)};
-    const Digits keys{static_cast<long long>(command.resources.size() + beside.size())};
-    std::vector<Word> words{verb, body, keys.view()};
-    words.insert(words.end(), command.resources.begin(), command.resources.end());
-    words.insert(words.end(), beside.begin(), beside.end());
-    if (command.verb == Verb::note_holder) words.insert(words.end(), {command.owner, command.note});
-    append(out, words);
-}
+    /// Returns the letters of the kinds of keys that stand behind the resources, see src/lua/prelude.lua.
+    std::array<char, 5> letters() const noexcept {
+        std::array<char, 5> result{};
+        auto to = result.begin();
+        for (const auto kind : form_.keys)
+            if (kind != KeyKind::resource && has(kind)) *to++ = static_cast<char>(kind);
+        return result;
+    }
+
+    template <class Visit>
+    void visit_argument(Argument argument, Visit& visit) const {
+        const auto visit_number = [&](long long number) { visit(Digits{number}.view()); };
+        const auto* const queue = uses_queue(command_, recipient_) ? command_.queue : nullptr;
+        switch (argument) {
+            case Argument::none: return;
+            case Argument::owner: return visit(command_.owner);
+            case Argument::layout: {
+                const Digits size{static_cast<long long>(command_.resources.size())};
+                const auto kinds = letters();
+                return visit(Word{size.view(), kinds.data(), "", ""});
+            }
+            case Argument::ttl: return visit_number(command_.ttl.count());
+            case Argument::token: return visit_number(static_cast<long long>(command_.fence));
+            case Argument::hold_remaining: return visit_number(command_.rest.count());
+            case Argument::ticket: return visit(queue ? queue->ticket : "");
+            case Argument::reservation_ttl: return visit_number(queue ? queue->patience.count() : 0);
+            case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
+            case Argument::queue_expiry: return visit_number(queue_expiry.count());
+            case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
+            case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "0");
+            case Argument::description: return visit(command_.note);
+            case Argument::counter_expiry:
+                if (!properties_of(command_.verb).counts) return visit("");
+                return visit_number(counters_expiry(recipient_).count());
+            case Argument::quarantine:
+                return visit_number(std::chrono::microseconds{recipient_.quarantine}.count());
+        }
+    }
+
+    const Form& form_;
+    const Command& command_;
+    const Recipient& recipient_;
+    const ScriptForm by_;
+    std::size_t keys_ = 0;
+};
 
 /// Appends `command` to `out`.
-inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm form) {
-    const auto* const script = script_of(command, recipient);
-    const std::string_view resource = command.resources.front();
+inline void append(std::string& out, const Command& command, const Recipient& recipient, ScriptForm by) {
+    const auto& form = form_of(command, recipient);
+    if (form.script) return append_words(out, ScriptCall{form, command, recipient, by});
     const Digits ttl{command.ttl.count()};
-    if (!script) return append(out, {"SET", resource, command.owner, "NX", "PX", ttl.view()});
-    const auto verb = form == ScriptForm::whole ? "EVAL" : "EVALSHA";
-    const auto body = form == ScriptForm::whole ? script->text : script->sha1;
-    if (script == &compare_and_expire)
-        append(out, {verb, body, "1", resource, command.owner, ttl.view()});
-    else if (script == &compare_and_delete)
-        append(out, {verb, body, "1", resource, command.owner});
-    else if (command.queue && script == &delete_and_wake && command.resources.size() == 1)
-        append_delete_and_wake(out, command, *command.queue, verb, body);
-    else if (command.queue && script == &enter_queue)
-        append_enter_queue(out, command, *command.queue, verb, body);
-    else if (command.verb == Verb::note_holder || command.verb == Verb::query)
-        append_note_or_query(out, command, recipient, verb, body);
-    else
-        append_script(out, command, recipient, verb, body);
+    append(out, {"SET", command.resources.front(), command.owner, "NX", "PX", ttl.view()});
 }
 
 }  // namespace redlock::detail

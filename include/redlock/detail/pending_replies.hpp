@@ -15,6 +15,7 @@
 //     the writing of a holder description     | its deletion, and the other way round
 #pragma once
 
+#include <redlock/detail/verbs.hpp>
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
@@ -43,14 +44,16 @@ public:
 
     /// Records that a command was sent.
     void sent(const Command& command) {
-        const bool note = command.verb == Verb::note_holder;
-        const bool writes_note = note && command.ttl > command.ttl.zero();
-        if (acquires(command.verb) || command.verb == Verb::enter_queue || writes_note)
+        const auto effect = effect_of(command);
+        const bool release = effect == KeyEffect::releases;
+        const bool writes_note = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
+        const bool removes_note = effect == KeyEffect::describes && !writes_note;
+        if (effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_note)
             set_owner_ = command.owner;
-        if (command.verb == Verb::compare_and_delete && has_set_of(command.owner)) set_owner_.clear();
+        if (release && has_set_of(command.owner)) set_owner_.clear();
         max_ttl_ = std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.rest});
         ++count_;
-        if (command.verb == Verb::compare_and_delete || (note && !writes_note)) {
+        if (release || removes_note) {
             released_ |= bits_of(command.resources);
             until_released_ = count_;
         }

@@ -52,6 +52,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/verbs.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 
@@ -98,7 +99,7 @@ public:
           tallies_(tallies),
           size_(nodes),
           needed_(votes_needed()),
-          release_(verb() == Verb::compare_and_delete) {
+          release_(effect() == KeyEffect::releases) {
         if (requests_.size() > 1) many_.resize(requests_.size());
         for (std::size_t i = 0; i < requests_.size(); ++i)
             for (std::size_t node = 0; node < size_; ++node)
@@ -106,7 +107,7 @@ public:
                     nodes_[node].stage = Stage::unasked;
                     ++counts()[i].pending;
                 }
-        if (acquires(verb()) && order == Round::sequential) phase_ = Phase::in_turn;
+        if (effect() == KeyEffect::acquires && order == Round::sequential) phase_ = Phase::in_turn;
     }
     QuorumRound(const QuorumRound&) = delete;
     QuorumRound& operator=(const QuorumRound&) = delete;
@@ -158,7 +159,7 @@ public:
         return nodes_[node].stage == Stage::sent && open() == 1;
     }
 
-    Verb verb() const noexcept { return requests_.front().command.verb; }
+    KeyEffect effect() const noexcept { return properties().effect; }
     bool is_release() const noexcept { return release_; }
     bool awaits_answers() const noexcept { return limits_.awaits_answers; }
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
@@ -288,12 +289,20 @@ private:
         std::size_t pending = 0;  // nodes that can still grant
     };
 
+    const VerbProperties& properties() const noexcept {
+        return properties_of(requests_.front().command.verb);
+    }
+
     /// Returns how many grants decide a request. The entry into the queue needs the grant of the home node
     /// alone. A query and a holder description need none, because a query wants every answer, and nobody
     /// wants the answers to a description.
     std::size_t votes_needed() const noexcept {
-        if (verb() == Verb::query || verb() == Verb::note_holder) return 0;
-        return verb() == Verb::enter_queue ? 1 : quorum(size_);
+        switch (properties().votes) {
+            case VotesNeeded::quorum: return quorum(size_);
+            case VotesNeeded::one: return 1;
+            case VotesNeeded::none: break;
+        }
+        return 0;
     }
 
     // ---- Asking
@@ -348,7 +357,7 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        const bool all = (is_release() && limits_.awaits_answers) || verb() == Verb::query;
+        const bool all = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
         awaited_ = all ? Awaited::trusted_nodes : Awaited::while_undecided;
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
@@ -368,7 +377,7 @@ private:
     /// command yet, except for a holder description, which is not worth the wait.
     bool awaits(const Node& it) {
         if (!it.open()) return false;
-        const bool unsent = it.stage == Stage::connecting && verb() != Verb::note_holder;
+        const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
         return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
     }
 
@@ -450,7 +459,9 @@ private:
         return static_cast<std::size_t>(std::ranges::count_if(all(), &Node::open));
     }
 
-    bool refused_to_acquire() const noexcept { return acquires(verb()) && counts().front().refused > 0; }
+    bool refused_to_acquire() const noexcept {
+        return effect() == KeyEffect::acquires && counts().front().refused > 0;
+    }
 
     /// Returns true if the node should still be asked. If another client holds the resource on some node, a
     /// node that is not trusted is asked only if its probe is due. Otherwise clients that collide would each

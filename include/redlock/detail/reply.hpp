@@ -3,6 +3,7 @@
 
 #include <redlock/detail/causes.hpp>
 #include <redlock/detail/quorum_round.hpp>
+#include <redlock/detail/verbs.hpp>
 #include <redlock/error.hpp>
 #include <redlock/nodes.hpp>
 
@@ -66,11 +67,12 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
 inline NodeVote number_to_vote(const Command& command, long long number) noexcept {
     const auto magnitude =
         number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
-    const bool counted = command.verb == Verb::set_and_count && number > 0;
+    const auto form = properties_of(command.verb).reply;
+    const bool counted = form == ReplyForm::count && number > 0;
     if (counted) return {Vote::granted, {}, magnitude};
-    const bool too_far_ahead = command.verb == Verb::raise_count && number < 0;
+    const bool too_far_ahead = form == ReplyForm::raised && number < 0;
     if (too_far_ahead) return {Vote::refused, {}, magnitude};
-    const bool may_wake = command.verb == Verb::compare_and_delete && command.queue;
+    const bool may_wake = form == ReplyForm::deleted && command.queue;
     if (may_wake && (number == 2 || number == 3)) return {number == 3 ? Vote::granted : Vote::refused, {}, 1};
     if (number == 1) return {Vote::granted};
     if (number == 0) return {Vote::refused};
@@ -82,7 +84,8 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
         return status.text == "OK" ? NodeVote{Vote::granted}
                                    : NodeVote{Vote::unknown, Errc::unexpected_reply};
     if (status.first_word() == "QUARANTINED") return {Vote::unknown, Errc::quarantined};
-    if (command.verb != Verb::enter_queue) return {Vote::unknown, Errc::unexpected_reply};
+    if (properties_of(command.verb).reply != ReplyForm::queue_place)
+        return {Vote::unknown, Errc::unexpected_reply};
     if (status.text == "RESERVED") return {Vote::granted};
     if (const auto place = to_place(status)) return {.vote = Vote::refused, .place = *place};
     return {Vote::unknown, Errc::unexpected_reply};
@@ -96,8 +99,9 @@ inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripte
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
     if (reply.kind == Kind::status) return status_to_vote(command, reply, scripted);
     if (reply.kind == Kind::nil && !scripted) return {Vote::refused};
-    if (reply.kind == Kind::text && command.verb == Verb::query) return {Vote::granted};
-    const bool answered_in_words = command.verb == Verb::enter_queue || command.verb == Verb::query;
+    const auto form = properties_of(command.verb).reply;
+    if (reply.kind == Kind::text && form == ReplyForm::text) return {Vote::granted};
+    const bool answered_in_words = form == ReplyForm::text || form == ReplyForm::queue_place;
     const bool number = reply.kind == Kind::integer && scripted && !answered_in_words;
     return number ? number_to_vote(command, reply.integer) : NodeVote{Vote::unknown, Errc::unexpected_reply};
 }

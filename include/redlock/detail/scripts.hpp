@@ -16,47 +16,41 @@ struct Script {
     std::string_view sha1;
 };
 
-// The release and the extension of the Redlock specification.
+namespace scripts {
+
+// The release and the extension of the Redlock specification: for one resource, if no other key is concerned.
 REDLOCK_EXPORT extern const Script compare_and_delete;
 REDLOCK_EXPORT extern const Script compare_and_expire;
 
-// The acquisition, the release and the extension of several resources. The first and the last are also used
-// for one resource on a node with a quarantine.
-REDLOCK_EXPORT extern const Script delete_all;
-REDLOCK_EXPORT extern const Script expire_all;
-REDLOCK_EXPORT extern const Script set_all;
+// Their general forms, for several resources, with a quarantine, with a queue; and the second round of
+// fencing.
+REDLOCK_EXPORT extern const Script acquire;
+REDLOCK_EXPORT extern const Script extend;
+REDLOCK_EXPORT extern const Script release;
+REDLOCK_EXPORT extern const Script raise_counts;
 
-// Fencing.
-REDLOCK_EXPORT extern const Script set_and_count;
-REDLOCK_EXPORT extern const Script raise_count;
-
-// The queue of waiters (LockOptions::fair).
-REDLOCK_EXPORT extern const Script delete_and_wake;
-REDLOCK_EXPORT extern const Script enter_queue;
-REDLOCK_EXPORT extern const Script leave_and_set;
-REDLOCK_EXPORT extern const Script leave_and_count;
-
-// Readers (LockOptions::shared).
+// The same for readers (LockOptions::shared).
 REDLOCK_EXPORT extern const Script reader_acquire;
-REDLOCK_EXPORT extern const Script reader_acquire_and_count;
 REDLOCK_EXPORT extern const Script reader_extend;
 REDLOCK_EXPORT extern const Script reader_release;
-REDLOCK_EXPORT extern const Script reader_raise_count;
+REDLOCK_EXPORT extern const Script reader_raise_counts;
 
-// The release before the minimum hold time is over, the description of a holder, and the two queries.
-REDLOCK_EXPORT extern const Script hold_remaining;
+// The queue of waiters, the description of a holder, and the two queries.
+REDLOCK_EXPORT extern const Script enter_queue;
 REDLOCK_EXPORT extern const Script describe_holder;
 REDLOCK_EXPORT extern const Script query;
-REDLOCK_EXPORT extern const Script which_exist;
+REDLOCK_EXPORT extern const Script exist;
 
 /// All scripts. The index of a script is its number.
-inline constexpr std::size_t script_count = 20;
-REDLOCK_EXPORT extern const std::array<const Script*, script_count> scripts;
+inline constexpr std::size_t count = 14;
+REDLOCK_EXPORT extern const std::array<const Script*, count> all;
+
+}  // namespace scripts
 
 /// Returns the number of a script.
 inline std::size_t number_of(const Script* script) noexcept {
     std::size_t number = 0;
-    while (scripts[number] != script) ++number;
+    while (scripts::all[number] != script) ++number;
     return number;
 }
 

@@ -64,8 +64,8 @@ inline LockOptions watched_by(Watchdog& watchdog, milliseconds ttl = 1500ms) {
 inline bool extends(const CommandMonitor::Words& words) {
     if (!words.front().starts_with("EVAL")) return false;
     const auto& script = words[1];  // only the beginning of a long one
-    return script == detail::compare_and_expire.sha1 || script == detail::expire_all.sha1 ||
-           detail::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
+    return script == detail::scripts::compare_and_expire.sha1 || script == detail::scripts::extend.sha1 ||
+           detail::scripts::compare_and_expire.text.starts_with(std::string_view{script}.substr(0, 80));
 }
 
 /// Returns how often a server was asked to extend.

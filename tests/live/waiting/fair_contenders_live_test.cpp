@@ -35,7 +35,7 @@ TEST_F(Contenders, TheReleaseOfAForeignClientIsNoticed) {
     set_on_all();
     Waiters waiters{world[0], world.uris(), 3};
     const auto released = now();
-    const std::string script{detail::compare_and_delete.text};
+    const std::string script{detail::scripts::compare_and_delete.text};
     for (auto& server : world) ASSERT_EQ(server.command({"EVAL", script, "1", the_resource, "another"}), "1");
     expect_delay("foreign client released: the first", waiters.first_held_at() - released,
                  first_asks_every() + beat);

@@ -1,0 +1,249 @@
+// The table of verbs: one row for each verb of a command, with every property of it that the library needs to
+// know. No other file compares verbs. A new verb is a new row here, its Lua file, and the place that uses it.
+//
+// A verb has up to three forms. A form is the script that carries out the command, with the keys and the
+// arguments that the script takes, in their order. The encoder (command_encoding.hpp) chooses the form.
+//
+//     form     | used
+//     ---------+-----------------------------------------------------------------------------------------
+//     simple   | for one resource, if the command concerns no other key
+//     general  | otherwise
+//     reader   | if the owner is a reader (LockOptions::shared)
+#pragma once
+
+#include <redlock/detail/scripts.hpp>
+#include <redlock/nodes.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::detail {
+
+/// How many nodes must grant a command before a round is decided.
+enum class VotesNeeded : std::uint8_t { quorum, one, none };
+
+/// What a command does to the keys on a node.
+enum class KeyEffect : std::uint8_t {
+    none,
+    acquires,   ///< Makes the resource the owner's. Its release must follow it on the same connection (rule
+                ///< B5).
+    extends,    ///< Raises the expiry of the resource.
+    releases,   ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
+    enqueues,   ///< Adds a ticket to a queue. An acquisition that removes the ticket must follow it.
+    describes,  ///< Writes or removes the description of a holder. Nobody waits for it.
+};
+
+/// How the reply to a script becomes a vote (reply.hpp).
+enum class ReplyForm : std::uint8_t {
+    yes_or_no,    ///< 1 grants, 0 refuses.
+    count,        ///< A positive number grants, and is the count of the holders; 0 refuses.
+    raised,       ///< 1 grants, 0 refuses, a negative number refuses with the count of the node.
+    deleted,      ///< As yes_or_no; 2 more if a waiter was woken.
+    queue_place,  ///< RESERVED grants, WAITING refuses with the place in the queue.
+    text,         ///< Any text grants, and is the report's detail.
+};
+
+/// A key that a script takes for each resource; there is only one marker. The letters stand in the argument
+/// `layout`.
+enum class KeyKind : char {
+    none = 0,
+    resource = 'k',
+    queue = 'q',  ///< only if the command uses the queue on this node, see QueueUse
+    description = 'd',
+    readers = 'r',
+    counter = 'c',
+    marker = 'm',  ///< only if the node has a quarantine
+};
+
+/// Whether a command reads or changes the queue of waiters.
+enum class QueueUse : std::uint8_t {
+    never,
+    with_a_ticket,  ///< if Command::queue has the ticket of a waiter
+    with_terms,     ///< if there is a Command::queue
+    always,         ///< unless the user may not use the key
+};
+
+enum class Argument : std::uint8_t {
+    none,
+    owner,
+    layout,  ///< which keys the script gets, see src/lua/prelude.lua
+    ttl,
+    token,           ///< the fencing token
+    hold_remaining,  ///< 0, or for how long nobody may have the resource
+    ticket,          ///< of the waiter; empty if there is none
+    reservation_ttl,
+    waited,
+    queue_expiry,
+    may_take,
+    may_wake,
+    description,
+    counter_expiry,
+    quarantine,
+};
+
+/// A script with the keys and the arguments that it takes. Without a script: `SET NX PX`.
+struct Form {
+    bool exists = false;
+    const Script* script = nullptr;
+    std::array<KeyKind, 5> keys{};
+    std::array<Argument, 6> arguments{};
+};
+
+struct VerbProperties {
+    Verb verb{};
+    VotesNeeded votes = VotesNeeded::quorum;
+    bool awaits_every_trusted_node = false;  ///< even if the votes are decided; for a release see KeyEffect
+    KeyEffect effect = KeyEffect::none;
+    bool is_vote = false;  ///< A node whose quarantine has not ended does not answer it.
+    bool counts = false;   ///< It depends on the counters of this very server, so its run id must be known.
+    ReplyForm reply = ReplyForm::yes_or_no;
+    QueueUse queue = QueueUse::never;
+    Form simple{};
+    Form general{};
+    Form reader{};
+};
+
+namespace forms {
+
+using Key = KeyKind;
+using Arg = Argument;
+
+inline constexpr Form set{.exists = true};
+inline constexpr Form acquire{
+    true,
+    &scripts::acquire,
+    {Key::resource, Key::queue, Key::marker},
+    {Arg::owner, Arg::layout, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form acquire_and_count{
+    true, &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
+inline constexpr Form reader_acquire{
+    true,
+    &scripts::reader_acquire,
+    {Key::resource, Key::readers, Key::marker},
+    {Arg::owner, Arg::layout, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form reader_acquire_and_count{true,
+                                               &scripts::reader_acquire,
+                                               {Key::resource, Key::readers, Key::counter, Key::marker},
+                                               reader_acquire.arguments};
+
+inline constexpr Form compare_and_expire{
+    true, &scripts::compare_and_expire, {Key::resource}, {Arg::owner, Arg::ttl}};
+inline constexpr Form extend{true,
+                             &scripts::extend,
+                             {Key::resource, Key::marker},
+                             {Arg::owner, Arg::layout, Arg::ttl, Arg::quarantine}};
+inline constexpr Form reader_extend{
+    true, &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
+
+inline constexpr Form compare_and_delete{true, &scripts::compare_and_delete, {Key::resource}, {Arg::owner}};
+inline constexpr Form release{
+    true,
+    &scripts::release,
+    {Key::resource, Key::queue},
+    {Arg::owner, Arg::layout, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
+inline constexpr Form reader_release{
+    true, &scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
+
+inline constexpr Form raise_counts{
+    true,
+    &scripts::raise_counts,
+    {Key::resource, Key::counter, Key::marker},
+    {Arg::owner, Arg::layout, Arg::token, Arg::counter_expiry, Arg::quarantine}};
+inline constexpr Form reader_raise_counts{true,
+                                          &scripts::reader_raise_counts,
+                                          {Key::resource, Key::readers, Key::counter, Key::marker},
+                                          raise_counts.arguments};
+
+inline constexpr Form enter_queue{
+    true,
+    &scripts::enter_queue,
+    {Key::resource, Key::queue},
+    {Arg::ticket, Arg::reservation_ttl, Arg::waited, Arg::queue_expiry, Arg::may_take}};
+inline constexpr Form describe_holder{
+    true, &scripts::describe_holder, {Key::resource, Key::description}, {Arg::owner, Arg::description}};
+inline constexpr Form query_resource{true, &scripts::query, {Key::resource}, {}};
+inline constexpr Form query_all{
+    true, &scripts::query, {Key::resource, Key::queue, Key::description, Key::readers, Key::counter}, {}};
+inline constexpr Form exist{true, &scripts::exist, {Key::resource}, {}};
+
+}  // namespace forms
+
+inline constexpr std::array verbs{
+    VerbProperties{.verb = Verb::set_if_absent,
+                   .effect = KeyEffect::acquires,
+                   .is_vote = true,
+                   .queue = QueueUse::with_a_ticket,
+                   .simple = forms::set,
+                   .general = forms::acquire,
+                   .reader = forms::reader_acquire},
+    VerbProperties{.verb = Verb::compare_and_expire,
+                   .effect = KeyEffect::extends,
+                   .is_vote = true,
+                   .simple = forms::compare_and_expire,
+                   .general = forms::extend,
+                   .reader = forms::reader_extend},
+    VerbProperties{.verb = Verb::compare_and_delete,
+                   .effect = KeyEffect::releases,
+                   .reply = ReplyForm::deleted,
+                   .queue = QueueUse::with_terms,
+                   .simple = forms::compare_and_delete,
+                   .general = forms::release,
+                   .reader = forms::reader_release},
+    VerbProperties{.verb = Verb::set_and_count,
+                   .effect = KeyEffect::acquires,
+                   .is_vote = true,
+                   .counts = true,
+                   .reply = ReplyForm::count,
+                   .queue = QueueUse::with_a_ticket,
+                   .general = forms::acquire_and_count,
+                   .reader = forms::reader_acquire_and_count},
+    VerbProperties{.verb = Verb::raise_count,
+                   .is_vote = true,
+                   .counts = true,
+                   .reply = ReplyForm::raised,
+                   .general = forms::raise_counts,
+                   .reader = forms::reader_raise_counts},
+    VerbProperties{.verb = Verb::enter_queue,
+                   .votes = VotesNeeded::one,
+                   .effect = KeyEffect::enqueues,
+                   .reply = ReplyForm::queue_place,
+                   .queue = QueueUse::with_a_ticket,
+                   .general = forms::enter_queue},
+    VerbProperties{.verb = Verb::note_holder,
+                   .votes = VotesNeeded::none,
+                   .effect = KeyEffect::describes,
+                   .general = forms::describe_holder},
+    VerbProperties{.verb = Verb::query,
+                   .votes = VotesNeeded::none,
+                   .awaits_every_trusted_node = true,
+                   .reply = ReplyForm::text,
+                   .queue = QueueUse::always,
+                   .simple = forms::query_resource,
+                   .general = forms::query_all},
+    VerbProperties{.verb = Verb::exist,
+                   .votes = VotesNeeded::none,
+                   .awaits_every_trusted_node = true,
+                   .reply = ReplyForm::text,
+                   .general = forms::exist},
+};
+
+/// Returns the row of the verb.
+constexpr const VerbProperties& properties_of(Verb verb) noexcept {
+    return verbs[static_cast<std::size_t>(verb)];
+}
+
+/// Returns what the command does to the keys on a node.
+constexpr KeyEffect effect_of(const Command& command) noexcept {
+    return properties_of(command.verb).effect;
+}
+
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < verbs.size(); ++i)
+            if (verbs[i].verb != static_cast<Verb>(i)) return false;
+        return true;
+    }(),
+    "the rows must stand in the order of the enumerators");
+
+}  // namespace redlock::detail

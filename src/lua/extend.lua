@@ -1,0 +1,14 @@
+-- Extends several resources, or one resource on a node with a quarantine. Never shortens the remaining time, because an
+-- extension that arrives late must not undo a longer one.
+-- KEYS: the resources, [the marker], see read_layout(). ARGV: owner, layout, ttl, quarantine.
+-- Returns 1 if every resource still holds the owner, otherwise 0.
+local n, first = read_layout()
+local _, failure = check_vote(first)
+if failure then return failure end
+for i = 1, n do
+  if redis.call('get', KEYS[i]) ~= ARGV[1] then return 0 end
+end
+for i = 1, n do
+  if redis.call('pttl', KEYS[i]) < tonumber(ARGV[3]) then redis.call('pexpire', KEYS[i], ARGV[3]) end
+end
+return 1

@@ -1,0 +1,34 @@
+-- Releases several resources, or one resource that has a queue or a minimum hold time: deletes each resource that still
+-- holds the owner.
+--
+-- If the minimum hold time is not over, the script replaces the owner by a value that belongs to nobody, for the
+-- remaining time. It would not be enough to shorten the expiry of the owner's value. An extension that arrives late
+-- would then find the owner and restore the whole ttl.
+--
+-- With queues, the script then wakes the next waiter of each resource. If the key does not hold the owner, the next
+-- waiter is woken as well, because it may get a majority on the other nodes. There are two exceptions: a release that
+-- is repeated, and a resource that is reserved for a waiter that was woken already. An error in a queue does not
+-- prevent the deletion.
+-- KEYS: the resources, [their queues], see read_layout().
+-- ARGV: owner, layout, remaining minimum hold time (or 0), ticket of a waiter that leaves the queue (or empty),
+-- reservation ttl, '1' unless this release is repeated.
+-- Returns 1 if all resources held the owner, otherwise 0; adds 2 if a waiter was woken.
+local n, first = read_layout()
+local released, woken = 0, 0
+for i = 1, n do
+  local held = redis.call('get', KEYS[i])
+  local ours = held == ARGV[1]
+  if ours and ARGV[3] ~= '0' then
+    redis.call('set', KEYS[i], 'redlock:rest', 'px', ARGV[3])
+  elseif ours then
+    redis.call('del', KEYS[i])
+  end
+  if ours then released = released + 1 end
+  local queue = first.q and KEYS[first.q + i - 1]
+  if queue and redis.pcall('exists', queue) ~= 0 then
+    if ARGV[4] ~= '' then redis.pcall('zrem', queue, ARGV[4]) end
+    local reserved = held and string.find(held, '|', 1, true)
+    if (ours or (ARGV[6] == '1' and not reserved)) and wake_next(KEYS[i], queue, ARGV[5]) == 1 then woken = 2 end
+  end
+end
+return (released == n and 1 or 0) + woken
