@@ -23,11 +23,12 @@
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
 // LockOptions::shared makes a lock for readers: several of them can hold the resource at the same time, but
-// never beside an exclusive lock. LockOptions::watchdog extends the lock for as long as it is held, and
-// lost() reports when that was not possible.
+// never beside an exclusive lock. A Watchdog (LockOptions::watchdog) extends the lock for as long as it is
+// held. If the watchdog cannot extend the lock, it requests a stop on the token that lost() returns.
 //
-// In this file, a *round* is one command to every node, and *node_timeout* is the time that one node may take
-// in a round (NodesOptions::node_timeout). Each function states how long it can block.
+// In this file, a *round* is one command that is sent to the nodes, together with their votes on it.
+// *node_timeout* is the time that one node may take in a round (NodesOptions::node_timeout). Each function
+// states how long it can block.
 //
 // Threads: a Lock belongs to one thread at a time. There are two exceptions: its watchdog, and a release() in
 // LockOptions::on_lost. Different Locks, even on the same resource, may be used by different threads and may
@@ -38,23 +39,36 @@
 //
 // What each function does depends on the state of the lock:
 //
-//   free         not held
-//   held         acquired, and valid
-//   lapsed       acquired, but its validity is over or its loss was reported
-//   unconfirmed  released, but too few nodes have confirmed it, and its validity is not over
+//   free         not acquired, or released
+//   held         acquired, and its validity has not ended
+//   lapsed       acquired, and its validity has ended without a release
+//   unconfirmed  released, but fewer than a majority of the nodes have confirmed the release
+//
+// In the table, "acquire" stands for all functions that acquire the lock.
 //
 //              | free               | held                 | lapsed             | unconfirmed
-//   acquire*   | rounds, then held  | already_held, no I/O | releases, then     | releases, then
+//   acquire    | rounds, then held  | already_held, no I/O | releases, then     | releases, then
 //              | or free            |                      | as free            | as free
 //   extend     | not_held, no I/O   | a round, then held   | lost, no I/O       | not_held, no I/O
+//              |                    | or lapsed            |                    |
 //   release    | not_held, no I/O   | a round, then free   | a round, then      | a round, then free
-//              |                    | or unconfirmed       | free; reports lost | or unconfirmed
+//              |                    | or unconfirmed       | free; returns lost | or unconfirmed
 //   valid      | false              | true                 | false              | false
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //   destructor | nothing            | releases             | releases           | releases
 //
-// With LockOptions::margin a loss is reported that much before the validity ends. The lock stays in the state
-// "held" until the end, but extend() returns `lost` without I/O.
+// The validity ends at an instant that each acquisition or extension computes (ttl − drift after its start).
+// It ends earlier if an extension finds that the nodes that can still have the key are no longer a majority.
+//
+// An unconfirmed lock becomes free at the instant at which its validity would have ended, because the keys
+// expire about then. Only owner() and fencing_token() keep their values until the next call of release() or
+// of a function that acquires.
+//
+// A watchdog reports a loss shortly before the validity ends, as LockOptions::on_lost describes:
+//
+// - Without LockOptions::margin, the report ends the validity, so the lock lapses.
+// - With LockOptions::margin, the lock stays held and valid until its validity ends. From the report on,
+//   extend() returns `lost` without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -88,38 +102,41 @@ class Semaphore;
 
 class REDLOCK_EXPORT Lock {
 public:
-    /// Prepares a lock on one resource, or on several as one lock, as in {"a", "b"}: all of them or none,
-    /// with one owner and one validity. Does no I/O.
+    /// Prepares a lock on one resource, or one lock on several resources, as in {"a", "b"}. Does no I/O.
     ///
     /// The name of a resource *is* the Redis key on every node (any bytes, at most 512 MiB). It must not be
-    /// the name of a key that an application uses for something else. The order of several resources does not
-    /// matter, and a resource that is named twice is locked once. Locks with common resources therefore
-    /// exclude each other and cannot deadlock.
+    /// the name of a key that an application uses for something else.
+    ///
+    /// A lock on several resources holds all of them or none, with one owner and one validity. The order of
+    /// the names does not matter, and a resource that is named twice is locked once. Two locks that have a
+    /// resource in common exclude each other. They cannot deadlock, because each node grants all resources of
+    /// a lock or none.
     ///
     /// `nodes`, `clock` and `entropy` must outlive the lock. Throws std::invalid_argument, with the name of
     /// the field, if the resources or an option cannot work.
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
-    /// Releases the lock if it is held, as unlock() does. Never throws, whatever happens meanwhile.
+    /// Releases the lock as unlock() does, unless the lock is free. Never throws.
     ~Lock();
 
     Lock(Lock&& other) noexcept;
-    /// Releases the lock that this object holds, then takes over the other one.
+    /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
 
     // ---- Queries. They do no I/O. They use the clock and the outcomes of earlier operations.
 
-    /// Returns true while no other client can hold the resource. Once it has returned false, it stays false
-    /// for this acquisition.
+    /// Returns true while no other client can hold the resource. If the lock is shared, other readers can
+    /// hold the resource at the same time, but no exclusive lock can. Once valid() has returned false, it
+    /// stays false for this acquisition.
     bool valid() const noexcept;
 
-    /// Returns how long valid() stays true unless the lock is extended or released; zero if it is false.
+    /// Returns how long valid() stays true unless the lock is extended or released; zero if valid() is false.
     std::chrono::nanoseconds remaining() const noexcept;
 
-    /// Returns a token on which a stop is requested when this acquisition is lost: when valid() becomes false
-    /// without a release, or LockOptions::margin earlier. Each acquisition has a token of its own, so call
-    /// this function after the acquisition. Without LockOptions::watchdog a stop is never requested.
+    /// Returns a token on which a stop is requested when the loss of this acquisition is reported.
+    /// LockOptions::on_lost says when that is. Each acquisition has a token of its own, so call this function
+    /// after the acquisition. Without LockOptions::watchdog a stop is never requested.
     std::stop_token lost() const;
 
     /// Returns the resource; if there are several, the first in sorted order.
@@ -140,23 +157,25 @@ public:
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
-    /// Makes up to retry.attempts attempts, with a random pause between two of them.
+    /// Makes up to retry.attempts attempts. Pauses for a random time before each attempt but the first.
     ///
     /// Blocks at most attempts × (round + release + retry.delay). A round takes at most N × node_timeout, and
     /// the release of a failed attempt one node_timeout. Two options add to this time:
     ///
-    /// - LockOptions::fair: up to (attempts − 1) × retry.delay in the queue, one round and one release.
-    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt, if nodes lag
-    ///   behind with their counts or refuse to count.
+    /// - LockOptions::fair: up to (attempts − 1) × retry.delay in the queue. When this time is over, the
+    ///   function makes a last attempt, which takes one round and one release.
+    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt. Such a round
+    ///   raises the counts of nodes that have counted fewer holders than others (see fencing.hpp).
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted`, `already_held`, `cancelled`, or a code of
     /// the system (no entropy, no memory, no thread for the watchdog). After a failure no reachable node
     /// keeps a key of this call.
     Result acquire() { return acquire(std::stop_token{}); }
 
-    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested. A pause ends at
-    /// once. A round asks no further node, but waits until the nodes that it has already asked have answered
-    /// or their node_timeout is over. The release of the attempt then takes at most one more node_timeout.
+    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
+    /// ends at once. A round asks no further node, but waits until the nodes that it has already asked have
+    /// answered or their node_timeout is over. The release of the attempt then takes at most one more
+    /// node_timeout.
     Result acquire(std::stop_token stop);
 
     /// Makes one attempt. Blocks for one round and one release at most, as acquire() with retry.attempts = 1.
@@ -172,55 +191,62 @@ public:
     }
 
     /// Makes attempts until an instant of any clock, as acquire_for() does. Returns `deadline` without an
-    /// attempt if that instant has passed.
+    /// attempt if the instant has passed.
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
         return acquire_for(time_left(until), std::move(stop));
     }
 
-    /// Resets the remaining time to the full ttl, in one round to all nodes at once. Blocks for at most one
+    /// Resets the remaining time to the full ttl, in one round. The round goes at once to all nodes that may
+    /// hold the key, which are those that the acquisition may have reached. Blocks for at most one
     /// node_timeout. Never shortens the remaining time.
     ///
-    /// - `lost`: a majority no longer has the key, or the validity is over. valid() is false from now on. If
-    ///   the lock has a watchdog, a stop is requested on lost(), and the watchdog calls on_lost.
-    /// - `lost` without I/O: the loss was reported before. With LockOptions::margin, valid() can still be
-    ///   true.
+    /// - `lost`: the validity has ended, or the nodes that can still have the key are no longer a majority.
+    ///   valid() is false from now on. If the lock has a watchdog, a stop is requested on lost(), and the
+    ///   watchdog calls on_lost.
+    /// - `lost` as well if the watchdog has already reported the loss. With LockOptions::margin, valid() can
+    ///   still be true then.
     /// - `not_held`: there is nothing to extend.
-    /// - Any other error, such as `no_quorum`: the remaining time is as before, and the call can be repeated.
+    /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend();
 
     /// Extends with another ttl. A ttl that is shorter than the remaining time changes nothing. Throws
     /// std::invalid_argument for a ttl that the constructor would reject.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Releases the lock on all nodes. Blocks for at most one node_timeout, or two if the watchdog is just
-    /// extending the lock.
+    /// Releases the lock on all nodes that may hold its key. Blocks for at most one node_timeout. If the
+    /// watchdog is extending the lock at that moment, first waits for the end of that extension, which takes
+    /// at most one more node_timeout.
     ///
-    /// - Success: a majority has confirmed the release.
-    /// - `lost`: the lock had ended before. Keys of other clients are not touched.
-    /// - `no_quorum`: too few nodes have answered. Call release() again, or let the keys expire after the
-    ///   ttl.
+    /// - Success: a majority of the nodes has confirmed the release within the validity.
+    /// - `lost`: the validity had ended before the call, or the nodes that could still have the key were no
+    ///   longer a majority. Keys of other clients are not touched.
+    /// - `no_quorum`: fewer than a majority of the nodes have confirmed the release. Call release() again, or
+    ///   let the keys expire after the ttl.
     /// - `not_held`: there is nothing to release.
     ///
     /// In every case valid() is false from now on, and no extension is sent any more. If the minimum hold
-    /// time (LockOptions::at_least) is not over, the resource does not become free yet: nobody can acquire it
-    /// until then.
+    /// time (LockOptions::at_least) is not over, nobody can acquire the resource until it is over.
     ///
     /// Callbacks: when release(), unlock() or the destructor has returned, LockOptions::on_lost does not
     /// begin any more, and no stop is requested on lost() any more. If on_lost began before, it may still be
-    /// running in the watchdog's thread. These functions do not wait for callbacks. Therefore on_lost and a
-    /// std::stop_callback on lost() may call them, and may also wait until another thread's call of them has
-    /// returned. If there are several std::stop_callbacks on lost(), the C++ library calls them one after
-    /// another. A release() during the first does not prevent the calls of the later ones.
+    /// running in the watchdog's thread.
+    ///
+    /// release(), unlock() and the destructor do not wait for callbacks. Therefore on_lost and a
+    /// std::stop_callback on lost() may call these three functions, and may wait until another thread has
+    /// called them. If there are several std::stop_callbacks on lost(), the C++ library calls them one after
+    /// another. A release() in the first callback does not prevent the calls of the later ones.
     Result release() noexcept;
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
     // std::lock.
 
-    /// Acquires the lock, and waits without limit while others hold it, even for a key that was set without
-    /// an expiry. Throws Error if retry.attempts attempts fail for another reason, such as too few nodes, or
-    /// if this Lock already holds the resource. The code of the second error equals
-    /// std::errc::resource_deadlock_would_occur.
+    /// Acquires the lock, and waits without limit while other clients hold it, even if somebody has set the
+    /// key without an expiry. Throws Error in two cases:
+    ///
+    /// - retry.attempts attempts have failed for another reason, such as too few nodes that answer.
+    /// - This Lock already holds the resource. The code of this error equals
+    ///   std::errc::resource_deadlock_would_occur.
     void lock();
     /// Makes one attempt, as try_acquire() does, and returns whether it was successful.
     bool try_lock() { return static_cast<bool>(try_acquire()); }
@@ -240,20 +266,25 @@ public:
 
     /// Releases the lock without waiting for the replies.
     ///
-    /// Blocks for at most an eighth of node_timeout if a connection must be made. A release whose connection
-    /// takes longer stays queued, and is sent when the connection is ready. This is done by the next round
-    /// with the node, by a short-lived thread, or by the destructor of the nodes. If this process acquires
-    /// the resource again meanwhile, it sends the SET behind the release on the same connection, where that
-    /// is possible.
+    /// Waits only if a connection has to be made first, and then for at most an eighth of node_timeout. A
+    /// release whose connection takes longer stays queued. The next round with the node, a short-lived
+    /// thread, or the destructor of the nodes sends the release when the connection is ready. If this process
+    /// acquires the resource again meanwhile, it normally sends the SET behind the release on the same
+    /// connection, so that the SET does not find its own old key.
     ///
-    /// Blocks as long as release() does with LockOptions::fair, and while the watchdog is just extending the
-    /// lock.
+    /// There are two exceptions:
+    ///
+    /// - With LockOptions::fair, waits for the replies and blocks as long as release() does, because the
+    ///   replies say whether other clients are waiting.
+    /// - If the watchdog is extending the lock at that moment, first waits for the end of that extension,
+    ///   which takes at most one more node_timeout.
     void unlock() noexcept;
 
 private:
     friend class Semaphore;
     friend class Leader;
 
+    /// Returns the present instant of a clock. Clock has no static now(), so its instant comes from clock_.
     template <class TheirClock>
     auto now_of() const {
         if constexpr (std::is_same_v<TheirClock, Clock>)
@@ -272,12 +303,19 @@ private:
     }
 
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
+    /// Acquires within the limits. Returns an error if there is no memory.
     Result acquire(const algorithm::AcquireLimits& limits);
+    /// Releases what an earlier acquisition may have left on the nodes, then acquires.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
+    /// Whether a release waits for the replies of the nodes.
     enum class Answers : bool { not_awaited, awaited };
+    /// Releases the current acquisition.
     Result release(Answers answers) noexcept;
+    /// Releases the acquisition with this number, unless it has ended.
     Result release(std::uint64_t acquisition, Answers answers);
+    /// Releases without waiting for the replies, unless the lock is free. Swallows every failure.
     void release_quietly() noexcept;
+    /// Returns false in a child of fork(), and if the lock was moved from.
     bool in_owning_process() const noexcept;
 
     Nodes* nodes_;

@@ -18,28 +18,35 @@ class Renewer;  // detail/renewer.hpp; Watchdog (watchdog.hpp) is the class to p
 }
 
 struct LockOptions {
-    /// How long the lock is valid without an extension, and when its keys expire. It should exceed the normal
-    /// duration of the work plus the time to acquire. Must exceed the drift (see drift()) plus
-    /// NodesOptions::node_timeout, and be at most 100 years and at most NodesOptions::quarantine, if that is
-    /// set.
+    /// The time after which the keys expire unless the lock is extended. The lock is valid for this time
+    /// minus the drift (see drift()), counted from the start of the acquisition.
+    ///
+    /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, a shorter ttl has an
+    /// advantage: if the holder crashes, other clients wait for less time. The ttl must exceed the drift plus
+    /// NodesOptions::node_timeout. It must be at most 100 years, and at most NodesOptions::quarantine if
+    /// there is one.
     std::chrono::milliseconds ttl{10'000};
 
-    /// How many attempts acquire() makes, and how long it pauses between two of them. The functions with a
-    /// deadline make attempts until the deadline, and use only the pause.
+    /// How many attempts acquire() makes, and how long it pauses after a failed attempt. acquire_for(),
+    /// acquire_until(), try_lock_for() and try_lock_until() make attempts until their deadline. They use
+    /// retry.delay, and ignore retry.attempts.
     Retry retry{};
 
     /// The fraction of the ttl by which two clocks may disagree about the duration of a ttl. Use at least
     /// twice the worst rate error of any clock involved. From 0 to below 1.
     double drift_factor = 0.01;
 
-    /// If true, each acquisition has a fencing token that is larger than the token of every earlier holder;
-    /// the protected system checks it (see fencing.hpp). An acquisition then sends a script instead of SET.
-    /// It needs a second round if the nodes' counts differ, and up to N − quorum + 1 such rounds if nodes
-    /// refuse to count that far.
+    /// If true, each acquisition has a fencing token that is larger than the token of every earlier holder.
+    /// The protected system checks the token (see fencing.hpp).
+    ///
+    /// An acquisition then sends a script instead of SET. Each node returns its count of the holders, and the
+    /// largest count is the token. If fewer than a majority of the nodes have returned the largest count, a
+    /// second round raises the other counts to it. If nodes refuse this because the count is far ahead of
+    /// their clocks, the next largest count is tried. There are at most N − quorum + 1 such rounds.
     bool fencing = false;
 
-    /// If true, acquire() waits in a queue while others hold the resource. Waiters get it in the order of
-    /// their age, and the release of a lock with this option wakes the next one (see waiting.hpp).
+    /// If true, acquire() waits in a queue while others hold the resource. The client that has waited longest
+    /// is next. The release of a lock with this option wakes the next waiter (see waiting.hpp).
     ///
     /// - acquire() waits in the queue for up to (retry.attempts − 1) × retry.delay. The functions with a
     ///   deadline wait until their deadline, and lock() waits without limit.
@@ -48,11 +55,12 @@ struct LockOptions {
     ///   wake a waiter nor wait for their turn.
     bool fair = false;
 
-    /// If true, the lock is held by a reader: others with this option can hold the resource at the same time.
-    /// It excludes every ordinary lock of the resource, and every ordinary lock excludes it, even those of
-    /// clients in other languages that know nothing of readers. Only for one resource, and not with `fair`.
+    /// If true, the lock is held by a reader. Other readers can hold the resource at the same time. A reader
+    /// excludes every ordinary lock of the resource, and every ordinary lock excludes all readers. This
+    /// includes the locks of clients in other languages, which know nothing of readers. Only for one
+    /// resource, and not with `fair`.
     ///
-    /// - Each reader has its own ttl. It is extended and released independently of the other readers.
+    /// - Each reader has its own ttl. A reader is extended and released independently of the other readers.
     /// - Readers whose holds overlap without a gap make an ordinary lock wait for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
@@ -66,18 +74,22 @@ struct LockOptions {
     ///     write with 8    rejected: 8 is smaller than 9
     bool shared = false;
 
-    /// The minimum hold time: nobody can acquire the resource until this time after the acquisition, however
-    /// soon it is released. Several hosts that start a job at "the same" time by clocks that differ thus do
-    /// it once. From 0 (off) to the ttl, because the keys of a holder that dies last no longer. Not with
+    /// The minimum hold time. For this time after the acquisition nobody can acquire the resource, even if
+    /// the holder has released it. Use it if several hosts start the same job at a time of day, and their
+    /// clocks differ by a few seconds: the host that comes second does not find the resource free. From 0
+    /// (off) to the ttl, because the keys of a holder that has died last no longer than the ttl. Not with
     /// `shared`.
     ///
-    /// An earlier release, also by unlock() or the destructor, replaces the value of the key by
-    /// `redlock:rest` until the minimum hold time is over by the node's clock. Waiters wait for this instant.
+    /// A release before this time is over, also by unlock() or the destructor, replaces the value of the key
+    /// by `redlock:rest`. The key then expires when the minimum hold time is over by the node's clock.
+    /// Waiters wait until then.
     std::chrono::milliseconds at_least{0};
 
-    /// The holder description, such as host and process, which query() and `redlock status` show. At most
-    /// 1000 bytes; empty for none. It is written beside the key after the acquisition, and disappears with
-    /// the key. The lock does not wait for it, and it has no influence on a vote or on exclusion. Each
+    /// The holder description: a text about the client that holds the lock, such as its host and process.
+    /// query() and `redlock status` show it. At most 1000 bytes; empty for none.
+    ///
+    /// The description is written beside the key after the acquisition, and disappears with the key. The
+    /// client does not wait until it is written, and the description has no influence on a vote. Each
     /// acquisition, extension and release sends one more short script to each node. A `shared` lock writes no
     /// description.
     std::string holder{};
@@ -86,21 +98,29 @@ struct LockOptions {
     /// outlive the lock, and must use the same clock.
     detail::Renewer* watchdog = nullptr;
 
-    /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold for
-    /// ever. The lock then ends within one more ttl, and its loss is reported as `hold_limit`. Must be
-    /// positive; nanoseconds::max() means never.
+    /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold the
+    /// lock for ever. The validity then ends within one more ttl. The watchdog reports the loss with the
+    /// error `hold_limit`. Must be positive; nanoseconds::max() means never.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
-    /// How long before the end of the validity the watchdog reports a loss. It does not extend the lock after
-    /// that. Work that stops within the margin therefore ends while valid() is still true, unless a majority
-    /// has lost the key. Must be less than half of the ttl, and ttl − margin must exceed the drift plus
+    /// The watchdog reports a loss earlier by this time, and does not extend the lock after the report. Work
+    /// that stops within the margin therefore ends while valid() is still true. There is one exception: if an
+    /// extension finds that the nodes that can still have the key are no longer a majority, valid() becomes
+    /// false at once. Must be less than half of the ttl, and ttl − margin must exceed the drift plus
     /// node_timeout. Needs `watchdog`.
     std::chrono::milliseconds margin{0};
 
-    /// The function that the watchdog calls, once, when the lock is lost. A lock is lost if a majority no
-    /// longer has the key, or if its validity is about to end. The argument is the result of the last failed
-    /// extension, with the error `lost`, or `hold_limit` if `max_hold` is over. Needs `watchdog`. To wait for
-    /// a loss instead, use Lock::lost().
+    /// The function that the watchdog calls, once, when it reports that the lock is lost. Before that it
+    /// requests a stop on Lock::lost(). It reports a loss in two cases:
+    ///
+    /// 1. The lock could not be extended in time. The report comes `margin` + 5 ms before the validity ends.
+    ///    If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
+    /// 2. An extension finds that the nodes that can still have the key are no longer a majority. The report
+    ///    comes at once.
+    ///
+    /// The argument is the result of the last failed extension, with the error `lost`. If the watchdog has
+    /// stopped extending because `max_hold` was over, the error is `hold_limit`. Needs `watchdog`. To wait
+    /// for a loss instead, use Lock::lost().
     ///
     /// - It runs in the watchdog's thread, with no internal mutex held. Keep it short, because the watchdog
     ///   does nothing for other locks on the same nodes meanwhile. Its exceptions are swallowed.
@@ -108,8 +128,8 @@ struct LockOptions {
     ///   the lock has been acquired again.
     /// - It does not begin after release() or the destructor has returned. If it has begun before, it can
     ///   still be running: the objects that it uses must live that long.
-    /// - A stop is requested on lost() first. The function is not called if a std::stop_callback on lost()
-    ///   releases the lock, or waits until another thread has released it.
+    /// - It is not called if a std::stop_callback on lost() releases the lock, or waits until another thread
+    ///   has released the lock.
     std::function<void(const Result&)> on_lost{};
 };
 
@@ -126,7 +146,8 @@ namespace detail {
 /// The largest ttl and quarantine: 100 years.
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
 
-/// Throws std::invalid_argument with the text "redlock: FIELD is HAS; it must MUST".
+/// Throws std::invalid_argument. The text names the field, the value that it has, and what it must do, such
+/// as "redlock: LockOptions::ttl is 0 ms; it must be positive".
 [[noreturn]] REDLOCK_EXPORT void refuse(const std::string& field, const std::string& has,
                                         const std::string& must);
 
@@ -141,8 +162,8 @@ REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::millisecond
 
 }  // namespace detail
 
-/// Throws std::invalid_argument with the name of the first field that cannot work. `type` is the name of the
-/// options in the message.
+/// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of zero means
+/// that there is none. `type` is the name of the options in the message.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
 
