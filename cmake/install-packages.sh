@@ -43,13 +43,22 @@ fi
 
 # redis-server would become a service on port 6379, at once and after each boot. A policy-rc.d that exits with 101
 # prevents packages from starting services. The script creates one only if there is none, and removes it again.
-# Afterwards the service is disabled, see below.
+# However the script ends, it disables the service that it has installed.
 policy=/usr/sbin/policy-rc.d
 work=$(mktemp -d)
 ours=
+installs_redis=
+log=$work/log
 clean_up() {
+    [ -z "$installs_redis" ] || disable_redis
     [ -z "$ours" ] || rm -f "$policy"
     rm -rf "$work"
+}
+disable_redis() {
+    # The first command disables the service for each init system. The second one also removes the alias redis.service.
+    # It does nothing unless it believes that a script of the package has called it.
+    update-rc.d redis-server disable >>"$log" 2>&1 || true
+    DPKG_MAINTSCRIPT_PACKAGE=redis-server deb-systemd-helper disable redis-server.service >>"$log" 2>&1 || true
 }
 trap clean_up EXIT
 trap 'exit 129' HUP
@@ -57,6 +66,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 case " $missing " in
 *" redis-server "*)
+    installs_redis=yes
     if [ ! -e "$policy" ] && [ ! -L "$policy" ]; then
         ours=yes
         printf '#!/bin/sh\nexit 101\n' >"$policy"
@@ -66,7 +76,6 @@ case " $missing " in
 esac
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
-log=$work/log
 apt='apt-get -q -o DPkg::Lock::Timeout=300 --no-install-recommends'
 echo "packages: apt-get update"
 $apt update >"$log" 2>&1 </dev/null ||
@@ -78,10 +87,3 @@ $apt install --assume-no $missing 2>&1 </dev/null |
             s/^After this operation, \(.*\) of additional disk space will be used\.$/packages: \1 on disk/p'
 # shellcheck disable=SC2086
 sh "$here/counted.sh" "$log" $apt install --yes $missing || fail "apt-get could not install:$missing"
-case " $missing " in
-*" redis-server "*)
-    # The first command disables the service for each init system. The second one also removes the alias redis.service.
-    update-rc.d redis-server disable >>"$log" 2>&1 || true
-    deb-systemd-helper disable redis-server.service >>"$log" 2>&1 || true
-    ;;
-esac
