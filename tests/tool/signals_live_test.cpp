@@ -63,6 +63,12 @@ bool is_stopped(pid_t process) {
     return content("/proc/" + std::to_string(process) + "/status").find("State:\tT") != std::string::npos;
 }
 
+/// Returns true if no signal for the process is pending.
+bool has_handled_its_signals(pid_t process) {
+    const auto status = content("/proc/" + std::to_string(process) + "/status");
+    return status.find("ShdPnd:\t0000000000000000") != std::string::npos;
+}
+
 class Ends : public testing::Test {
 protected:
     ToolWorld world{3};
@@ -206,10 +212,11 @@ TEST_F(Ends, BeforeItGoesOnWithoutTheLock) {
               environment};
     ASSERT_TRUE(world.comes("pid"));
     const auto pid = std::stoi(world.in("pid"));
-    tool.signal(SIGSTOP);
-    ASSERT_TRUE(wait_until([&] { return is_stopped(tool.pid()); }));
     ::kill(pid, SIGSTOP);
     ASSERT_TRUE(wait_until([&] { return is_stopped(pid); }));
+    ASSERT_TRUE(wait_until([&] { return has_handled_its_signals(tool.pid()); }));
+    tool.signal(SIGSTOP);
+    ASSERT_TRUE(wait_until([&] { return is_stopped(tool.pid()); }));
     ASSERT_TRUE(wait_until([&] { return world.keys() == 0; }));
     world.occupy();
     world.touch("go");
@@ -238,6 +245,16 @@ TEST_F(Ends, WhatACommandHasLeftThatWasKilled) {
     EXPECT_TRUE(ends(world, "deaf"));
     EXPECT_EQ(tool.wait().status, 137);
     EXPECT_EQ(world.keys(), 0U);
+}
+
+TEST_F(Ends, WhatACommandHasLeftThatWasKilledGently) {
+    auto tool =
+        world.start(world.job("sh -c 'trap \"touch $DIR/heard; exit\" TERM; touch $DIR/left; "
+                              "while :; do sleep 0.01; done' & "
+                              "until [ -e $DIR/left ]; do sleep 0.01; done; kill -KILL $$",
+                              {"--grace", "1h"}));
+    EXPECT_EQ(tool.wait().status, 137);
+    EXPECT_TRUE(world.has("heard"));
 }
 
 TEST_F(Ends, WhatIsLeftRunningWhenASignalComesLater) {

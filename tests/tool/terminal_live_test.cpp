@@ -141,7 +141,8 @@ TEST_F(Terminal, CtrlZInAPipelineAndBgContinues) {
 
 // Nobody extends a lock while its holder is stopped: the command ends when it is continued too late.
 TEST_F(Terminal, CtrlZForLongerThanTheTtlLosesTheLock) {
-    shell.enter(redlock_run("--ttl 3s job -- bash -c '" + until_go + "; touch $DIR/worked'"));
+    shell.enter("LD_PRELOAD=" REDLOCK_LATE_CONTINUE " " +
+                redlock_run("--ttl 3s job -- bash -c '" + until_go + "; touch $DIR/worked'"));
     suspend();
     ASSERT_TRUE(unlocked());
     world.occupy();
