@@ -1,15 +1,17 @@
-// The Redlock algorithm, step by step, as the page "Distributed Locks with Redis" specifies it. That page is
-// called "the Redlock specification" or "the spec" in the whole project.
+// The Redlock algorithm, step by step, as "Distributed Locks with Redis" in the documentation of Redis
+// describes it. In this project that document is called the *Redlock specification*, or *the spec*.
 //
-// To acquire the lock, a client
-//   1. reads the time;
-//   2. tries to set the key to one random value on all N nodes, and spends at most node_timeout on each;
-//   3. holds the lock if, and only if, a majority granted it and less than the validity has elapsed;
-//   4. may then work for ttl − elapsed − drift;
-//   5. otherwise deletes the key on all nodes, even on those that probably did not set it, and tries again
-//      after a random pause (acquire.hpp).
-// To extend the lock, it does steps 1 to 4 with a script that raises the expiry of the keys that are still
-// its own.
+// To acquire the lock, a client does these steps:
+//   1. It reads the time.
+//   2. It tries to set the key to one random value on all N nodes, and spends at most node_timeout on each.
+//   3. It holds the lock if, and only if, a majority granted it before the validity ended. The *validity*
+//      ends at the instant start + ttl − drift, where start is the time of step 1.
+//   4. If it holds the lock, it may work until the validity ends.
+//   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
+//      reached. Then it tries again after a random pause (acquire.hpp).
+//
+// To extend the lock, the client does steps 1 to 4 with a script that raises the expiry of the keys that
+// still hold its value. The script goes to every node that may hold the key.
 //
 // This file decides what is sent and what the votes mean. It does not know sockets, real clocks or real
 // randomness: tests run the same functions in a simulation. Programs do not call them; they use Lock
@@ -33,7 +35,8 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that concern a round.
+/// What the caller wants: the resources to lock, and the options of the lock that concern a round. A Request
+/// (nodes.hpp) is something else: one command and its nodes.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -43,23 +46,23 @@ struct LeaseRequest {
     bool shared = false;
 };
 
-/// The votes on one command, the instant until which the lock is valid if a majority granted, and the end of
-/// the round.
+/// The votes on one request, and two instants.
 struct RoundResult {
     Tally tally;
-    Clock::time_point valid_until;
-    Clock::time_point ended;
+    Clock::time_point valid_until;  ///< The end of the validity, if a majority has granted.
+    Clock::time_point ended;        ///< The end of the round.
 };
 
-/// Returns the instant at which the validity ends. The spec calls the remaining time MIN_VALIDITY = ttl − (T2
-/// − T1) − CLOCK_DRIFT; this is the same as an absolute instant.
+/// Returns the instant at which the validity ends. The spec computes the remaining time at the end of the
+/// round: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is the start and T2 the end of the round. This
+/// function returns T2 + MIN_VALIDITY, in which T2 cancels out.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
-/// Returns true if the attempt failed because of contention and not because of failed nodes. At least one
-/// node has refused then, and the nodes that did not fail still form a quorum. Clients that collide and split
-/// the votes see this outcome, too.
+/// Returns true if the attempt failed because of contention and not because of failed nodes: at least one
+/// node has refused, and the nodes that did not fail still form a quorum. It is also true if clients have
+/// collided, so that each of them has got some votes and none a majority.
 inline bool refused_by_holders(const Tally& tally) {
     const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
     return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());
@@ -89,13 +92,15 @@ inline std::error_code outcome(const RoundResult& round, const RoundLimits& limi
     return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
 }
 
-/// Returns the result of one attempt with this outcome. Its validity is zero if there is an error.
+/// Returns the result of one round with this outcome. The remaining validity of the result is zero if there
+/// is an error.
 inline Result result_of(std::error_code error, RoundResult&& round) {
     const auto validity = error ? Clock::duration::zero() : round.valid_until - round.ended;
     return Result{error, std::move(round.tally), 1, validity};
 }
 
-/// Returns the request of step 2. `queue` is null unless this is the attempt of a waiter.
+/// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
+/// get. `queue` is null unless this is the attempt of a waiter.
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -115,10 +120,10 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Deletes the key, if it still holds our owner, on every node that a byte of the SET may have reached. Only
-/// node_timeout limits the round by default, because the caller's deadline may already have passed. With
-/// `queue` it also wakes the next waiter. With a positive `rest`, the remaining minimum hold time, the
-/// resource is blocked for that long instead of deleted.
+/// Deletes the key, if it still holds the owner of the lease, on every node that a byte of the SET may have
+/// reached. By default no deadline limits the round, because the caller's deadline may already have passed.
+/// Each node still has its node_timeout. If there is a `queue`, also wakes the next waiter. `rest` is the
+/// remaining minimum hold time. If it is positive, the resource is not deleted but blocked for this time.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                          const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
                          std::chrono::milliseconds rest = {}) {
@@ -132,17 +137,18 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                      limits);
 }
 
-/// Does step 5 of an attempt. If a fair attempt ends because of the caller's deadline or stop request, it
-/// wakes the next waiter, because the wake-up of this client would otherwise be lost.
+/// Does step 5 of an attempt. If a fair attempt ends because of the caller's deadline or stop request, wakes
+/// the next waiter. This client may itself have been woken, and without a new message no waiter would take
+/// its turn.
 inline Tally undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
     const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
     const QueueTerms queue{.patience = patience(nodes.node_timeout())};
     return delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
 }
 
-/// Explains refusals by keys of another type. SET NX refuses such a key like any other, but the release of
-/// the attempt reads the value and fails. A node that refused the attempt gets that failure as the cause of
-/// its refusal.
+/// Writes the cause of refusals that are due to keys of another type. SET NX refuses such a key like any
+/// other, but the release of the attempt reads the value and fails with `wrong_type`. If a node refused the
+/// attempt and failed so in the release, its report of the attempt gets the cause `wrong_type`.
 inline void note_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
@@ -151,10 +157,13 @@ inline void note_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Returns the outcome of a round that raised the counts. It differs from outcome() in two cases:
+/// Returns the outcome of a round that raised the counts of the holders (fencing.hpp). It differs from
+/// outcome() in two cases:
 ///
-/// - A majority of refusals is `no_quorum`: our keys have disappeared, but no other client has taken them.
-/// - A deadline is `validity_exhausted` if it was the end of the validity and not the caller's deadline.
+/// - `no_quorum` takes the place of `held_by_other`, because a refusal means here that the node no longer has
+///   the key of this attempt, and not that another client holds the lock.
+/// - `validity_exhausted` takes the place of `deadline` if the end of the validity came before the deadline
+///   of the caller.
 inline std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLimits& limits) {
     const auto error = outcome(round, limits);
     if (error == Errc::held_by_other) return Errc::no_quorum;
@@ -162,17 +171,24 @@ inline std::error_code outcome_of_confirmation(const RoundResult& round, const R
     return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
 }
 
-/// Chooses the fencing token, and makes sure that a majority of the nodes has counted that far. Then the next
-/// holder, who needs a grant of one of these nodes, gets a larger token. This is an extension to the spec.
+/// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
+/// The next holder needs a grant of one of these nodes, so it gets a larger token. This is an extension to
+/// the spec.
 ///
-/// The token is the largest count that came with a grant. If too few nodes have returned exactly this count,
-/// another round raises the counts of the others. Nodes refuse that if the count is far ahead of their
-/// clocks. Then the nodes that returned it lose their votes, and the next largest count is tried. The
-/// remaining nodes must still be a majority.
+/// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
+///    this count, it is confirmed.
+/// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
+///    majority now has this count, the token is confirmed.
+/// 3. Counts begin with the wall clock, so a node refuses to raise its count to a token that is more than a
+///    day ahead of its own clock. If the round failed for this reason, the nodes that had returned this token
+///    lose their votes. The other nodes must still be a majority. The next largest count is the next token to
+///    try, from step 1.
 ///
-///     counts 7 9 8     the second round raises all to 9                                      token 9
-///     counts 7 999 8   nodes 1 and 3 refuse 999, node 2 loses its vote; a third round,
-///                      to nodes 1 and 3, raises them to 8                                    token 8
+/// An example with three nodes. In the second row, 999 stands for a count that is far ahead of the clocks:
+///
+///     counts 7 9 8     the second round raises the counts to 9                               token 9
+///     counts 7 999 8   the first and the third node refuse 999, so the second node
+///                      loses its vote; a third round raises the other counts to 8            token 8
 inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                              const RoundLimits& limits, Lease& candidate,
                                              RoundResult& round) {
@@ -193,7 +209,7 @@ inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const L
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
         for (std::size_t node = 0; node < raised.size(); ++node)
             if (counted[node] && raised[node].vote == Vote::unknown)
-                raised.grant(node);  // its grant of the first round stands: it came with exactly this count
+                raised.grant(node);  // it has returned exactly this count, so it need not be raised
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round.tally, raised);
             round.tally = std::move(raised);
@@ -223,18 +239,17 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         auto tally = nodes.ask(acquire_request(request, candidate, queue), limits);
         candidate.may_hold_key = tally.sent();
 
-        // Step 3: hold the lock if, and only if, a majority granted it and less than the validity has
-        // elapsed.
+        // Step 3: hold the lock if, and only if, a majority granted it before the validity ended.
         RoundResult round{std::move(tally), valid_until(start, request), clock.now()};
         auto error = outcome(round, limits);
 
-        // Step 4: the lock is valid for ttl − elapsed − drift.
+        // Step 4: the lock is valid until start + ttl − drift.
         candidate.valid_until = round.valid_until;
         if (!error && request.fencing)
             error = confirm_fencing_token(nodes, clock, request, limits, candidate, round);
         if (!error) lease = candidate;
 
-        // Step 5: otherwise delete the key wherever it may have been set.
+        // Step 5: if the lock is not held, delete the key on every node that may have set it.
         if (error && candidate.may_hold_key.any())
             note_wrong_types(round.tally, undo(nodes, request, candidate, error));
         return result_of(error, std::move(round));
@@ -244,9 +259,9 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     }
 }
 
-/// Writes the holder description (LockOptions::holder) beside the keys; with a `ttl` of zero, deletes it
-/// after a release. Does not wait for the replies, and swallows every failure, because no lock depends on the
-/// description. This is an extension to the spec.
+/// Writes the holder description (LockOptions::holder), which is `note`, beside the keys. If `ttl` is zero,
+/// deletes the description after a release. Does not wait for the replies, and swallows every failure,
+/// because no lock depends on the description. This is an extension to the spec.
 inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view note,
                         std::chrono::milliseconds ttl, Clock::time_point deadline = Clock::never()) noexcept {
     try {
@@ -262,8 +277,9 @@ inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, s
     }
 }
 
-/// Returns true if a majority can no longer hold the key. A node that refuses has lost it, and a node to
-/// which the SET was never sent cannot have it.
+/// Returns true if the nodes that can still have the key are fewer than a majority. A node that has refused
+/// does not have the key, and neither does a node to which the SET was never sent. A node with an unknown
+/// vote can still have it.
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -271,9 +287,12 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// Applies the outcome of an extension to `lease`. The round counts only if it ended within the old validity,
-/// because another client may have held the lock afterwards. If it failed, the old validity is unchanged,
-/// unless a majority has lost the key: then the lease ends now.
+/// Applies the outcome of an extension to `lease`.
+///
+/// - The lease is lost if the round ended after the old validity, because another client may have held the
+///   lock since. It is also lost if is_lost() is true. A lost lease is not valid any more.
+/// - Otherwise, if a majority granted, the validity ends at the later one of the old instant and the new one.
+/// - Otherwise the old validity is unchanged.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
@@ -288,7 +307,7 @@ inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Le
 }
 
 /// Makes the round of an extension, which ends with the old validity at the latest. apply_extension() decides
-/// what the votes mean.
+/// what the votes mean for the lease.
 inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                  const Lease& lease) {
     const auto start = clock.now();
@@ -296,7 +315,7 @@ inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest&
     return {std::move(tally), valid_until(start, request), clock.now()};
 }
 
-/// Extends the lease by the ttl of the request, in one round.
+/// Resets the remaining time of the lease to the ttl of the request, in one round.
 inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
     const RoundLimits limits{.deadline = lease.valid_until};
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
@@ -308,13 +327,18 @@ inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point n
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
 
-/// Releases the lease on every node, and waits for the replies.
+/// Releases the lease on every node that may hold the key, and waits for the replies.
 ///
-/// - Success means that a majority deleted our key within its validity. If the release is repeated, a node
-///   without the key counts as well, because it may have deleted the key the first time.
-/// - If the outcome is `no_quorum`, or fewer than a majority have answered, `lease` is kept until its
-///   validity is over, so that the release can be repeated. Otherwise `lease` is empty afterwards.
-/// - A fair release wakes the next waiter, unless the minimum hold time blocks the resource for longer.
+/// - Success means that a majority of the nodes has deleted the key within the validity of the lease. If the
+///   release is repeated, a node without the key counts as well, because it may have deleted the key the
+///   first time.
+/// - `lost` means that the validity had ended before the release, or that is_lost() is true. If the release
+///   is repeated, is_lost() does not matter.
+/// - `no_quorum` means that neither is the case.
+/// - `lease` is empty afterwards, so that there is nothing left to release. There is one exception: `lease`
+///   is kept if its validity has not ended, and the outcome is `no_quorum` or fewer than a majority have
+///   answered. Then the release can be repeated.
+/// - A fair release wakes the next waiter, unless the minimum hold time still blocks the resource.
 inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
     const bool again = lease.released;
     const auto now = clock.now();
@@ -336,8 +360,8 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     return Result{error, std::move(tally), 1, {}};
 }
 
-/// Releases the lease without waiting for the replies. Always returns success, because the outcome is not
-/// known.
+/// Releases the lease on every node that may hold the key, without waiting for the replies. Always returns
+/// success, because the replies are not awaited.
 inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
                       rest_of(lease, clock.now()));

@@ -1,6 +1,8 @@
-// The interface between the Redlock algorithm and the network. The algorithm sends one command to each node
-// in a round (Nodes::ask) and gets a tally: one report, with a vote, for each node. It knows nothing else of
-// the network.
+// The interface between the Redlock algorithm and the network.
+//
+// A *request* is one command and the nodes that it goes to. In a *round* (Nodes::ask) the algorithm sends one
+// request, or several requests with the same verb. For each request it gets a *tally*: one report, with a
+// vote, for each node. The algorithm knows nothing else of the network.
 //
 // RedisNodes (redis_nodes.hpp) implements the interface for real servers. To test your own code without
 // servers, derive a fake:
@@ -52,11 +54,12 @@ constexpr std::size_t quorum(std::size_t nodes) noexcept {
 
 // ---- What is sent in a round. The views must be valid until ask() returns.
 
-/// The resources that are locked together, sorted and each once. A node grants all of them or none.
+/// The resources of one lock, sorted and each once. A node grants all of them or none.
 using Resources = std::span<const std::string>;
 
-/// The operation of a command. A node executes it atomically. If there are several resources, the node does
-/// it for all of them or for none, unless the verb says something else.
+/// The kind of a command: what a node does with the resources. A node executes a command atomically. If there
+/// are several resources, the node executes the command for all of them or for none, unless the verb says
+/// otherwise.
 enum class Verb : std::uint8_t {
     /// Sets each resource to `owner` with the expiry `ttl`: `SET resource owner NX PX ttl`. Granted if every
     /// resource was free.
@@ -65,19 +68,23 @@ enum class Verb : std::uint8_t {
     compare_and_expire,
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
-    /// Does the same as set_if_absent, and counts the holders of each resource (see fencing.hpp). A grant
-    /// comes with a count that is larger than every count that this node has given, or was raised to, for any
-    /// of the resources.
+    /// Does the same as set_if_absent, and counts one more holder of each resource (see fencing.hpp). A grant
+    /// comes with the node's new count. It is larger than every earlier count of this node for any of the
+    /// resources.
     set_and_count,
-    /// Raises the counts to `fence` if they are smaller. Granted if every resource holds `owner` and has a
-    /// count. If `fence` is far ahead of the node's clock, the node refuses and reports its own count.
+    /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
+    /// holds `owner` and has a count.
+    ///
+    /// Counts begin with the wall clock in microseconds, so a correct count is not far ahead of the wall
+    /// clock. If `fence` is ahead of the node's wall clock by more than a day and twice the quarantine, the
+    /// node refuses and reports its own count.
     raise_count,
     /// Enters the queue of waiters at one node, or stays in it. Granted if the resource is reserved for this
     /// waiter now; a refusal comes with the waiter's place in the queue.
     enter_queue,
-    /// Writes `note`, the holder description (LockOptions::holder), beside each resource that holds `owner`,
-    /// for as long as that key lives. Deletes the description that `owner` has left beside the other
-    /// resources. Always granted.
+    /// Writes `note`, the holder description (LockOptions::holder), beside each resource that holds `owner`.
+    /// The description expires together with the resource. If a resource does not hold `owner`, deletes the
+    /// description that `owner` has left beside it. Always granted.
     note_holder,
     /// Reads the state of the resource, see query.hpp. Granted with the answer as NodeReport::detail.
     query,
@@ -85,31 +92,32 @@ enum class Verb : std::uint8_t {
     exist,
 };
 
-/// What a command does with the queue of waiters (LockOptions::fair). The *home node* keeps the queue. A
-/// *ticket* identifies a waiter there. A *reservation* is a key that holds a ticket: it keeps other clients
-/// from the home node until the waiter that was woken has made its attempt.
+/// What a command does with the queue of waiters (LockOptions::fair). The *home node* of a waiter keeps the
+/// queue in which it waits. A *ticket* identifies a waiter there. A *reservation* is a resource whose value
+/// is a ticket: it keeps other clients from the home node until the woken waiter has made its attempt.
 ///
 /// - set_if_absent and set_and_count with queue terms are the attempt of a waiter. At the home node they
 ///   first take the ticket out of the queue and delete its reservation.
-/// - compare_and_delete with queue terms wakes the next waiter. With a ticket, it takes this ticket out of
-///   the queue.
+/// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, the command also
+///   takes this ticket out of the queue, because its waiter gives up.
 struct QueueTerms {
     std::string_view ticket{};             ///< The waiter; empty if the command does not come from a waiter.
-    std::size_t home = 0;                  ///< The index of the home node.
+    std::size_t home = 0;                  ///< The index of the waiter's home node; unused without a ticket.
     std::chrono::milliseconds patience{};  ///< How long a reservation lasts.
     std::chrono::microseconds waited{};    ///< enter_queue: how long the waiter has waited already.
-    bool may_take = true;   ///< enter_queue: a free resource may be reserved for this waiter at once.
-    bool repeated = false;  ///< compare_and_delete: an earlier release may have woken a waiter.
+    bool may_take = true;   ///< enter_queue: true if a free resource may be reserved for a waiter at once.
+    bool repeated = false;  ///< compare_and_delete: true if an earlier release may have woken a waiter.
 };
 
-/// One command, as it is sent to each node of a round.
+/// One command. Each node of its request gets the same one.
 struct Command {
     Verb verb{};
     Resources resources{};
     std::string_view owner{};
-    /// For the verbs that set or extend. note_holder: zero if the lock was released.
+    /// The ttl to set, for the verbs that acquire or extend. note_holder: the ttl of the lock; zero if the
+    /// lock was released, so that its description is deleted.
     std::chrono::milliseconds ttl{};
-    /// raise_count: the token to which the counts are raised.
+    /// raise_count: the count to which the nodes raise their own counts. It becomes the fencing token.
     std::uint64_t fence = 0;
     /// compare_and_delete: the remaining minimum hold time (LockOptions::at_least). If it is positive, the
     /// resource is not deleted but blocked for that long, so that nobody can acquire it.
@@ -118,7 +126,7 @@ struct Command {
     std::string_view note{};
     /// Null if the command does not use the queue.
     const QueueTerms* queue = nullptr;
-    /// True if the owner is a reader (LockOptions::shared).
+    /// True if `owner` identifies a reader (LockOptions::shared).
     bool shared = false;
 };
 
@@ -133,8 +141,8 @@ struct Request {
     NodeSet to = NodeSet{}.set();
 };
 
-/// The order in which an acquisition asks the nodes. Extensions and releases are always sent to all nodes at
-/// once.
+/// The order in which the round of an acquisition asks the nodes. Extensions and releases are always sent at
+/// once to all nodes of the request.
 enum class Round : std::uint8_t {
     sequential,   ///< Asks one node after the other, in the configured order, as step 2 of the Redlock
                   ///< specification.
@@ -142,7 +150,7 @@ enum class Round : std::uint8_t {
                   ///< latency.
 };
 
-/// The limits of a round, in addition to node_timeout for each node.
+/// The limits of a round. In addition, each node has its node_timeout.
 struct RoundLimits {
     /// The instant at which the whole round ends at the latest.
     Clock::time_point deadline = Clock::never();
@@ -154,14 +162,14 @@ struct RoundLimits {
 
 // ---- What comes back.
 
-/// The vote of a node. `unknown` means that the node gave no usable answer: it has neither granted nor
-/// refused.
+/// The vote of a node. `unknown` means that the node gave no usable answer, so nobody knows whether it has
+/// executed the command.
 enum class Vote : std::uint8_t { unknown, granted, refused };
 
 /// The place of a waiter in the queue, as the home node reported it.
 struct QueuePlace {
     enum class Held : std::uint8_t { by_nobody, by_waiter, by_holder };
-    /// Who has the resource at the home node. `by_waiter`: it is reserved for a waiter that was woken.
+    /// Who has the resource at the home node. `by_waiter`: the resource is reserved for a woken waiter.
     Held held = Held::by_nobody;
     /// How long the key lives at most; negative if it has no expiry, or if there is no key.
     std::chrono::milliseconds held_for{-1};
@@ -169,15 +177,19 @@ struct QueuePlace {
     std::size_t in_front = 0;
 };
 
-/// The result of a round on one node.
+/// The answer of one node to one request.
 struct NodeReport {
     /// The name as configured, without secrets. Valid as long as the Nodes.
     std::string_view name;
     Vote vote = Vote::unknown;
-    /// Why the vote is unknown. A refusal can come with `wrong_type`.
+    /// Why the vote is unknown. A grant or a refusal has no cause, with one exception: a refusal has the
+    /// cause `wrong_type` if the resource is a key of another type.
     std::error_code cause = Errc::not_asked;
-    /// set_and_count: the count of a grant. raise_count: the node's own count, with a refusal.
-    /// compare_and_delete: 1 if it has woken a waiter.
+    /// A number that depends on the verb:
+    ///
+    /// - set_and_count: the node's count, if it granted.
+    /// - raise_count: the node's own count, if it refused because `fence` is far ahead of its clock.
+    /// - compare_and_delete with queue terms: how many waiters the node has woken, 0 or 1.
     std::uint64_t count = 0;
     /// enter_queue: the place that came with a refusal.
     QueuePlace place{};
@@ -190,7 +202,7 @@ struct NodeReport {
     std::string detail{};
 };
 
-/// The reports of a round, one for each node, in the configured order.
+/// The reports on one request, one for each node, in the configured order.
 class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
@@ -247,14 +259,15 @@ private:
     std::array<NodeReport, max_nodes> reports_{};
 };
 
-/// Waits for wake-up messages at one node, see waiting.hpp. Used by one thread.
+/// The connection of one waiting client to its home node, on which it receives the message that wakes it (see
+/// waiting.hpp). Only one thread may use an object of this class.
 class REDLOCK_EXPORT Waiter {
 public:
     virtual ~Waiter() = default;
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// Starts to listen at the first of `homes`, in the configured order, that answers, and stops listening
+    /// Starts to listen at the first node of `homes`, in the configured order, that answers. Stops listening
     /// at any other node. Returns false if no node answers. Blocks for at most one node_timeout for each node
     /// that does not answer.
     virtual bool listen(NodeSet homes, const RoundLimits& limits) = 0;
@@ -274,21 +287,20 @@ public:
     /// listens.
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
-    /// Disconnects, so that no release believes that this waiter would receive a message. If `refused` is
-    /// set, the node has refused to keep a queue for this client, with the server's reason in `words`. The
-    /// node is then not used as a home node for a while.
+    /// Disconnects, so that no release wakes this waiter in vain. If `refused` is an error, the node has
+    /// refused to keep a queue for this client, and `words` is the error text of the server. Such a node is
+    /// not used as a home node for a while.
     virtual void hang_up(std::error_code refused, std::string_view words) = 0;
 
-    /// Writes, into a blank tally, the reason of each node that does not keep a queue for this client at
-    /// present.
+    /// Writes into a blank tally why nodes refuse to keep a queue for this client at present.
     virtual void report_refusals(Tally& tally) const = 0;
 
 protected:
     Waiter() = default;
 };
 
-/// The resources for which other clients have recently waited, as far as this process knows. This is only a
-/// hint.
+/// The resources for which other clients have recently waited, as far as this process knows. The set is a
+/// hash table of flags without the names, so it is only a hint: two resources can have the same flag.
 class ContendedResources {
 public:
     bool contains(std::string_view resource) const noexcept {
@@ -299,9 +311,10 @@ public:
     }
 
 private:
-    /// Returns the slot of the resource. Resources can share a slot. A resource that shares the slot of a
-    /// contended one is treated as contended, which costs one command. Its release wakes nobody and clears
-    /// the slot, which costs the contended resource one refused round.
+    /// Returns the index of the resource's flag. If a resource without waiters has the flag of a contended
+    /// resource, two things happen. Its acquisition asks for the queue first, which costs one command. Its
+    /// release wakes nobody and clears the flag, so the next acquisition of the contended resource is refused
+    /// once before it queues.
     static std::size_t slot_of(std::string_view resource) noexcept {
         return std::hash<std::string_view>{}(resource) % slots;
     }
@@ -310,7 +323,7 @@ private:
     std::array<std::atomic<bool>, slots> slots_{};
 };
 
-/// N independent masters. Each implementation documents which threads may share an object.
+/// N independent Redis masters, the *nodes*. Each implementation documents which threads may share an object.
 class REDLOCK_EXPORT Nodes {
 public:
     virtual ~Nodes() = default;
@@ -321,23 +334,23 @@ public:
     std::size_t size() const noexcept { return names_->size(); }
     /// Returns the name of a node as configured, without secrets.
     std::string_view name(std::size_t node) const { return names_->at(node); }
-    /// Returns the time that one node may take in a round, including the connection. A ttl must exceed it.
-    /// Zero if the implementation has no such limit.
+    /// Returns the time that one node may take in a round, including the connection. Every ttl must exceed
+    /// this time. Returns zero if the implementation has no such limit.
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
-    /// Returns how long a node that has lost its data has no vote. No ttl may exceed it. Zero if such a node
-    /// votes at once.
+    /// Returns how long a node that has lost its data has no vote. No ttl may exceed this time. Returns zero
+    /// if such a node votes at once.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
-    /// Returns the clock that the deadlines of rounds refer to; a Lock on these nodes must use the same one.
-    /// Null if every clock will do.
+    /// Returns the clock that the deadlines of rounds refer to. A Lock on these nodes must use the same
+    /// clock. Returns null if a Lock may use any clock.
     virtual Clock* required_clock() const noexcept { return nullptr; }
 
-    /// Makes one round: sends each request to its nodes, and writes the votes on it into the blank tally with
-    /// the same index.
+    /// Makes one round: sends each request to its nodes, and writes the votes on it into the tally with the
+    /// same index. The caller passes blank tallies. All requests have the same verb.
     ///
-    /// A failure of a node becomes an unknown vote, never an exception. A node to which nothing was sent
-    /// keeps its blank report. The function may stop asking and waiting when the votes have decided. It
-    /// returns by `limits.deadline` at the latest.
+    /// A failure of a node becomes an unknown vote, never an exception. A node that is not in the request
+    /// keeps its blank report. When the votes have decided, the function may stop asking further nodes and
+    /// waiting for replies. It returns by `limits.deadline` at the latest.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 
@@ -348,7 +361,8 @@ public:
         return tally;
     }
 
-    /// Returns a waiter for LockOptions::fair. Null if these nodes keep no queue; acquire() then retries.
+    /// Returns a waiter for LockOptions::fair. Returns null if these nodes keep no queue. Then acquire()
+    /// retries after pauses.
     virtual std::unique_ptr<Waiter> waiter() { return nullptr; }
 
     /// Returns the hints about contended resources, which all locks on these nodes share.
