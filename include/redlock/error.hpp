@@ -28,9 +28,12 @@ enum class Errc {
     deadline,            ///< The caller's deadline passed before an attempt was complete.
     cancelled,           ///< A stop was requested on the caller's std::stop_token.
     not_held,            ///< There is nothing to extend or release.
-    lost,                ///< The lock was held, but its validity is over or a majority has lost its key.
-    already_held,        ///< The Lock holds the resource already. Nothing was sent.
-    hold_limit,          ///< The watchdog stopped extending because LockOptions::max_hold was over.
+    /// The validity is over, the nodes that can still have the key are no longer a majority, or the watchdog
+    /// has
+    /// reported the loss.
+    lost,
+    already_held,  ///< The Lock holds the resource already. Nothing was sent.
+    hold_limit,    ///< The watchdog stopped extending because LockOptions::max_hold was over.
 
     // The cause of an unknown vote at one node.
     timed_out = 100,        ///< The node did not answer completely within node_timeout.

@@ -18,21 +18,24 @@
 // If B's read had not shown its token, A's write would have been accepted, and B would have overwritten it
 // with a value that was computed without it. LockOptions::shared describes the rule for readers and writers.
 //
-// How the token is chosen: each node counts the holders of each resource, and a grant comes with its count.
-// The token is the largest count among the grants, as soon as a majority of the nodes has counted that far.
-// If too few nodes returned exactly this count, a second round raises the counts of the others. Only nodes
-// that still hold our key take part in it. The next holder needs a grant of one of this majority, so its
-// token is larger:
+// How the token is chosen: each node counts the holders of each resource, and a grant comes with the node's
+// count. The token is the largest count among the grants, as soon as the counts of a majority of the nodes
+// are at least as large. If fewer than a majority of the nodes have returned exactly this count, a second
+// round raises the counts of the others. A node counts in this round only if it still holds the key of this
+// client. The next holder needs a grant of one of the nodes of this majority, so its token is larger:
 //
 //     counts 7 7 7    a majority has counted 7: token 7, one round
 //     counts 7 9 8    token 9; the second round raises the others to 9
 //
-// A count can be far ahead of the clocks of the other nodes, because of an error or a forgery. It would
-// exceed all counts with which restarted nodes begin for a long time. Nodes therefore refuse to be raised to
-// it. Then the node that returned it has no vote, and the next largest count is the token.
+// A node that restarts begins a new count. The new count begins with the wall clock in microseconds, which is
+// larger than every count that the node can have returned before. docs/guarantees.md states the conditions
+// for that.
 //
-// A node that restarts begins a new count. It begins with the wall clock in microseconds, which is larger
-// than every count that the node can have returned before. docs/guarantees.md states the conditions for that.
+// By an error or a forgery, a node can return a count that is far ahead of all wall clocks. If other nodes
+// raised their counts to it, these counts would be larger than those with which restarted nodes begin, for a
+// long time. Therefore a node refuses to raise its count to one that is ahead of its own wall clock by more
+// than a day and twice the quarantine. Then the node that returned the wrong count loses its vote, and the
+// next largest count is the token.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -44,7 +47,7 @@
 
 namespace redlock::algorithm {
 
-/// Returns the largest count that came with a grant: the token, if the round stands.
+/// Returns the largest count that came with a grant. It becomes the token if a majority confirms it.
 inline std::uint64_t largest_count(const Tally& tally) {
     std::uint64_t result = 0;
     for (const auto& node : tally.reports())
@@ -52,8 +55,8 @@ inline std::uint64_t largest_count(const Tally& tally) {
     return result;
 }
 
-/// Returns the nodes that granted with exactly the count `fence`, which is the largest: all other nodes have
-/// not counted that far.
+/// Returns the nodes that granted with exactly the count `fence`. It is the largest count, so the counts of
+/// all other nodes are smaller.
 inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
     NodeSet result;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -61,7 +64,7 @@ inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
     return result;
 }
 
-/// Returns true if the node refused to raise its counts because the token is far ahead of its clock.
+/// Returns true if the node refused to raise its counts because the token is too far ahead of its wall clock.
 inline bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
 }

@@ -7,9 +7,10 @@
 //     }, stop);
 //
 // All processes run this code; one is elected and does the work. Its *term* lasts until the work returns, and
-// is extended meanwhile. If an extension is not possible, a stop is requested on lost() when `margin` is left
-// of the term. Work that stops within the margin has therefore ended before another leader can be elected.
-// After that the term is not extended any more, so a leader whose work hangs is replaced, too.
+// is extended meanwhile. If an extension is not possible, a stop is requested on lost() `margin` + 5 ms
+// before the end of the term. Work that stops within the margin has therefore ended before another leader can
+// be elected. After the stop request the term is not extended any more, so a leader whose work hangs is
+// replaced, too.
 //
 // A process that is suspended cannot notice the stop. Work that must never be done twice must show the
 // fencing token to the system that it changes, in reads as well as in writes (see fencing.hpp).
@@ -50,8 +51,8 @@ struct LeaderOptions {
     /// How long a leader that has died stays the leader. The limits are those of LockOptions::ttl.
     std::chrono::milliseconds ttl{15'000};
 
-    /// How long before the end of a term its work is requested to stop. Less than half of the ttl. Should be
-    /// longer than the longest step of the work between two checks of Term::lost().
+    /// How long before the end of a term, plus 5 ms, a stop is requested on Term::lost(). Less than half of
+    /// the ttl. Should be longer than the longest step of the work between two checks of Term::lost().
     std::chrono::milliseconds margin{3'000};
 
     /// How many attempts without a quorum end a campaign, and the longest pause between two attempts and
@@ -90,9 +91,11 @@ public:
     /// Returns a token on which a stop is requested when the work should end, after which the term is not
     /// extended any more:
     ///
-    /// - LeaderOptions::margin before valid_until(), if the term could not be extended;
-    /// - at once, if a majority of the nodes has lost the leader's key;
-    /// - at once, if a stop is requested by the caller of run() or run_once().
+    /// - LeaderOptions::margin + 5 ms before valid_until(), if the term could not be extended. If the ttl is
+    ///   below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
+    /// - At once, if an extension finds that the nodes that can still have the leader's key are no longer a
+    ///   majority.
+    /// - At once, if the caller of run() or run_once() requests a stop.
     std::stop_token lost() const noexcept { return lost_; }
 
     /// Returns the instant, by the Leader's clock, until which no other process can be the leader. An

@@ -75,7 +75,7 @@ public:
     /// Extends the lock on all levels, because there is only one lease.
     Result extend() { return is_mine() ? lock_.extend() : not_mine(); }
 
-    /// Releases one level. The release of the outermost level releases the lock on all nodes.
+    /// Releases one level. The release of the outermost level releases the lock, as Lock::release() does.
     Result release() noexcept {
         return leave([this] { return lock_.release(); });
     }

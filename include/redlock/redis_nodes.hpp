@@ -27,7 +27,7 @@ struct NodesOptions {
     /// 1 ms to 1 h.
     std::chrono::milliseconds node_timeout{50};
 
-    /// The order in which an acquisition asks the nodes.
+    /// The order in which the round of an acquisition asks the nodes.
     Round round = Round::sequential;
 
     /// How many unused connections each node keeps between rounds. This many threads can start a round at the

@@ -1,9 +1,9 @@
 // redlock: distributed locks with Redis (Redlock) for C++20. This header includes the public API.
 //
-// Redlock is the algorithm of the page "Distributed Locks with Redis". A client asks N independent masters to
-// set a key to a random value, if the key does not exist. It holds the lock as long as it is certain that a
-// majority of the nodes has this value. No node is special: a minority may be down, frozen or send wrong
-// answers.
+// Redlock is the algorithm of "Distributed Locks with Redis" in the documentation of Redis. A client asks N
+// independent masters, the nodes, to set a key to a random value if the key does not exist. The client holds
+// the lock as long as it is certain that a majority of the nodes has this value. No node is special: a
+// minority of the nodes may be down, frozen or send wrong answers.
 //
 //     #include <redlock/redlock.hpp>
 //     using namespace std::chrono_literals;
@@ -16,7 +16,7 @@
 //         } else {
 //             std::cerr << result.message() << '\n';
 //         }
-//     }                                           // released here, on all nodes
+//     }                                           // released here
 //
 // The headers:
 //     lock.hpp         the lock: its operations, its queries, its states

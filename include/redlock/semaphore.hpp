@@ -69,9 +69,9 @@ public:
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
 
-    /// Makes up to retry.attempts attempts, with a random pause between two of them. Each attempt makes at
-    /// most L + 1 rounds and releases each slot that it did not get; otherwise it blocks as Lock::acquire()
-    /// does.
+    /// Makes up to retry.attempts attempts. Pauses for a random time before each attempt but the first. Each
+    /// attempt makes at most L + 1 rounds, and releases each slot that it did not get. Apart from that it
+    /// blocks as long as Lock::acquire().
     Result acquire(std::stop_token stop = {}) { return acquire_by(Clock::never(), std::move(stop), false); }
     Result try_acquire();
     template <class Rep, class Period>

@@ -11,12 +11,14 @@
 // LockOptions::fencing.
 //
 // - A lock is extended from a third of its ttl on, and before half of the ttl is over if enough nodes answer.
-// - If too few nodes answer, the watchdog goes on trying. It reports the loss 5 ms before the validity ends,
-//   or a hundredth of the ttl if that is less.
+// - If too few nodes answer, the watchdog goes on trying. It reports the loss LockOptions::margin + 5 ms
+//   before the validity ends. If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
+// - If an extension finds that the nodes that can still have the key are no longer a majority, the watchdog
+//   reports the loss at once.
 // - If the machine was suspended meanwhile, the loss is reported within a second after it continues.
 //   Lock::valid() returns false at once.
-// - When LockOptions::max_hold is over, the lock is not extended any more. Its loss is reported as
-//   `hold_limit` when the validity ends.
+// - When LockOptions::max_hold is over, the lock is not extended any more. The loss is then reported before
+//   the validity ends, with the error `hold_limit`.
 //
 // All locks on the same Nodes share a thread. A lock whose turn comes while a round of others hangs waits
 // until that round is over, at most one node_timeout. Locks on other Nodes are not delayed.

@@ -5,8 +5,8 @@
 //
 // - The lease is extended from a third of the ttl on, or a little later if it can then share a round with
 //   others. A failed extension is tried again after a pause.
-// - The loss is reported right before the validity ends, or LockOptions::margin earlier, whatever else is
-//   under way (rule C6).
+// - The loss is reported LockOptions::margin + 5 ms before the validity ends, whatever else is under way
+//   (rule C6). If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
 // - If the drift and the margin take more than half of the ttl, twice the remaining part is used in place of
 //   the ttl. Otherwise there would be too little time for an extension.
 #pragma once
