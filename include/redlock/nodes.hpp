@@ -348,9 +348,10 @@ public:
     /// Makes one round: sends each request to its nodes, and writes the votes on it into the tally with the
     /// same index. The caller passes blank tallies. All requests have the same verb.
     ///
-    /// A failure of a node becomes an unknown vote, never an exception. A node that is not in the request
-    /// keeps its blank report. When the votes have decided, the function may stop asking further nodes and
-    /// waiting for replies. It returns by `limits.deadline` at the latest.
+    /// A failure of a node becomes an unknown vote, never an exception. The function may throw
+    /// std::bad_alloc, and no other exception. A node that is not asked keeps its blank report. When
+    /// the votes have decided, the function may stop asking further nodes and waiting for replies. It returns
+    /// by `limits.deadline` at the latest.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 

@@ -30,7 +30,7 @@ struct MeasuredRound {
     Measurement measurement;
 };
 
-/// Prints the percentiles of both verbs, a histogram of the time to acquire, and the failures by cause.
+/// Prints the percentiles of both operations, a histogram of the time to acquire, and the failures by cause.
 void print(std::ostream& out, const std::string& title, const Measurement& measurement);
 
 }  // namespace redlock::tool

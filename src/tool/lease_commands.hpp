@@ -1,5 +1,5 @@
-// redlock acquire, extend, release, break: the verbs one by one, for scripts. The lease outlives the process;
-// any process that knows its owner may extend and release it.
+// redlock acquire, extend, release, break: the operations of a lock one by one, for scripts. The lease
+// outlives the process. Any process that knows the owner may extend and release the lease.
 #pragma once
 
 #include "arguments.hpp"

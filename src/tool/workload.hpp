@@ -24,14 +24,14 @@ struct Workload {
     std::size_t threads = 1;
 };
 
-/// The verb or the node that failed, and the reason.
+/// The operation or the node that failed, and the reason.
 using Failure = std::pair<std::string, std::error_code>;
 
 /// The result of a run.
 struct Measurement {
     LatencyHistogram acquire{};                      ///< latencies of successful acquisitions
     LatencyHistogram release{};                      ///< latencies of the releases of these acquisitions
-    std::map<Failure, std::uint64_t> failures{};     ///< failed verbs, by verb and error
+    std::map<Failure, std::uint64_t> failures{};     ///< failed operations, by name and error
     std::map<Failure, std::uint64_t> node_causes{};  ///< missing votes, by node and cause
     std::chrono::nanoseconds took{};
 

@@ -152,7 +152,7 @@ private:
         input.remove_prefix(std::min(end + 1, input.size()));
     }
 
-    // ---- How long the verbs may take. Each wait may last a millisecond longer than intended.
+    // ---- How long the functions may take. Each wait may last a millisecond longer than intended.
 
     milliseconds attempt() const {
         const auto round = rules_.round == Round::sequential ? milliseconds{rules_.nodes * budget} : budget;

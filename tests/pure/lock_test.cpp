@@ -1,4 +1,4 @@
-// The state table in lock.hpp: the effect of each verb and query in each state. Also moving, destroying and
+// The state table in lock.hpp: the effect of each function in each state. Also moving, destroying and
 // forking.
 #include "world.hpp"
 

@@ -1,4 +1,4 @@
-// Rule A12: the result of a verb, and its one-line message for a log.
+// Rule A12: the result of an operation, and its one-line message for a log.
 #include "world.hpp"
 
 #include <concepts>

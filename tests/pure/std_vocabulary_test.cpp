@@ -131,7 +131,7 @@ TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
     EXPECT_TRUE(lock.valid());
 }
 
-// ---- The verbs that do not throw.
+// ---- The functions that do not throw.
 
 // If the time limit has passed, try_lock_for() and try_lock_until() behave like try_lock(), as the standard
 // requires for its own mutexes.
