@@ -34,8 +34,8 @@
 // LockOptions::on_lost. Different Locks, even on the same resource, may be used by different threads and may
 // share one Nodes.
 //
-// After fork() the lock still belongs to the parent. In the child it is not held, and its destructor sends
-// nothing.
+// After fork() the lock still belongs to the parent. In the child the lock is free, and the destructor of the
+// lock sends nothing.
 //
 // What each function does depends on the state of the lock:
 //

@@ -120,16 +120,17 @@ struct LockOptions {
     ///
     /// The argument is the result of the last failed extension, with the error `lost`. If the watchdog has
     /// stopped extending because `max_hold` was over, the error is `hold_limit`. Needs `watchdog`. To wait
-    /// for a loss instead, use Lock::lost().
+    /// for a loss instead, use Lock::lost(). These rules apply to the function:
     ///
-    /// - It runs in the watchdog's thread, with no internal mutex held. Keep it short, because the watchdog
-    ///   does nothing for other locks on the same nodes meanwhile. Its exceptions are swallowed.
-    /// - It may release or destroy the lock. A release() in it releases only the lost acquisition, even if
-    ///   the lock has been acquired again.
-    /// - It does not begin after release() or the destructor has returned. If it has begun before, it can
-    ///   still be running: the objects that it uses must live that long.
-    /// - It is not called if a std::stop_callback on lost() releases the lock, or waits until another thread
-    ///   has released the lock.
+    /// - The function runs in the watchdog's thread, with no internal mutex held. Keep it short, because the
+    ///   watchdog does nothing for other locks on the same nodes meanwhile. Exceptions of the function are
+    ///   swallowed.
+    /// - The function may release or destroy the lock. A release() in the function releases only the lost
+    ///   acquisition, even if the lock has been acquired again.
+    /// - The function does not begin after release() or the destructor has returned. If it has begun before,
+    ///   it can still be running. The objects that it uses must live until it has returned.
+    /// - The function is not called if a std::stop_callback on lost() releases the lock, or waits until
+    ///   another thread has released the lock.
     std::function<void(const Result&)> on_lost{};
 };
 
