@@ -329,9 +329,9 @@ inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point n
 
 /// Releases the lease on every node that may hold the key, and waits for the replies.
 ///
-/// - Success means that a majority of the nodes has deleted the key within the validity of the lease. If the
-///   release is repeated, a node without the key counts as well, because it may have deleted the key the
-///   first time.
+/// - Success means that the validity had not ended before the release, and that a majority of the nodes has
+///   deleted the key. If the release is repeated, a node without the key counts as well, because it may have
+///   deleted the key the first time.
 /// - `lost` means that the validity had ended before the release, or that is_lost() is true. If the release
 ///   is repeated, is_lost() does not matter.
 /// - `no_quorum` means that neither is the case.

@@ -218,7 +218,8 @@ public:
     /// watchdog is extending the lock at that moment, first waits for the end of that extension, which takes
     /// at most one more node_timeout.
     ///
-    /// - Success: a majority of the nodes has confirmed the release within the validity.
+    /// - Success: the validity had not ended before the call, and a majority of the nodes has confirmed the
+    ///   release.
     /// - `lost`: the validity had ended before the call, or the nodes that could still have the key were no
     ///   longer a majority. Keys of other clients are not touched.
     /// - `no_quorum`: fewer than a majority of the nodes have confirmed the release. Call release() again, or
