@@ -41,7 +41,14 @@ package() {
 }
 
 rm -rf "$build/root" "$build/stranger"
+mkdir -p "$build"
+for each in another_1_all libredlock0_0.0.1-1_all; do
+    echo "$each" >"$build/$each.deb"
+done
 sh "$source/cmake/make-packages.sh" "$build"
+[ -e "$build/another_1_all.deb" ] || fault "make-packages.sh deletes packages of others"
+[ ! -e "$build/libredlock0_0.0.1-1_all.deb" ] || fault "make-packages.sh leaves packages of an earlier version"
+rm -f "$build/another_1_all.deb"
 
 runtime=libredlock${version%.*}
 libdir=usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)

@@ -1,6 +1,7 @@
 #include "support/lua_scripts.hpp"
 
-#include <openssl/evp.h>
+#include "support/sha1.hpp"
+
 #include <lua.hpp>
 
 #include <algorithm>
@@ -31,18 +32,6 @@ constexpr auto* sandbox = R"(
     setmetatable(_G, {__index = refuse_unknown})
     return setmetatable({}, {__index = _G, __newindex = refuse_new})
 )";
-
-std::string sha1_of(std::string_view text) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    if (EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha1(), nullptr) != 1)
-        throw std::bad_alloc{};
-    std::string result;
-    for (unsigned i = 0; i < length; ++i)
-        for (const unsigned digit : {digest.at(i) / 16U, digest.at(i) % 16U})
-            result += "0123456789abcdef"[digit];
-    return result;
-}
 
 void push_text(lua_State* lua, std::string_view text) {
     lua_pushlstring(lua, text.data(), text.size());
