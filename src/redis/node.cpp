@@ -151,7 +151,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     // The note on Sentinels above gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
-        if (!release && it->connection->pending().count() >= max_pending) return {};
+        if (!release && it->connection->pending().count() >= max_pending) return {.too_many_pending = true};
         return {take_locked(it), health_.trusted()};
     }
     const bool note = effect == KeyEffect::describes;

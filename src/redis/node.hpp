@@ -49,11 +49,13 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
-/// The connection over which a round asks a node. It is null if the node failed a moment ago and is not asked
-/// now.
+/// The connection over which a round asks a node.
 struct CheckOut {
+    /// Null if the node is not asked: it is in back-off, or too many replies are pending.
     std::unique_ptr<Connection> connection{};
     bool trusted = false;  ///< the round may wait for it although the votes are decided
+    /// True if there is no connection because too many replies are pending on the one that must be used.
+    bool too_many_pending = false;
 };
 
 class Node {

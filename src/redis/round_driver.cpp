@@ -66,9 +66,13 @@ void RoundDriver::ask(std::size_t node) {
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
-    auto [connection, trusted] = requests.size() == 1
-                                     ? nodes_[node]->check_out(requests.front().command, now_, needed)
-                                     : nodes_[node]->check_out_for_many(now_, needed);
+    auto [connection, trusted, too_many_pending] =
+        requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
+                             : nodes_[node]->check_out_for_many(now_, needed);
+    if (too_many_pending) {
+        round_.end(node, Errc::not_asked, "too many replies are pending behind its SET", now_);
+        return false;
+    }
     if (!connection) {
         round_.on_left_alone(node);
         return false;

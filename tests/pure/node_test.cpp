@@ -99,6 +99,26 @@ TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
     EXPECT_EQ(holder(0), "");
 }
 
+// The node has not failed, so the report must not say that it is left alone after a failure.
+TEST_F(NodeTest, AnExtensionIsNotSentBehindTooManyPendingReplies) {
+    (void)extend("nobody");  // makes a connection
+    server().paused = true;
+    // Each round ends with the time of its caller, so nothing is known about the node.
+    const auto ask_briefly = [&](Verb verb) {
+        const RoundLimits limits{.deadline = network.clock().now() + 1ms};
+        return ask({request(verb, "A")}, limits).front();
+    };
+    EXPECT_TRUE(ask_briefly(Verb::set_if_absent)[0].sent);
+    for (int i = 0; i < 31; ++i) EXPECT_TRUE(ask_briefly(Verb::compare_and_expire)[0].sent);
+    const auto tally = extend("A");
+    EXPECT_FALSE(tally[0].sent);
+    EXPECT_EQ(tally[0].cause, Errc::not_asked);
+    EXPECT_EQ(tally[0].detail, "too many replies are pending behind its SET");
+    EXPECT_TRUE(release("A")[0].sent);
+    network.resume(0);
+    EXPECT_EQ(holder(0), "");
+}
+
 TEST_F(NodeTest, AReleaseGoesBehindTheHandshakeOfASilentServer) {
     server().paused = true;
     EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
