@@ -104,7 +104,7 @@ void Connection::connected() {
 
 Connection::Step Connection::step_after(Step step) const noexcept {
     if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
-    return step == Step::ping || step == Step::server ? Step::done : Step::ping;
+    return step == Step::ping || step == Step::info ? Step::done : Step::ping;
 }
 
 void Connection::begin_handshake() {
@@ -115,7 +115,7 @@ void Connection::begin_handshake() {
     run_or_break([&] {
         for (auto step = step_; step != Step::done; step = step_after(step)) {
             pending_.sent_first(1);
-            if (replies_before_it_ > 0) ++replies_before_it_;
+            if (replies_until_kept_ > 0) ++replies_until_kept_;
             if (step == Step::select)
                 detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
             else if (step == Step::ping)
@@ -134,9 +134,9 @@ void Connection::begin_handshake() {
 void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
-    step_ = Step::server;
-    late_ = pending_.count();
-    pending_.await(0);  // the reply to INFO is not an answer
+    step_ = Step::info;
+    replies_before_info_ = pending_.count();
+    pending_.expect_answers(0);  // the reply to INFO is not an answer
     pending_.sent_other(1);
     run_or_break([this] { detail::append(outgoing(), {"INFO", "server"}); });
     flush();
@@ -145,8 +145,8 @@ void Connection::fetch_run_id(const Command& command) {
 /// Returns true if the reply completes this step of the handshake. If the user may not call PING, the error
 /// is accepted, because it also shows that the server answers.
 bool Connection::accept_handshake_reply(const Reply& reply) {
-    if (step_ == Step::server) run_id_ = detail::line_of_info(reply.text, "run_id:");
-    if (step_ == Step::server) return reply.kind == Reply::Kind::text && !run_id_.empty();
+    if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
+    if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
     return reply.kind == Reply::Kind::status || (step_ == Step::ping && reply.is_error("NOPERM"));
 }
 
@@ -168,14 +168,14 @@ void Connection::take_handshake_reply() {
     was_ready_ = true;
 }
 
-std::string Connection::quoted(std::string_view words) const {
+std::string Connection::quoted(std::string_view text) const {
     const auto& password = config_.endpoint.password;
-    const bool repeats = !password.empty() && words.find(password) != words.npos;
+    const bool repeats = !password.empty() && text.find(password) != text.npos;
     // A single word may be a part of the password, which must not be shown either. "ERR" is too short to
     // matter.
     const bool is_part =
-        words.size() > 3 && words.find(' ') == words.npos && password.find(words) != password.npos;
-    return repeats || is_part ? "the text contains the password" : detail::printable(words);
+        text.size() > 3 && text.find(' ') == text.npos && password.find(text) != password.npos;
+    return repeats || is_part ? "the text contains the password" : detail::printable(text);
 }
 
 // ---- Commands
@@ -197,7 +197,7 @@ void Connection::send(std::span<const Command> commands, bool awaited) {
 }
 
 bool Connection::must_resend() const noexcept {
-    if (pending_.awaited() != 1 || !pending_.none()) return false;
+    if (pending_.expected_answers() != 1 || !pending_.none()) return false;
     const auto& reply = answers_.front();
     return refuses_form(reply) && (reply.is_error("NOSCRIPT") ? by_sha1_ : uses_queue_);
 }
@@ -209,13 +209,13 @@ void Connection::resend(const Command& command) {
     flush();
 }
 
-void Connection::keep_release(const Command& command) {
+void Connection::keep_unanswered_release(const Command& command) {
     if (broken() || !(by_sha1_ || uses_queue_) || pending_.none()) return;
     kept_release_.clear();
     auto plain = command;
     plain.queue = nullptr;
     detail::append(kept_release_, plain, recipient(), detail::ScriptForm::whole);
-    replies_before_it_ = pending_.count();
+    replies_until_kept_ = pending_.count();
 }
 
 bool Connection::repeat_release() {
@@ -245,7 +245,7 @@ void Connection::subscribe(std::string_view channel) {
 }
 
 void Connection::await_answers(std::size_t commands) {
-    pending_.await(commands);
+    pending_.expect_answers(commands);
     answers_.resize(std::max(answers_.size(), commands));
 }
 
@@ -363,11 +363,11 @@ void Connection::take_reply() {
         return;
     }
     const auto kind = pending_.received();
-    const bool of_kept_release = replies_before_it_ > 0 && --replies_before_it_ == 0;
+    const bool of_kept_release = replies_until_kept_ > 0 && --replies_until_kept_ == 0;
     if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
     if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply that no command asked for");
-    if (late_ > 0) {
-        --late_;
+    if (replies_before_info_ > 0) {
+        --replies_before_info_;
         return;
     }
     if (state_ == State::handshaking) return take_handshake_reply();

@@ -58,17 +58,18 @@ public:
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// If ready: reads the next bytes. Blocks for half of node_timeout and up to two ticks of the kernel's
-    /// timer (10 ms each at most), or until a signal arrives. It takes one system call instead of poll() and
-    /// recv(), and is meant for a caller that waits for no other connection.
+    /// Waits until the server sends something, and reads it. Returns without it after half of node_timeout
+    /// (and up to two ticks of the kernel's timer, which last 10 ms at most), or when a signal arrives. It
+    /// takes one system call instead of poll() and recv(), and is meant for a caller that waits for no other
+    /// connection. Does nothing if the connection is not ready.
     void receive_or_wait();
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
-    /// Returns true if the TCP (and TLS) connection is established, so that commands can be written behind
-    /// the handshake.
-    bool greeted() const noexcept { return ready() || handshaking(); }
+    /// Returns true if the TCP connection, and with TLS its encryption, is established. The handshake is then
+    /// written, so that the bytes of a command can follow it.
+    bool established() const noexcept { return ready() || handshaking(); }
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
     /// Returns true if a command was ever sent on it.
@@ -79,29 +80,31 @@ public:
     /// Returns the resolution that has found the server.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
-    /// Returns a text of the server in a form that a report may show: it never contains the password (rule
-    /// D11).
-    std::string quoted(std::string_view words) const;
+    /// Returns `text`, which came from the server, in a form that a report may show. If it contains the
+    /// password, or a part of it, another text is returned (rule D11).
+    std::string quoted(std::string_view text) const;
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
     // ---- In the states ready and handshaking.
 
-    /// Asks the server for its run id, if `command` needs it and it is not known yet. A command needs it if
-    /// its vote would be unsafe when two nodes are one server. The connection becomes ready again when the
-    /// server has answered.
+    /// Queries the run id of the server, if `command` needs it and it is not known yet. A command needs it if
+    /// two nodes must not be the same server when their votes are counted. The state changes to handshaking,
+    /// and becomes ready again when the server has answered. Does nothing if the connection is not ready.
     void fetch_run_id(const Command& command);
 
-    /// Returns the run id, which is different for each server and each start of it. Returns an empty text if
-    /// fetch_run_id() has not obtained it.
+    /// Returns the run id. A server draws a new one at each start. Returns an empty text if fetch_run_id()
+    /// has not obtained it.
     const std::string& run_id() const noexcept { return run_id_; }
 
-    /// Sends the commands behind the pending ones. From now on a byte of them may reach the server. Their
-    /// replies, in the same order, become answers(). If not `awaited`, nobody will look at the replies.
-    /// Before the handshake the commands are only queued: no byte of them can reach the server until the
-    /// state is handshaking.
+    /// Sends the commands behind the pending ones. Their replies, in the same order, become answers().
+    /// `awaited` is false if nobody waits for the replies. Scripts are then sent whole, because a digest that
+    /// the server does not know could not be replaced by the script.
+    ///
+    /// If the connection is established, a byte of the commands may reach the server from now on. Otherwise
+    /// the commands are only queued, and no byte of them reaches the server before it is established.
     void send(std::span<const Command> commands, bool awaited = true);
-    /// Returns true if the socket has not accepted all bytes of what was sent.
+    /// Returns true if commands are queued, or the socket has not accepted all bytes that were passed to it.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
@@ -112,17 +115,20 @@ public:
     bool must_resend() const noexcept;
     void resend(const Command& command);
 
-    /// Keeps the release that was sent last, because its round ends without waiting for the reply. If the
-    /// server turns out to refuse its form, repeat_release() sends it again, once no reply is pending: with
-    /// the whole script, and without the queue. repeat_release() returns false if there is nothing to repeat.
-    void keep_release(const Command& command);
+    /// If the release that was sent last is not answered yet, keeps it, because its round ends without
+    /// waiting for the reply. If the server then turns out to refuse its form, repeat_release() sends it
+    /// again when no reply is pending: with the whole script, and without the queue. Only one release is
+    /// kept: a later one replaces it. If the server refuses the form of the replaced one, its keys stay until
+    /// they expire.
+    void keep_unanswered_release(const Command& command);
+    /// Returns false if there is no release to repeat.
     bool repeat_release();
 
     /// Returns true if the last command was a script.
     bool scripted() const noexcept { return last_script_ != nullptr; }
 
-    /// Sends a command that consists of `words` and is no command of a lock; see AdminConnection. From then
-    /// on, lists of up to 16 texts and numbers are accepted as replies.
+    /// Sends a command that consists of `words`, for AdminConnection and the listeners. From then on, lists
+    /// of up to 16 texts and numbers are accepted as replies.
     void ask(std::span<const std::string_view> words);
 
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
@@ -134,7 +140,8 @@ public:
     /// Returns the replies to the last send(), ask() or resend(), as far as they have arrived.
     std::span<const detail::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
 
-    /// Returns the index of the address to try next if this one turns out to be dead.
+    /// Returns the index of the address to try next if this one turns out to be dead. The index may exceed
+    /// the number of addresses. The next connection takes the remainder of the division by that number.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
 
     /// Returns true if the server has closed the connection, or has sent something unexpected, since it
@@ -152,8 +159,9 @@ public:
     std::string detail() const { return detail_; }
 
 private:
-    /// The steps of the handshake, in this order.
-    enum class Step : std::uint8_t { auth, select, ping, server, done };
+    /// The reply that the handshake awaits. The first handshake has the steps auth, select and ping, in this
+    /// order; the one of fetch_run_id() has the step info.
+    enum class Step : std::uint8_t { auth, select, ping, info, done };
 
     void connect();
     bool connect_to(const Address& address);
@@ -169,8 +177,10 @@ private:
     void run_or_break(Action action);
     void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
+    /// Returns the buffer for bytes that follow those that were written last.
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
-    std::string& outgoing_command() noexcept { return greeted() ? outgoing() : queued_; }
+    /// Returns the buffer for a command, which must not be written before the handshake.
+    std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }
     void flush();
     void read(Socket::Wait wait);
     bool receive(Socket::Wait wait);
@@ -188,7 +198,7 @@ private:
     std::unique_ptr<Socket> socket_{};
     State state_ = State::resolving;
     Step step_ = Step::auth;
-    bool just_connected_ = false;  // set until the next advance()
+    bool just_connected_ = false;  // true until the next advance()
     bool was_ready_ = false;
     bool used_ = false;
     std::string run_id_{};
@@ -206,19 +216,20 @@ private:
     std::vector<detail::Reply> answers_{};  // reused, so that its texts keep their memory
 
     const detail::Script* last_script_ = nullptr;
-    bool allows_queue_ = true;  // until the server refuses a key or command of a queue
+    bool allows_queue_ = true;  // false after the server has refused a key or command of a queue
     bool uses_queue_ = false;   // the last command was sent in its form for waiters
     bool by_sha1_ = false;      // the last command named its script by the digest
     std::bitset<detail::scripts::all.size()>
         known_{};  // the scripts that the server has run on this connection
 
-    std::size_t late_ = 0;  // late replies that precede the reply to INFO
+    std::size_t replies_before_info_ = 0;  // how many late replies arrive before the reply to INFO
 
     bool subscribed_ = false;
     std::string message_{};
 
-    std::string kept_release_{};         // encoded, with the whole script; empty if none is kept
-    std::size_t replies_before_it_ = 0;  // how many replies arrive until its own has arrived; 0 afterwards
+    std::string kept_release_{};  // encoded, with the whole script; empty if none is kept
+    // How many replies arrive until the one to kept_release_ has arrived, including that one; 0 afterwards.
+    std::size_t replies_until_kept_ = 0;
 
     std::error_code cause_{};
     std::string detail_{};

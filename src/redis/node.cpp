@@ -45,12 +45,12 @@ void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& r
     if (config_.has_sentinels()) drop_former_locked();
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);
-    const bool due = health_.probe_due(now);
+    const bool due = health_.probe_due(now);  // before update(), which may trust the node again
     health_.update(now);
     round.set_health(index, health_.trusted(), due);
 }
 
-/// Returns true if the Sentinels have named another server since the connection was begun.
+/// Returns true if the connection leads to another server than the one that the Sentinels have named last.
 bool Node::is_former_locked(const Connection& connection) const {
     const auto& found = connection.resolution();
     return config_.has_sentinels() && !server_.empty() && found.done() && !found.addresses().empty() &&
@@ -75,15 +75,17 @@ void Node::drop_former_locked() {
 }
 
 /// Returns true if the connection was begun, or last became idle, so long ago that the Sentinels may have
-/// named another server since. A reply that came in meanwhile does not change this, because a server that was
-/// frozen first executes what it has received.
-bool Node::was_silent(const Connection& connection, Clock::time_point now) const noexcept {
+/// named another server since. A reply that has come meanwhile proves nothing: a former master that was
+/// frozen executes the commands that it has received, and answers them, before it learns that it was
+/// replaced.
+bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= longest_unasked;
 }
 
-/// Reads late replies. Any reply shows that the node is alive. A connection that has drained becomes idle
-/// again. The function may throw std::bad_alloc at any step, so a connection is removed from the list before
-/// it is passed on.
+/// Writes what is not sent yet on the draining connections, and reads their late replies. Each late reply
+/// shows that the node is alive. A connection on which no reply is pending any more becomes idle again. The
+/// function may throw std::bad_alloc at any step, so a connection is removed from the list before it is
+/// passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
@@ -120,26 +122,34 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
     const std::lock_guard guard{mutex_};
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
-        if (with_set_of_locked(requests[i].command.owner) != draining_.end()) result.push_back(i);
+        if (bound_to_locked(requests[i].command.owner) != draining_.end()) result.push_back(i);
     return result;
 }
 
-// ---- Check-out. A command gets the first connection of this table that exists:
+// ---- Check-out. A command gets the first connection of this table that exists. A connection is *bound* to
+// the owner of a pending SET, enter_queue or holder description (pending_replies.hpp).
 //
 //       connection                                          | for
 //     --+---------------------------------------------------+----------------------------------------------
-//     1 | the one on which the SET of its owner is pending, | every command
-//       | or the enter_queue of the ticket that it removes  |
-//     2 | one with a pending release of the same resource   | an acquisition or note_holder, if trusted
-//     3 | any draining one without a pending SET            | note_holder, if there is no idle connection
-//     4 | an idle one                                       | every command if trusted, otherwise a release
-//     5 | one that is being made and has releases queued    | a release, if trusted
-//     6 | any draining one without a pending SET            | a release, if not trusted
-//     7 | the probe, otherwise a new one                    | every command, if trusted or a probe is due;
+//     1 | the one that is bound to the owner of the command | every command
+//       | or, if an acquisition removes a ticket, to the    |
+//       | ticket                                            |
+//     2 | one with a pending release of the same resource   | an acquisition or a holder description, if
+//       |                                                   | the node is trusted
+//     3 | any draining one that is not bound                | a holder description, if there is no idle
+//       |                                                   | connection
+//     4 | an idle one                                       | every command if the node is trusted,
+//       |                                                   | otherwise a release
+//     5 | one that is being made and has releases queued    | a release, if the node is trusted
+//     6 | any draining one that is not bound                | a release, if the node is not trusted
+//     7 | the probe, otherwise a new one                    | every command, if the node is trusted, if the
+//       |                                                   | next probe is due, or if the outcome of the
+//       |                                                   | round depends on the node (`needed`);
 //       |                                                   | a release in any case
 //
-// If the connection of row 1 has 32 replies pending, only a release gets it; other commands get none. The
-// other rows consider only connections with fewer pending replies.
+// If 32 replies are pending on the connection of row 1, a release is sent on it nevertheless. Another command
+// is not sent at all, because a lock that is extended again and again would otherwise fill the memory while
+// the node is silent. Rows 2, 3, 5 and 6 skip connections on which 32 replies are pending.
 //
 // If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
 // not answered yet may be a frozen former master, and no lease may depend on it.
@@ -148,7 +158,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     const std::lock_guard guard{mutex_};
     const auto effect = detail::effect_of(command);
     const bool release = effect == KeyEffect::releases;
-    // The note on Sentinels above gives the reason.
+    // The last paragraph above this function gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending) return {.too_many_pending = true};
@@ -160,7 +170,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
             return {take_locked(it), true};
     // A holder description is not worth a new connection.
     if (note && idle_.empty())
-        if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
+        if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);
 }
 
@@ -176,26 +186,27 @@ CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool ne
     return check_out_trusted_locked(release, now);
 }
 
-/// Checks out a connection to a trusted node. Releases share a connection that is being made. Together they
-/// wait for it no longer than one of them would.
+/// Checks out a connection to a trusted node. Releases share a connection that is being made. A release does
+/// not wait for a connection that has been in the making for an eighth of node_timeout, because the release
+/// before it has waited for that long already.
 CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
     if (auto idle = take_idle_locked(now, release)) return {std::move(idle), true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
         const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
         return {take_locked(it), is_new};
     }
-    if (probe_ && was_silent(*probe_, now))
+    if (probe_ && may_lead_to_former_master(*probe_, now))
         drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {probe_ ? std::move(probe_) : connect_locked(now), true};
 }
 
 CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
     if (release) {
-        // A release that is written behind other commands costs nothing, and arrives when the node answers
-        // again. If there is no connection at all, a new one is made and waited for, because only the old
-        // connection may have failed.
+        // A release that is written behind other commands delays nobody. The node reads it when it answers
+        // again. If there is no connection at all, the round waits for a new one, because the failure may
+        // have concerned only the old connection.
         if (auto idle = take_idle_locked(now, release)) return {std::move(idle)};
-        if (const auto it = without_set_locked(); it != draining_.end()) return {take_locked(it)};
+        if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
         if (!probe_) return {connect_locked(now), true};
     }
     if (!due && !release) return {};
@@ -206,17 +217,17 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     return {connect_locked(now)};
 }
 
-auto Node::with_set_of_locked(std::string_view owner) -> std::vector<Draining>::iterator {
+auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(
-        draining_, [&](const Draining& it) { return it.connection->pending().has_set_of(owner); });
+        draining_, [&](const Draining& it) { return it.connection->pending().is_bound_to(owner); });
 }
 
-/// Returns the connection on which this command must be pipelined: the one with the pending SET of its owner,
-/// or the one with the pending enter_queue whose ticket the command removes.
+/// Returns the connection on which this command must be sent behind a pending one: the connection that is
+/// bound to its owner, otherwise the one that is bound to the ticket that the command removes.
 auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Draining>::iterator {
-    const auto it = with_set_of_locked(command.owner);
+    const auto it = bound_to_locked(command.owner);
     const bool leaves_queue = command.queue && acquires(command.verb);
-    return leaves_queue && it == draining_.end() ? with_set_of_locked(command.queue->ticket) : it;
+    return leaves_queue && it == draining_.end() ? bound_to_locked(command.queue->ticket) : it;
 }
 
 /// Returns a connection that may have a release of one of the resources pending. A SET that is pipelined
@@ -224,22 +235,23 @@ auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Dr
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
-        return pending.may_release(resources) && !pending.has_set() && pending.count() < max_pending;
+        return pending.may_release(resources) && !pending.is_bound() && pending.count() < max_pending;
     });
 }
 
-/// Returns a draining connection that is not reserved for the release of a pending SET.
-auto Node::without_set_locked() -> std::vector<Draining>::iterator {
+/// Returns a draining connection that is not bound to an owner, so that any command may be sent on it.
+auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         const auto& pending = it.connection->pending();
-        return !pending.has_set() && pending.count() < max_pending;
+        return !pending.is_bound() && pending.count() < max_pending;
     });
 }
 
-/// Returns a connection that is still being made. Its commands are queued behind the handshake.
+/// Returns a connection that is still being made, and has releases queued that will be written behind its
+/// handshake.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
-        return !it.connection->greeted() && it.connection->pending().count() < max_pending;
+        return !it.connection->established() && it.connection->pending().count() < max_pending;
     });
 }
 
@@ -250,15 +262,16 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
 }
 
 /// Returns the idle connection that was used last. Drops idle connections that have input. A server sends
-/// nothing on an idle connection, so the input is the end of the stream or something unexpected. This check
-/// is skipped if the connection was used within the last millisecond, because it could not notice what
-/// happens a moment later either. For a release it is skipped for 10 ms, because a failed release does not
-/// endanger mutual exclusion.
+/// nothing on an idle connection, so the input is the end of the stream or something unexpected.
+///
+/// The check costs a system call. It is skipped if the connection was used within the last millisecond,
+/// because the server can also close the connection directly after the check. For a release it is skipped for
+/// 10 ms, because a failed release is repeated, and does not endanger mutual exclusion.
 std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
         idle_.pop_back();
-        if (!release && was_silent(*idle, now)) {
+        if (!release && may_lead_to_former_master(*idle, now)) {
             drop_locked(std::move(idle), Errc::connection_failed, may_be_former);
             continue;
         }
@@ -269,7 +282,9 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
     return nullptr;
 }
 
-/// Begins a new connection. If Sentinels name the server, they are asked again, unless a query is under way.
+/// Begins a new connection. The addresses that were found last are used again, unless there are none. If
+/// Sentinels name the server, they are queried for each connection; connections that are begun while a query
+/// is under way share it.
 std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     const bool done = resolution_ && resolution_->done();
     if (!resolution_ || (done && (resolution_->addresses().empty() || config_.has_sentinels())))
@@ -292,8 +307,8 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
 }
 
 /// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending and no
-/// release has to be sent again, otherwise draining. It drains for one minute at most, or for as long as a
-/// lease of the pending commands could last if that is longer.
+/// release has to be sent again, otherwise it drains. If its replies have not come after one minute, or after
+/// the longest ttl of its commands if that is longer, it is dropped.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
         return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
@@ -304,7 +319,7 @@ void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point
 }
 
 void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
-    if (was_silent(*connection, now))
+    if (may_lead_to_former_master(*connection, now))
         return drop_locked(std::move(connection), Errc::connection_failed, may_be_former);
     if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection));
     connection->became_idle(now);
@@ -320,9 +335,10 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
     draining_.push_back({std::move(connection), until});
 }
 
-/// Disconnects. `cause` and `why` are reported if the connection is not broken and so has no cause of its
-/// own. Bytes that the kernel has not sent yet are discarded. If the connection never got ready, its address
-/// may be dead: the next connection starts with another address and resolves the name again.
+/// Disconnects. Bytes that the kernel has not sent yet are discarded. The observer gets the cause for which
+/// the connection broke. If it is not broken, the observer gets `cause` and `why`. If the connection never
+/// got ready, its address may be dead: the next connection starts with another address and resolves the name
+/// again.
 void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
                        const char* why) noexcept {
     if (!connection->was_ready()) {
@@ -347,7 +363,6 @@ void Node::append_unsent(std::vector<Connection*>& connections) {
 
 // ---- Listeners
 
-/// Returns no listener if the node is not trusted, because a waiter could not rely on it.
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
@@ -356,7 +371,7 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();
         listener->advance();
-        (void)listener->connection().take_message();  // for an earlier waiter
+        (void)listener->connection().take_message();  // discards a message for an earlier waiter
         if (listener->listens() && now - listener->connection().since() < longest_deaf) return listener;
         note_disconnected_locked(listener->connection());
     }

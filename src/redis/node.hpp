@@ -4,7 +4,8 @@
 //     -----------+------------------------------------------------------+-----------------------------------
 //     idle       | ready, no reply is pending; serves the next round    | a command checks it out
 //     draining   | replies are pending; or it is still being made, and  | a command that must follow one of
-//                | releases are queued behind its handshake             | them checks it out, or it drained
+//                | releases are queued behind its handshake             | them checks it out; the last reply
+//                |                                                      | has come; or it took too long
 //     probe      | it is being made, and no command waits for it        | a command checks it out, or it is
 //                |                                                      | ready, or it has failed
 //     listener   | subscribed to a channel for waiters (listener.hpp)   | a waiter checks it out
@@ -12,11 +13,11 @@
 // The release of a SET must be written on the connection on which the SET is pending (rule B5). This is why
 // draining connections are kept. Their late replies are read whenever a round begins.
 //
-// After a failure a node is not trusted for a pause, which grows with each failure (NodeHealth). Meanwhile it
-// is asked only if its next probe is due or the vote depends on it. Releases are sent to it in any case.
-// There is one probe at a time. The node is trusted again when a command or the handshake of a probe was
-// answered. If only a late reply has come, it is trusted again after the pause, or earlier if the vote
-// depends on it.
+// After a failure a node is not trusted for a pause, which grows with each failure (NodeHealth). Meanwhile a
+// round asks it only if its next probe is due or the outcome depends on it. Releases are sent to it in any
+// case. At most one connection is kept as the probe. The node is trusted again when it has answered a command
+// or the handshake of the probe. If only a late reply has come, it is trusted again after the pause, or
+// earlier if the outcome of a round depends on it.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -40,8 +41,8 @@
 
 namespace redlock {
 
-/// Something that the observer is to learn of a node. Events are kept here until the round is over, because
-/// no mutex may be held while the observer is called.
+/// An event that is reported to the observer. The node keeps its events until the round is over, because no
+/// mutex may be held while the observer is called.
 struct NodeEvent {
     enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
     Kind kind = Kind::connecting;
@@ -53,7 +54,8 @@ struct NodeEvent {
 struct CheckOut {
     /// Null if the node is not asked: it is in back-off, or too many replies are pending.
     std::unique_ptr<Connection> connection{};
-    bool trusted = false;  ///< the round may wait for it although the votes are decided
+    /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
+    bool worth_waiting_for = false;
     /// True if there is no connection because too many replies are pending on the one that must be used.
     bool too_many_pending = false;
 };
@@ -78,11 +80,12 @@ public:
     void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
-    /// Sent over any other connection, the request would overtake the SET.
+    /// A request that is sent over another connection could overtake the SET.
     std::vector<std::size_t> overtaking(std::span<const Request> requests);
 
-    /// Checks out the connection over which one command must go; node.cpp has the table of choices. A node
-    /// that is not trusted gives a connection only to a release, or if its next probe is due, or if `needed`.
+    /// Checks out the connection over which one command must be sent; node.cpp has the table of choices.
+    /// `needed` is true if the outcome of the round depends on this node. A new connection to an untrusted
+    /// node is made only if the command is a release, the next probe is due, or `needed` is true.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// Does the same for commands of several owners. None of them may have a SET pending here, see
@@ -92,8 +95,9 @@ public:
     /// Takes back a connection in any state.
     void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
 
-    /// Returns a connection that is subscribed to a channel, or is about to subscribe. Returns null if the
-    /// node is not trusted, or has refused to keep a queue less than a minute ago.
+    /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
+    /// node is not trusted, because a waiter could not rely on it, or if it has refused to keep a queue less
+    /// than a minute ago.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
     /// Keeps the listener for the next waiter if it is still subscribed, otherwise disconnects it.
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
@@ -109,15 +113,19 @@ public:
     /// yet.
     bool send_unsent(Clock::time_point now);
 
-    /// Appends the draining connections that have bytes which are not sent yet. They still belong to the
-    /// node.
+    /// Appends the draining connections that have bytes which are not sent yet. The node keeps them, so the
+    /// pointers become invalid with the next call of another function, in any thread. Only the destructor of
+    /// NodeGroup may call this: its background task has ended, and no round is under way.
     void append_unsent(std::vector<Connection*>& connections);
 
-    /// Record, in this order: a handshake was answered; a command was answered in time; the node failed.
+    /// Records that the node has answered a handshake.
     void connected();
+    /// Records that the node has answered a command in time.
     void succeeded();
+    /// Records that the node has failed.
     void failed(detail::NodeFailure failure, Clock::time_point now);
 
+    /// Returns the last failure, which may be long ago. The cause is empty if the node has never failed.
     detail::NodeFailure last_failure();
 
     /// Returns the events since the last call.
@@ -129,15 +137,15 @@ private:
         Clock::time_point until;  // dropped if replies are still pending then
     };
 
-    bool was_silent(const Connection& connection, Clock::time_point now) const noexcept;
+    bool may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept;
     bool is_former_locked(const Connection& connection) const;
     void drop_former_locked();
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
-    std::vector<Draining>::iterator with_set_of_locked(std::string_view owner);
+    std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
     std::vector<Draining>::iterator connection_to_follow_locked(const Command& command);
     std::vector<Draining>::iterator with_release_of_locked(Resources resources);
-    std::vector<Draining>::iterator without_set_locked();
+    std::vector<Draining>::iterator unbound_locked();
     std::vector<Draining>::iterator being_made_locked();
     std::unique_ptr<Connection> take_locked(std::vector<Draining>::iterator it);
     std::unique_ptr<Connection> take_idle_locked(Clock::time_point now, bool release);
@@ -163,9 +171,9 @@ private:
     // Guarded by mutex_, which is never held across a wait.
     std::mutex mutex_;
     detail::NodeHealth health_{};
-    std::shared_ptr<Resolution> resolution_{};
-    std::string server_{};  // bytes of the address that the Sentinels named last
-    std::size_t first_address_ = 0;
+    std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
+    std::string server_{};                      // bytes of the address that the Sentinels named last
+    std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
     std::unique_ptr<Connection> probe_{};

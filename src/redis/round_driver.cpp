@@ -28,7 +28,7 @@ RoundDriver::~RoundDriver() {
 void RoundDriver::end() noexcept {
     try {
         for (std::size_t node = 0; node < nodes_.size(); ++node) {
-            if (round_.is_open(node)) round_.end(node, Errc::not_awaited, {}, now_);
+            if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
             if (round_.is_left_alone(node)) report_left_alone(node);
             if (connections_[node]) check_in(node);
         }
@@ -51,7 +51,8 @@ void RoundDriver::run() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // A request whose SET is still pending on another connection would overtake it here.
+    // Several requests share one connection. A request whose owner has a SET pending on another connection
+    // would overtake this SET, so it is excluded.
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->overtaking(round_.requests()))
             if (round_.includes(node, request) &&
@@ -61,12 +62,12 @@ void RoundDriver::ask(std::size_t node) {
     now_ = clock_.now();
 }
 
-/// Takes a connection to the node, and reports to the round that the node is connecting or left alone.
-/// Returns false if there is no connection.
+/// Checks out a connection to the node, and reports the outcome to the round. Returns false if there is no
+/// connection.
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
-    auto [connection, trusted, too_many_pending] =
+    auto [connection, worth_waiting_for, too_many_pending] =
         requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
                              : nodes_[node]->check_out_for_many(now_, needed);
     if (too_many_pending) {
@@ -78,11 +79,11 @@ bool RoundDriver::check_out(std::size_t node) {
         return false;
     }
     connections_[node] = std::move(connection);
-    answered_[node] = 0;
-    round_.on_check_out(node, trusted);
-    // Queue the release now, while std::bad_alloc can still be reported. The connection keeps it when the
-    // round ends.
-    queued_[node] = round_.is_release() && !connections_[node]->greeted();
+    reported_[node] = 0;
+    round_.on_check_out(node, worth_waiting_for);
+    // If the connection is still being made, queue the release behind the handshake now, while
+    // std::bad_alloc can still be reported. When the round ends first, the connection goes on and sends it.
+    queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;
 }
@@ -98,16 +99,18 @@ void RoundDriver::wait(Clock::time_point until) {
     std::array<std::size_t, max_nodes> node_of{};
     std::size_t count = 0;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!round_.is_open(node)) continue;
+        if (!round_.is_being_asked(node)) continue;
         entries[count] = connections_[node]->poll_entry();
         node_of[count++] = node;
     }
-    // Fast path: if one reply is awaited, a blocking recv() replaces poll() and recv(). Its timeout is half
-    // of node_timeout, rounded to the ticks of the kernel, and cannot be changed for a single call. Therefore
-    // the fast path is only used while nearly the whole node_timeout is left.
-    const bool whole_budget = node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
+    // Fast path: if one reply is awaited, a blocking recv() replaces poll() and recv(). Its timeout was set
+    // to half of node_timeout when the connection was made, and cannot be changed for a single call. The
+    // kernel may add two of its ticks, which last 10 ms at most. The fast path therefore needs a node_timeout
+    // of at least 40 ms, of which nearly the whole is left. Then recv() returns before this time is over.
+    const bool has_whole_timeout =
+        node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
     const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
-    if (only_one && whole_budget && connections_[node_of[0]]->ready() &&
+    if (only_one && has_whole_timeout && connections_[node_of[0]]->ready() &&
         !connections_[node_of[0]]->unsent()) {
         connections_[node_of[0]]->receive_or_wait();
         now_ = clock_.now();
@@ -129,28 +132,28 @@ void RoundDriver::proceed(std::size_t node) {
     const bool was_ready = connection.ready();
     if (round_.is_sent(node) || !was_ready) connection.advance();
     if (!was_ready && connection.ready()) nodes_[node]->connected();
-    if (round_.is_connecting(node)) connection.fetch_run_id(round_.next_answered(node));
+    if (round_.is_connecting(node)) connection.fetch_run_id(round_.awaiting_reply(node));
     // A release may be written behind the handshake, so that a node that does not answer now finds it later.
-    const bool may_send = round_.is_release() ? connection.greeted() : connection.ready();
+    const bool may_send = round_.is_release() ? connection.established() : connection.ready();
     if (round_.is_connecting(node) && may_send) {
-        if (is_duplicate(node)) return;
+        if (fail_if_duplicate(node)) return;
         send(node);
     }
     take_answers(node);
 }
 
-/// The form of a command for one node. The attempt of a waiter removes the ticket from the queue at its home
-/// node only. A release that is sent a second time is marked as repeated, because the first one may have
-/// woken a waiter.
-struct RoundDriver::Form {
-    Form(const QuorumRound& round, std::size_t node, const Command& any) : command(any) {
+/// The command of a round as it is sent to one node. It differs from node to node only if it uses the queue:
+/// an acquisition removes the ticket of the waiter only at its home node, and a release that is sent a second
+/// time is marked as repeated, because the first one may have woken a waiter.
+struct RoundDriver::NodeCommand {
+    NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
         queue = *command.queue;
         queue.repeated = queue.repeated || round.is_repeated(node);
         command.queue = acquires(command.verb) && node != queue.home ? nullptr : &queue;
     }
-    Form(const Form&) = delete;
-    Form& operator=(const Form&) = delete;
+    NodeCommand(const NodeCommand&) = delete;
+    NodeCommand& operator=(const NodeCommand&) = delete;
 
     Command command;
     QueueTerms queue{};
@@ -161,12 +164,13 @@ void RoundDriver::send(std::size_t node) {
     if (!queued_[node]) write(node);
 }
 
-/// Writes the commands of all requests that include this node.
+/// Writes the commands of all requests that include this node. Several requests are extensions, which do not
+/// use the queue, so they are the same for all nodes.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
-        const Form form{round_, node, requests.front().command};
-        return connections_[node]->send({&form.command, 1}, round_.awaits_answers());
+        const NodeCommand of_node{round_, node, requests.front().command};
+        return connections_[node]->send({&of_node.command, 1}, round_.awaits_answers());
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
@@ -175,9 +179,9 @@ void RoundDriver::write(std::size_t node) {
     connections_[node]->send(commands);
 }
 
-/// Returns true if the server already answers for another node. Then this node has no vote, and its part of
-/// the round has failed. A release is sent nevertheless.
-bool RoundDriver::is_duplicate(std::size_t node) {
+/// If the server already answers for another node, ends the part of this node with the cause same_server and
+/// returns true. A release is sent nevertheless.
+bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
     const auto other = servers_.other_node_of(node, run_id, now_);
@@ -185,38 +189,40 @@ bool RoundDriver::is_duplicate(std::size_t node) {
     return other.has_value();
 }
 
-/// Reports each answer that has arrived to the round. After the last one, gives the connection back.
+/// Reports each answer that has arrived to the round as a vote. Gives the connection back after the last
+/// answer.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
     // If the connection broke while reading, its answers cannot be trusted either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
     if (connection.must_resend()) {
-        connection.resend(Form{round_, node, round_.next_answered(node)}.command);
+        connection.resend(NodeCommand{round_, node, round_.awaiting_reply(node)}.command);
         return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
     }
     const auto answers = connection.answers();
-    for (auto& answered = answered_[node]; answered < answers.size();) {
-        const auto& reply = answers[answered++];
-        const auto vote = detail::to_vote(round_.next_answered(node), reply, connection.scripted());
+    for (auto& reported = reported_[node]; reported < answers.size();) {
+        const auto& reply = answers[reported++];
+        const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, connection.scripted());
         if (vote.cause == Errc::unexpected_reply) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
         }
-        // The Sentinels may name another server by now, so a new connection is needed.
+        // The server was demoted. The Sentinels may name another one by now, to which only a new connection
+        // leads.
         if (vote.cause == Errc::read_only && nodes_[node]->has_sentinels()) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
         }
-        if (answered == 1) nodes_[node]->succeeded();
+        if (reported == 1) nodes_[node]->succeeded();
         auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
         if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
         if (round_.on_vote(node, vote, std::move(detail), now_)) return check_in(node);
     }
 }
 
-/// Ends the part of the node because its connection has failed or cannot be trusted. A release is sent once
-/// more over another connection.
+/// Records the failure of the node, and ends its part of the round. A release whose connection is broken is
+/// sent once more over another connection.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
@@ -228,7 +234,7 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         round_.end(node, cause, detail, now_);
 }
 
-/// Reports a node that was not asked, together with the failure after which it was left alone.
+/// Reports that a node was not asked because it is in back-off, and the failure that has led to the back-off.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
@@ -238,10 +244,12 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
-/// Gives the connection back to its node. A release whose reply has not arrived stays with the connection.
+/// Gives the connection back to its node. If the reply to a release has not arrived, the connection keeps the
+/// release, and repeats it if the server turns out to refuse its form. The repeated release does not use the
+/// queue, and so cannot wake a second waiter. Therefore it does not matter whether it was repeated before.
 void RoundDriver::check_in(std::size_t node) {
     if (round_.is_release()) {
-        connections_[node]->keep_release(round_.requests().front().command);
+        connections_[node]->keep_unanswered_release(round_.requests().front().command);
         has_left_release_unsent_ = has_left_release_unsent_ || connections_[node]->unsent();
     }
     nodes_[node]->check_in(std::move(connections_[node]), now_);

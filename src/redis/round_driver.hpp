@@ -37,7 +37,7 @@ public:
 
 private:
     using Step = detail::QuorumRound::Step;
-    struct Form;
+    struct NodeCommand;
 
     void end() noexcept;
     void ask(std::size_t node);
@@ -47,7 +47,7 @@ private:
     void proceed(std::size_t node);
     void send(std::size_t node);
     void write(std::size_t node);
-    bool is_duplicate(std::size_t node);
+    bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     void fail(std::size_t node, std::error_code cause, const std::string& detail);
     void report_left_alone(std::size_t node);
@@ -61,7 +61,7 @@ private:
     detail::QuorumRound& round_;
     Clock::time_point now_;  // updated after each step that takes time
     std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
-    std::array<std::size_t, max_nodes> answered_{};  // how many answers were counted
+    std::array<std::size_t, max_nodes> reported_{};  // how many answers were reported to the round
     NodeSet queued_{};                               // the release is already queued behind the handshake
     bool has_left_release_unsent_ = false;
 };

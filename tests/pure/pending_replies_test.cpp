@@ -25,7 +25,7 @@ Command release_of(std::string_view owner) {
 
 /// Sends the only command of a round.
 void ask(PendingReplies& pending, const Command& command) {
-    pending.await(1);
+    pending.expect_answers(1);
     pending.sent(command);
 }
 
@@ -65,7 +65,7 @@ TEST(PendingReplies, AReplyToNothingIsUnexpected) {
 TEST(PendingReplies, ManyCommandsSentAtOnceAreAnsweredInOrder) {
     PendingReplies pending;
     ask(pending, extension_of("late"));
-    pending.await(300);
+    pending.expect_answers(300);
     for (int i = 0; i < 300; ++i) pending.sent(extension_of(std::to_string(i)));
     EXPECT_EQ(pending.received(), Reply::late);
     for (std::size_t i = 1; i <= 300; ++i) {
@@ -88,7 +88,7 @@ TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     EXPECT_EQ(pending.received(), Reply::answer);
-    pending.await(0);
+    pending.expect_answers(0);
     pending.sent_other(2);
     EXPECT_EQ(pending.received(), Reply::late);
     EXPECT_EQ(pending.received(), Reply::late);
@@ -99,16 +99,16 @@ TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
 TEST(PendingReplies, RememberTheSetThatIsPending) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
         PendingReplies pending;
-        EXPECT_FALSE(pending.has_set());
-        EXPECT_FALSE(pending.has_set_of("")) << "nobody's";
+        EXPECT_FALSE(pending.is_bound());
+        EXPECT_FALSE(pending.is_bound_to("")) << "nobody's";
         auto command = set_of("A");
         command.verb = verb;
         ask(pending, command);
-        EXPECT_TRUE(pending.has_set_of("A"));
-        EXPECT_FALSE(pending.has_set_of("B"));
-        EXPECT_EQ(pending.set_owner(), "A");
+        EXPECT_TRUE(pending.is_bound_to("A"));
+        EXPECT_FALSE(pending.is_bound_to("B"));
+        EXPECT_EQ(pending.bound_owner(), "A");
         (void)pending.received();
-        EXPECT_FALSE(pending.has_set()) << "it is answered";
+        EXPECT_FALSE(pending.is_bound()) << "it is answered";
     }
 }
 
@@ -118,7 +118,7 @@ TEST(PendingReplies, RememberNoOtherCommandAsASet) {
         auto command = set_of("A");
         command.verb = verb;
         ask(pending, command);
-        EXPECT_FALSE(pending.has_set());
+        EXPECT_FALSE(pending.is_bound());
     }
 }
 
@@ -128,12 +128,12 @@ TEST(PendingReplies, RememberANote) {
     auto note = set_of("A");
     note.verb = Verb::note_holder;
     ask(pending, note);
-    EXPECT_TRUE(pending.has_set_of("A"));
+    EXPECT_TRUE(pending.is_bound_to("A"));
     EXPECT_FALSE(pending.may_release(resource));
     (void)pending.received();
     note.ttl = 0ms;
     ask(pending, note);
-    EXPECT_FALSE(pending.has_set());
+    EXPECT_FALSE(pending.is_bound());
     EXPECT_TRUE(pending.may_release(resource));
 }
 
@@ -141,9 +141,9 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, release_of("B"));
-    EXPECT_TRUE(pending.has_set_of("A")) << "another's release does not count";
+    EXPECT_TRUE(pending.is_bound_to("A")) << "another's release does not count";
     ask(pending, release_of("A"));
-    EXPECT_FALSE(pending.has_set());
+    EXPECT_FALSE(pending.is_bound());
 }
 
 TEST(PendingReplies, ASetIsPendingWhileRepliesToWhatWasBeforeItCome) {
@@ -151,17 +151,17 @@ TEST(PendingReplies, ASetIsPendingWhileRepliesToWhatWasBeforeItCome) {
     ask(pending, release_of("B"));
     ask(pending, set_of("A"));
     EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_TRUE(pending.has_set_of("A"));
+    EXPECT_TRUE(pending.is_bound_to("A"));
 }
 
 TEST(PendingReplies, AnExtensionBehindASetLeavesItPending) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, extension_of("A"));
-    EXPECT_TRUE(pending.has_set_of("A"));
+    EXPECT_TRUE(pending.is_bound_to("A"));
     EXPECT_EQ(pending.received(), Reply::late);
     EXPECT_EQ(pending.received(), Reply::answer);
-    EXPECT_FALSE(pending.has_set());
+    EXPECT_FALSE(pending.is_bound());
 }
 
 TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
@@ -170,7 +170,7 @@ TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
         const std::string owner(40, 'a');
         ask(pending, set_of(owner));
     }
-    EXPECT_EQ(pending.set_owner(), std::string(40, 'a'));
+    EXPECT_EQ(pending.bound_owner(), std::string(40, 'a'));
 }
 
 // The handshake is written in front of a queued command, whose reply therefore comes after those to the

@@ -100,7 +100,7 @@ public:
             if (steps > 10'000) return note("and so on");
         ended_ = now_;
         for (std::size_t node = 0; node < settings_.nodes; ++node) {
-            if (round.is_open(node)) round.end(node, Errc::not_awaited, {}, now_);
+            if (round.is_being_asked(node)) round.end(node, Errc::not_awaited, {}, now_);
             if (round.is_left_alone(node)) round.end(node, Errc::backing_off, {}, now_);
         }
         round_ = nullptr;
@@ -196,7 +196,7 @@ private:
     void answer(std::size_t node, std::size_t request) {
         const auto& votes = behaviors_[node].votes;
         const char letter = votes[std::min(request, votes.size() - 1)];
-        if (round_->next_answered(node).owner != owners_[request]) note("an answer to another request");
+        if (round_->awaiting_reply(node).owner != owners_[request]) note("an answer to another request");
         detail::NodeVote vote{};
         if (letter == 'g') vote = {Vote::granted};
         if (letter == 'r') vote = {Vote::refused};

@@ -1,9 +1,12 @@
 // Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. This
-// is a circuit breaker: there is one for each node, and all threads share it. A *probe* is a connection that
-// is made to find out whether the node answers again.
+// is a circuit breaker: there is one for each node, and all threads share it.
 //
-// It does not decide whether an untrusted node is asked nevertheless, because the outcome of a round depends
-// on it (quorum_round.hpp).
+// A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
+// command, because the next probe is due. If the round ends before the connection is ready, the connection
+// goes on with its handshake, and node.hpp keeps it as the probe.
+//
+// If the outcome of a round depends on an untrusted node, the round asks it before the next probe is due.
+// That is decided by quorum_round.hpp, and not here.
 //
 //     state     | meaning                                      | transitions
 //     ----------+----------------------------------------------+------------------------------------------------
@@ -12,11 +15,13 @@
 //               | next probe is due                            | succeeded(), connected() → closed
 //               |                                              | update(), trust_late_replies(), if a late
 //               |                                              | reply has come → closed
-//     half_open | a probe is under way; if the probe hangs,    | failed() → open, for longer
-//               | the next one is due a pause later            | the same as in the state open → closed
+//     half_open | a probe is under way; if it hangs, the next  | failed() → open, with a longer pause
+//               | probe is due after a pause                   | begin_probe() → half_open
+//               |                                              | → closed as from the state open
 //
-// It has no clock, mutex or I/O of its own. The pauses double from 10 ms to 1 s. Each has a random part, so
-// that clients do not probe at the same time. They are reset when the node has answered a command in time.
+// The class has no clock, mutex or I/O of its own. The pauses between probes double from 10 ms to 1 s. Each
+// pause has a random part, so that clients do not probe at the same time. The pauses start again with 10 ms
+// when the node has answered a command in time.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -64,7 +69,8 @@ public:
         if (replied_late_) close();
     }
 
-    /// Records that a probe begins. The next one is due a pause later.
+    /// Records that a probe begins. The next probe is due after a pause. Requires that the node is not
+    /// trusted.
     void begin_probe(Clock::time_point now, Entropy& entropy) {
         state_ = State::half_open;
         next_probe_ = now + pause(entropy);

@@ -1,18 +1,25 @@
 // The replies that a connection still has to read. This class decides whether a reply belongs to the present
 // round, so that no reply is ever taken for the reply to another command (rule D1).
 //
-// A server answers in the order of the commands. Only the replies to the commands that were sent last are
-// *answers*. The replies before them are *late*: they belong to rounds that have ended.
+// A server answers in the order of the commands. The replies to the commands that the present round has sent
+// are the *answers*; they are always the last ones. All replies before them are *late*, because they belong
+// to rounds that have ended.
 //
-// Some commands must be sent on the connection on which an earlier one is pending, because they could
-// otherwise overtake it. The class remembers what is needed to find this connection:
+// Some commands must be sent on the connection on which an earlier command is pending, because they could
+// overtake it on another connection. The class remembers what is needed to find this connection:
 //
 //     pending here                            | must follow on this connection
 //     ----------------------------------------+------------------------------------------------
-//     a SET, by its owner                     | the release of this owner (rule B5)
-//     a release that nobody waits for         | the next SET of its resources
-//     the entry of a ticket into the queue    | the command that takes it out
-//     the writing of a holder description     | its deletion, and the other way round
+//     a SET                                   | every command of its owner, above all the release
+//                                             | (rule B5)
+//     an enter_queue                          | the acquisition that removes the ticket
+//     the writing of a holder description     | its deletion
+//     a release                               | the next SET of one of its resources
+//     the deletion of a holder description    | the writing of the next one
+//
+// In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
+// enter_queue is the ticket. The last two rows remember the resources. If Sentinels name the server, only the
+// release of a SET follows on the same connection (node.cpp gives the reason).
 #pragma once
 
 #include <redlock/detail/verbs.hpp>
@@ -39,18 +46,20 @@ public:
     std::size_t count() const noexcept { return count_; }
     bool none() const noexcept { return count_ == 0; }
 
-    /// Declares that the replies to the next `commands` commands are the answers.
-    void await(std::size_t commands) noexcept { awaited_ = commands; }
+    /// Declares that the round is about to send `commands` commands, whose replies are the answers. The
+    /// replies that are pending now become late.
+    void expect_answers(std::size_t commands) noexcept { expected_answers_ = commands; }
 
     /// Records that a command was sent.
     void sent(const Command& command) {
         const auto effect = effect_of(command);
         const bool release = effect == KeyEffect::releases;
+        // A ttl of zero means that the description is deleted.
         const bool writes_note = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
         const bool removes_note = effect == KeyEffect::describes && !writes_note;
         if (effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_note)
-            set_owner_ = command.owner;
-        if (release && has_set_of(command.owner)) set_owner_.clear();
+            bound_owner_ = command.owner;
+        if (release && is_bound_to(command.owner)) bound_owner_.clear();
         max_ttl_ = std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.rest});
         ++count_;
         if (release || removes_note) {
@@ -59,40 +68,45 @@ public:
         }
     }
 
-    /// Records commands whose order matters to no later command, such as INFO or those of an operator.
+    /// Records commands that no later command has to follow, such as INFO or the commands of AdminConnection.
     void sent_other(std::size_t commands) noexcept { count_ += commands; }
 
-    /// Records commands of the handshake, which change no key and are sent before everything that is pending.
+    /// Records commands of the handshake. They change no key. They are sent before the commands that are
+    /// queued already, so the replies to those come later than expected.
     void sent_first(std::size_t commands) noexcept {
         count_ += commands;
         if (until_released_ > 0) until_released_ += commands;
     }
 
-    /// Records that a reply was received, and returns what it belongs to.
+    /// Records that a reply was received, and returns what it belongs to. The connection stays bound until no
+    /// reply is pending.
     Reply received() noexcept {
         if (none()) return Reply::unexpected;
         --count_;
-        if (none()) set_owner_.clear();
+        if (none()) bound_owner_.clear();
         if (until_released_ > 0 && --until_released_ == 0) released_ = 0;
-        return count_ < awaited_ ? Reply::answer : Reply::late;
+        return count_ < expected_answers_ ? Reply::answer : Reply::late;
     }
 
-    /// Returns how many answers the present round expects.
-    std::size_t awaited() const noexcept { return awaited_; }
+    /// Returns how many answers the present round expects, including those that have come.
+    std::size_t expected_answers() const noexcept { return expected_answers_; }
 
-    /// Returns how many of these answers have come.
-    std::size_t answered() const noexcept { return awaited_ - std::min(awaited_, count_); }
+    /// Returns how many of the expected answers have come.
+    std::size_t answered() const noexcept { return expected_answers_ - std::min(expected_answers_, count_); }
 
-    /// Returns the owner of the SET that is neither answered nor released; empty if there is none.
-    const std::string& set_owner() const noexcept { return set_owner_; }
-    bool has_set() const noexcept { return !set_owner_.empty(); }
-    bool has_set_of(std::string_view owner) const noexcept { return has_set() && set_owner_ == owner; }
+    /// Returns the owner to which the connection is bound; empty if there is none. The connection is bound by
+    /// a SET, an enter_queue or the writing of a holder description. It is free again when no reply is
+    /// pending or a release of this owner was sent.
+    const std::string& bound_owner() const noexcept { return bound_owner_; }
+    bool is_bound() const noexcept { return !bound_owner_.empty(); }
+    bool is_bound_to(std::string_view owner) const noexcept { return is_bound() && bound_owner_ == owner; }
 
-    /// Returns true if a release of one of the resources may be pending here. A SET that is sent behind it is
-    /// not refused because of this client's old key.
+    /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
+    /// pending here. A SET that is sent behind the release is not refused because of this client's old key.
+    /// May return true for other resources, too, because the class remembers only hash values.
     bool may_release(Resources resources) const noexcept { return (released_ & bits_of(resources)) != 0; }
 
-    /// Returns the longest time for which a key can live that a pending command may have made or extended.
+    /// Returns a limit for the lifetime of the keys: no pending command can make a key that lives longer.
     std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
 
 private:
@@ -105,11 +119,11 @@ private:
     }
 
     std::size_t count_ = 0;
-    std::size_t awaited_ = 0;  // how many of the last commands belong to the present round
-    std::string set_owner_{};
+    std::size_t expected_answers_ = 0;
+    std::string bound_owner_{};
     std::chrono::milliseconds max_ttl_{};
     std::uint64_t released_ = 0;      // the bits of the resources with a pending release
-    std::size_t until_released_ = 0;  // how many replies come up to that of the last release
+    std::size_t until_released_ = 0;  // how many replies come until the one to the last release has come
 };
 
 }  // namespace redlock::detail

@@ -18,37 +18,58 @@
 //         if (step.kind == Kind::done) break;
 //     }
 //
-// The stages of one node:
+// The stages of one node. The transitions are the events that the driver reports, and the step give_up:
 //
-//     stage      | meaning                                        | transitions
-//     -----------+------------------------------------------------+----------------------------------------
-//     uninvolved | no request goes to the node                    |
-//     unasked    | its turn has not come                          | next() → ask
-//     left_alone | it failed a moment ago and is in back-off      | next() → ask, if the outcome needs it
-//     connecting | it was asked, but nothing can be sent yet      | on_sent(), on_failed(), give_up
-//     sent       | a byte of the commands may have reached it     | on_vote() (last), on_failed(), give_up
-//     over       | its votes are known, or will stay unknown      |
+//     stage      | meaning                                     | transitions
+//     -----------+---------------------------------------------+-------------------------------------------
+//     uninvolved | no request goes to the node                 |
+//     unasked    | the round has not asked the node yet        | on_check_out() → connecting
+//                |                                             | on_left_alone() → left_alone
+//                |                                             | exclude() of its last request, end() → over
+//     left_alone | the node is in back-off and gave no         | on_check_out() → connecting
+//                | connection; the round may ask it once more  | end() → over
+//     connecting | a connection was checked out, but no byte   | on_sent() → sent
+//                | of the commands can have reached the node   | on_failed(), end(), give_up → over
+//     sent       | a byte of the commands may have reached the | the last on_vote() → over
+//                | node                                        | on_failed(), end(), give_up → over
+//                |                                             | on_check_out(), to repeat a release after
+//                |                                             | on_failed() → connecting
+//     over       | its votes are known, or will stay unknown   |
 //
-// The phases of the round, in this order. A sequential acquisition skips all_trusted; all other rounds skip
-// in_turn:
+// A node in the stage connecting or sent *is being asked*. The round *awaits* some of these nodes: it does
+// not end before they have replied, have failed, or are out of time. It awaits a node that is being asked
 //
-//     phase       | nodes that are asked                          | ends
-//     ------------+-----------------------------------------------+----------------------------------------
-//     in_turn     | the trusted nodes, one after the other        | when none of them is awaited any more
-//     all_trusted | the trusted nodes, all at once                | when all are asked, without waiting
-//     first_half  | the other nodes, all at once                  | half a node_timeout later
-//     second_half | the nodes in back-off, if the outcome depends | with the round, at most another half of
-//                 | on them                                       | a node_timeout later
+// - if the votes have not decided yet, that is, if a missing vote can still change the outcome;
+// - if the node is trusted and the round is a sequential acquisition, a query, or a release whose caller
+//   waits for the replies, even if the votes have decided;
+// - if the node is trusted and its connection is not ready yet. When the votes have decided, this wait is
+//   limited to an eighth of node_timeout. If such a node were skipped, the lock would be on exactly a
+//   majority, and could not survive the loss of another node. A holder description is not worth this wait.
 //
-// Three rules apply to whole rounds:
+// If nobody waits for the replies (RoundLimits::awaits_answers is false), the votes count as decided from the
+// beginning.
 //
-// - A round ends when its votes have decided. A query waits for every trusted node, and so does a release,
-//   unless it is sent without waiting for replies.
-// - A trusted node is sent its command even if the votes decide before its connection is ready, as long as
-//   the connection does not take more than an eighth of node_timeout. Otherwise the lock would be on exactly
-//   a majority and could not survive the loss of another node.
-// - A release is written to the nodes in reverse order. The first node is mostly the home node, which wakes a
-//   waiter, and the waiter should find the other nodes free.
+// The round passes through these phases, in this order. A sequential acquisition skips all_trusted; all other
+// rounds skip in_turn:
+//
+//     phase       | nodes that are asked                        | ends
+//     ------------+---------------------------------------------+-------------------------------------------
+//     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
+//                 | previous one is not awaited any more        | awaited
+//     all_trusted | the trusted nodes, all at once              | when all of them were asked
+//     first_half  | the untrusted nodes, all at once            | half a node_timeout after it began, or
+//                 |                                             | earlier if no node is awaited
+//     second_half | the nodes that were left alone, once more   | when no node is awaited, but at the latest
+//                 |                                             | a node_timeout after first_half began
+//
+// A node in back-off gives a new connection only if its probe is due, if the outcome depends on it (see
+// needs()), or to a release; node.cpp has the whole table. In second_half the outcome may depend on more
+// nodes, because the nodes that have not replied by then are no longer counted as possible grants.
+//
+// A round ends when it has passed through all phases. It asks no further nodes if a quorum has become
+// impossible, a stop was requested, or the deadline of the caller has passed. A release is sent to all its
+// nodes in any case. It is written to them in reverse order: the first node is mostly the home node, which
+// wakes a waiter, and the waiter should find the other nodes free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -83,10 +104,10 @@ public:
     struct Step {
         enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
-        std::size_t node = 0;       ///< ask, give_up: the node.
-        bool timed_out = false;     ///< give_up: true if its own time was over, and not the caller's.
-        const char* detail = "";    ///< give_up: what it was doing.
-        Clock::time_point until{};  ///< wait: the end of the wait.
+        std::size_t node = 0;       ///< For ask and give_up: the index of the node.
+        bool timed_out = false;     ///< For give_up: true if the node is to blame, and has failed.
+        const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
+        Clock::time_point until{};  ///< For wait: the instant at which the wait ends at the latest.
     };
 
     /// Begins a round. All requests must have the same verb. The requests, the limits and the tallies must
@@ -140,15 +161,16 @@ public:
     }
 
     /// Returns true if the outcome of a request depends on this node: without its grant there can be no
-    /// quorum, but with it there can. Such a node is asked even if it is in back-off. Nodes that are being
-    /// asked are counted as possible grants, except in the second half of the last node_timeout. Returns
-    /// false for an acquisition that some node has refused.
+    /// quorum, but with it there can. Such a node is asked even if it is in back-off. A node that is being
+    /// asked is counted as a possible grant, except in the phase second_half, because it has had half a
+    /// node_timeout and is probably silent. Returns false for an acquisition that some node has refused.
     bool needs(std::size_t node) const {
-        const auto asked = phase_ == Phase::second_half ? 0 : open();
+        const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
             const auto& votes = counts()[i];
-            const bool lost = votes.granted + votes.pending < needed_;
-            if (includes(node, i) && !lost && votes.granted + asked < needed_ && !refused_to_acquire())
+            const bool can_win = votes.granted + votes.pending >= needed_;
+            if (includes(node, i) && can_win && votes.granted + possible_grants < needed_ &&
+                !refused_to_acquire())
                 return true;
         }
         return false;
@@ -156,7 +178,7 @@ public:
 
     /// Returns true if this node was sent its commands and no other node can reply.
     bool is_only_one_sent(std::size_t node) const noexcept {
-        return nodes_[node].stage == Stage::sent && open() == 1;
+        return nodes_[node].stage == Stage::sent && count_being_asked() == 1;
     }
 
     KeyEffect effect() const noexcept { return properties().effect; }
@@ -164,7 +186,7 @@ public:
     bool awaits_answers() const noexcept { return limits_.awaits_answers; }
     bool is_connecting(std::size_t node) const noexcept { return nodes_[node].stage == Stage::connecting; }
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
-    bool is_open(std::size_t node) const noexcept { return nodes_[node].open(); }
+    bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
     bool is_left_alone(std::size_t node) const noexcept { return nodes_[node].stage == Stage::left_alone; }
     std::span<const Request> requests() const noexcept { return requests_; }
@@ -175,27 +197,27 @@ public:
         return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
     }
 
-    /// Returns the command that the next reply of the node answers.
-    const Command& next_answered(std::size_t node) {
+    /// Returns the command to which the next reply of the node belongs. Requires that one is unanswered.
+    const Command& awaiting_reply(std::size_t node) {
         auto& it = nodes_[node];
-        while (!includes(node, it.next)) ++it.next;
-        return requests_[it.next].command;
+        while (!includes(node, it.awaiting_reply)) ++it.awaiting_reply;
+        return requests_[it.awaiting_reply].command;
     }
 
     // ---- Events
 
-    /// Records that the node is in back-off and gave no connection.
+    /// Records that the driver got no connection, because the node is in back-off.
     void on_left_alone(std::size_t node) noexcept {
         nodes_[node].stage = Stage::left_alone;
         nodes_[node].trusted = false;
         changed_ = true;
     }
 
-    /// Records that the driver has a connection of the node, which may still be connecting. `trusted` is true
-    /// if the round should wait for this node as for a trusted one.
-    void on_check_out(std::size_t node, bool trusted) noexcept {
+    /// Records that the driver has a connection to the node, which may still be connecting. From now on, the
+    /// round awaits the node as a trusted one if it is worth waiting for, otherwise as an untrusted one.
+    void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
-        nodes_[node].trusted = trusted;
+        nodes_[node].trusted = worth_waiting_for;
         changed_ = true;
     }
 
@@ -215,18 +237,19 @@ public:
             if (includes(node, i)) tallies_[i][node].sent = true;
     }
 
-    /// Records that the node has answered next_answered() with this vote. Returns true if it was the last
+    /// Records that the node has answered awaiting_reply() with this vote. Returns true if it was the last
     /// answer of the node.
     bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        (void)next_answered(node);
-        count(node, it.next++, vote, std::move(detail), now);
+        (void)awaiting_reply(node);
+        count(node, it.awaiting_reply++, vote, std::move(detail), now);
         ++it.answered;
         return end_if_answered(node);
     }
 
-    /// Records that the connection has failed, or that its reply does not fit. Returns true if the commands
-    /// must be sent again over a new connection. That happens once to a release, because the failure may
+    /// Records that the node has failed with this cause. `disconnected` says whether its connection is
+    /// broken; otherwise the driver refuses to use the node. Returns true if the commands must be sent again
+    /// over another connection. A release is repeated once if the connection broke, because the failure may
     /// concern only this connection and a second deletion does no harm.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
@@ -239,47 +262,52 @@ public:
         return false;
     }
 
-    /// Ends the part of the node. Its missing votes stay unknown, with this cause.
+    /// Ends the part that the node has in this round. The votes that it has not given stay unknown, with this
+    /// cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;  // nothing was sent
+        // Nothing was sent to a node that was left alone, so its report shows no time.
+        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
-        for (; it.next < requests_.size(); ++it.next)
-            if (includes(node, it.next)) count(node, it.next, {.cause = cause}, detail, now);
+        for (auto& request = it.awaiting_reply; request < requests_.size(); ++request)
+            if (includes(node, request)) count(node, request, {.cause = cause}, detail, now);
     }
 
 private:
+    /// See the first table at the head of this file.
     enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
 
-    /// See the table at the head of this file.
+    /// See the second table at the head of this file.
     enum class Phase : std::uint8_t {
         in_turn,      ///< The trusted nodes are asked one after the other.
         all_trusted,  ///< The trusted nodes are asked all at once.
-        first_half,   ///< The other nodes are asked; the first half of a node_timeout passes.
-        second_half   ///< Nodes in back-off are asked if needed; the second half passes.
+        first_half,   ///< The untrusted nodes are asked. Lasts for half a node_timeout at most.
+        second_half   ///< The nodes that were left alone are asked once more. Lasts for the rest of it.
     };
 
-    /// The nodes that the round waits for.
+    /// Which of the nodes that are being asked the round awaits when the votes have decided. Until then it
+    /// awaits all of them.
     enum class Awaited : std::uint8_t {
-        while_undecided,  ///< All nodes, as long as the votes have not decided.
-        trusted_nodes  ///< The trusted nodes in any case; the others as long as the votes have not decided.
+        while_undecided,  ///< None, except trusted nodes whose connections are not ready yet.
+        trusted_nodes     ///< The trusted nodes.
     };
 
-    struct Node {
+    /// What the round knows of one node.
+    struct Participant {
         Stage stage = Stage::uninvolved;
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;
-        bool cut_short = false;    // true if the caller's time is so short that silence means nothing
-        std::size_t next = 0;      // the request that the next reply answers
-        std::size_t answered = 0;  // the number of requests that were answered or excluded
+        bool cut_short = false;          // the caller left it too little time: its silence means nothing
+        std::size_t awaiting_reply = 0;  // the request to which the next reply belongs
+        std::size_t answered = 0;        // the number of requests that were answered or excluded
         std::vector<std::size_t> excluded{};
         Clock::time_point start{};
         Clock::time_point deadline{};
 
         bool unasked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
-        bool open() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
+        bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
     };
 
     /// The votes on one request.
@@ -307,15 +335,15 @@ private:
 
     // ---- Asking
 
-    /// Returns the next node to ask in this phase; nothing if there is none, or if the round still waits for
-    /// a node in turn.
+    /// Returns the next node to ask in this phase. Returns nothing if there is none, or if the node that was
+    /// asked before it is still awaited in the phase in_turn.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
         if (phase_ == Phase::in_turn && next_deadline() != Clock::time_point::min()) return std::nullopt;
         for (; cursor_ < size_; ++cursor_) {
             const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
             if (!nodes_[node].unasked() || nodes_[node].trusted != trusted) continue;
-            if (is_over(now)) return std::nullopt;
+            if (asks_no_more(now)) return std::nullopt;
             ++cursor_;
             return node;
         }
@@ -338,13 +366,13 @@ private:
     Clock::duration fair_share(Clock::time_point now) const {
         const auto left = std::max(limits_.deadline - now, Clock::duration::zero());
         const auto unasked =
-            std::ranges::count_if(all(), [this](const Node& it) { return worth_asking(it); });
+            std::ranges::count_if(all(), [this](const Participant& it) { return worth_asking(it); });
         return std::min(node_timeout_, left / std::max<Clock::rep>(unasked, 1));
     }
 
-    /// Returns true if the round stops asking nodes: a quorum is impossible, a stop was requested, or the
+    /// Returns true if the round asks no further nodes: a quorum is impossible, a stop was requested, or the
     /// deadline has passed. A release goes to every node, whatever the others have answered.
-    bool is_over(Clock::time_point now) {
+    bool asks_no_more(Clock::time_point now) {
         if (is_release()) return false;
         return impossible() || limits_.stop.stop_requested() || now >= limits_.deadline;
     }
@@ -373,16 +401,14 @@ private:
         return phase_ == Phase::first_half ? half_time_ : Clock::never();
     }
 
-    /// Returns true if the round must wait for this node. It waits for a trusted node that was not sent its
-    /// command yet, except for a holder description, which is not worth the wait.
-    bool awaits(const Node& it) {
-        if (!it.open()) return false;
+    /// Returns true if the round awaits this node, see the head of this file.
+    bool awaits(const Participant& it) {
+        if (!it.is_being_asked()) return false;
         const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
         return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
     }
 
-    /// Returns the earliest deadline of the nodes that the round waits for; time_point::min() if there is
-    /// none.
+    /// Returns the earliest deadline of the nodes that the round awaits; time_point::min() if it awaits none.
     Clock::time_point next_deadline() {
         auto next = Clock::time_point::min();
         for (const auto& it : all())
@@ -391,16 +417,17 @@ private:
         return next;
     }
 
-    /// Limits the connections that are still being made to an eighth of node_timeout, when the votes have
-    /// decided.
+    /// Limits the time of the nodes whose connections are not ready yet to an eighth of node_timeout. Called
+    /// when the votes have decided.
     void cap_connect_time() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns a node whose time is over. A node is late only if its deadline had passed when the driver last
-    /// looked for replies. A reply that came in time thus counts, even if this process reads it late.
+    /// Returns an awaited node whose time is over. The deadline is compared with the instant at which the
+    /// driver last began to look for replies, and not with the present. If this process is delayed, a reply
+    /// that came in time thus counts although it is read after the deadline.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= looked_at_ && awaits(nodes_[node])) return node;
@@ -410,19 +437,20 @@ private:
     /// Ends the part of a node whose time is over, and returns the step that gives it up.
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
-        const bool callers = it.deadline == limits_.deadline || it.cut_short;
-        // Its release stays queued. An eighth of node_timeout says nothing about the node.
+        const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
+        // A release that nobody waits for stays queued behind the handshake. The node had only an eighth of
+        // node_timeout to connect, so it is not known to be slow.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
-        // A node that has answered some of the commands is alive. Another round asks for the others.
+        // A node that has answered some of the commands is alive. A later round repeats the other commands.
         const bool alive = it.answered > it.excluded.size();
         const char* detail = "";
-        if (!callers && alive)
+        if (!by_caller && alive)
             detail = "after it had answered others";
-        else if (!callers && it.stage == Stage::connecting)
+        else if (!by_caller && it.stage == Stage::connecting)
             detail = "while connecting";
-        const auto cause = queued ? Errc::not_awaited : callers ? Errc::deadline : Errc::timed_out;
+        const auto cause = queued ? Errc::not_awaited : by_caller ? Errc::deadline : Errc::timed_out;
         end(node, cause, detail, now);
-        const bool timed_out = !callers && !alive && !queued;
+        const bool timed_out = !by_caller && !alive && !queued;
         return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
     }
 
@@ -448,15 +476,16 @@ private:
     /// Ends the part of a node if all its requests are answered or excluded. Returns whether they are.
     bool end_if_answered(std::size_t node) noexcept {
         auto& it = nodes_[node];
-        while (it.next < requests_.size() && !includes(node, it.next)) ++it.next;
-        if (it.next < requests_.size()) return false;
+        auto& request = it.awaiting_reply;
+        while (request < requests_.size() && !includes(node, request)) ++request;
+        if (request < requests_.size()) return false;
         it.stage = Stage::over;
         return true;
     }
 
     /// Returns the number of nodes that are being asked.
-    std::size_t open() const noexcept {
-        return static_cast<std::size_t>(std::ranges::count_if(all(), &Node::open));
+    std::size_t count_being_asked() const noexcept {
+        return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
     }
 
     bool refused_to_acquire() const noexcept {
@@ -466,7 +495,7 @@ private:
     /// Returns true if the node should still be asked. If another client holds the resource on some node, a
     /// node that is not trusted is asked only if its probe is due. Otherwise clients that collide would each
     /// keep their grants during a whole node_timeout, and none of them would get a majority.
-    bool worth_asking(const Node& it) const noexcept {
+    bool worth_asking(const Participant& it) const noexcept {
         return it.unasked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
@@ -484,19 +513,19 @@ private:
     /// Counts the requests that are undecided and those that have become impossible, if anything has changed.
     void recount() {
         if (!std::exchange(changed_, false)) return;
-        const auto given_up = static_cast<std::size_t>(std::ranges::count_if(
-            all(), [this](const Node& it) { return it.unasked() && !worth_asking(it); }));
+        const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
+            all(), [this](const Participant& it) { return it.unasked() && !worth_asking(it); }));
         undecided_ = 0;
         impossible_ = 0;
         for (const auto& it : counts()) {
-            const bool possible = it.granted + it.pending >= needed_ + given_up;
+            const bool possible = it.granted + it.pending >= needed_ + never_asked;
             if (!possible) ++impossible_;
             if (possible && it.granted < needed_) ++undecided_;
         }
     }
 
-    std::span<Node> all() noexcept { return {nodes_.data(), size_}; }
-    std::span<const Node> all() const noexcept { return {nodes_.data(), size_}; }
+    std::span<Participant> all() noexcept { return {nodes_.data(), size_}; }
+    std::span<const Participant> all() const noexcept { return {nodes_.data(), size_}; }
     std::span<Count> counts() noexcept { return many_.empty() ? std::span{&one_, 1} : std::span{many_}; }
     std::span<const Count> counts() const noexcept {
         return many_.empty() ? std::span{&one_, 1} : std::span{many_};
@@ -517,7 +546,7 @@ private:
     Clock::time_point half_time_ = Clock::never();            // the end of first_half
     Clock::time_point end_ = Clock::never();                  // the end of second_half
     Clock::time_point looked_at_ = Clock::time_point::min();  // when the driver last looked for replies
-    std::array<Node, max_nodes> nodes_{};
+    std::array<Participant, max_nodes> nodes_{};
 
     Count one_{};                // for a single request, so that no memory is allocated
     std::vector<Count> many_{};  // for several requests

@@ -93,7 +93,9 @@ struct Form {
 struct VerbProperties {
     Verb verb{};
     VotesNeeded votes = VotesNeeded::quorum;
-    bool awaits_every_trusted_node = false;  ///< even if the votes are decided; for a release see KeyEffect
+    /// The round awaits every trusted node even if the votes have decided. A release does so as well, unless
+    /// nobody waits for its replies.
+    bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
     bool is_vote = false;  ///< A node whose quarantine has not ended does not answer it.
     bool counts = false;   ///< It depends on the counters of this very server, so its run id must be known.
