@@ -19,7 +19,7 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
                        .fair = options.fair,
                        .holder = options.holder,
                        .watchdog = watchdog,
-                       .max_hold = std::chrono::nanoseconds::max(),
+                       .max_hold = std::chrono::nanoseconds::max(),  // a term may last for ever
                        .margin = options.margin};
     check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
     if (options.longest_pause < options.retry.delay || options.longest_pause > 24h)
@@ -60,19 +60,22 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
 
 Leader::~Leader() = default;
 
+/// Runs terms until a stop is requested. A result that is no success is passed to on_failure, and the usual
+/// pause follows. An exception is passed to on_error, and the pause doubles with each exception until a term
+/// ends with success. Without on_error, the exception is thrown to the caller.
 void Leader::run(const Work& work, std::stop_token stop) {
     const Clock::duration shortest = options_.retry.delay;
     const Clock::duration longest = options_.longest_pause;
-    auto after_error = shortest;
+    auto error_pause = shortest;
     while (!stop.stop_requested()) {
         auto pause = shortest;
         try {
             const auto result = run_once(work, stop);
-            if (result) after_error = shortest;
+            if (result) error_pause = shortest;
             if (!result && options_.on_failure && !stop.stop_requested()) options_.on_failure(result);
         } catch (...) {
             if (!options_.on_error) throw;
-            pause = after_error = std::min(2 * after_error, longest);
+            pause = error_pause = std::min(2 * error_pause, longest);
             options_.on_error(std::current_exception());
         }
         clock_->sleep_until(clock_->now() + random_pause(pause, *entropy_), stop);
@@ -83,14 +86,16 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     auto elected = lock_.acquire(
         algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
     if (!elected) return elected;
+    // If no more than the margin is left, the watchdog would end the term at once, so the work does not
+    // begin.
     const bool late = lock_.remaining() <= options_.margin;
     if (late || stop.stop_requested()) {
-        lock_.unlock();
+        lock_.unlock();  // nobody looks at the result of this release, so it is not awaited
         return Result{late ? Errc::validity_exhausted : Errc::cancelled};
     }
     try {
         const bool lost = work_as_leader(work, stop);
-        auto released = lock_.release();
+        auto released = lock_.release();  // awaited, because run_once() returns its result
         if (lost) released.conclude(Errc::lost, released.attempts());
         return released;
     } catch (...) {
@@ -99,9 +104,9 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     }
 }
 
-/// Does the work, and returns true if the leadership was lost meanwhile. A request of the caller to stop also
-/// stops Term::lost(). Therefore a leadership does not count as lost if the caller has requested a stop, even
-/// if it was lost before that.
+/// Does the work, and returns true if the leadership was lost meanwhile. Returns false if the caller has
+/// requested a stop, even if the leadership was lost as well: the request also stops Term::lost(), so the two
+/// cannot be told apart.
 bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
     const Term term{lock_.state_, *clock_};
     const std::stop_callback on_stop{stop, [&] { lock_.state_->request_stop(term.number_); }};

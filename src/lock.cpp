@@ -191,7 +191,7 @@ Result Lock::release(Answers answers) noexcept {
     try {
         if (!in_owning_process()) return Result{Errc::not_held};
         const auto& context = detail::renewal_context();
-        return release(context.told == state_.get() ? context.number : state_->number(), answers);
+        return release(context.lost_lease == state_.get() ? context.number : state_->number(), answers);
     } catch (const std::bad_alloc&) {
         return no_memory();
     } catch (...) {  // a Nodes implementation of the user has broken its contract

@@ -5,12 +5,18 @@
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
 //     free        | there is no lease                               | begin() → held
-//     held        | some nodes have keys of this owner              | give_up() → unconfirmed, forget() → free
+//     held        | some nodes have keys of this owner              | report_loss(), request_stop() → ending
+//                 |                                                 | give_up() → unconfirmed
+//                 |                                                 | forget() → free
+//     ending      | as held, but it is not extended any more, and   | give_up() → unconfirmed
+//                 | no further loss is reported                     | forget() → free
 //     unconfirmed | released, but too few nodes have confirmed it   | end_release() → free, forget() → free
 //
-// A lease that is held is valid until Lease::valid_until, unless an extension finds that it is lost, or its
-// loss is reported, before. Each acquisition has a number. Most functions get the number of the acquisition
-// that they are about, and do nothing if another acquisition has begun meanwhile or the lease is free.
+// A lease that is held or ending is valid until Lease::valid_until. Its validity ends earlier if an extension
+// finds that the keys are lost. If there is no margin (LockOptions::margin), report_loss() ends it as well.
+//
+// Each acquisition has a number. Most functions get the number of the acquisition that they are about. They
+// do nothing if the lease is free, or if another acquisition has begun meanwhile.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -44,8 +50,8 @@ public:
         : nodes_(&nodes),
           clock_(&clock),
           resources_(std::move(resources)),
-          request_{resources_,      options.ttl,  options.drift_factor,
-                   options.fencing, options.fair, options.shared},
+          lease_request_{resources_,      options.ttl,  options.drift_factor,
+                         options.fencing, options.fair, options.shared},
           max_hold_(options.max_hold),
           at_least_(options.at_least),
           holder_(options.holder),
@@ -60,7 +66,9 @@ public:
 
     Nodes& nodes() const noexcept { return *nodes_; }
     const std::vector<std::string>& resources() const noexcept { return resources_; }
-    const algorithm::LeaseRequest& request() const noexcept { return request_; }
+    /// Returns the resources and the options of the lease, which are the same for each acquisition. This is
+    /// no Request, which is one command for Nodes::ask().
+    const algorithm::LeaseRequest& request() const noexcept { return lease_request_; }
 
     /// Writes the holder description, see algorithm::note_holder(). A reader writes none.
     void note_holder(const Lease& lease, std::chrono::milliseconds ttl,
@@ -70,8 +78,8 @@ public:
 
     // ---- For the Lock
 
-    /// Returns the number of the current acquisition. If there is none, the other functions do nothing with
-    /// the number.
+    /// Returns the number of the current acquisition. If the lease is free, returns a number with which the
+    /// other functions do nothing.
     std::uint64_t number() const {
         const std::lock_guard guard{mutex_};
         return number_;
@@ -88,8 +96,8 @@ public:
         return is_current_locked(number_) ? lease_ : Lease{};
     }
 
-    /// Returns the owner of the current acquisition; empty if the lease is free. The text changes with the
-    /// next acquisition, and not before.
+    /// Returns the owner of the current acquisition; empty if the lease is free. The text that the view
+    /// points to does not change before the next acquisition.
     std::string_view owner() const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number_) ? lease_.owner.view() : std::string_view{};
@@ -98,16 +106,16 @@ public:
     /// Returns the token on which a stop is requested when the current acquisition is lost.
     std::stop_token lost() const {
         const std::lock_guard guard{mutex_};
-        return lost_.get_token();
+        return stop_when_lost_.get_token();
     }
 
-    /// Begins an acquisition with this lease. If it is lost, a stop will be requested on `lost`. Returns its
-    /// number.
-    std::uint64_t begin(const Lease& lease, std::stop_source lost) noexcept {
+    /// Begins an acquisition with this lease, and returns its number. `stop_when_lost` is the source behind
+    /// lost(); it has no state if there is no watchdog, which alone can report a loss.
+    std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
         there_is_a_lease_ = true;
-        lost_ = std::move(lost);
+        stop_when_lost_ = std::move(stop_when_lost);
         stops_ = found_lost_ = loss_reported_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
@@ -124,8 +132,8 @@ public:
         ++number_;
     }
 
-    /// Ends the validity, and returns the lease as it was before. When this function has returned, on_lost
-    /// does not begin any more, and no stop is requested on lost() any more (rule C9).
+    /// Ends the validity, and returns the lease as it was before. When this function has returned, no new
+    /// call of on_lost begins, and no stop is requested on lost() any more (rule C9).
     Lease give_up(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -134,7 +142,7 @@ public:
             if (!is_current_locked(number)) return {};
             before = lease_;
             lease_.released = true;
-            if (stops_) stopping = lost_;
+            if (stops_) stopping = stop_when_lost_;
         }
         // Another thread may have decided to request the stop, without having done it yet. Wait for the
         // request, but not for the callbacks of lost(), because one of them may be waiting for this release.
@@ -143,59 +151,61 @@ public:
         return before;
     }
 
-    /// Ends the round of a release. `left` is the lease that the round has left, which is empty if the
-    /// release is complete.
-    void end_release(std::uint64_t number, const Lease& left) noexcept {
+    /// Records the outcome of a release. `unreleased` is the lease if too few nodes have confirmed the
+    /// release, and empty if the release is complete.
+    void end_release(std::uint64_t number, const Lease& unreleased) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) there_is_a_lease_ = !left.empty();
+        if (is_current_locked(number)) there_is_a_lease_ = !unreleased.empty();
     }
 
-    /// Applies the round of an extension that the holder has requested. If the lease is lost, requests a stop
-    /// on lost(); on_lost is left to the watchdog.
+    /// Applies the round of an extension that the holder has requested. If the round finds that the lease is
+    /// lost, requests a stop on lost(). The watchdog, if there is one, calls on_lost later.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
-        std::stop_source lost{std::nostopstate};
+        std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
             if (!is_current_locked(number)) return result;
             result = commit_locked(std::move(round), limits);
-            if (result.error() != Errc::lost || lease_.released || !lost_.stop_possible()) return result;
+            const bool has_watchdog = stop_when_lost_.stop_possible();
+            if (result.error() != Errc::lost || lease_.released || !has_watchdog) return result;
             found_lost_ = true;
             last_extend_error_ = result;
-            lost = decide_to_stop_locked();
+            stopping = decide_to_stop_locked();
         }
-        lost.request_stop();
+        stopping.request_stop();
         return result;
     }
 
-    /// Requests a stop on lost() for another reason than a loss: the caller of a Leader wants it to stop. The
-    /// lease is not extended any more, and no loss is reported.
+    /// Requests a stop on lost() although the lease is not lost, because the caller of a Leader wants it to
+    /// stop. The lease becomes *ending*.
     void request_stop(std::uint64_t number) noexcept {
-        std::stop_source lost{std::nostopstate};
+        std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
             if (!is_current_locked(number) || lease_.released || loss_reported_) return;
             loss_reported_ = true;
-            lost = decide_to_stop_locked();
+            stopping = decide_to_stop_locked();
         }
-        lost.request_stop();
+        stopping.request_stop();
     }
 
     // ---- For the watchdog
 
-    /// Returns when the lease is to be extended, and when its loss is to be reported. Both are never if the
-    /// lease is released, if its loss was reported, or after request_stop().
+    /// Returns when the lease must be extended, and when its loss must be reported. Both are Clock::never()
+    /// if the lease is not in the state held.
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
-        // A thread that is late, after max_hold, must not extend either.
+        // If the thread of the watchdog wakes up only after the end of max_hold, it must not extend the
+        // lease.
         const bool over = clock_->now() > hold_until_;
-        return plan_renewal(lease_.valid_until, request_, last_failure_,
+        return plan_renewal(lease_.valid_until, lease_request_, last_failure_,
                             over ? Clock::time_point::min() : hold_until_, margin_);
     }
 
     /// Applies the round of an extension by the watchdog. If the round was cut short by its deadline, the
-    /// nodes are not to blame: the extension is tried again at once.
+    /// nodes have not failed, so the extension is tried again at once.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -216,12 +226,13 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss, at most once, and not after a release. First requests a stop on lost(), then calls
+    /// Reports the loss if the lease is in the state held: first requests a stop on lost(), then calls
     /// on_lost. Does not call on_lost if a callback of lost() has released the lock, or has waited for
-    /// another thread to do so. With a margin, the validity goes on until its end. Needs no memory.
+    /// another thread to do so. With a margin, the lease stays valid until the margin is over. Needs no
+    /// memory.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
-        std::stop_source lost{std::nostopstate};
+        std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
             if (!is_current_locked(number) || lease_.released || loss_reported_) return;
@@ -229,15 +240,16 @@ public:
             const auto now = clock_->now();
             if (margin_ == margin_.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
+            // The report has the nodes and the attempts of the last extension that failed, if there is one.
             const bool by_limit = !found_lost_ && now >= hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
-            lost = decide_to_stop_locked();
+            stopping = decide_to_stop_locked();
         }
-        // The callbacks may call Lock::release(). In this thread, it must release the acquisition that was
-        // lost, even if the Lock holds a later one, and must not wait for the watchdog's round. It reads both
-        // from renewal_context().
-        const RenewalScope scope{{.queue = renewal_context().queue, .told = this, .number = number}};
-        lost.request_stop();
+        // The callbacks may call Lock::release(). In this thread, the call must release the acquisition that
+        // was lost, even if the Lock has a later one. It must not wait for the watchdog either, because this
+        // thread is the watchdog's. Lock::release() finds both facts in renewal_context().
+        const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
+        stopping.request_stop();
         try {
             if (on_lost_ && is_still_held(number)) on_lost_(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
@@ -245,28 +257,29 @@ public:
     }
 
 private:
+    /// Returns true if the lease is not free and `number` is its acquisition.
     bool is_current_locked(std::uint64_t number) const noexcept {
         return there_is_a_lease_ && number == number_;
     }
 
-    /// Returns true if this is the current acquisition and nobody has released it.
+    /// Returns true if this is the current acquisition and nobody has begun to release it.
     bool is_still_held(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) && !lease_.released;
     }
 
-    /// Decides that a stop is requested on lost(). The caller must request it on the returned source as soon
-    /// as it has unlocked the mutex, because give_up() waits for that.
+    /// Decides that a stop is requested on lost(). As soon as the caller has unlocked the mutex, it must
+    /// request the stop on the returned source, because give_up() waits for this request.
     std::stop_source decide_to_stop_locked() noexcept {
         stops_ = true;
-        return lost_;
+        return stop_when_lost_;
     }
 
-    /// Applies the round of an extension to the lease. A lease whose loss was reported is not extended.
+    /// Applies the round of an extension to the lease. A lease in the state ending is not extended.
     ///
-    /// The present instant counts as the end of the round. The validity may have ended since the last reply,
-    /// and a caller may have seen that valid() is false (rules C3, C4). Lock::valid() reads the clock before
-    /// it reads the lease, for the same reason.
+    /// The present counts as the end of the round. The validity may have ended since the last reply, and a
+    /// caller may have seen that valid() is false. The extension must not make it true again (rules C3, C4).
+    /// Lock::valid() reads the clock before it reads the lease, for the same reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (loss_reported_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
@@ -277,7 +290,7 @@ private:
     Nodes* const nodes_;
     Clock* const clock_;
     const std::vector<std::string> resources_;
-    const algorithm::LeaseRequest request_;
+    const algorithm::LeaseRequest lease_request_;
     const std::chrono::nanoseconds max_hold_;
     const std::chrono::milliseconds at_least_;
     const std::string holder_;
@@ -290,13 +303,14 @@ private:
     std::uint64_t number_ = 0;  // of the current or last acquisition
     bool there_is_a_lease_ = false;
     Lease lease_{};
-    std::stop_source lost_{std::nostopstate};
-    bool stops_ = false;       // a stop on lost_ was requested, or is about to be
+    std::stop_source stop_when_lost_{std::nostopstate};
+    bool stops_ = false;       // a stop on stop_when_lost_ was requested, or is about to be
     bool found_lost_ = false;  // an extension has returned `lost`
-    // True if the loss was reported, or request_stop() was called: nothing is extended or reported any more.
+    // True in the state ending, also after request_stop(), which reports no loss.
     bool loss_reported_ = false;
-    std::optional<Clock::time_point> last_failure_{};  // of the watchdog, since its last success
-    std::optional<Result> last_extend_error_{};        // what on_lost gets
+    // When an extension of the watchdog has failed last; empty after a successful one.
+    std::optional<Clock::time_point> last_failure_{};
+    std::optional<Result> last_extend_error_{};  // the result of the last failed extension, for on_lost
     Clock::time_point hold_until_ = Clock::never();
 };
 

@@ -43,9 +43,9 @@ protected:
 /// callback in this thread. It must then not wait for the watchdog's turn, which waits for the callback. And
 /// it must release the acquisition whose loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
-    const void* queue = nullptr;       ///< The RenewalQueue whose turn this thread takes, or null.
-    const LeaseState* told = nullptr;  ///< The lease whose loss is being reported, or null.
-    std::uint64_t number = 0;          ///< The number of the acquisition that was lost.
+    const void* queue = nullptr;             ///< The RenewalQueue whose turn this thread takes, or null.
+    const LeaseState* lost_lease = nullptr;  ///< The lease whose loss is being reported, or null.
+    std::uint64_t number = 0;                ///< The number of the acquisition that was lost.
 };
 
 /// Returns the context of the running thread.
