@@ -41,10 +41,11 @@ struct UnsentRelease : testing::Test {
     static constexpr auto node_timeout = 48ms;
     static constexpr auto connect_time = node_timeout / 8;  // how long unlock() waits
 
-    explicit UnsentRelease(std::size_t size = 3)
-        : network{size},
+    explicit UnsentRelease(std::size_t count = 3)
+        : servers{count},
+          network{count},
           nodes{
-              std::in_place, network, size,
+              std::in_place, network, count,
               NodesOptions{.node_timeout = node_timeout, .round = Round::all_at_once, .observer = &faults}} {}
 
     Lock lock(std::string resource = "r", LockOptions options = {.ttl = 10min}) {
@@ -58,7 +59,7 @@ struct UnsentRelease : testing::Test {
         return it;
     }
     void for_each_server(auto action) {
-        for (std::size_t node = 0; node < nodes->size(); ++node) action(network.server(node));
+        for (std::size_t node = 0; node < servers; ++node) action(network.server(node));
     }
     /// Breaks all connections, and prevents new ones until reach_again().
     void become_unreachable() {
@@ -84,6 +85,7 @@ struct UnsentRelease : testing::Test {
     /// Waits until the background task has ended.
     void wait_for_the_end_of_the_sender() { network.pass(2 * node_timeout); }
 
+    const std::size_t servers;
     FaultLog faults;
     MemoryNetwork network;
     std::optional<MemoryNodes> nodes;
