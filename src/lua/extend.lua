@@ -1,9 +1,10 @@
 -- Extends several resources, or one resource on a node with a quarantine. Never shortens the remaining time, because an
 -- extension that arrives late must not undo a longer one.
--- KEYS: the resources, [the marker], see read_layout(). ARGV: owner, layout, ttl, quarantine.
+-- KEYS: the resources, [the marker if the quarantine is not empty].
+-- ARGV: owner, number of resources, ttl, [quarantine].
 -- Returns 1 if every resource still holds the owner, otherwise 0.
-local n, first = read_layout()
-local _, failure = check_vote(first)
+local n = tonumber(ARGV[2])
+local _, failure = check_vote(false)
 if failure then return failure end
 for i = 1, n do
   if redis.call('get', KEYS[i]) ~= ARGV[1] then return 0 end

@@ -4,17 +4,6 @@
 -- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the marker hold
 -- microseconds since 1970. They are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the number of resources, and a table that tells where in KEYS the first key of each other kind stands. Both
--- come from ARGV[2]: the number of resources, then a letter for each kind of key, in the order of KEYS. For example,
--- '2qm' means two resources, their two queues, and the marker. The letters are 'q' for queues, 'r' for readers, 'c' for
--- counters and 'm' for the marker, which is always the last key.
-local function read_layout()
-  local size, kinds = string.match(ARGV[2], '^(%d+)(%a*)$')
-  local n, first = tonumber(size), {}
-  for i = 1, #kinds do first[string.sub(kinds, i, i)] = i * n + 1 end
-  return n, first
-end
-
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
 -- replication id. A value with another prefix was written by another server, or by this server before a restart or a
@@ -71,12 +60,14 @@ local function check_age(data, quarantine)
   if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
 end
 
--- Returns the prefix of the counters' values, and nil or the reply with which the node declines to vote. Returns
--- nothing if the vote depends neither on counters nor on a quarantine. The quarantine is the last of ARGV.
-local function check_vote(first)
-  if not (first.c or first.m) then return end
+-- Returns the prefix of the counters' values, and nil or the reply with which the node declines to vote. Returns nothing
+-- if the vote depends neither on counters nor on a quarantine. The quarantine is the last of ARGV, and empty if the node
+-- has none.
+local function check_vote(counting)
+  local quarantine = ARGV[#ARGV]
+  if not counting and quarantine == '' then return end
   local data, failure = identity_of_data()
-  if not failure and first.m then failure = check_age(data, tonumber(ARGV[#ARGV])) end
+  if not failure and quarantine ~= '' then failure = check_age(data, tonumber(quarantine)) end
   return data, failure
 end
 
@@ -172,10 +163,11 @@ local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Returns the key of the readers, the server's clock in milliseconds, and an error reply if the key holds anything but
+-- Returns the key of the readers, which is the second, the server's clock in milliseconds, and an error reply if the key holds anything but
 -- readers.
-local function check_readers(readers)
-  local time, first = redis.call('time'), redis.call('zrange', readers, 0, 0)[1]
+local function check_readers()
+  local readers, time = KEYS[2], redis.call('time')
+  local first = redis.call('zrange', readers, 0, 0)[1]
   local failure = first and not is_owner(first) and {err = 'WRONGTYPE ' .. readers .. ' holds no readers'} or nil
   return readers, time[1] * 1000 + math.floor(time[2] / 1000), failure
 end

@@ -1,12 +1,12 @@
 -- Extends one reader. Does not create a missing key again, because an exclusive lock may have held the resource
 -- meanwhile.
--- KEYS: the resource, its readers, [the marker], see read_layout(). ARGV: owner, layout, ttl, quarantine.
+-- KEYS: the resource, its readers, [the marker if the quarantine is not empty].
+-- ARGV: owner, number of resources (always 1), ttl, [quarantine].
 -- Returns 1 if this reader still holds the resource, otherwise 0.
-local _, first = read_layout()
-local readers, now, failure = check_readers(KEYS[first.r])
+local readers, now, failure = check_readers()
 if failure then return failure end
-_, failure = check_vote(first)
-if failure then return failure end
+local _, no_vote = check_vote(false)
+if no_vote then return no_vote end
 remove_ended_readers(readers, now)
 local ends = end_of_reader(readers)
 if not ends then return 0 end

@@ -1,6 +1,6 @@
 -- Releases one reader. Deletes the resource if this reader was the last one.
 -- KEYS: the resource, its readers. ARGV: owner. Returns 1 if the owner was one of the readers, otherwise 0.
-local readers, now, failure = check_readers(KEYS[2])
+local readers, now, failure = check_readers()
 if failure then return failure end
 remove_ended_readers(readers, now)
 local removed = redis.call('zrem', readers, ARGV[1])

@@ -9,22 +9,22 @@
 -- waiter is woken as well, because it may get a majority on the other nodes. There are two exceptions: a release that
 -- is repeated, and a resource that is reserved for a waiter that was woken already. An error in a queue does not
 -- prevent the deletion.
--- KEYS: the resources, [their queues], see read_layout().
--- ARGV: owner, layout, remaining minimum hold time (or 0), ticket of a waiter that leaves the queue (or empty),
--- reservation ttl, '1' unless this release is repeated.
+-- KEYS: the resources, [their queues if the reservation ttl is not empty].
+-- ARGV: owner, number of resources, [remaining minimum hold time], [ticket of a waiter that leaves the queue],
+-- [reservation ttl], ['1' unless this release is repeated].
 -- Returns 1 if all resources held the owner, otherwise 0; adds 2 if a waiter was woken.
-local n, first = read_layout()
+local n = tonumber(ARGV[2])
 local released, woken = 0, 0
 for i = 1, n do
   local held = redis.call('get', KEYS[i])
   local ours = held == ARGV[1]
-  if ours and ARGV[3] ~= '0' then
+  if ours and ARGV[3] ~= '' then
     redis.call('set', KEYS[i], 'redlock:rest', 'px', ARGV[3])
   elseif ours then
     redis.call('del', KEYS[i])
   end
   if ours then released = released + 1 end
-  local queue = first.q and KEYS[first.q + i - 1]
+  local queue = KEYS[n + i]
   if queue and redis.pcall('exists', queue) ~= 0 then
     if ARGV[4] ~= '' then redis.pcall('zrem', queue, ARGV[4]) end
     local reserved = held and string.find(held, '|', 1, true)

@@ -86,40 +86,34 @@ public:
             add_keys(keys, "note", resources);
             return call(script, keys, {owner(), "a note"}, now);
         }
-        return with_layout(script, reader, std::move(keys), now);
+        return of_several(script, reader, std::move(keys), now);
     }
 
-    /// A call of a script that is told which keys it gets.
-    Words with_layout(const detail::Script* script, bool reader, Words keys, RedisModel::Time now) {
+    /// A call of a script that gets a number of resources. An empty argument says that a key is left out.
+    Words of_several(const detail::Script* script, bool reader, Words keys, RedisModel::Time now) {
         using namespace detail::scripts;
         const auto is = [script](const detail::Script& other) { return script == &other; };
         const auto resources = keys.size();
+        const bool releases = is(detail::scripts::release);
         const bool raises = is(raise_counts) || is(reader_raise_counts);
-        auto layout = std::to_string(resources);
-        const auto add = [&](char letter, const std::string& name) {
-            layout += letter;
-            add_keys(keys, name, resources);
-        };
-        if (reader) add('r', "readers");
-        const bool queue = (is(acquire) || is(detail::scripts::release)) && chance(50);
-        if (queue) add('q', "queue");
+        const bool queue = chance(50) && (releases || (is(acquire) && resources == 1));
         const bool counts = raises || ((is(acquire) || is(reader_acquire)) && chance(50));
-        if (counts) add('c', "counter");
-        const auto quarantine =
-            one_of<std::string>({"0", "0", "1", "2000", "50000", "10000000", "9000000000000"});
-        if (quarantine != "0" && !is(detail::scripts::release)) {
-            layout += 'm';
-            keys.emplace_back("marker");
-        }
-        Words arguments{queue && chance(30) ? ticket() : owner(), layout};
-        if (is(detail::scripts::release)) {
-            arguments.insert(arguments.end(), {chance(80) ? "0" : span(), chance(50) ? "" : ticket(),
-                                               patience(), one_of<std::string>({"0", "1"})});
+        if (reader) add_keys(keys, "readers", 1);
+        if (queue) add_keys(keys, "queue", resources);
+        if (counts) add_keys(keys, "counter", resources);
+        Words arguments{queue && chance(30) ? ticket() : owner(), std::to_string(resources)};
+        if (releases) {
+            arguments.insert(arguments.end(), {chance(80) ? "" : span(), chance(50) ? "" : ticket(),
+                                               queue ? patience() : "", one_of<std::string>({"", "1"})});
             return call(script, keys, arguments, now);
         }
+        const auto quarantine =
+            one_of<std::string>({"", "", "1", "2000", "50000", "10000000", "9000000000000"});
+        if (!quarantine.empty()) keys.emplace_back("marker");
         arguments.push_back(raises ? count(now) : one_of<std::string>({"1000", "5", span()}));
-        if (is(acquire)) arguments.push_back(ticket());
-        if (!is(extend) && !is(reader_extend)) arguments.push_back(one_of<std::string>({"86400000", "10"}));
+        if (is(acquire)) arguments.push_back(queue ? ticket() : "");
+        if (!is(extend) && !is(reader_extend))
+            arguments.push_back(counts ? one_of<std::string>({"86400000", "10"}) : "");
         arguments.push_back(quarantine);
         return call(script, keys, arguments, now);
     }

@@ -39,41 +39,37 @@ struct Scripts : testing::Test {
     // ---- Calls as detail/command_encoding.hpp encodes them.
 
     std::string release_all(const Words& resources) {
-        return run(detail::scripts::release, resources, {me, layout(resources, ""), "0", "", "0", "0"});
+        return run(detail::scripts::release, resources, {me, count(resources), "", "", "", ""});
     }
     std::string hold_remaining(const Words& resources, milliseconds rest) {
         return run(detail::scripts::release, resources,
-                   {me, layout(resources, ""), std::to_string(rest.count()), "", "0", "0"});
+                   {me, count(resources), std::to_string(rest.count()), "", "", ""});
     }
     std::string acquire(const Words& resources, milliseconds ttl = 10s) {
         return run(detail::scripts::acquire, with_marker(resources), acquisition(resources, "", "", ttl));
     }
     std::string acquire_and_count(const Words& resources, milliseconds ttl = 10s) {
         return run(detail::scripts::acquire, with_marker(with_counters(resources)),
-                   acquisition(resources, "c", "", ttl));
+                   acquisition(resources, "", counter_expiry(), ttl));
     }
     std::string extend(const Words& resources, milliseconds ttl = 10s) {
         return run(detail::scripts::extend, with_marker(resources),
-                   {me, layout_of_vote(resources, ""), std::to_string(ttl.count()), quarantine_text()});
+                   {me, count(resources), std::to_string(ttl.count()), quarantine_text()});
     }
     std::string raise_counts(const Words& resources, std::int64_t token) {
         return run(detail::scripts::raise_counts, with_marker(with_counters(resources)),
-                   {me, layout_of_vote(resources, "c"), std::to_string(token), std::to_string(keep.count()),
-                    quarantine_text()});
+                   {me, count(resources), std::to_string(token), counter_expiry(), quarantine_text()});
     }
 
-    Words acquisition(const Words& resources, const std::string& kinds, const std::string& ticket,
+    Words acquisition(const Words& resources, const std::string& ticket, const std::string& expiry,
                       milliseconds ttl) const {
-        return {me,     layout_of_vote(resources, kinds), std::to_string(ttl.count()),
-                ticket, std::to_string(keep.count()),     quarantine_text()};
+        return {me, count(resources), std::to_string(ttl.count()), ticket, expiry, quarantine_text()};
     }
-    static std::string layout(const Words& resources, const std::string& kinds) {
-        return std::to_string(resources.size()) + kinds;
+    static std::string count(const Words& resources) { return std::to_string(resources.size()); }
+    std::string counter_expiry() const { return std::to_string(keep.count()); }
+    std::string quarantine_text() const {
+        return quarantine > 0us ? std::to_string(quarantine.count()) : std::string{};
     }
-    std::string layout_of_vote(const Words& resources, const std::string& kinds) const {
-        return layout(resources, kinds) + (quarantine > 0us ? "m" : "");
-    }
-    std::string quarantine_text() const { return std::to_string(quarantine.count()); }
     Words with_marker(Words keys) const {
         if (quarantine > 0us) keys.emplace_back("marker");
         return keys;

@@ -17,28 +17,27 @@ struct Readers : Scripts {
     }
     std::string share(const std::string& name, milliseconds ttl = 10s) {
         return run(detail::scripts::reader_acquire, keys({"a", "readers"}),
-                   counted("r", owner(name), ttl.count()));
+                   arguments(owner(name), ttl.count(), ""));
     }
     std::string share_and_count(const std::string& name, milliseconds ttl = 10s) {
         return run(detail::scripts::reader_acquire, keys({"a", "readers", "count:a"}),
-                   counted("rc", owner(name), ttl.count()));
+                   arguments(owner(name), ttl.count(), counter_expiry()));
     }
     std::string stay(const std::string& name, milliseconds ttl = 10s) {
         return run(detail::scripts::reader_extend, keys({"a", "readers"}),
-                   {owner(name), layout_of_vote({"a"}, "r"), std::to_string(ttl.count()), quarantine_text()});
+                   {owner(name), "1", std::to_string(ttl.count()), quarantine_text()});
     }
     std::string raise(const std::string& name, std::int64_t fence) {
         return run(detail::scripts::reader_raise_counts, keys({"a", "readers", "count:a"}),
-                   counted("rc", owner(name), fence));
+                   arguments(owner(name), fence, counter_expiry()));
     }
     std::string leave(const std::string& name) {
         return run(detail::scripts::reader_release, {"a", "readers"}, {owner(name)});
     }
 
     Words keys(const Words& names) const { return with_marker(names); }
-    Words counted(const std::string& kinds, const std::string& owner, std::int64_t amount) const {
-        return {owner, layout_of_vote({"a"}, kinds), std::to_string(amount), std::to_string(keep.count()),
-                quarantine_text()};
+    Words arguments(const std::string& owner, std::int64_t amount, const std::string& expiry) const {
+        return {owner, "1", std::to_string(amount), expiry, quarantine_text()};
     }
     void pass(milliseconds span) { now += span; }
     std::string readers() { return ask({"ZRANGE", "readers", "0", "-1"}); }
@@ -248,11 +247,12 @@ TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
 // an exclusive lock.
 TEST_F(Readers, OfAResourceInBracesExcludeThoseOfEarlierVersions) {
     const auto older = [&] {
-        return run(detail::scripts::reader_acquire, {"{x}", "{x}:readers"}, counted("r", owner("A"), 10'000));
+        return run(detail::scripts::reader_acquire, {"{x}", "{x}:readers"},
+                   arguments(owner("A"), 10'000, ""));
     };
     const auto newer = [&] {
         return run(detail::scripts::reader_acquire, {"{x}", "{x}:tag-readers"},
-                   counted("r", owner("B"), 10'000));
+                   arguments(owner("B"), 10'000, ""));
     };
     EXPECT_EQ(older(), "1");
     EXPECT_EQ(newer(), "0");

@@ -37,7 +37,7 @@ struct Waiters : Scripts {
     std::string release(const std::string& owner, const std::string& ticket = "", const char* first = "1",
                         const Words& resources = {"a"}) {
         return run(detail::scripts::release, with_queues(resources),
-                   {owner, layout(resources, "q"), "0", ticket, "100", first});
+                   {owner, count(resources), "", ticket, "100", first});
     }
     std::string withdraw(const std::string& ticket) { return release(ticket, ticket, "0"); }
     std::string enter(const std::string& ticket, microseconds waited = 0us, const char* may_take = "1") {
@@ -46,11 +46,11 @@ struct Waiters : Scripts {
     }
     std::string leave_and_set(const std::string& ticket) {
         return run(detail::scripts::acquire, with_marker({"a", "queue:a"}),
-                   acquisition({"a"}, "q", ticket, 10s));
+                   acquisition({"a"}, ticket, "", 10s));
     }
     std::string leave_and_count(const std::string& ticket) {
         return run(detail::scripts::acquire, with_marker({"a", "queue:a", "count:a"}),
-                   acquisition({"a"}, "qc", ticket, 10s));
+                   acquisition({"a"}, ticket, counter_expiry(), 10s));
     }
 
     /// A waiter that lives, as it has entered while `a` was held.

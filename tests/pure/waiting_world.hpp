@@ -78,14 +78,15 @@ inline std::string verb_of(const support::CommandReader::Words& words) {
     using namespace detail::scripts;
     const auto* const script = script_of(words);
     if (!script) return words[0];
-    const bool has_layout = script == &acquire || script == &release;
-    const auto kinds = has_layout ? argument(words, 2) : std::string{};
-    const bool queue = kinds.find('q') != kinds.npos;
-    const bool counter = kinds.find('c') != kinds.npos;
-    if (script == &acquire && queue) return counter ? "leave and count" : "leave and set";
-    if (script == &acquire) return counter ? "count" : "set all";
-    if (script == &release && argument(words, 3) != "0") return "rest";
-    if (script == &release) return queue ? "wake" : "delete all";
+    if (script == &acquire) {
+        const bool counts = !argument(words, 5).empty();
+        if (argument(words, 4).empty()) return counts ? "count" : "set all";
+        return counts ? "leave and count" : "leave and set";
+    }
+    if (script == &release) {
+        if (!argument(words, 3).empty()) return "rest";
+        return argument(words, 5).empty() ? "delete all" : "wake";
+    }
     const std::array<std::pair<const detail::Script*, const char*>, 12> names{{
         {&compare_and_delete, "delete"},
         {&compare_and_expire, "expire"},
@@ -139,8 +140,8 @@ struct WaitingWorld {
     std::string holder(std::size_t node) { return ask(node, {"GET", "r"}); }
     /// A fair client's release reaches this node alone.
     void release_at(std::size_t node, const std::string& owner) {
-        ask(node, {"EVAL", std::string{detail::scripts::release.text}, "2", "r", "{r}:queue", owner, "1q",
-                   "0", "", "100", "1"});
+        ask(node, {"EVAL", std::string{detail::scripts::release.text}, "2", "r", "{r}:queue", owner, "1", "",
+                   "", "100", "1"});
     }
     std::vector<std::string> queued(std::size_t node) {
         std::vector<std::string> tickets;

@@ -65,10 +65,9 @@ inline std::string text(const Words& words) {
     using namespace detail::scripts;
     if (!script_of(words)) return words[0];
     const bool is_release = runs(words, {&release});
-    const auto layout = argument(words, 2);
     const std::string amount{argument(words, runs(words, {&compare_and_expire}) ? 2 : 3)};
-    if (is_release && amount != "0") return "hold for another " + amount + " ms";
-    if (is_release && layout.find('q') != layout.npos) return "delete and wake";
+    if (is_release && !amount.empty()) return "hold for another " + amount + " ms";
+    if (is_release && !argument(words, 5).empty()) return "delete and wake";
     if (runs(words, {&enter_queue})) return "enter the queue";
     if (runs(words, {&reader_release})) return "leave the readers";
     if (runs(words, {&reader_acquire})) return "join the readers";

@@ -230,44 +230,34 @@ private:
         return kind == KeyKind::marker ? 1 : command_.resources.size();
     }
 
-    /// Returns the letters of the kinds of keys that stand behind the resources, see src/lua/prelude.lua.
-    std::array<char, 5> letters() const noexcept {
-        std::array<char, 5> result{};
-        auto to = result.begin();
-        for (const auto kind : form_.keys)
-            if (kind != KeyKind::resource && has(kind)) *to++ = static_cast<char>(kind);
-        return result;
-    }
-
     template <class Visit>
     void visit_argument(Argument argument, Visit& visit) const {
         const auto visit_number = [&](long long number) { visit(Digits{number}.view()); };
+        const auto visit_positive = [&](long long number) { number > 0 ? visit_number(number) : visit(""); };
         const auto* const queue = uses_queue(command_, recipient_) ? command_.queue : nullptr;
         switch (argument) {
             case Argument::none: return;
             case Argument::owner: return visit(command_.owner);
-            case Argument::layout: {
-                const Digits size{static_cast<long long>(command_.resources.size())};
-                const auto kinds = letters();
-                return visit(Word{size.view(), kinds.data(), "", ""});
-            }
+            case Argument::resource_count:
+                return visit_number(static_cast<long long>(command_.resources.size()));
             case Argument::ttl: return visit_number(command_.ttl.count());
             case Argument::token: return visit_number(static_cast<long long>(command_.fence));
-            case Argument::hold_remaining: return visit_number(command_.rest.count());
+            case Argument::hold_remaining: return visit_positive(command_.rest.count());
             case Argument::ticket: return visit(queue ? queue->ticket : "");
-            case Argument::reservation_ttl: return visit_number(queue ? queue->patience.count() : 0);
+            case Argument::reservation_ttl: return visit_positive(queue ? queue->patience.count() : 0);
             case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
             case Argument::queue_expiry: return visit_number(queue_expiry.count());
             case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
-            case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "0");
+            case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
             case Argument::description: return visit(command_.note);
             case Argument::counter_expiry:
-                if (!properties_of(command_.verb).counts) return visit("");
-                return visit_number(counters_expiry(recipient_).count());
+                return visit_positive(has_counters() ? counters_expiry(recipient_).count() : 0);
             case Argument::quarantine:
-                return visit_number(std::chrono::microseconds{recipient_.quarantine}.count());
+                return visit_positive(std::chrono::microseconds{recipient_.quarantine}.count());
         }
     }
+
+    bool has_counters() const noexcept { return properties_of(command_.verb).counts; }
 
     const Form& form_;
     const Command& command_;

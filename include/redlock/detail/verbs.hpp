@@ -44,16 +44,15 @@ enum class ReplyForm : std::uint8_t {
     text,         ///< Any text grants, and is the report's detail.
 };
 
-/// A key that a script takes for each resource; there is only one marker. The letters stand in the argument
-/// `layout`.
-enum class KeyKind : char {
-    none = 0,
-    resource = 'k',
-    queue = 'q',  ///< only if the command uses the queue on this node, see QueueUse
-    description = 'd',
-    readers = 'r',
-    counter = 'c',
-    marker = 'm',  ///< only if the node has a quarantine
+/// A key that a script takes for each resource; there is only one marker.
+enum class KeyKind : std::uint8_t {
+    none,
+    resource,
+    queue,  ///< only if the command uses the queue on this node, see QueueUse
+    description,
+    readers,
+    counter,
+    marker,  ///< only if the node has a quarantine
 };
 
 /// Whether a command reads or changes the queue of waiters.
@@ -64,14 +63,16 @@ enum class QueueUse : std::uint8_t {
     always,         ///< unless the user may not use the key
 };
 
+/// An argument of a script. It is empty if it has no meaning for the command, for example the ticket of a
+/// client that does not wait. A key that depends on such an argument is left out then.
 enum class Argument : std::uint8_t {
     none,
     owner,
-    layout,  ///< which keys the script gets, see src/lua/prelude.lua
+    resource_count,
     ttl,
     token,           ///< the fencing token
-    hold_remaining,  ///< 0, or for how long nobody may have the resource
-    ticket,          ///< of the waiter; empty if there is none
+    hold_remaining,  ///< for how long the resource stays unavailable
+    ticket,          ///< of the waiter
     reservation_ttl,
     waited,
     queue_expiry,
@@ -116,14 +117,14 @@ inline constexpr Form acquire{
     true,
     &scripts::acquire,
     {Key::resource, Key::queue, Key::marker},
-    {Arg::owner, Arg::layout, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
+    {Arg::owner, Arg::resource_count, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
 inline constexpr Form acquire_and_count{
     true, &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
 inline constexpr Form reader_acquire{
     true,
     &scripts::reader_acquire,
     {Key::resource, Key::readers, Key::marker},
-    {Arg::owner, Arg::layout, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
+    {Arg::owner, Arg::resource_count, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
 inline constexpr Form reader_acquire_and_count{true,
                                                &scripts::reader_acquire,
                                                {Key::resource, Key::readers, Key::counter, Key::marker},
@@ -134,7 +135,7 @@ inline constexpr Form compare_and_expire{
 inline constexpr Form extend{true,
                              &scripts::extend,
                              {Key::resource, Key::marker},
-                             {Arg::owner, Arg::layout, Arg::ttl, Arg::quarantine}};
+                             {Arg::owner, Arg::resource_count, Arg::ttl, Arg::quarantine}};
 inline constexpr Form reader_extend{
     true, &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
 
@@ -143,7 +144,7 @@ inline constexpr Form release{
     true,
     &scripts::release,
     {Key::resource, Key::queue},
-    {Arg::owner, Arg::layout, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
+    {Arg::owner, Arg::resource_count, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
 inline constexpr Form reader_release{
     true, &scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
 
@@ -151,7 +152,7 @@ inline constexpr Form raise_counts{
     true,
     &scripts::raise_counts,
     {Key::resource, Key::counter, Key::marker},
-    {Arg::owner, Arg::layout, Arg::token, Arg::counter_expiry, Arg::quarantine}};
+    {Arg::owner, Arg::resource_count, Arg::token, Arg::counter_expiry, Arg::quarantine}};
 inline constexpr Form reader_raise_counts{true,
                                           &scripts::reader_raise_counts,
                                           {Key::resource, Key::readers, Key::counter, Key::marker},
