@@ -86,7 +86,6 @@ private:
     }
     std::string run() const { return name_ + "." + std::to_string(life_); }
     std::size_t publish(std::string_view channel, std::string_view message);
-    std::size_t listeners_of(std::string_view channel) const;
 
     Timeline& timeline_;
     Log& log_;
