@@ -124,8 +124,12 @@ void check_named(const Endpoint& endpoint) {
 
 void check_usable(const Endpoint& endpoint) {
     if (endpoint.tls.enabled) return;  // its files would be read
-    const RedisNodes nodes{std::vector{endpoint}};
-    require(nodes.name(0) == endpoint.name(), "named as its endpoint");
+    try {
+        const RedisNodes nodes{std::vector{endpoint}};
+        require(nodes.name(0) == endpoint.name(), "named as its endpoint");
+    } catch (const std::invalid_argument&) {
+        require(endpoint.sentinels.size() > 1, "refused for two equal Sentinels or for too many");
+    }
 }
 
 void try_address(std::string_view text) {
