@@ -1,3 +1,4 @@
+#include <redlock/detail/reply.hpp>
 #include <redlock/query.hpp>
 #include <redlock/resources.hpp>
 
@@ -43,7 +44,7 @@ bool read(std::string_view text, NodeStatus& it) {
     if (it.state == State::no_lock) it.type = type == "string" ? "string without an expiry" : type;
     if (it.state == State::no_lock) return true;
     it.owner = text.substr(0, length);
-    it.expires_in = milliseconds{ttl};
+    it.expires_in = detail::to_expiry(ttl);
     const auto note = text.substr(length);
     if (note.starts_with(it.owner + ' ')) it.holder = note.substr(it.owner.size() + 1);
     return true;

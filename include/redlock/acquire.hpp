@@ -114,9 +114,14 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
         const auto until = limits.wait_while_held ? Clock::never() : deadline_after(now, pauses);
         queued.emplace(nodes, clock, entropy, request.resources, retry.delay, until);
-        last_attempt =
-            nodes.contended().contains(request.resources.front()) &&
-            queued->wait(latest_attempt(now, limits.deadline, {}), limits.stop) == PlaceInQueue::Wake::over;
+        if (nodes.contended().contains(request.resources.front())) {
+            // Nothing is known yet of how long an attempt takes. There has to be time for a whole one,
+            // because only an attempt can say that the resource is held; what is left after it is waited for
+            // as well.
+            const auto latest = latest_attempt(now, limits.deadline, nodes.node_timeout() / 2);
+            const bool over = queued->wait(latest, limits.stop) == PlaceInQueue::Wake::over;
+            last_attempt = over && clock.now() >= queued->until();
+        }
     }
     auto* const place = queued ? &*queued : nullptr;
     auto result = repeat(

@@ -107,6 +107,7 @@ struct QueueTerms {
     std::chrono::microseconds waited{};    ///< enter_queue: how long the waiter has waited already.
     bool may_take = true;   ///< enter_queue: true if a free resource may be reserved for a waiter at once.
     bool repeated = false;  ///< compare_and_delete: true if an earlier release may have woken a waiter.
+    std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
 
 /// One command. Each node of its request gets the same one.

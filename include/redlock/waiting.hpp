@@ -16,7 +16,8 @@
 //
 //     event                                  | what ends the waiting
 //     ---------------------------------------+-----------------------------------------------------
-//     a waiter has died                      | nobody hears the message: the next one is woken
+//     a waiter has died                      | nobody hears the message: the next one is woken; while the
+//                                            | resource is held, the questions of others remove its ticket
 //     a waiter is woken and does not come    | its reservation ends (patience)
 //     a holder has died                      | its key expires: waiters ask again then
 //     a message is lost, the home is emptied | waiters ask again after a beat, and keep their age
@@ -24,6 +25,7 @@
 //     the holder wakes nobody: it is of      | the first in the queue asks after every pause of
 //     another language, or not fair          | LockOptions::retry, and every beat
 //     a stray key stands on the home         | the first in the queue makes an attempt every beat
+//     the home says what is not true         | every waiter makes an attempt after 7 to 14 s
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -33,6 +35,7 @@
 #include <redlock/retry.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -48,6 +51,19 @@ namespace redlock::algorithm {
 
 /// How often a waiter asks that hears nothing; those far behind up to four times more rarely.
 inline constexpr Clock::duration beat = std::chrono::milliseconds{250};
+
+/// No waiter asks more often, whatever it is told.
+inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
+
+/// A waiter that nobody wakes makes an attempt after a random pause of half this length to the whole of it,
+/// whatever the home says of its place. The home is one node, and one node must not decide that nobody tries.
+/// The pause is this long because 1,000 waiters are to make no more than 200 attempts a second together: a
+/// thousand in seven seconds are 143.
+inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
+
+/// A home without a holder may have lost its key. Waiters that find none make an attempt one after the other,
+/// in the order of their places, so much apart.
+inline constexpr Clock::duration between_looks = std::chrono::milliseconds{6};
 
 /// How long a resource stays reserved for a waiter that was woken: what one that does not come costs the
 /// others.
@@ -77,7 +93,8 @@ public:
           until_(until),
           begun_(clock.now()),
           looked_at_(begun_),
-          holder_seen_(begun_) {
+          holder_seen_(begun_),
+          attempt_due_(begun_ + random_pause(longest_without_attempt, entropy)) {
         terms_.patience = patience(nodes.node_timeout());
         homes_.set();
     }
@@ -93,7 +110,7 @@ public:
 
     enum class Wake {
         attempt,   ///< an attempt is worth making
-        over,      ///< the time is over, or it was stopped
+        over,      ///< the time is over, or it was stopped; it is still in the queue
         no_queue,  ///< there is no node to wait at
     };
 
@@ -101,19 +118,28 @@ public:
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = withdraws_until_ = std::min(until, until_);
         for (;;) {
-            if (!now_is_before(until, stop)) return leave_with_attempt(Wake::over);
+            if (!now_is_before(until, stop)) return Wake::over;
             if (!listen({.deadline = until, .stop = stop})) return note_refusals();
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
-            if (answer.vote == Vote::granted) return woken();
+            if (answer.vote != Vote::unknown) former_[waiter_->home()].clear();
             if (answer.vote == Vote::unknown) {
                 if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
                 continue;
             }
-            place_ = answer.place;
-            if (place_->held == QueuePlace::Held::by_holder) holder_seen_ = now;
-            if (look_is_due(now)) return Wake::attempt;
-            if (sleep(std::min(until, next_question(now)), stop)) return woken();
+            if (answer.vote == Vote::refused) {
+                place_ = answer.place;
+                if (place_->held == QueuePlace::Held::by_holder) {
+                    holder_seen_ = now;
+                    looked_without_holder_ = false;
+                }
+                if (look_is_due(now)) return Wake::attempt;
+                if (!sleep(std::min(until, next_question(now)), stop)) continue;
+            }
+            woken_by_another_ = answer.vote == Vote::refused || now < may_take_from_;
+            if (woken_by_another_ && pause_if_woken_again(until, stop)) continue;
+            leaves_ = true;
+            return Wake::attempt;
         }
     }
 
@@ -125,15 +151,18 @@ public:
     /// know that, nobody is to believe that we would hear a message.
     void attempted(const Result& result, Clock::duration took) {
         if (result.nodes().empty()) return;
-        const bool woken = std::exchange(woken_, false);
-        if (std::exchange(leaves_, false) && !ticket_.empty()) {
-            entered_ = false;
+        const bool woken = std::exchange(leaves_, false);
+        if (woken && !ticket_.empty()) {
             const auto& home = result.nodes()[waiter_->home()];
             const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
-            if (!told) leave_home();
+            if (told)
+                entered_ = false;
+            else
+                leave_home();
         }
-        if (result.error() != Errc::held_by_other) return;
         looked_at_ = clock_.now();
+        attempt_due_ = looked_at_ + random_pause(longest_without_attempt, entropy_);
+        if (result.error() != Errc::held_by_other) return;
         nodes_.contended().set(resource_.front(), true);
         homes_ = possible_homes(result.nodes());
         if (woken && ++failures_ > 1) back_off(took);
@@ -159,6 +188,7 @@ private:
         refusals_.clear();
         terms_.ticket = ticket_;
         terms_.home = waiter_->home();
+        listens_since_ = clock_.now();
         return true;
     }
 
@@ -166,6 +196,7 @@ private:
         auto terms = terms_;
         terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
         terms.may_take = now >= may_take_from_;
+        terms.former = former_[waiter_->home()];
         entered_ = true;
         return nodes_.ask({.command = {.verb = Verb::enter_queue,
                                        .resources = resource_,
@@ -179,35 +210,47 @@ private:
         return !stop.stop_requested() && clock_.now() < until;
     }
 
-    /// Whether our message came. One of an earlier acquire() means that somebody would wait for its place.
+    /// Returns whether the message with our ticket came. A message with the ticket of an earlier acquire()
+    /// means that the resource may be reserved for that ticket: it is withdrawn, so that the next waiter is
+    /// woken. Only the first such message is answered, because a hostile home may send them without end.
     bool sleep(Clock::time_point until, const std::stop_token& stop) {
-        const auto [connected, ticket] = waiter_->sleep(until, stop);
-        if (ticket == terms_.ticket) return true;
-        if (!connected)
-            leave_home();
-        else if (!ticket.empty())
-            withdraw(ticket);
+        for (bool withdrawn = false; now_is_before(until, stop);) {
+            const auto [connected, ticket] = waiter_->sleep(until, stop);
+            if (ticket == terms_.ticket) return true;
+            if (!connected) {
+                lose_connection();
+                return false;
+            }
+            if (!ticket.empty() && !std::exchange(withdrawn, true)) withdraw(ticket);
+        }
         return false;
     }
 
-    Wake woken() {
-        woken_ = true;
-        return leave_with_attempt(Wake::attempt);
+    /// A waiter that another client has woken makes an attempt at once, also during its pause. It does so
+    /// once in a pause: otherwise a home that wakes it again and again would cause attempts without end at
+    /// the other nodes. The second time it waits until the pause is over. Returns whether it has waited: then
+    /// the home has to say whether the resource is still reserved for it.
+    bool pause_if_woken_again(Clock::time_point until, const std::stop_token& stop) {
+        const auto from = std::min(may_come_from_, attempt_due_);
+        if (clock_.now() >= from) return false;
+        clock_.sleep_until(std::min(until, from), stop);
+        return true;
     }
 
-    Wake leave_with_attempt(Wake wake) {
-        leaves_ = true;
-        return wake;
-    }
-
-    /// Whether to make an attempt though nobody has woken us: what stands on the home may be all that stands
-    /// in the way, or those in front may be unable to come. One that was just woken is no longer in the
-    /// queue: an attempt now would take from it what is reserved for it.
-    bool look_is_due(Clock::time_point now) const {
+    /// Returns whether to make an attempt although nobody has woken this waiter:
+    /// - The first in the queue does so after each beat, because the key on the home may be a stray one that
+    ///   alone stands in the way. It does not while the resource is reserved for another waiter, because the
+    ///   attempt would take from that waiter what is reserved for it.
+    /// - Any waiter does so once when the home has had no holder for two beats and its turn has come, because
+    ///   the waiters in front may be unable to come.
+    /// - Any waiter does so when its last attempt is long ago.
+    bool look_is_due(Clock::time_point now) {
         const bool reserved = place_->held == QueuePlace::Held::by_waiter;
         const bool first = place_->in_front == 0 && !reserved && now - looked_at_ >= beat;
-        const bool nobody_comes = now - holder_seen_ >= 2 * beat && now - looked_at_ >= 2 * beat;
-        return first || nobody_comes;
+        const auto turn = between_looks * static_cast<int>(std::min<std::size_t>(place_->in_front, 1000));
+        const bool nobody_comes = !looked_without_holder_ && now - holder_seen_ >= 2 * beat + turn;
+        looked_without_holder_ = looked_without_holder_ || nobody_comes;
+        return first || nobody_comes || now >= attempt_due_;
     }
 
     Clock::time_point next_question(Clock::time_point now) {
@@ -220,24 +263,38 @@ private:
         constexpr std::size_t nearly_first = 4;
         if (place_->held_for >= 0ms && place_->in_front < nearly_first)
             next = std::min(next, now + place_->held_for + 1ms);
-        if (place_->held == QueuePlace::Held::by_nobody)  // more have died than one question removes
-            next = std::max(now + 1ms, may_take_from_);
-        return next;
+        // More waiters may have died than one question removes from the queue, but not without end.
+        constexpr int most_in_a_row = 16;
+        free_in_a_row_ = place_->held == QueuePlace::Held::by_nobody ? free_in_a_row_ + 1 : 0;
+        if (free_in_a_row_ > 0 && free_in_a_row_ <= most_in_a_row) next = may_take_from_;
+        return std::max(next, now + shortest_sleep);
     }
 
-    /// When a waiter is refused that was woken, another one of another home may have been faster. When it
-    /// goes on, they collide again and again.
+    /// A waiter that was woken and is refused may have been too slow for a waiter of another home. Two such
+    /// waiters would collide again and again, so each makes a random pause that doubles with each failure. It
+    /// grows to the pause of LockOptions::retry, within 10 ms and 10 s.
     void back_off(Clock::duration took) {
-        const auto longest = took * (1 << std::min(failures_, 20));
-        may_take_from_ =
-            looked_at_ + random_pause(std::min<Clock::duration>(longest_pause_, longest), entropy_);
+        using namespace std::chrono_literals;
+        const auto doubled = std::min<Clock::duration>(took, 10s) * (1 << std::min(failures_, 20));
+        const auto longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s);
+        may_take_from_ = looked_at_ + random_pause(std::min(longest, doubled), entropy_);
+        if (woken_by_another_) may_come_from_ = may_take_from_;
+    }
+
+    /// A connection may have been cut although the home is well. The waiter then listens there again and
+    /// keeps its place. If this happens a second time within a beat, it goes to another home.
+    void lose_connection() {
+        const auto home = waiter_->home();
+        const bool again = clock_.now() - listens_since_ >= beat;
+        leave_home();
+        homes_[home] = again;
     }
 
     /// To another home, which gives it another ticket. `why`: what the home has said, if anything.
     void leave_home(std::error_code why = {}, std::string_view words = {}) {
         homes_.reset(waiter_->home());
         waiter_->hang_up(is_transient(why) ? std::error_code{} : why, words);
-        entered_ = false;
+        if (std::exchange(entered_, false)) former_[waiter_->home()] = ticket_;
         ticket_.clear();
     }
 
@@ -276,16 +333,22 @@ private:
     const Clock::time_point begun_;
     Clock::time_point looked_at_;    // when an attempt was made last
     Clock::time_point holder_seen_;  // when the home was last held by a holder
+    Clock::time_point attempt_due_;  // when an attempt is made whatever the home says
     Clock::time_point withdraws_until_ = Clock::never();
     std::unique_ptr<Waiter> waiter_{};
-    NodeSet homes_{};       // where it may wait
-    std::string ticket_{};  // empty while it listens nowhere
-    QueueTerms terms_{};    // with this ticket
-    bool entered_ = false;  // it may be in the queue
-    bool leaves_ = false;   // the queue, with the attempt that comes next
-    bool woken_ = false;    // for that attempt
-    int failures_ = 0;      // of such attempts
-    Clock::time_point may_take_from_{};
+    NodeSet homes_{};                              // where it may wait
+    std::string ticket_{};                         // empty while it listens nowhere
+    QueueTerms terms_{};                           // with this ticket
+    std::array<std::string, max_nodes> former_{};  // tickets that may still be in the queue of each node
+    Clock::time_point listens_since_{};
+    bool looked_without_holder_ = false;  // since the home had a holder
+    bool entered_ = false;                // it may be in the queue
+    bool leaves_ = false;                 // the queue, with the next attempt, because it was woken for it
+    bool woken_by_another_ = false;       // and has not reserved the resource for itself
+    int failures_ = 0;                    // of such attempts
+    int free_in_a_row_ = 0;               // answers that the resource is free and that it is not ours
+    Clock::time_point may_take_from_{};   // when it may reserve the resource for itself
+    Clock::time_point may_come_from_{};   // when another client may wake it
     std::optional<QueuePlace> place_{};
     std::vector<NodeReport> refusals_{};
 };

@@ -119,12 +119,35 @@ end
 -- of the waiter that was woken, and it is not a vote. The reservation keeps newcomers away from this node until the
 -- waiter has had time to make its round.
 
--- Reserves the resource, if it is free, for the first waiter in the queue that is still subscribed; earlier tickets
--- have no waiter any more and are dropped. If the first ticket is the caller's own (ARGV[1]), no message is sent. Looks
--- at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters, or the
--- error of PUBLISH.
+-- Returns whether the text is a ticket.
+local function is_ticket(text)
+  return string.find(text, '|%d+$') ~= nil
+end
+
+-- Returns an error reply if the key of the queue is the sorted set of an application, which no script may change: its first
+-- member is no ticket. Returns nil if the key is a queue or does not exist, and also if the user may not use ZRANGE.
+local function check_queue(queue)
+  local first = redis.pcall('zrange', queue, 0, 0)[1]
+  if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
+end
+
+-- Puts a ticket back that was taken out of the queue, and the expiry as well, because the queue has disappeared with its last
+-- ticket. A queue without an expiry would stay for ever, so that the ticket is dropped if there is none.
+local function put_back(queue, popped, expiry)
+  if type(expiry) ~= 'number' or expiry <= 0 then return end
+  redis.pcall('zadd', queue, popped[2], popped[1])
+  if redis.pcall('pexpire', queue, expiry) ~= 1 then redis.pcall('zrem', queue, popped[1]) end
+end
+
+-- Reserves the resource, if it is free, for the first waiter in the queue that is still subscribed; earlier tickets have no
+-- waiter any more and are dropped. If the first ticket is the caller's own (ARGV[1]), no message is sent. Looks at 128
+-- tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters, or the error reply of
+-- PUBLISH or of check_queue().
 local function wake_next(resource, queue, reservation_ttl)
   for _ = 1, 128 do
+    local failure = check_queue(queue)
+    if failure then return failure end
+    local expiry = redis.pcall('pttl', queue)
     local first = redis.pcall('zpopmin', queue)
     local ticket = first[1]
     if not ticket then return 0 end
@@ -133,7 +156,7 @@ local function wake_next(resource, queue, reservation_ttl)
       local heard = 1
       if ticket ~= ARGV[1] then heard = redis.pcall('publish', string.sub(ticket, 1, bar - 1), ticket) end
       if type(heard) ~= 'number' then
-        redis.pcall('zadd', queue, first[2], ticket)
+        put_back(queue, first, expiry)
         return heard
       end
       if heard > 0 then
@@ -143,6 +166,41 @@ local function wake_next(resource, queue, reservation_ttl)
     end
   end
   return 0
+end
+
+-- Records the question of a waiter as its sign of life, in a sorted set beside the queue (tickets by the instant of their last
+-- question, in milliseconds of the server's clock). Removes tickets from the queue whose last question is longer ago than
+-- `lifetime`, 16 at most. Tickets of clients that know nothing of this set are not in it and are not removed here. Does nothing
+-- if the key holds something else, or if the user may not use it. It is not one of KEYS, because otherwise such a user could
+-- not wait at all.
+local function remove_silent_waiters(queue, ticket, now, lifetime)
+  local signs = queue .. ':signs'
+  local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
+  if oldest.err or (oldest[1] and not is_ticket(oldest[1])) then return end
+  for i = 1, #oldest, 2 do
+    if oldest[i + 1] + lifetime >= now then break end
+    redis.pcall('zrem', queue, oldest[i])
+    redis.pcall('zrem', signs, oldest[i])
+  end
+  redis.pcall('zadd', signs, string.format('%.0f', now), ticket)
+  redis.pcall('pexpire', signs, lifetime)
+end
+
+-- Removes tickets from the queue to whose channels nobody is subscribed any more: their waiters could not be woken. Looks
+-- at 16 tickets in front of the caller, a different part of them each time; `number` chooses it. Does nothing if the user may
+-- not use ZRANGE or PUBSUB NUMSUB: such tickets then stay until a release finds them.
+local function remove_deaf_waiters(queue, ticket, number)
+  local in_front = redis.pcall('zrank', queue, ticket)
+  if type(in_front) ~= 'number' or in_front == 0 then return end
+  local from = number % math.max(1, in_front - 15)
+  local tickets = redis.pcall('zrange', queue, from, math.min(from + 15, in_front - 1))
+  if #tickets == 0 then return end
+  local channels = {}
+  for i, it in ipairs(tickets) do channels[i] = string.match(it, '^[^|]*') end
+  local listeners = redis.pcall('pubsub', 'numsub', unpack(channels))
+  for i, it in ipairs(tickets) do
+    if listeners[2 * i] == 0 and is_ticket(it) then redis.pcall('zrem', queue, it) end
+  end
 end
 
 -- Removes the waiter from the queue, and deletes the reservation that may stand there for it.

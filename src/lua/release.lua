@@ -7,8 +7,8 @@
 --
 -- With queues, the script then wakes the next waiter of each resource. If the key does not hold the owner, the next
 -- waiter is woken as well, because it may get a majority on the other nodes. There are two exceptions: a release that
--- is repeated, and a resource that is reserved for a waiter that was woken already. An error in a queue does not
--- prevent the deletion.
+-- is repeated, and a resource that is reserved for a waiter that was woken already. A waiter that leaves and is no
+-- longer in its queue was woken, and passes the wake-up on. An error in a queue does not prevent the deletion.
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].
 -- ARGV: owner, number of resources, [remaining minimum hold time], [ticket of a waiter that leaves the queue],
 -- [reservation ttl], ['1' unless this release is repeated].
@@ -26,9 +26,10 @@ for i = 1, n do
   if ours then released = released + 1 end
   local queue = KEYS[n + i]
   if queue and redis.pcall('exists', queue) ~= 0 then
-    if ARGV[4] ~= '' then redis.pcall('zrem', queue, ARGV[4]) end
+    local was_woken = ARGV[4] ~= '' and redis.pcall('zrem', queue, ARGV[4]) == 0
     local reserved = held and string.find(held, '|', 1, true)
-    if (ours or (ARGV[6] == '1' and not reserved)) and wake_next(KEYS[i], queue, ARGV[5]) == 1 then woken = 2 end
+    local may_wake = ours or ((ARGV[6] == '1' or was_woken) and not reserved)
+    if may_wake and wake_next(KEYS[i], queue, ARGV[5]) == 1 then woken = 2 end
   end
 end
 return (released == n and 1 or 0) + woken

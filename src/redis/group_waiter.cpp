@@ -53,8 +53,7 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
         if (stop.stop_requested() || network_.clock().now() >= until) return {true};
         wait(until, stop);
     }
-    nodes_[home_]->failed({connection.cause(), connection.detail()}, network_.clock().now());
-    hang_up({}, {});
+    hang_up({}, {});  // whether the node has failed is seen when it is connected to again
     return {};
 }
 

@@ -51,6 +51,20 @@ TEST(Query, ShowsWhatItsOwnHolderSays) {
     EXPECT_EQ(conclude(nodes).holder, "the owner");
 }
 
+// A server accepts an expiry that is longer than the clock can count.
+TEST(Query, ShowsAnExpiryOfACenturyAtMost) {
+    const auto expires_in = [](const std::string& ttl) {
+        NodeReport report;
+        report.vote = Vote::granted;
+        report.cause = {};
+        report.detail = "string " + ttl + " 0 0 0 5\nowner";
+        return detail::to_status(report).expires_in;
+    };
+    EXPECT_EQ(expires_in("8212"), 8212ms);
+    EXPECT_EQ(expires_in("31536000000000"), std::chrono::hours{24 * 36'525});
+    EXPECT_EQ(expires_in("9223372036854775807"), std::chrono::hours{24 * 36'525});
+}
+
 // ---- The holder description
 
 struct Holder : testing::Test {

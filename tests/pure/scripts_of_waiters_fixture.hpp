@@ -40,9 +40,10 @@ struct Waiters : Scripts {
                    {owner, count(resources), "", ticket, "100", first});
     }
     std::string withdraw(const std::string& ticket) { return release(ticket, ticket, "0"); }
-    std::string enter(const std::string& ticket, microseconds waited = 0us, const char* may_take = "1") {
+    std::string enter(const std::string& ticket, microseconds waited = 0us, const char* may_take = "1",
+                      const std::string& former = "") {
         return run(detail::scripts::enter_queue, {"a", "queue:a"},
-                   {ticket, "100", std::to_string(waited.count()), "5000", may_take});
+                   {ticket, "100", std::to_string(waited.count()), "5000", may_take, former});
     }
     std::string leave_and_set(const std::string& ticket) {
         return run(detail::scripts::acquire, with_marker({"a", "queue:a"}),
@@ -56,7 +57,15 @@ struct Waiters : Scripts {
     /// A waiter that lives, as it has entered while `a` was held.
     void queue(const std::string& ticket, microseconds waited = 0us) {
         living.insert(ticket.substr(0, ticket.find('|')));
+        queue_of_an_older_client(ticket, waited);
+    }
+    /// As a client has entered that knows nothing of signs of life.
+    void queue_of_an_older_client(const std::string& ticket, microseconds waited = 0us) {
         ask({"ZADD", "queue:a", std::to_string((now - waited).count()), ticket});
+        ask({"PEXPIRE", "queue:a", "5000"});
+    }
+    void let_scripts_count_listeners() {
+        redis.on_numsub([this](auto channel) { return living.count(std::string{channel}); });
     }
 
     Words queued(const std::string& resource = "a") {

@@ -34,7 +34,7 @@ TEST_F(Waiters, AreWokenByTheReleaseFirstComeFirstServed) {
 
 TEST_F(Waiters, ThatNobodyHearsForAreSkipped) {
     hold("a", me);
-    for (const auto* const dead : {"d|1", "d|2", "no-ticket"}) ask({"ZADD", "queue:a", "1", dead});
+    for (const auto* const dead : {"d|1", "d|2"}) ask({"ZADD", "queue:a", "1", dead});
     queue("x|1");
     EXPECT_EQ(release(me), "3");
     EXPECT_THAT(heard, ElementsAre("x|1"));
@@ -44,9 +44,47 @@ TEST_F(Waiters, ThatNobodyHearsForAreSkipped) {
 
 TEST_F(Waiters, ThatHaveAllDiedCostTheKeyNothing) {
     hold("a", me);
-    for (const auto* const dead : {"d|1", "no-ticket"}) ask({"ZADD", "queue:a", "1", dead});
+    for (const auto* const dead : {"d|1", "d|2"}) ask({"ZADD", "queue:a", "1", dead});
     EXPECT_EQ(release(me), "1");
     EXPECT_TRUE(redis.keys().empty());
+}
+
+// It bears the name that a queue would have.
+TEST_F(Waiters, LeaveTheSortedSetOfAnApplicationAsItIs) {
+    for (const auto* const member : {"user:7", "a|b", "|"}) {
+        ask({"DEL", "queue:a"});
+        ask({"ZADD", "queue:a", "1", member, "2", "z|1"});
+        const auto expect_untouched = [&] {
+            EXPECT_THAT(queued(), ElementsAre(member, "z|1"));
+            EXPECT_EQ(ttl("queue:a"), -1ms) << "it lives for ever, as before";
+        };
+        living.insert("x");
+        hold("a", me);
+        EXPECT_THAT(enter("x|1"), HasSubstr("WRONGTYPE queue:a holds no queue"));
+        EXPECT_THAT(enter("x|1", 0us, "1", "z|1"), HasSubstr("WRONGTYPE"));
+        expect_untouched();
+        EXPECT_EQ(release(me), "1") << "the key goes all the same";
+        expect_untouched();
+        EXPECT_THAT(enter("x|1"), HasSubstr("WRONGTYPE"));
+        EXPECT_EQ(leave_and_set("x|1"), "1");
+        expect_untouched();
+        EXPECT_EQ(withdraw("x|1"), "0");
+        expect_untouched();
+        ask({"DEL", "a"});
+    }
+}
+
+TEST_F(Waiters, RemoveNothingOfAnApplicationFromTheirQueue) {
+    let_scripts_count_listeners();
+    hold("a", me);
+    queue("x|1", 9us);
+    ask({"ZADD", "queue:a", std::to_string((now - 5us).count()), "user:7"});
+    living.insert("y");
+    (void)enter("y|1");
+    EXPECT_THAT(queued(), testing::Contains("user:7"));
+    ask({"ZADD", "queue:a", "1", "user:8"});
+    EXPECT_EQ(release(me), "1");
+    EXPECT_THAT(queued(), testing::IsSupersetOf({"user:7", "user:8", "x|1", "y|1"}));
 }
 
 // A server does nothing else meanwhile.
@@ -75,6 +113,30 @@ TEST_F(Waiters, AreKeptWhereNothingCanBePublished) {
     may_publish = true;
     EXPECT_EQ(release(me), "2");
     EXPECT_THAT(heard, ElementsAre("x|1"));
+}
+
+// The queue disappears with its last ticket, and so does its expiry.
+TEST_F(Waiters, KeepTheExpiryOfTheirQueueWhereNothingCanBePublished) {
+    may_publish = false;
+    for (const int waiters : {1, 2}) {
+        hold("a", me);
+        redis.keys().erase("queue:a");
+        for (int i = 0; i < waiters; ++i) queue("x|" + std::to_string(i));
+        now += 2s;
+        EXPECT_EQ(release(me), "1");
+        EXPECT_EQ(ttl("queue:a"), 3s) << "as before: a release is no sign of life";
+    }
+    now += 3001ms;
+    EXPECT_THAT(queued(), IsEmpty());
+}
+
+// It was left by something else.
+TEST_F(Waiters, MakeNoQueueWithoutAnExpiryWhereNothingCanBePublished) {
+    may_publish = false;
+    hold("a", me);
+    ask({"ZADD", "queue:a", "1", "x|1"});
+    EXPECT_EQ(release(me), "1");
+    EXPECT_TRUE(redis.keys().empty());
 }
 
 TEST_F(Waiters, AreWokenThoughTheKeyIsAlreadyGone) {
@@ -166,6 +228,20 @@ TEST_F(Waiters, ThatWithdrawHandOnWhatWasReservedForThem) {
     EXPECT_EQ(ttl("a"), 100ms);
 }
 
+// A release has woken y, but could not reserve the resource for it, because a key stood there. Nobody else
+// was woken, so y must pass the wake-up on.
+TEST_F(Waiters, ThatWithdrawAfterAWakeUpWithoutAReservationPassItOn) {
+    hold("a", "you");
+    queue("x|1");
+    queue("y|1", 1us);
+    EXPECT_EQ(release("stray"), "2");
+    EXPECT_THAT(heard, ElementsAre("y|1"));
+    ask({"DEL", "a"});
+    EXPECT_EQ(withdraw("y|1"), "2");
+    EXPECT_THAT(heard, ElementsAre("y|1", "x|1"));
+    EXPECT_EQ(value("a"), "x|1");
+}
+
 TEST_F(Waiters, ThatWithdrawLeaveTheReservationOfAnother) {
     hold("a", "z|1", 70ms);
     queue("y|1");
@@ -249,6 +325,156 @@ TEST_F(Waiters, AreToldWhyThereIsNoQueue) {
     EXPECT_THAT(enter("x|1"), StartsWith("(error) NOPERM"));
     EXPECT_EQ(value("a"), "(nil)") << "nothing is reserved for one that was not told";
     EXPECT_THAT(queued(), ElementsAre("y|1", "x|1"));
+}
+
+// ---- Waiters that have died
+
+// The sign of life of a ticket is its last question.
+TEST_F(Waiters, WithoutAQuestionForFiveSecondsLeaveTheQueueAlsoWhileTheResourceIsHeld) {
+    hold("a", "you", 1h);
+    (void)enter("d|1", 9s);
+    (void)enter("x|1", 8s);
+    now += 4s;
+    EXPECT_EQ(enter("x|1"), "WAITING 3596000 1 holder");
+    now += 1000ms;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 1 holder"));
+    now += 1ms;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+    EXPECT_THAT(queued(), ElementsAre("x|1"));
+}
+
+TEST_F(Waiters, ThatAskKeepTheirPlacesForAsLongAsTheyAsk) {
+    hold("a", "you", 1h);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(enter("x|1", 2s), HasSubstr(" 0 holder"));
+        EXPECT_THAT(enter("y|1", 1s), HasSubstr(" 1 holder"));
+        now += 1s;
+    }
+    EXPECT_THAT(queued(), ElementsAre("x|1", "y|1"));
+}
+
+// It was stopped, and the others kept the queue.
+TEST_F(Waiters, ThatAskAgainAfterLongerHaveTheirAge) {
+    hold("a", "you", 1h);
+    (void)enter("x|1", 9s);
+    (void)enter("y|1", 1s);
+    now += 4s;
+    (void)enter("y|1", 5s);
+    now += 4s;
+    EXPECT_THAT(enter("x|1", 17s), HasSubstr(" 0 holder"));
+    EXPECT_THAT(queued(), ElementsAre("x|1", "y|1"));
+    EXPECT_THAT(enter("y|1", 9s), HasSubstr(" 1 holder"));
+}
+
+TEST_F(Waiters, WithoutAQuestionLeaveTheQueueAtAnyPlace) {
+    hold("a", "you", 1h);
+    (void)enter("x|1", 9s);
+    (void)enter("d|1", 5s);
+    now += 4s;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+    EXPECT_THAT(queued(), ElementsAre("x|1", "d|1"));
+    now += 1001ms;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+    EXPECT_THAT(queued(), ElementsAre("x|1"));
+}
+
+// A server does nothing else meanwhile.
+TEST_F(Waiters, WithoutAQuestionLeaveTheQueueBy16AtOnce) {
+    hold("a", "you", 1h);
+    for (int i = 0; i < 40; ++i) (void)enter("d|" + std::to_string(i), 9s);
+    now += 4s;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 40 holder"));
+    now += 1001ms;
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 24 holder"));
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 8 holder"));
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+}
+
+TEST_F(Waiters, LeaveNoSignOfLifeBehindThem) {
+    hold("a", "you", 1h);
+    (void)enter("x|1");
+    EXPECT_EQ(ttl("queue:a:signs"), 5s);
+    now += 4s;
+    (void)enter("y|1");
+    EXPECT_EQ(ttl("queue:a:signs"), 5s);
+    now += 5001ms;
+    EXPECT_EQ(redis.find("queue:a:signs", now), nullptr);
+}
+
+// What stands there is not of the library.
+TEST_F(Waiters, QueueThoughTheKeyOfTheirSignsHoldsSomethingElse) {
+    hold("a", "you", 1h);
+    ask({"SET", "queue:a:signs", "theirs"});
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+    EXPECT_EQ(value("queue:a:signs"), "theirs");
+    EXPECT_EQ(ttl("queue:a:signs"), -1ms);
+    redis.keys().erase("queue:a:signs");
+    ask({"ZADD", "queue:a:signs", "1", "theirs"});
+    EXPECT_THAT(enter("x|1"), HasSubstr(" 0 holder"));
+    EXPECT_EQ(ask({"ZCARD", "queue:a:signs"}), "1");
+    EXPECT_EQ(ttl("queue:a:signs"), -1ms);
+}
+
+// They ask as well, but leave no sign.
+TEST_F(Waiters, OfOlderClientsStayForAsLongAsTheirChannelsHaveListeners) {
+    let_scripts_count_listeners();
+    hold("a", "you", 1h);
+    queue("x|1", 9s);
+    queue_of_an_older_client("d|1", 8s);
+    queue("y|1", 7s);
+    living.insert("z");
+    EXPECT_THAT(enter("z|1"), HasSubstr(" 2 holder"));
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(enter("z|1"), HasSubstr(" 2 holder"));
+        now += 1s;
+    }
+    EXPECT_THAT(queued(), ElementsAre("x|1", "y|1", "z|1"));
+    living.erase("x");
+    EXPECT_THAT(enter("z|1"), HasSubstr(" 1 holder"));
+}
+
+TEST_F(Waiters, OfOlderClientsStayWhereListenersCannotBeCounted) {
+    hold("a", "you", 1h);
+    queue_of_an_older_client("d|1", 8s);
+    EXPECT_THAT(enter("z|1"), HasSubstr(" 1 holder"));
+}
+
+// Whoever asks looks at another part of those in front of it each time.
+TEST_F(Waiters, ThatNobodyListensForLeaveTheQueueBy16AtOnceAndAllInTheEnd) {
+    let_scripts_count_listeners();
+    living.insert("z");
+    hold("a", "you", 1h);
+    for (int i = 0; i < 300; ++i)
+        queue_of_an_older_client(std::string{i % 3 == 0 ? "z|" : "d|"} + std::to_string(1000 + i),
+                                 9s - microseconds{i});
+    (void)enter("z|1");
+    EXPECT_GE(queued().size(), 301U - 16U);
+    for (int i = 0; i < 300; ++i) {
+        now += 100'003us;
+        (void)enter("z|1");
+    }
+    EXPECT_EQ(queued().size(), 101U);
+}
+
+// ---- Another ticket for the same waiter
+
+TEST_F(Waiters, KeepTheirPlaceWithANewTicketAndLeaveTheFormerNotBehind) {
+    hold("a", "you");
+    (void)enter("x|1", 9s);
+    (void)enter("y|1", 8s);
+    EXPECT_THAT(enter("z|1", 9s, "1", "x|1"), HasSubstr(" 0 holder"));
+    EXPECT_THAT(queued(), ElementsAre("z|1", "y|1"));
+}
+
+TEST_F(Waiters, TakeWhatIsReservedForTheirFormerTicket) {
+    hold("a", "x|1", 70ms);
+    queue("y|1", 8s);
+    EXPECT_EQ(enter("z|1", 9s, "1", "x|1"), "RESERVED");
+    EXPECT_EQ(value("a"), "z|1");
+    EXPECT_EQ(ttl("a"), 100ms);
+    hold("a", "you", 70ms);
+    EXPECT_THAT(enter("w|1", 9s, "1", "z|1"), HasSubstr(" 0 holder"));
+    EXPECT_EQ(value("a"), "you");
 }
 
 // ---- The attempt of one that has waited

@@ -59,7 +59,7 @@ TEST_F(EndOfWaiting, DoesNotBeginToListenWhenItIsStopped) {
     EXPECT_THAT(verbs(1), IsEmpty());
 }
 
-TEST_F(EndOfWaiting, EndsWithAnAttemptThatLeavesTheQueue) {
+TEST_F(EndOfWaiting, EndsWithAnAttemptAndThenLeavesTheQueue) {
     others_hold();
     const auto took = time_of([&] {
         const auto result = lock(alice).acquire_for(300ms);
@@ -70,7 +70,24 @@ TEST_F(EndOfWaiting, EndsWithAnAttemptThatLeavesTheQueue) {
     });
     EXPECT_LE(took, 300ms);
     EXPECT_THAT(queued(0), IsEmpty());
-    EXPECT_THAT(verbs(0), Not(Contains("wake")));
+    EXPECT_EQ(verbs(0).back(), "wake");
+    EXPECT_THAT(all(0, "leave and set"), IsEmpty());
+}
+
+// A release wakes the waiter in the last attempt of that waiter, which other nodes have already refused.
+TEST_F(EndOfWaiting, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
+    others_hold();
+    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    after(50ms, [&] {
+        network.server(0).refuses_command = [&](const Words& words) {
+            const bool attempt = words.front() == "SET" || verb_of(words) == "leave and set";
+            if (attempt && holder(0) == "other") release_at(0, "other");
+            return std::string{};
+        };
+    });
+    EXPECT_EQ(lock(alice).acquire_for(200ms).error(), Errc::held_by_other);
+    EXPECT_EQ(holder(0), "(nil)") << "nothing stays reserved for a waiter that has gone";
+    EXPECT_THAT(queued(0), IsEmpty()) << "the next one was woken";
 }
 
 TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
@@ -78,6 +95,35 @@ TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
     ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
     network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
     EXPECT_EQ(lock(alice).acquire_for(60ms).error(), Errc::deadline);
+    EXPECT_EQ(verbs(0).back(), "wake");
+}
+
+TEST_F(EndOfWaiting, WakesTheNextOneWhenItIsStoppedInTheAttempt) {
+    bob_holds_for(20ms);
+    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    std::stop_source stop;
+    network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
+    after(100ms, [&] {
+        EXPECT_EQ(verbs(0).back(), "leave and set");
+        stop.request_stop();
+    });
+    EXPECT_EQ(lock(alice, {.delay = 10s}).acquire_for(9s, stop.get_token()).error(), Errc::cancelled);
+    EXPECT_EQ(verbs(0).back(), "wake");
+}
+
+TEST_F(EndOfWaiting, HandsOnWhatIsReservedForItWhenItIsStoppedBeforeTheAttempt) {
+    others_hold();
+    std::stop_source stop;
+    std::string reserved;
+    after(50ms, [&] {
+        release_at(0, "other");
+        reserved = holder(0);
+        stop.request_stop();
+    });
+    EXPECT_EQ(lock(alice, {.delay = 10s}).acquire_for(9s, stop.get_token()).error(), Errc::cancelled);
+    EXPECT_THAT(reserved, HasSubstr("redlock:wake:"));
+    EXPECT_EQ(holder(0), "(nil)");
+    EXPECT_THAT(queued(0), IsEmpty());
     EXPECT_EQ(verbs(0).back(), "wake");
 }
 
@@ -134,6 +180,34 @@ TEST_F(EndOfWaiting, TellsHowLongAtMost) {
     EXPECT_LE(result.place()->held_for, 5000ms);
     EXPECT_THAT(result.message(), HasSubstr("for at most "));
     EXPECT_THAT(result.message(), HasSubstr("1 in front"));
+}
+
+/// As in the guide.
+struct EndOfWaitingAmongFive : Waiting {
+    EndOfWaitingAmongFive() : Waiting(5) {
+        for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "r", "other", "PX", "8212"});
+        for (const auto* const ticket : {"x|1", "y|1", "z|1"}) ask(0, {"ZADD", "{r}:queue", "1", ticket});
+    }
+};
+
+TEST_F(EndOfWaitingAmongFive, IsRefusedByTheHolderWithThePlace) {
+    const auto place = testing::ContainsRegex(
+        "^held by another on 3 of 5 nodes, for at most [0-9]+ ms more, "
+        "3 in front, 2 attempts$");
+    EXPECT_THAT(lock(alice).acquire_for(5s).message(), place);
+    // Now the resource is known to be contended.
+    for (const auto timeout : {100ms, 200ms, 290ms}) {
+        const auto result = lock(alice).acquire_for(timeout);
+        EXPECT_EQ(result.error(), Errc::held_by_other) << timeout.count();
+        EXPECT_THAT(result.message(), place);
+    }
+}
+
+TEST_F(EndOfWaitingAmongFive, IsNotBeforeTheDeadline) {
+    alice.contended().set("r", true);
+    const auto took = time_of([&] { (void)lock(alice).acquire_for(200ms); });
+    EXPECT_GE(took, 180ms);
+    EXPECT_LE(took, 205ms);
 }
 
 TEST_F(EndOfWaiting, LastsAsLongAsThePausesOfItsAttempts) {
@@ -219,6 +293,53 @@ TEST(WaitingReply, IsAPlaceOrNoAnswerAtAll) {
     EXPECT_EQ(vote(Kind::text, "RESERVED").cause, Errc::unexpected_reply);
     EXPECT_EQ(vote(Kind::integer, "").cause, Errc::unexpected_reply);
     EXPECT_EQ(vote(Kind::error, "NOPERM no").cause, Errc::permission_denied);
+}
+
+// A place that is too large for its type is the last one, and not the first.
+TEST(WaitingReply, IsWithinWhatCanBeAddedToAnInstant) {
+    using Kind = detail::Reply::Kind;
+    const std::vector<std::string> resource{"r"};
+    const Command command{.verb = Verb::enter_queue, .resources = resource};
+    const auto place = [&](std::string text) {
+        const auto vote = detail::to_vote(command, {.kind = Kind::status, .text = std::move(text)}, true);
+        EXPECT_EQ(vote.vote, Vote::refused);
+        return vote.place;
+    };
+    constexpr auto century = std::chrono::hours{24 * 36'525};
+    EXPECT_EQ(place("WAITING 3155760000000 0 holder").held_for, century);
+    for (const auto* const far : {"3155760000001", "31536000000000", "9223372036854775807",
+                                  "9223372036854775808", "99999999999999999999"})
+        EXPECT_EQ(place(std::string{"WAITING "} + far + " 0 holder").held_for, century) << far;
+    for (const auto* const gone : {"-3", "-9223372036854775808", "-99999999999999999999"})
+        EXPECT_EQ(place(std::string{"WAITING "} + gone + " 0 holder").held_for, -2ms) << gone;
+    EXPECT_GT(place("WAITING 1 99999999999999999999 holder").in_front, 1'000'000'000U);
+    constexpr Clock::time_point after_a_century_of_uptime{century};
+    EXPECT_GT(after_a_century_of_uptime + century, after_a_century_of_uptime);
+}
+
+// 2 says that a waiter was woken although nothing was deleted.
+TEST(ReleaseReply, IsAGrantIfTheKeyWasDeleted) {
+    using Kind = detail::Reply::Kind;
+    const std::vector<std::string> resource{"r"};
+    const QueueTerms terms{};
+    const Command plain{.verb = Verb::compare_and_delete, .resources = resource};
+    const Command waking{.verb = Verb::compare_and_delete, .resources = resource, .queue = &terms};
+    const auto vote = [](const Command& command, long long number) {
+        return detail::to_vote(command, {.kind = Kind::integer, .integer = number}, true);
+    };
+    for (const auto* const command : {&plain, &waking}) {
+        EXPECT_EQ(vote(*command, 0).vote, Vote::refused);
+        EXPECT_EQ(vote(*command, 0).count, 0U);
+        EXPECT_EQ(vote(*command, 1).vote, Vote::granted);
+        EXPECT_EQ(vote(*command, 1).count, 0U);
+        for (const long long none : {-2LL, -1LL, 4LL, 5LL})
+            EXPECT_EQ(vote(*command, none).vote, Vote::unknown);
+    }
+    EXPECT_EQ(vote(waking, 2).vote, Vote::refused);
+    EXPECT_EQ(vote(waking, 2).count, 1U) << "a waiter was woken";
+    EXPECT_EQ(vote(waking, 3).vote, Vote::granted);
+    EXPECT_EQ(vote(waking, 3).count, 1U);
+    for (const long long number : {2LL, 3LL}) EXPECT_EQ(vote(plain, number).vote, Vote::unknown);
 }
 
 // ---- The release
@@ -332,6 +453,17 @@ TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
     bob_holds_for(100ms);
     const auto result = lock(alice).acquire_for(1s);
     EXPECT_TRUE(result);
+    EXPECT_THAT(result.queue_refusals(), IsEmpty());
+}
+
+TEST_F(EndOfWaiting, SaysNothingOfNodesThatKeptNoQueueOnceItWaitedAtOne) {
+    for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
+    others_hold();
+    after(30s, [&] {
+        for (std::size_t node = 0; node < size; ++node) network.server(node).refuses_command = {};
+    });
+    const auto result = lock(alice).acquire_for(70s);
+    EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
     EXPECT_THAT(result.queue_refusals(), IsEmpty());
 }
 

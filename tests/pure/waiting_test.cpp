@@ -92,6 +92,21 @@ TEST_F(Waiting, IsOverOnceTheListenerServesTheNext) {
     EXPECT_NE(arguments(0, "enter", 1).front(), first) << "no ticket is given twice";
 }
 
+// It was meant for a wait that is over.
+TEST_F(Waiting, HearsNoMessageThatCameBetweenTwoWaits) {
+    bob_holds_for(100ms);
+    auto mine = lock(alice);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    const auto ticket = arguments(0, "enter", 1).front();
+    (void)mine.release();
+    EXPECT_EQ(network.server(0).publish(ticket.substr(0, ticket.find('|')), ticket, now()), 1U);
+    network.pass(5ms);
+    bob_holds_for(100ms);
+    EXPECT_TRUE(mine.acquire_for(1s));
+    EXPECT_THAT(all(0, "SUBSCRIBE"), IsEmpty()) << "it is the same listener";
+    EXPECT_THAT(all(0, "wake"), SizeIs(1)) << "bob's release";
+}
+
 // Nothing tells that a connection was cut off on which nothing is ever sent.
 TEST_F(Waiting, ListensAnewWhereTheListenerWasIdleForLong) {
     for (const auto idle : {9s, 11s}) {
@@ -181,7 +196,7 @@ TEST_F(Waiting, IgnoresAMessageOfAnEarlierTime) {
         network.server(0).publish(ticket.substr(0, ticket.find('|')), stale, now());
     });
     after(90ms, [&] {
-        EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake", "enter"));
+        EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SUBSCRIBE", "enter", "wake"));
         EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(stale))
             << "what may be reserved for it is of no use";
         EXPECT_THAT(arguments(0, "wake", 4), ElementsAre(stale));
@@ -206,8 +221,9 @@ TEST_F(Waiting, KeepsItsPlaceWhileItLooksAround) {
     others_hold();
     auto mine = lock(alice, {.delay = 20ms});
     EXPECT_FALSE(mine.acquire_for(2 * algorithm::beat));
-    EXPECT_THAT(all(0, "SET"), SizeIs(2)) << "the first attempt, and one that looks around";
-    EXPECT_THAT(all(0, "leave and set"), SizeIs(1)) << "the last attempt";
+    EXPECT_THAT(all(0, "SET"), SizeIs(3)) << "the first attempt, one that looks around, and the last";
+    EXPECT_THAT(all(0, "enter"), SizeIs(Ge(2U)));
+    EXPECT_THAT(all(0, "leave and set"), IsEmpty());
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
@@ -243,6 +259,32 @@ TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
     EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
 }
 
+// An attempt now would take from the woken waiter what is reserved for it.
+TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
+    others_hold();
+    hold(0, "z|1");
+    after(2 * algorithm::beat - 10ms, [&] {
+        EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+        EXPECT_THAT(queued(0), SizeIs(1)) << "it is the first in the queue";
+        EXPECT_THAT(all(1, "SET"), SizeIs(1)) << "the first attempt";
+    });
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat);
+}
+
+// Only those that come next: otherwise all waiters would ask at once.
+TEST_F(Waiting, AsksAtTheEndOfTheHoldersTimeWithThreeInFrontAtMost) {
+    for (const auto& [in_front, asks] : {std::pair{3, true}, {4, false}}) {
+        WaitingWorld another;
+        auto& carol = another.client();
+        for (std::size_t node = 0; node < 3; ++node) another.ask(node, {"SET", "r", "other", "PX", "50"});
+        for (int i = 0; i < in_front; ++i)
+            another.ask(0, {"ZADD", "{r}:queue", "1", "d|" + std::to_string(i)});
+        (void)another.lock(carol).acquire_for(200ms);
+        const auto questions = another.all(0, "enter");
+        EXPECT_EQ(questions.size() > 1, asks) << in_front;
+    }
+}
+
 // Two that collide for the first time are told apart by the queue.
 TEST_F(Waiting, BacksOffAfterTheSecondFailedAttemptInARow) {
     others_hold();
@@ -255,14 +297,56 @@ TEST_F(Waiting, BacksOffAfterTheSecondFailedAttemptInARow) {
     EXPECT_EQ(may_take[2], "0");
 }
 
+struct WaitingForAHomeThatOthersTake : Waiting {
+    /// Others hold the other nodes. The home's key is released at these instants, which wakes the waiter, and
+    /// others have it again before the waiter asks next.
+    void release_home_at(const std::vector<Clock::duration>& instants) {
+        others_hold();
+        network.server(0).refuses_command = [this](const Words& words) {
+            if (verb_of(words) == "enter" && holder(0) == "(nil)") hold(0, "other");
+            return std::string{};
+        };
+        for (const auto instant : instants) after(instant, [this] { release_at(0, "other"); });
+    }
+    std::size_t woken_attempts() { return all(0, "leave and set").size(); }
+};
+
+// What is reserved for it is kept from everybody else. Its pause only keeps it from taking what is free.
+TEST_F(Waiting, ComesAtOnceWhenAnotherWakesItInItsPause) {
+    others_hold();
+    network.server(1).latency = 10ms;
+    after(50ms, [&] { release_at(0, "other"); });
+    after(110ms, [&] {
+        EXPECT_THAT(all(0, "leave and set"), SizeIs(2)) << "the second one took what was free";
+        EXPECT_EQ(arguments(0, "enter", 5).back(), "0") << "this is the pause";
+        hold(0, "other");
+        release_at(0, "other");
+    });
+    after(115ms, [&] { EXPECT_THAT(all(0, "leave and set"), SizeIs(3)); });
+    (void)lock(alice, {.delay = 200ms}).acquire_for(200ms);
+}
+
+TEST_F(WaitingForAHomeThatOthersTake, ComesAtTheEndOfItsPauseWhenItIsWokenAgain) {
+    network.server(1).latency = 10ms;
+    release_home_at({50ms, 100ms, 140ms});
+    after(150ms, [&] {
+        EXPECT_EQ(woken_attempts(), 2U);
+        EXPECT_THAT(holder(0), HasSubstr("redlock:wake:")) << "it is reserved for it meanwhile";
+    });
+    after(250ms, [&] { EXPECT_EQ(woken_attempts(), 3U); });
+    (void)lock(alice, {.delay = 200ms}).acquire_for(300ms);
+}
+
 // What it took is to go to nobody else: who else wants it was refused elsewhere, too.
 TEST_F(Waiting, WakesNobodyWithAFailedAttempt) {
     others_hold();
     ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
     after(50ms, [&] { release_at(0, "other"); });
-    (void)lock(alice, {.delay = 200ms}).acquire_for(75ms);
-    EXPECT_THAT(verbs(0), Contains("leave and set"));
-    EXPECT_THAT(verbs(0), Not(Contains("wake")));
+    after(75ms, [&] {
+        EXPECT_THAT(verbs(0), Contains("leave and set"));
+        EXPECT_THAT(verbs(0), Not(Contains("wake")));
+    });
+    (void)lock(alice, {.delay = 200ms}).acquire_for(100ms);
     for (const std::size_t node : {1U, 2U}) EXPECT_THAT(verbs(node), Not(Contains("wake")));
 }
 
@@ -283,6 +367,130 @@ TEST_F(Waiting, GoesToTheNextNodeAtOnceWhenItsConnectionEnds) {
     (void)lock(alice, {.delay = 10s}).acquire_for(200ms);
     ASSERT_THAT(former, SizeIs(1));
     EXPECT_GE(std::stoi(arguments(1, "enter", 3).front()), 90'000) << "it has kept its age";
+}
+
+TEST_F(Waiting, KeepsItsPlaceWhenItsConnectionIsCut) {
+    others_hold();
+    Words former;
+    after(400ms, [&] {
+        former = queued(0);
+        network.server(0).close_connections(now());
+    });
+    after(410ms, [&] {
+        EXPECT_THAT(queued(0), SizeIs(1)) << "and the former ticket is not left behind";
+        EXPECT_NE(queued(0), former);
+        EXPECT_THAT(queued(1), IsEmpty());
+    });
+    (void)lock(alice, {.delay = 10s}).acquire_for(500ms);
+    ASSERT_THAT(former, SizeIs(1));
+    EXPECT_GE(std::stoi(arguments(0, "enter", 3).back()), 390'000) << "it has kept its age";
+}
+
+TEST_F(Waiting, LeavesNoTicketBehindHoweverOftenItsConnectionsAreCut) {
+    for (const auto interval : {7ms, 100ms, 300ms}) {
+        WaitingWorld another;
+        auto& carol = another.client();
+        for (std::size_t node = 0; node < 3; ++node) another.hold(node, "other");
+        std::size_t most = 0;
+        for (int i = 1; i <= 300; ++i)
+            another.after(i * interval, [&] {
+                for (std::size_t node = 0; node < 3; ++node) {
+                    most = std::max(most, another.queued(node).size());
+                    another.network.server(node).close_connections(another.now());
+                }
+            });
+        (void)another.lock(carol, {.delay = 10s}).acquire_for(301 * interval);
+        EXPECT_EQ(most, 1U) << interval.count();
+    }
+}
+
+// A server that accepts connections and ends them at once.
+TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
+    others_hold();
+    network.server(0).refuses_command = [&](const Words& words) {
+        if (verb_of(words) == "enter")
+            network.clock().after(2ms, [&] { network.server(0).close_connections(now()); });
+        return std::string{};
+    };
+    (void)lock(alice, {.delay = 10s}).acquire_for(2s);
+    EXPECT_LE(all(0, "SUBSCRIBE").size(), 2s / algorithm::beat + 1U);
+}
+
+// Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
+TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
+    others_hold();
+    network.server(0).refuses_command = [asked = 0](const Words& words) mutable {
+        const bool look = words.front() == "SET" && ++asked == 2;
+        return std::string{look ? "-OOM command not allowed\r\n" : ""};
+    };
+    after(2 * algorithm::beat, [&] {
+        EXPECT_THAT(queued(0), IsEmpty()) << "it has left the first queue";
+        EXPECT_EQ(verbs(0).back(), "wake") << "and what may be reserved for it there goes to the next";
+        EXPECT_THAT(queued(1), SizeIs(1)) << "and waits in the next one";
+    });
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat + 20ms);
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+}
+
+// A release would take it for a waiter that hears the message, while it makes a pause.
+TEST_F(Waiting, ListensNoMoreAtAHomeThatMayNotKnowThatItHasLeft) {
+    bob_holds_for(100ms);
+    std::string channel;
+    for (std::size_t node = 0; node < size; ++node)
+        network.server(node).refuses_command = [&](const Words& words) {
+            const bool leaves = verb_of(words) == "leave and set";
+            if (leaves) channel = argument(words, 4).substr(0, argument(words, 4).find('|'));
+            return std::string{leaves || words.front() == "SET" ? "-OOM command not allowed\r\n" : ""};
+        };
+    network.server(1).refuses_command = network.server(2).refuses_command;
+    after(50ms, [&] { EXPECT_THAT(queued(0), SizeIs(1)); });
+    after(150ms, [&] {
+        ASSERT_FALSE(channel.empty()) << "the attempt was made";
+        EXPECT_EQ(network.server(0).publish(channel, "x|1", now()), 0U);
+    });
+    alice.contended().set("r", true);
+    (void)lock(alice, {.delay = 400ms}).acquire_for(200ms);
+}
+
+struct WaitingAllAtOnce : Waiting {
+    WaitingAllAtOnce() : Waiting(3, {.node_timeout = 50ms, .round = Round::all_at_once}) {}
+};
+
+// Its reply was not needed, but it has the command.
+TEST_F(WaitingAllAtOnce, GoesOnListeningAtAHomeWhoseReplyWasNotAwaited) {
+    bob_holds_for(100ms);
+    after(50ms, [&] {
+        for (const std::size_t node : {1U, 2U})
+            network.server(node).refuses_command = [this, node](const Words& words) {
+                if (words.front() == "SET") hold(node, "other");  // somebody was faster
+                return std::string{};
+            };
+    });
+    after(99ms, [&] { network.server(0).latency = 10ms; });
+    (void)lock(alice, {.delay = 10s}).acquire_for(300ms);
+    EXPECT_THAT(verbs(0), Contains("leave and set"));
+    EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(1));
+    EXPECT_THAT(all(1, "enter"), IsEmpty());
+}
+
+// It is left alone as long as any node that failed, and not as a node that keeps no queue.
+TEST_F(Waiting, ComesBackToAHomeThatOnceDidNotAnswer) {
+    others_hold();
+    auto& home = network.server(0);
+    home.refuses_command = [&](const Words& words) {
+        home.paused = home.paused || verb_of(words) == "enter";
+        return std::string{};
+    };
+    EXPECT_FALSE(lock(alice).acquire_for(300ms));
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+    home.refuses_command = {};
+    network.resume(0);
+    network.pass(2s);
+    EXPECT_FALSE(lock(alice).try_acquire());
+    forget_log();
+    EXPECT_FALSE(lock(alice).acquire_for(300ms));
+    EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+    EXPECT_THAT(all(1, "enter"), IsEmpty());
 }
 
 TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {

@@ -10,6 +10,7 @@ namespace redlock::sim {
 SimNode::SimNode(Timeline& timeline, Log& log, std::string name, DriftingClock wall)
     : timeline_(timeline), log_(log), name_(std::move(name)), wall_(wall), model_(run()) {
     model_.on_publish([this](auto channel, auto message) { return publish(channel, message); });
+    model_.on_numsub([this](auto channel) { return listeners_of(channel); });
 }
 
 // ---- Faults.
@@ -88,6 +89,11 @@ void SimNode::subscribe(std::string channel, std::weak_ptr<Peer> peer) {
     subscribers_.emplace_back(std::move(channel), std::move(peer));
 }
 
+std::size_t SimNode::listeners_of(std::string_view channel) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        subscribers_, [&](const auto& it) { return it.first == channel && !it.second.expired(); }));
+}
+
 std::size_t SimNode::publish(std::string_view channel, std::string_view message) {
     std::erase_if(subscribers_, [](const auto& it) { return it.second.expired(); });
     std::size_t heard = 0;
@@ -111,7 +117,8 @@ bool SimNode::knows(std::string_view owner, const std::string& resource) const {
 /// Counters and markers live on for days, queues for seconds.
 bool SimNode::holds_longer_than(nanoseconds span) const {
     const auto is_lock = [](std::string_view key) {
-        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue");
+        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue") &&
+               !key.ends_with(":queue:signs");
     };
     return std::ranges::any_of(model_.keys(), [&](const auto& entry) {
         const auto& [key, value] = entry;

@@ -86,6 +86,7 @@ private:
     }
     std::string run() const { return name_ + "." + std::to_string(life_); }
     std::size_t publish(std::string_view channel, std::string_view message);
+    std::size_t listeners_of(std::string_view channel) const;
 
     Timeline& timeline_;
     Log& log_;

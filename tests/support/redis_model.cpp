@@ -64,6 +64,7 @@ const RedisModel::Command* RedisModel::command_of(std::string_view name) {
         Command{"ping", &RedisModel::ping, -1},
         Command{"rpush", &RedisModel::rpush, -3},
         Command{"publish", &RedisModel::publish, 3},
+        Command{"pubsub", &RedisModel::pubsub, -2},
         Command{"script", &RedisModel::script, -2, false},
         Command{"select", &RedisModel::select, 2},
         Command{"type", &RedisModel::type, 2},
@@ -242,6 +243,18 @@ RedisReply RedisModel::publish(Words words) {
     const auto heard = publish_ ? publish_(words[1], words[2]) : std::size_t{0};
     if (!heard) return RedisReply::of_error("NOPERM No permissions to access a channel");
     return RedisReply::of_integer(static_cast<long long>(*heard));
+}
+
+/// NUMSUB alone.
+RedisReply RedisModel::pubsub(Words words) {
+    if (!is(words[1], "numsub")) return error("unknown subcommand");
+    if (!count_listeners_) return RedisReply::of_error("NOPERM this user has no permissions to run 'pubsub'");
+    std::vector<RedisReply> counts;
+    for (const auto channel : words.subspan(2)) {
+        counts.push_back(RedisReply::of_bulk(std::string{channel}));
+        counts.push_back(RedisReply::of_integer(static_cast<long long>(count_listeners_(channel))));
+    }
+    return RedisReply::of_array(std::move(counts));
 }
 
 // ---- Scripts

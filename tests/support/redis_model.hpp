@@ -64,6 +64,10 @@ public:
     using Publish = std::function<std::optional<std::size_t>(std::string_view, std::string_view)>;
     void on_publish(Publish publish) { publish_ = std::move(publish); }
 
+    /// Called with each channel of PUBSUB NUMSUB. Without it the user may not use that command.
+    using CountListeners = std::function<std::size_t(std::string_view)>;
+    void on_numsub(CountListeners count_listeners) { count_listeners_ = std::move(count_listeners); }
+
     /// Comes up again with these keys, and knows no script.
     void restart(const std::string& run_id, Keys keys);
     /// Is a replica from now on, though one that takes writes.
@@ -105,6 +109,7 @@ private:
     RedisReply pexpireat(Words words);
     RedisReply ping(Words words);
     RedisReply pttl(Words words);
+    RedisReply pubsub(Words words);
     RedisReply publish(Words words);
     RedisReply rpush(Words words);
     RedisReply script(Words words);
@@ -134,6 +139,7 @@ private:
     int promotions_ = 0;
     bool replica_ = false;
     Publish publish_{};
+    CountListeners count_listeners_{};
     Keys keys_{};
     std::map<std::string, std::string, std::less<>> scripts_{};  // texts by SHA1
     Time now_{};                                                 // of the command that is executed

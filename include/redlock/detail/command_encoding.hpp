@@ -248,6 +248,7 @@ private:
             case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
             case Argument::queue_expiry: return visit_number(queue_expiry.count());
             case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
+            case Argument::former_ticket: return visit(queue ? queue->former : "");
             case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
             case Argument::description: return visit(command_.note);
             case Argument::counter_expiry:

@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace redlock::detail {
 
@@ -43,6 +45,24 @@ inline Errc cause_of(const Reply& error) noexcept {
     return forbidden ? Errc::permission_denied : Errc::server_error;
 }
 
+/// Returns the remaining time to live that a server has reported, within what every user of it can add to an
+/// instant: a century at most. Servers accept expiries that are longer than the clock can count, and a
+/// hostile server may send any number. Negative numbers mean that the key has no expiry or is not there.
+inline std::chrono::milliseconds to_expiry(long long milliseconds) noexcept {
+    constexpr std::chrono::milliseconds century = std::chrono::hours{24 * 36'525};
+    return std::clamp(std::chrono::milliseconds{milliseconds}, std::chrono::milliseconds{-2}, century);
+}
+
+/// Parses a number that may be too large for its type, and is the largest one then. Returns the end of the
+/// number; `begin` if there is none.
+template <class Number>
+const char* parse_saturated(const char* begin, const char* end, Number& number) noexcept {
+    const auto [at, error] = std::from_chars(begin, end, number);
+    if (error == std::errc::result_out_of_range)
+        number = *begin == '-' ? std::numeric_limits<Number>::min() : std::numeric_limits<Number>::max();
+    return at;
+}
+
 /// What a waiter is told: "WAITING 1200 3 holder".
 inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     constexpr std::string_view first = "WAITING ";
@@ -52,12 +72,12 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     long long ttl = 0;
     QueuePlace place;
     const char* const end = reply.text.data() + reply.text.size();
-    const auto* at = std::from_chars(reply.text.data() + first.size(), end, ttl).ptr;
+    const auto* at = parse_saturated(reply.text.data() + first.size(), end, ttl);
     if (at == end || *at != ' ') return std::nullopt;
-    at = std::from_chars(at + 1, end, place.in_front).ptr;
+    at = parse_saturated(at + 1, end, place.in_front);
     const std::string_view what{at, static_cast<std::size_t>(end - at)};
     if (what != " nothing" && what != " reservation" && what != " holder") return std::nullopt;
-    place.held_for = std::chrono::milliseconds{ttl};
+    place.held_for = to_expiry(ttl);
     if (what != " nothing")
         place.held = what == " holder" ? QueuePlace::Held::by_holder : QueuePlace::Held::by_waiter;
     return place;

@@ -77,6 +77,7 @@ enum class Argument : std::uint8_t {
     waited,
     queue_expiry,
     may_take,
+    former_ticket,  ///< that the ticket replaces; empty if there is none
     may_wake,
     description,
     counter_expiry,
@@ -162,7 +163,7 @@ inline constexpr Form enter_queue{
     true,
     &scripts::enter_queue,
     {Key::resource, Key::queue},
-    {Arg::ticket, Arg::reservation_ttl, Arg::waited, Arg::queue_expiry, Arg::may_take}};
+    {Arg::ticket, Arg::reservation_ttl, Arg::waited, Arg::queue_expiry, Arg::may_take, Arg::former_ticket}};
 inline constexpr Form describe_holder{
     true, &scripts::describe_holder, {Key::resource, Key::description}, {Arg::owner, Arg::description}};
 inline constexpr Form query_resource{true, &scripts::query, {Key::resource}, {}};

@@ -12,14 +12,41 @@ namespace redlock::test {
 namespace {
 
 /// As docs/waiting.md has it.
-const std::vector<std::string> all{
-    "+set",     "+get",     "+del",       "+pttl",     "+pexpire",          "+eval",
-    "+evalsha", "+exists",  "+time",      "+zadd",     "+zpopmin",          "+zrem",
-    "+zrank",   "+publish", "+subscribe", "~orders:*", "~{orders:*}:queue", "&redlock:wake:*"};
+const std::vector<std::string> all{"+set",
+                                   "+get",
+                                   "+del",
+                                   "+pttl",
+                                   "+pexpire",
+                                   "+eval",
+                                   "+evalsha",
+                                   "+exists",
+                                   "+time",
+                                   "+zadd",
+                                   "+zpopmin",
+                                   "+zrem",
+                                   "+zrank",
+                                   "+publish",
+                                   "+subscribe",
+                                   "~orders:*",
+                                   "~{orders:*}:queue",
+                                   "&redlock:wake:*",
+                                   "+zrange",
+                                   "+pubsub|numsub",
+                                   "~{orders:*}:queue:signs"};
 
-const std::vector<std::string> of_the_queue{
-    "+exists", "+time",    "+zadd",      "+zpopmin",          "+zrem",
-    "+zrank",  "+publish", "+subscribe", "~{orders:*}:queue", "&redlock:wake:*"};
+const std::vector<std::string> of_the_queue{"+exists",
+                                            "+time",
+                                            "+zadd",
+                                            "+zpopmin",
+                                            "+zrem",
+                                            "+zrank",
+                                            "+publish",
+                                            "+subscribe",
+                                            "~{orders:*}:queue",
+                                            "&redlock:wake:*",
+                                            "+zrange",
+                                            "+pubsub|numsub",
+                                            "~{orders:*}:queue:signs"};
 
 RedisConfig without(const std::string& missing) {
     std::string rules = "worker on >s3cret resetkeys resetchannels -@all";
@@ -27,6 +54,8 @@ RedisConfig without(const std::string& missing) {
         if (rule != missing) rules += " " + rule;
     return RedisConfig{}.no_default_user().user(rules);
 }
+
+constexpr auto* the_signs = "{orders:42}:queue:signs";
 
 struct Servers {
     /// Three, of which so many lack a permission.
@@ -74,8 +103,11 @@ void expect_hand_overs(Servers& world, const std::string& event, Clock::duration
         expect_delay(event, held - released, bound);
         EXPECT_THAT(lock.release(), Succeeds());
         // On every node, also where a reservation has to expire that its waiter could not make use of.
-        for (auto& server : world.servers)
+        for (auto& server : world.servers) {
             EXPECT_TRUE(wait_until([&] { return test::holder(server) == "(nil)"; }));
+            for (const auto* const key : {the_queue, the_signs})
+                EXPECT_NE(server.command({"PTTL", key}), "-1") << key << " has an expiry";
+        }
     }
 }
 
@@ -97,6 +129,19 @@ TEST(FairPermissions, TheLeastAreEnough) {
     std::istringstream log{world.servers[0].command({"ACL", "LOG"})};
     for (std::string line, last; std::getline(log, line); last = std::exchange(line, {}))
         EXPECT_TRUE(last != "object" || line == "ping") << line;  // the handshake does without
+}
+
+// The queue disappears with its last ticket, and PUBLISH fails then.
+TEST(FairPermissions, AReleaseWithoutPublishLeavesTheQueueItsExpiry) {
+    RedisServer server{without("+publish")};
+    ASSERT_EQ(server.command({"ZADD", the_queue, "1", "redlock:wake:1|1"}), "1");
+    ASSERT_EQ(server.command({"PEXPIRE", the_queue, "60000"}), "1");
+    RedisNodes nodes{{server.uri("worker", "s3cret")}, {.node_timeout = 2s}};
+    Lock lock{nodes, the_resource, fair()};
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(server.command({"ZCARD", the_queue}), "1");
+    EXPECT_GT(std::stol(server.command({"PTTL", the_queue})), 0);
 }
 
 std::string name_of_rule(const testing::TestParamInfo<std::string>& info) {

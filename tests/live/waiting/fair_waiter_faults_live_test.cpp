@@ -144,6 +144,43 @@ TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
     waiters.expect_one_at_a_time();
 }
 
+// Those behind them would be told of a place that is too far behind.
+TEST_F(WaiterFaults, SomeAreKilledWhileItIsHeld) {
+    Waiters waiters{world[0], world.uris(), 8};
+    for (std::size_t i = 0; i < 7; ++i) waiters[i].kill();
+    EXPECT_TRUE(queued(world[0], 1));
+    (void)release();
+    (void)waiters[7].held_at();
+}
+
+// It is still connected, and asks no more.
+TEST_F(WaiterFaults, OneIsStoppedWhileItIsHeld) {
+    Waiters waiters{world[0], world.uris(), 2};
+    waiters[0].freeze();
+    EXPECT_TRUE(queued(world[0], 1));
+    (void)release();
+    (void)waiters[1].held_at();
+    waiters[0].thaw();
+    (void)waiters[0].held_at();
+}
+
+TEST_F(WaiterFaults, OneIsCutOffThreeHundredTimesWhileItIsHeld) {
+    WaitingProcess waiter{world.uris()};
+    ASSERT_TRUE(queued(world[0], 1));
+    for (int i = 0; i < 300; ++i)
+        for (auto& server : world) (void)server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+    std::size_t tickets = 0;
+    for (auto& server : world) tickets += queue_length(server);
+    EXPECT_LE(tickets, world.size()) << "one at each node at most";
+    EXPECT_TRUE(wait_until([&] {
+        tickets = 0;
+        for (auto& server : world) tickets += queue_length(server);
+        return tickets == 1;
+    }));
+    (void)release();
+    (void)waiter.held_at();
+}
+
 // Entries that nobody of ours has written.
 TEST_F(WaiterFaults, SomebodyHasPutRubbishIntoTheQueue) {
     Waiters waiters{world[0], world.uris(), 2};

@@ -1,0 +1,136 @@
+// What a waiter does if its home does not tell the truth. One node must neither keep a waiter from making
+// attempts, nor make it flood the other nodes with them.
+#include "waiting_world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace redlock::test {
+namespace {
+
+struct HostileHome : Waiting {
+    /// The home answers each question of a waiter with these bytes.
+    void home_answers(const std::string& bytes) {
+        network.server(0).refuses_command = [bytes](const Words& words) {
+            return verb_of(words) == "enter" ? bytes : std::string{};
+        };
+    }
+    /// The others become free after a while, and the key on the home stays.
+    void others_release_after(Clock::duration span) {
+        after(span, [this] {
+            for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
+        });
+    }
+    /// The home publishes the waiter's ticket with `suffix` to its channel, every millisecond.
+    void home_publishes_ticket_with(const std::string& suffix) {
+        after(1ms, [this, suffix] {
+            const auto& executed = network.server(0).executed();
+            const auto question = std::ranges::find(executed.rbegin(), executed.rend(), "enter",
+                                                    [](const auto& it) { return verb_of(it.words); });
+            if (question != executed.rend()) {
+                const auto ticket = argument(question->words, 1);
+                network.server(0).publish(ticket.substr(0, ticket.find('|')), ticket + suffix, now());
+            }
+            home_publishes_ticket_with(suffix);
+        });
+    }
+    std::size_t attempts_at_another_node() { return all(1, "SET").size(); }
+};
+
+// The waiter makes an attempt after 7 to 14 s whatever it is told, and asks at least once a second.
+TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttempts) {
+    others_hold();
+    home_answers("+WAITING 60000 1000 holder\r\n");
+    others_release_after(10ms);
+    auto mine = lock(alice);
+    const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1min)); });
+    EXPECT_GE(took, 7s);
+    EXPECT_LE(took, 15s + 50ms);
+}
+
+TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttemptsAgainAndAgain) {
+    others_hold();
+    home_answers("+WAITING 60000 1000 holder\r\n");
+    others_release_after(1min);
+    auto mine = lock(alice);
+    const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(2min)); });
+    EXPECT_LE(took, 75s + 50ms);
+    EXPECT_GE(attempts_at_another_node(), 60U / 15U);
+    EXPECT_LE(attempts_at_another_node(), 75U / 7U + 2U);
+}
+
+// A stray key stands on the home only, the holder on the other nodes has died, and the first in the queue has
+// been killed.
+TEST_F(HostileHome, ThatOnlyHasAStrayKeyDelaysNobodyForLong) {
+    others_hold();
+    network.server(0).redis->on_publish([](auto, auto) { return 0; });
+    ask(0, {"ZADD", "{r}:queue", "1", "killed|1"});
+    others_release_after(10ms);
+    auto mine = lock(alice);
+    const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1min)); });
+    EXPECT_LE(took, 15s);
+}
+
+// Once the pauses have grown, each is 100 to 200 ms long. It has one attempt that the waiter reserves the
+// resource for by itself, and one that others wake it for.
+TEST_F(HostileHome, ThatSaysReservedCausesTwoAttemptsInAPauseAtMost) {
+    others_hold();
+    home_answers("+RESERVED\r\n");
+    EXPECT_EQ(lock(alice, {.delay = 200ms}).acquire_for(3s).error(), Errc::held_by_other);
+    EXPECT_LE(attempts_at_another_node(), 60U);
+    EXPECT_LE(all(0, "enter").size(), 90U) << "and one question after a pause";
+}
+
+TEST_F(HostileHome, ThatWakesAWaiterWithoutEndCausesTwoAttemptsInAPauseAtMost) {
+    others_hold();
+    home_publishes_ticket_with("");
+    EXPECT_EQ(lock(alice, {.delay = 200ms}).acquire_for(3s).error(), Errc::held_by_other);
+    EXPECT_LE(attempts_at_another_node(), 60U);
+    EXPECT_LE(all(0, "enter").size(), 90U);
+}
+
+TEST_F(HostileHome, ThatPublishesForeignMessagesCausesNoQuestions) {
+    others_hold();
+    home_publishes_ticket_with("7");
+    (void)lock(alice, {.delay = 10s}).acquire_for(3s);
+    EXPECT_LE(all(0, "enter").size(), 26U) << "one after each pause of 125 to 250 ms";
+    EXPECT_LE(all(0, "wake").size(), 26U) << "one message is answered for each question";
+    EXPECT_LE(attempts_at_another_node(), 14U);
+}
+
+TEST_F(HostileHome, ThatPublishesForeignMessagesCannotDelayTheEnd) {
+    others_hold();
+    home_publishes_ticket_with("7");
+    EXPECT_LE(time_of([&] { (void)lock(alice, {.delay = 10s}).acquire_for(300ms); }), 310ms);
+}
+
+TEST_F(HostileHome, CausesNoLoopOfQuestions) {
+    for (const auto* const answer :
+         {"+WAITING 0 0 holder\r\n", "+WAITING -2 5 nothing\r\n", "+WAITING 0 3 reservation\r\n",
+          "+WAITING 31536000000000 1 holder\r\n", "+WAITING 99999999999999999999 0 holder\r\n",
+          "+WAITING -99999999999999999999 0 holder\r\n", "+WAITING 1 99999999999999999999 nothing\r\n"}) {
+        forget_log();
+        others_hold();
+        home_answers(answer);
+        (void)lock(alice, {.delay = 200ms}).acquire_for(2s);
+        EXPECT_LE(all(0, "enter").size(), 210U) << answer << "one every 10 ms at most";
+        EXPECT_LE(attempts_at_another_node(), 12U) << answer;
+    }
+}
+
+// The end of such a key is further away than the clock can count.
+TEST_F(HostileHome, OrAForeignKeyWithAFarExpiryIsAHolderLikeAnyOther) {
+    for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "r", "other", "PX", "31536000000000"});
+    const auto result = lock(alice, {.delay = 200ms}).acquire_for(1s);
+    EXPECT_EQ(result.error(), Errc::held_by_other);
+    EXPECT_LE(all(0, "enter").size(), 12U);
+    ASSERT_TRUE(result.place());
+    EXPECT_GT(result.place()->held_for, 0ms);
+    EXPECT_GT(Clock::duration{result.place()->held_for}, 0ns);
+}
+
+}  // namespace
+}  // namespace redlock::test
