@@ -2,6 +2,7 @@
 // reports a loss one margin before the validity ends. The work has this time to stop before another leader
 // can be elected.
 #include <redlock/acquire.hpp>
+#include <redlock/detail/back_off.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
 
@@ -64,21 +65,20 @@ Leader::~Leader() = default;
 /// pause follows. An exception is passed to on_error, and the pause doubles with each exception until a term
 /// ends with success. Without on_error, the exception is thrown to the caller.
 void Leader::run(const Work& work, std::stop_token stop) {
-    const Clock::duration shortest = options_.retry.delay;
-    const Clock::duration longest = options_.longest_pause;
-    auto error_pause = shortest;
+    const detail::BackOff back_off{.shortest = options_.retry.delay, .longest = options_.longest_pause};
+    int errors = 0;
     while (!stop.stop_requested()) {
-        auto pause = shortest;
+        int doublings = 0;
         try {
             const auto result = run_once(work, stop);
-            if (result) error_pause = shortest;
+            if (result) errors = 0;
             if (!result && options_.on_failure && !stop.stop_requested()) options_.on_failure(result);
         } catch (...) {
             if (!options_.on_error) throw;
-            pause = error_pause = std::min(2 * error_pause, longest);
+            doublings = ++errors;
             options_.on_error(std::current_exception());
         }
-        clock_->sleep_until(clock_->now() + random_pause(pause, *entropy_), stop);
+        clock_->sleep_until(clock_->now() + back_off.pause(doublings, *entropy_), stop);
     }
 }
 

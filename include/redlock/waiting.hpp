@@ -29,6 +29,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/back_off.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
@@ -275,9 +276,9 @@ private:
     /// grows to the pause of LockOptions::retry, within 10 ms and 10 s.
     void back_off(Clock::duration took) {
         using namespace std::chrono_literals;
-        const auto doubled = std::min<Clock::duration>(took, 10s) * (1 << std::min(failures_, 20));
-        const auto longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s);
-        may_take_from_ = looked_at_ + random_pause(std::min(longest, doubled), entropy_);
+        const detail::BackOff pauses{
+            .shortest = took, .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
+        may_take_from_ = looked_at_ + pauses.pause(failures_, entropy_);
         if (woken_by_another_) may_come_from_ = may_take_from_;
     }
 

@@ -212,7 +212,7 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     if (!due && !release) return {};
     if (due) health_.begin_probe(now, network_.entropy());
     // A probe that takes too long is replaced by a new one.
-    if (probe_ && now - probe_->since() < detail::NodeHealth::longest_pause) return {std::move(probe_)};
+    if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest) return {std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {connect_locked(now)};
 }

@@ -25,10 +25,9 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/back_off.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/retry.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -48,8 +47,8 @@ class NodeHealth {
 public:
     enum class State : std::uint8_t { closed, open, half_open };
 
-    static constexpr Clock::duration shortest_pause = std::chrono::milliseconds{10};
-    static constexpr Clock::duration longest_pause = std::chrono::seconds{1};
+    static constexpr BackOff back_off{.shortest = std::chrono::milliseconds{10},
+                                      .longest = std::chrono::seconds{1}};
 
     State state() const noexcept { return state_; }
     bool trusted() const noexcept { return state_ == State::closed; }
@@ -95,19 +94,14 @@ public:
         if (state_ == State::open && now < next_probe_) return std::nullopt;
         state_ = State::open;
         replied_late_ = false;
-        failures_ = std::min(failures_ + 1, max_failures);
+        ++failures_;
         const auto span = pause(entropy);
         next_probe_ = now + span;
         return span;
     }
 
 private:
-    static constexpr int max_failures = 8;  // because 10 ms × 2^7 exceeds the longest pause
-
-    Clock::duration pause(Entropy& entropy) const {
-        const auto doublings = std::max(failures_ - 1, 0);
-        return random_pause(std::min(shortest_pause * (1 << doublings), longest_pause), entropy);
-    }
+    Clock::duration pause(Entropy& entropy) const { return back_off.pause(failures_ - 1, entropy); }
 
     void close() noexcept {
         state_ = State::closed;

@@ -1,0 +1,45 @@
+// The pause that doubles with each failure in a row.
+#include "seeded_entropy.hpp"
+#include "world.hpp"
+
+#include <redlock/detail/back_off.hpp>
+
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+constexpr detail::BackOff back_off{.shortest = 10ms, .longest = 1s};
+
+TEST(BackOff, DoublesThePauseUpToTheLongest) {
+    struct Row {
+        int doublings;
+        Clock::duration longest;
+    };
+    for (const auto& row :
+         {Row{0, 10ms}, {1, 20ms}, {2, 40ms}, {6, 640ms}, {7, 1s}, {8, 1s}, {2'000'000'000, 1s}}) {
+        ConstantEntropy least{0x00}, most{0xff};
+        EXPECT_THAT(back_off.pause(row.doublings, least), Lasts(row.longest / 2)) << row.doublings;
+        EXPECT_THAT(back_off.pause(row.doublings, most), LastsAbout(row.longest)) << row.doublings;
+    }
+}
+
+TEST(BackOff, TakesANegativeNumberOfDoublingsForNone) {
+    ConstantEntropy least{0x00};
+    EXPECT_THAT(back_off.pause(-1, least), Lasts(5ms));
+}
+
+TEST(BackOff, NeverExceedsTheLongestPause) {
+    ConstantEntropy least{0x00};
+    constexpr detail::BackOff odd{.shortest = 3s, .longest = 2s};
+    EXPECT_THAT(odd.pause(0, least), Lasts(1s));
+}
+
+TEST(BackOff, PausesLongestWithoutEntropy) {
+    SeededEntropy dry{1};
+    dry.dry_up_after(0);
+    EXPECT_THAT(back_off.pause(3, dry), Lasts(80ms));
+}
+
+}  // namespace
+}  // namespace redlock::test
