@@ -33,20 +33,25 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
 
 // ---- Term
 
-Term::Term(std::shared_ptr<const detail::LeaseState> state, Clock& clock)
-    : state_(std::move(state)), clock_(&clock), number_(state_->number()), lost_(state_->lost()) {
-    fencing_token_ = state_->lease(number_).fencing_token;
-}
+Term::Term(detail::Acquisition acquisition, Clock& clock)
+    : acquisition_(std::move(acquisition)),
+      clock_(&clock),
+      fencing_token_(acquisition_.lease->lease(acquisition_.number).fencing_token),
+      lost_(acquisition_.lease->lost()) {}
 
 Clock::time_point Term::valid_until() const noexcept {
-    if (!state_->in_owning_process()) return {};
-    const auto lease = state_->lease(number_);
+    if (!acquisition_.lease->in_owning_process()) return {};
+    const auto lease = acquisition_.lease->lease(acquisition_.number);
     return lease.empty() || lease.released ? Clock::time_point{} : lease.valid_until;
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
     const auto now = clock_->now();  // read before the lease, as in Lock::valid()
     return std::max(valid_until() - now, Clock::duration::zero());
+}
+
+void Term::request_stop() const noexcept {
+    acquisition_.lease->request_stop(acquisition_.number);
 }
 
 // ---- Leader
@@ -108,8 +113,8 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
 /// requested a stop, even if the leadership was lost as well: the request also stops Term::lost(), so the two
 /// cannot be told apart.
 bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
-    const Term term{lock_.state_, *clock_};
-    const std::stop_callback on_stop{stop, [&] { lock_.state_->request_stop(term.number_); }};
+    const Term term{lock_.acquisition(), *clock_};
+    const std::stop_callback on_stop{stop, [&] { term.request_stop(); }};
     work(term);
     return term.lost().stop_requested() && !stop.stop_requested();
 }

@@ -86,6 +86,10 @@ std::uint64_t Lock::fencing_token() const noexcept {
     return in_owning_process() ? state_->lease().fencing_token : 0;
 }
 
+detail::Acquisition Lock::acquisition() const {
+    return {state_, state_->number()};
+}
+
 bool Lock::in_owning_process() const noexcept {
     return state_ && state_->in_owning_process();
 }

@@ -108,11 +108,11 @@ public:
 
 private:
     friend class Leader;
-    Term(std::shared_ptr<const detail::LeaseState> state, Clock& clock);
+    Term(detail::Acquisition acquisition, Clock& clock);
+    void request_stop() const noexcept;
 
-    std::shared_ptr<const detail::LeaseState> state_;
+    detail::Acquisition acquisition_;
     Clock* clock_;
-    std::uint64_t number_;  // of the acquisition that began the term
     std::uint64_t fencing_token_;
     std::stop_token lost_;
 };

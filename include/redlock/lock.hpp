@@ -96,7 +96,8 @@ struct AcquireLimits;
 }
 namespace detail {
 class LeaseState;
-}
+struct Acquisition;
+}  // namespace detail
 
 class Semaphore;
 
@@ -303,6 +304,8 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
+    /// Returns the current acquisition. It outlives the lock.
+    detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     /// Acquires within the limits. Returns an error if there is no memory.
     Result acquire(const algorithm::AcquireLimits& limits);

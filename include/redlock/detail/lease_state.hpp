@@ -116,7 +116,7 @@ public:
         lease_ = lease;
         there_is_a_lease_ = true;
         stop_when_lost_ = std::move(stop_when_lost);
-        stops_ = found_lost_ = loss_reported_ = false;
+        stops_ = found_lost_ = ending_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
@@ -183,8 +183,8 @@ public:
         std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || loss_reported_) return;
-            loss_reported_ = true;
+            if (!is_current_locked(number) || lease_.released || ending_) return;
+            ending_ = true;
             stopping = decide_to_stop_locked();
         }
         stopping.request_stop();
@@ -196,7 +196,7 @@ public:
     /// if the lease is not in the state held.
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
-        if (!is_current_locked(number) || lease_.released || loss_reported_) return {};
+        if (!is_current_locked(number) || lease_.released || ending_) return {};
         // If the thread of the watchdog wakes up only after the end of max_hold, it must not extend the
         // lease.
         const bool over = clock_->now() > hold_until_;
@@ -235,8 +235,8 @@ public:
         std::stop_source stopping{std::nostopstate};
         {
             const std::lock_guard guard{mutex_};
-            if (!is_current_locked(number) || lease_.released || loss_reported_) return;
-            loss_reported_ = true;
+            if (!is_current_locked(number) || lease_.released || ending_) return;
+            ending_ = true;
             const auto now = clock_->now();
             if (margin_ == margin_.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
@@ -281,7 +281,7 @@ private:
     /// caller may have seen that valid() is false. The extension must not make it true again (rules C3, C4).
     /// Lock::valid() reads the clock before it reads the lease, for the same reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
-        if (loss_reported_) return algorithm::result_of(Errc::lost, std::move(round));
+        if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
         return algorithm::apply_extension(std::move(round), limits, lease_);
     }
@@ -306,8 +306,7 @@ private:
     std::stop_source stop_when_lost_{std::nostopstate};
     bool stops_ = false;       // a stop on stop_when_lost_ was requested, or is about to be
     bool found_lost_ = false;  // an extension has returned `lost`
-    // True in the state ending, also after request_stop(), which reports no loss.
-    bool loss_reported_ = false;
+    bool ending_ = false;      // the lease is not extended any more, and no further loss is reported
     // When an extension of the watchdog has failed last; empty after a successful one.
     std::optional<Clock::time_point> last_failure_{};
     std::optional<Result> last_extend_error_{};  // the result of the last failed extension, for on_lost
