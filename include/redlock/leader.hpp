@@ -46,7 +46,9 @@
 
 namespace redlock {
 
-/// The options of a Leader. Each field states its meaning, unit and limits.
+/// The options of a Leader. Each field states its meaning, unit and limits. Fields that a LockOptions has,
+/// too, have the same name. Only `ttl`, `margin` and `retry.delay` have another default, because a term lasts
+/// longer than the usual hold of a lock.
 struct LeaderOptions {
     /// How long a leader that has died stays the leader. The limits are those of LockOptions::ttl.
     std::chrono::milliseconds ttl{15'000};
@@ -57,19 +59,19 @@ struct LeaderOptions {
 
     /// How many attempts without a quorum end a campaign, and the longest pause between two attempts and
     /// after a term. Attempts that fail because there is a leader do not count.
-    Retry retry{.attempts = 3, .delay = std::chrono::seconds{1}};
+    Retry retry{.delay = std::chrono::seconds{1}};
 
-    /// These three are used as in LockOptions.
-    double drift_factor = 0.01;
-    bool fair = false;
-    std::string holder{};
+    /// These three have the meaning, the limits and the defaults that they have in LockOptions.
+    double drift_factor = LockOptions{}.drift_factor;
+    bool fair = LockOptions{}.fair;
+    std::string holder = LockOptions{}.holder;
 
     /// The longest pause after work that has thrown. From retry.delay to 24 h.
     std::chrono::milliseconds longest_pause{60'000};
 
     /// The Watchdog that extends the term. If null, the Leader has its own one, with a thread, from its
     /// constructor on.
-    detail::Renewer* watchdog = nullptr;
+    detail::Renewer* watchdog = LockOptions{}.watchdog;
 
     /// The function that run() calls, in its thread, with an exception of the work or of on_failure. Without
     /// it the exception leaves run(), and so does an exception of this function.
