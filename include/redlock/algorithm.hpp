@@ -24,6 +24,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
+#include <redlock/outcome.hpp>
 #include <redlock/result.hpp>
 #include <redlock/waiting.hpp>
 
@@ -46,57 +47,11 @@ struct LeaseRequest {
     bool shared = false;
 };
 
-/// The votes on one request, and two instants.
-struct RoundResult {
-    Tally tally;
-    Clock::time_point valid_until;  ///< The end of the validity, if a majority has granted.
-    Clock::time_point ended;        ///< The end of the round.
-};
-
 /// Returns the instant at which the validity ends. The spec computes the remaining time at the end of the
 /// round: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is the start and T2 the end of the round. This
 /// function returns T2 + MIN_VALIDITY, in which T2 cancels out.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
-}
-
-/// Returns true if the attempt failed because of contention and not because of failed nodes: at least one
-/// node has refused, and the nodes that did not fail still form a quorum. It is also true if clients have
-/// collided, so that each of them has got some votes and none a majority.
-inline bool refused_by_holders(const Tally& tally) {
-    const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
-    return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());
-}
-
-/// Returns true if the refusals alone make a majority impossible.
-inline bool ruled_out(const Tally& tally) {
-    return tally.size() - tally.refused() < quorum(tally.size());
-}
-
-/// Returns true if the caller's deadline left some node too little time to answer. The tally is incomplete
-/// then.
-inline bool cut_short(const Tally& tally) {
-    return std::ranges::any_of(tally.reports(),
-                               [](const NodeReport& node) { return node.cause == Errc::deadline; });
-}
-
-/// Returns no error if a majority of the configured nodes granted and the validity is not over; otherwise the
-/// reason.
-inline std::error_code outcome(const RoundResult& round, const RoundLimits& limits) {
-    const auto& tally = round.tally;
-    if (tally.granted() >= quorum(tally.size()))
-        return round.ended < round.valid_until ? std::error_code{} : Errc::validity_exhausted;
-    if (ruled_out(tally)) return Errc::held_by_other;
-    if (limits.stop.stop_requested()) return Errc::cancelled;
-    if (round.ended >= limits.deadline || cut_short(tally)) return Errc::deadline;
-    return refused_by_holders(tally) ? Errc::held_by_other : Errc::no_quorum;
-}
-
-/// Returns the result of one round with this outcome. The remaining validity of the result is zero if there
-/// is an error.
-inline Result result_of(std::error_code error, RoundResult&& round) {
-    const auto validity = error ? Clock::duration::zero() : round.valid_until - round.ended;
-    return Result{error, std::move(round.tally), 1, validity};
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
@@ -157,71 +112,6 @@ inline void note_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Returns the outcome of a round that raised the counts of the holders (fencing.hpp). It differs from
-/// outcome() in two cases:
-///
-/// - `no_quorum` takes the place of `held_by_other`, because a refusal means here that the node no longer has
-///   the key of this attempt, and not that another client holds the lock.
-/// - `validity_exhausted` takes the place of `deadline` if the end of the validity came before the deadline
-///   of the caller.
-inline std::error_code outcome_of_confirmation(const RoundResult& round, const RoundLimits& limits) {
-    const auto error = outcome(round, limits);
-    if (error == Errc::held_by_other) return Errc::no_quorum;
-    const bool callers = limits.deadline <= round.valid_until;
-    return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
-}
-
-/// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
-/// The next holder needs a grant of one of these nodes, so it gets a larger token. This is an extension to
-/// the spec.
-///
-/// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
-///    this count, it is confirmed.
-/// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
-///    majority now has this count, the token is confirmed.
-/// 3. Counts begin with the wall clock, so a node refuses to raise its count to a token that is more than a
-///    day ahead of its own clock. If the round failed for this reason, the nodes that had returned this token
-///    lose their votes. The other nodes must still be a majority. The next largest count is the next token to
-///    try, from step 1.
-///
-/// An example with three nodes. In the second row, 999 stands for a count that is far ahead of the clocks:
-///
-///     counts 7 9 8     the second round raises the counts to 9                               token 9
-///     counts 7 999 8   the first and the third node refuse 999, so the second node
-///                      loses its vote; a third round raises the other counts to 8            token 8
-inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, const LeaseRequest& request,
-                                             const RoundLimits& limits, Lease& candidate,
-                                             RoundResult& round) {
-    const auto needed = quorum(nodes.size());
-    for (auto accepted = candidate.may_hold_key;;) {
-        candidate.fencing_token = largest_count(round.tally);
-        const auto counted = nodes_that_counted(round.tally, candidate.fencing_token);
-        if (counted.count() >= needed) return outcome(round, limits);
-        auto raised =
-            nodes.ask({.command = {.verb = Verb::raise_count,
-                                   .resources = request.resources,
-                                   .owner = candidate.owner.view(),
-                                   .fence = candidate.fencing_token,
-                                   .shared = candidate.shared},
-                       .to = accepted},
-                      {.deadline = std::min(limits.deadline, candidate.valid_until), .stop = limits.stop});
-        round.ended = clock.now();
-        const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
-        for (std::size_t node = 0; node < raised.size(); ++node)
-            if (counted[node] && raised[node].vote == Vote::unknown)
-                raised.grant(node);  // it has returned exactly this count, so it need not be raised
-        if (raised.granted() >= needed || !refused_as_too_large) {
-            carry_over_rejections(round.tally, raised);
-            round.tally = std::move(raised);
-            return outcome_of_confirmation(round, limits);
-        }
-        take_own_counts(round.tally, raised);
-        reject_counts(round.tally, counted);
-        accepted &= ~counted;
-        if (round.tally.granted() < needed) return Errc::no_quorum;
-    }
-}
-
 /// Makes one attempt. On success `lease` is the new lease. Otherwise `lease` is unchanged and no reachable
 /// node keeps a key of the attempt, even if there was not enough memory to complete it. `queue` is null
 /// unless this is the attempt of a waiter.
@@ -246,7 +136,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         // Step 4: the lock is valid until start + ttl − drift.
         candidate.valid_until = round.valid_until;
         if (!error && request.fencing)
-            error = confirm_fencing_token(nodes, clock, request, limits, candidate, round);
+            error = confirm_fencing_token(nodes, clock, request.resources, limits, candidate, round);
         if (!error) lease = candidate;
 
         // Step 5: if the lock is not held, delete the key on every node that may have set it.
