@@ -1,4 +1,5 @@
 // Checks the options of a lock. Each error names the field, its value, and what it must be.
+#include <redlock/detail/quarantine.hpp>
 #include <redlock/options.hpp>
 
 #include <chrono>
@@ -25,8 +26,7 @@ void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double d
         refuse(field, text(ttl),
                "exceed " + text(std::chrono::ceil<std::chrono::milliseconds>(least)) +
                    " (the drift and NodesOptions::node_timeout), or no validity is left");
-    if (quarantine > quarantine.zero() && ttl > quarantine)
-        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
+    check_covered(field, ttl, quarantine);
 }
 
 namespace {

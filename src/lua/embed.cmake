@@ -1,7 +1,7 @@
 # cmake -D "SCRIPTS=<name>..." -D FOLDER=<directory of the .lua files> -D OUTPUT=<file.cpp> -P embed.cmake
 #
 # Writes the definitions of the scripts that redlock/detail/scripts.hpp declares. Each text is the script in one line
-# without comments, behind the functions of prelude.lua that it calls. Each digest is the SHA-1 of exactly this text.
+# without comments, behind the functions of prelude.lua and quarantine.lua that it calls. Each digest is the SHA-1 of exactly this text.
 cmake_minimum_required(VERSION 3.23...3.31)
 
 # Sets `result` to the Lua of a file without comments, indentation and empty lines.
@@ -14,6 +14,8 @@ function(read_lua file result)
 endfunction()
 
 read_lua("${FOLDER}/prelude.lua" prelude)
+read_lua("${FOLDER}/quarantine.lua" quarantine)
+string(APPEND prelude "${quarantine}")
 string(REGEX MATCHALL "local function [a-z_]+" functions "\n${prelude}")
 list(TRANSFORM functions REPLACE "local function " "")
 list(REVERSE functions)  # a function calls only functions above it

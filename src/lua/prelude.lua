@@ -1,8 +1,9 @@
 -- The functions that several scripts share. Redis has no modules. Therefore the build puts in front of each script the
--- functions of this file that the script calls (see embed.cmake). A function may call only functions above it.
+-- functions of this file and of quarantine.lua that the script calls (see embed.cmake). A function may call only functions
+-- above it, and none of quarantine.lua.
 --
--- Durations are in milliseconds, except the quarantine, which is in microseconds. Counters and the marker hold
--- microseconds since 1970. They are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
+-- Durations are in milliseconds. Counters and the marker of the quarantine hold microseconds since 1970. They are written
+-- with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
@@ -35,40 +36,6 @@ end
 -- Returns the number behind the prefix `data`, or nil if `text` has another prefix.
 local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
-end
-
--- Returns nil if the node may vote, otherwise the reply with which it declines. A node may vote if it is known to have
--- had its data for the whole quarantine.
---
--- The last of KEYS is the marker. It holds the instant since which the server has had its data. The marker is lost
--- together with the data, and the first command after that writes it again. If the key holds anything but a marker, the
--- reply is an error. If the server's clock was set back, the node has to wait longer.
-local function check_age(data, quarantine)
-  local marker, time = KEYS[#KEYS], redis.call('time')
-  local now = time[1] * 1000000 + time[2]
-  local value = redis.call('get', marker)
-  if value and not number_of_any_data(value) then return {err = 'WRONGTYPE ' .. marker .. ' holds no marker'} end
-  local since = value and number_in(data, value)
-  local expiry = string.format('%.0f', math.max(2419200000, quarantine / 500))
-  if not since then
-    since = now
-    redis.call('set', marker, data .. string.format('%.0f', now), 'px', expiry)
-  end
-  if since + quarantine > now then
-    return {ok = string.format('QUARANTINED for another %.0f ms', (since + quarantine - now) / 1000)}
-  end
-  if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
-end
-
--- Returns the prefix of the counters' values, and nil or the reply with which the node declines to vote. Returns nothing
--- if the vote depends neither on counters nor on a quarantine. The quarantine is the last of ARGV, and empty if the node
--- has none.
-local function check_vote(counting)
-  local quarantine = ARGV[#ARGV]
-  if not counting and quarantine == '' then return end
-  local data, failure = identity_of_data()
-  if not failure and quarantine ~= '' then failure = check_age(data, tonumber(quarantine)) end
-  return data, failure
 end
 
 -- Counts one more holder in each of the n counters, which are KEYS from `first` on. Sets all of them to the largest new

@@ -1,3 +1,4 @@
+#include <redlock/detail/quarantine.hpp>
 #include <redlock/options.hpp>
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
@@ -76,9 +77,7 @@ const NodesOptions& checked(const NodesOptions& options) {
                        "be from 1 ms to 1 h");
     if (options.max_idle < 1 || options.max_idle > 10'000)
         detail::refuse("NodesOptions::max_idle", std::to_string(options.max_idle), "be from 1 to 10000");
-    if (options.quarantine < 0ms || options.quarantine > detail::longest_ttl)
-        detail::refuse("NodesOptions::quarantine", detail::text(options.quarantine),
-                       "be from 0 to " + detail::text(detail::longest_ttl) + " (100 years)");
+    detail::check_quarantine(options.quarantine);
     return options;
 }
 

@@ -2,7 +2,7 @@
 
 #include "probe.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/quarantine.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include <algorithm>
@@ -136,9 +136,9 @@ private:
             {"read the marker of the quarantine", name, "+get", error_of(marker)});
         if (!marker || !now) return;
         facts_.marker.emplace();
-        const auto whose = facts_.info.run_id + ":" + facts_.info.replication_id + ":";
-        if (!marker.reply.text.starts_with(whose)) return;
-        const auto since = duration_of<microseconds>(marker.reply.text.substr(whose.size()));
+        const auto instant = detail::instant_in_marker(marker.reply.text,
+                                                       facts_.info.run_id + ":" + facts_.info.replication_id);
+        const auto since = duration_of<microseconds>(std::string{instant.value_or("")});
         if (!since) return;
         const auto until = *since + plan_.profile.quarantine;
         facts_.marker->placed = true;

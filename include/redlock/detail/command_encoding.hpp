@@ -1,6 +1,7 @@
 // What goes over the wire: the commands of a round in RESP.
 #pragma once
 
+#include <redlock/detail/quarantine.hpp>
 #include <redlock/detail/scripts.hpp>
 #include <redlock/detail/verbs.hpp>
 #include <redlock/nodes.hpp>
@@ -22,6 +23,8 @@ namespace redlock::detail {
 struct Recipient {
     std::chrono::milliseconds quarantine{0};  ///< see NodesOptions::quarantine
     bool allows_queue = true;                 ///< our user may use the keys of queues there
+
+    bool has_quarantine() const noexcept { return quarantine > quarantine.zero(); }
 };
 
 /// How long a queue is kept that nobody looks at.
@@ -37,7 +40,7 @@ enum class ScriptForm : bool {
 /// itself, and two votes by one server under two addresses would be worse than none.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     const auto& verb = properties_of(command.verb);
-    return verb.counts || (verb.is_vote && recipient.quarantine > std::chrono::milliseconds::zero());
+    return verb.counts || (verb.is_vote && recipient.has_quarantine());
 }
 
 /// Returns whether the command reads or changes the queue of waiters at `recipient`. A release that keeps the
@@ -59,7 +62,7 @@ inline const Form& form_of(const Command& command, const Recipient& recipient) n
     const auto& verb = properties_of(command.verb);
     if (command.shared && verb.reader.exists) return verb.reader;
     const bool concerns_other_keys =
-        uses_queue(command, recipient) || command.rest > 0ms || (verb.is_vote && recipient.quarantine > 0ms);
+        uses_queue(command, recipient) || command.rest > 0ms || (verb.is_vote && recipient.has_quarantine());
     const bool simple = verb.simple.exists && command.resources.size() == 1 && !concerns_other_keys;
     return simple ? verb.simple : verb.general;
 }
@@ -131,9 +134,6 @@ constexpr Word key_of(KeyKind kind, std::string_view resource) noexcept {
     return resource;
 }
 
-/// The key that says since when a server has had its data, in microseconds of its wall clock.
-inline constexpr std::string_view marker = "redlock:since";
-
 /// A number as text, without the heap.
 class Digits {
 public:
@@ -187,13 +187,6 @@ inline void append(std::string& out, std::initializer_list<Word> words) {
     append(out, std::span{words.begin(), words.size()});
 }
 
-/// Returns how long a counter is kept: longer than a node can be without a vote although its clock is wrong,
-/// because a count must not be forgotten while smaller ones can still be given.
-inline std::chrono::milliseconds counters_expiry(const Recipient& recipient) noexcept {
-    using namespace std::chrono_literals;
-    return 24h + 2 * recipient.quarantine;
-}
-
 /// A command as a script: its words, in their order.
 class ScriptCall {
 public:
@@ -222,7 +215,7 @@ public:
 private:
     bool has(KeyKind kind) const noexcept {
         if (kind == KeyKind::queue) return uses_queue(command_, recipient_);
-        if (kind == KeyKind::marker) return recipient_.quarantine > std::chrono::milliseconds::zero();
+        if (kind == KeyKind::marker) return recipient_.has_quarantine();
         return kind != KeyKind::none;
     }
 
@@ -252,7 +245,7 @@ private:
             case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
             case Argument::description: return visit(command_.note);
             case Argument::counter_expiry:
-                return visit_positive(has_counters() ? counters_expiry(recipient_).count() : 0);
+                return visit_positive(has_counters() ? counters_expiry(recipient_.quarantine).count() : 0);
             case Argument::quarantine:
                 return visit_positive(std::chrono::microseconds{recipient_.quarantine}.count());
         }

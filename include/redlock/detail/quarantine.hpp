@@ -1,0 +1,62 @@
+// The quarantine of a node (NodesOptions::quarantine): a node that has lost its data may have forgotten who
+// holds what, so it has no vote until every lease that it may have forgotten is over.
+//
+// The node itself decides this, in src/lua/quarantine.lua. For that it keeps a *marker*: a key with the
+// identity of its data, and the instant since which it has had them.
+//
+//     identity of the data       | the node
+//     ---------------------------+------------------------------------------------------------------
+//     no marker, or another one  | writes the marker, and has no vote
+//     that of the marker         | has a vote when the quarantine since that instant is over
+//
+// What it costs:
+//
+// - A command that is a vote is a script, also for a plain lock, whose SET and extension are sent as scripts
+//   then. A release needs no vote and is not affected.
+// - A new connection asks for the run id of its server, so that one server under two addresses has one vote.
+// - No ttl may exceed the quarantine.
+#pragma once
+
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::detail {
+
+/// The key of the marker. Its value is the identity of the data, a colon, and the instant in microseconds
+/// since 1970 by the clock of the server.
+inline constexpr std::string_view marker = "redlock:since";
+
+/// Returns the instant in a marker as text. Returns nothing if the marker belongs to other data than those of
+/// `identity`, which is the run id and the replication id of the server with a colon in between.
+constexpr std::optional<std::string_view> instant_in_marker(std::string_view value,
+                                                            std::string_view identity) noexcept {
+    if (!value.starts_with(identity) || value.substr(identity.size(), 1) != ":") return std::nullopt;
+    return value.substr(identity.size() + 1);
+}
+
+/// Returns how long a counter of holders is kept: longer than a node can be without a vote although its clock
+/// is wrong. A count must not be forgotten while smaller ones can still be given.
+constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
+    return std::chrono::hours{24} + 2 * quarantine;
+}
+
+/// Throws std::invalid_argument if this is no quarantine that a node can have.
+inline void check_quarantine(std::chrono::milliseconds quarantine) {
+    if (quarantine < quarantine.zero() || quarantine > longest_ttl)
+        refuse("NodesOptions::quarantine", text(quarantine),
+               "be from 0 to " + text(longest_ttl) + " (100 years)");
+}
+
+/// Throws std::invalid_argument, with the name of the field, if the ttl exceeds the quarantine. Otherwise a
+/// node that has lost the key could vote again while the lock is valid.
+inline void check_covered(const std::string& field, std::chrono::milliseconds ttl,
+                          std::chrono::milliseconds quarantine) {
+    if (quarantine > quarantine.zero() && ttl > quarantine)
+        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
+}
+
+}  // namespace redlock::detail
