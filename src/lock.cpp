@@ -97,11 +97,15 @@ bool Lock::in_owning_process() const noexcept {
 // ---- Acquiring
 
 Result Lock::acquire(std::stop_token stop) {
-    return acquire(algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = std::move(stop)});
+    const auto& [attempts, delay] = options_.retry;
+    return acquire(
+        algorithm::AcquireLimits{.attempts = attempts,
+                                 .stop = std::move(stop),
+                                 .queue_timeout = options_.queue_timeout.value_or((attempts - 1) * delay)});
 }
 
 Result Lock::try_acquire() {
-    return acquire(algorithm::AcquireLimits{.attempts = 1});
+    return acquire(algorithm::AcquireLimits{.attempts = 1, .queue_timeout = {}});
 }
 
 Result Lock::acquire_by(Clock::time_point deadline, std::stop_token stop) {

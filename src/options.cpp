@@ -59,6 +59,8 @@ void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
         detail::refuse(type + "::retry.attempts", std::to_string(options.retry.attempts), "be at least 1");
     if (options.retry.delay < 1ms || options.retry.delay > 24h)
         detail::refuse(type + "::retry.delay", detail::text(options.retry.delay), "be from 1 ms to 24 h");
+    if (options.queue_timeout.value_or(0ms) < 0ms)
+        detail::refuse(type + "::queue_timeout", detail::text(*options.queue_timeout), "be 0 or positive");
     if (options.shared && options.fair)
         detail::refuse(type + "::shared", "set", "not be combined with LockOptions::fair");
     if (options.at_least < 0ms || options.at_least > options.ttl)

@@ -30,6 +30,8 @@ struct AcquireLimits {
     std::stop_token stop{};
     bool wait_while_held =
         false;  ///< attempts refused by a holder are not counted: waits as std::mutex::lock()
+    /// How long a fair request waits in the queue; zero if it does not queue.
+    std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
 /// Whether another attempt could end differently: the holder releases, or enough nodes recover by themselves.
@@ -103,17 +105,16 @@ Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_a
 }
 
 /// Acquires one request; each attempt has an owner of its own (rule A5). While others hold the resource a
-/// fair request waits in the queue, for as long as the pauses between so many attempts would last. Several
-/// resources have no queue: waiting for one of them would keep the others from clients that could have them.
+/// fair request waits in the queue. Several resources have no queue: waiting for one of them would keep the
+/// others from clients that could have them.
 inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                       const Retry& retry, const AcquireLimits& limits, Lease& lease) {
     std::optional<PlaceInQueue> queued;
     bool last_attempt = false;
-    if (request.fair && request.resources.size() == 1 && (limits.attempts > 1 || limits.wait_while_held)) {
+    if (request.fair && request.resources.size() == 1 && limits.queue_timeout > limits.queue_timeout.zero()) {
         const auto now = clock.now();
-        const auto pauses = (limits.attempts - 1) * std::chrono::duration<double>{retry.delay};
-        const auto until = limits.wait_while_held ? Clock::never() : deadline_after(now, pauses);
-        queued.emplace(nodes, clock, entropy, request.resources, retry.delay, until);
+        queued.emplace(nodes, clock, entropy, request.resources, retry.delay,
+                       deadline_after(now, limits.queue_timeout));
         if (nodes.contended().contains(request.resources.front())) {
             // Nothing is known yet of how long an attempt takes. There has to be time for a whole one,
             // because only an attempt can say that the resource is held; what is left after it is waited for

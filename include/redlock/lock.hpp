@@ -163,7 +163,7 @@ public:
     /// Blocks at most attempts × (round + release + retry.delay). A round takes at most N × node_timeout, and
     /// the release of a failed attempt one node_timeout. Two options add to this time:
     ///
-    /// - LockOptions::fair: up to (attempts − 1) × retry.delay in the queue. When this time is over, the
+    /// - LockOptions::fair: up to LockOptions::queue_timeout in the queue. When this time is over, the
     ///   function makes a last attempt, which takes one round and one release.
     /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt. Such a round
     ///   raises the counts of nodes that have counted fewer holders than others (see fencing.hpp).

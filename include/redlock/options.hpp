@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace redlock {
@@ -48,12 +49,20 @@ struct LockOptions {
     /// If true, acquire() waits in a queue while others hold the resource. The client that has waited longest
     /// is next. The release of a lock with this option wakes the next waiter (see waiting.hpp).
     ///
-    /// - acquire() waits in the queue for up to (retry.attempts − 1) × retry.delay. The functions with a
-    ///   deadline wait until their deadline, and lock() waits without limit.
+    /// - acquire() waits in the queue for up to `queue_timeout`. The functions with a deadline wait until
+    ///   their deadline, and lock() waits without limit.
     /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
     /// - Locks without this option, and clients in other languages, can use the same resource. They neither
     ///   wake a waiter nor wait for their turn.
     bool fair = false;
+
+    /// How long acquire() of a `fair` lock waits in the queue. When this time is over, acquire() makes its
+    /// last attempt. While others hold the resource, this is its only limit: the attempts that they refuse do
+    /// not count as retry.attempts. Zero or more; 0 means that acquire() does not queue.
+    ///
+    /// Without a value it is as long as the pauses of a lock that is not fair can last, which is
+    /// (retry.attempts − 1) × retry.delay, or 400 ms by default.
+    std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the lock is held by a reader. Other readers can hold the resource at the same time. A reader
     /// excludes every ordinary lock of the resource, and every ordinary lock excludes all readers. This

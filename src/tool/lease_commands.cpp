@@ -124,7 +124,7 @@ public:
     Result acquire(std::stop_token stop) override {
         return acquire({.attempts = options_.retry.attempts, .stop = std::move(stop)});
     }
-    Result try_acquire() override { return acquire(algorithm::AcquireLimits{.attempts = 1}); }
+    Result try_acquire() override { return acquire({.attempts = 1, .queue_timeout = {}}); }
     Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
         return acquire({.deadline = deadline_after(boot_clock().now(), span), .stop = std::move(stop)});
     }

@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"NoDelay", {.retry = {.delay = 0ms}}, "retry.delay"},
                     BadOption{"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
                     BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
+                    BadOption{"NegativeQueueTimeout", {.queue_timeout = -1ms}, "queue_timeout"},
                     BadOption{"AtLeastNegative", {.at_least = -1ms}, "at_least"},
                     BadOption{"AtLeastAboveTheTtl", {.at_least = 10'001ms}, "at_least"},
                     BadOption{"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
@@ -88,6 +89,8 @@ TEST(Options, AcceptTheirLimits) {
         {.ttl = 4ms, .drift_factor = 0},           // with a node_timeout of 1 ms
         {.retry = {.attempts = 1, .delay = 1ms}},  //
         {.retry = {.attempts = std::numeric_limits<int>::max(), .delay = 24h}},
+        {.fair = true, .queue_timeout = 0ms},
+        {.fair = true, .queue_timeout = milliseconds::max()},
         {.drift_factor = 0},
         {.drift_factor = 0.99},
         {.at_least = 10s},

@@ -219,6 +219,38 @@ TEST_F(EndOfWaiting, LastsAsLongAsThePausesOfItsAttempts) {
     EXPECT_LE(took, 310ms);
 }
 
+TEST_F(EndOfWaiting, LastsForTheTimeoutOfTheQueueWhateverTheAttempts) {
+    others_hold();
+    for (const int attempts : {1, 4, 1000}) {
+        const auto took = time_of([&] {
+            auto mine = lock(alice, {.attempts = attempts, .delay = 100ms}, {.queue_timeout = 700ms});
+            EXPECT_EQ(mine.acquire().error(), Errc::held_by_other);
+        });
+        EXPECT_GE(took, 700ms) << attempts;
+        EXPECT_LE(took, 710ms) << attempts;
+    }
+}
+
+TEST_F(EndOfWaiting, LastsLongerThanTheTimeoutOfTheQueueForDeadlinesAndMutexes) {
+    bob_holds_for(2s, {.ttl = 20s});
+    auto mine = lock(alice, {}, {.queue_timeout = 10ms});
+    EXPECT_TRUE(mine.acquire_for(5s));
+    (void)mine.release();
+    bob_holds_for(2s, {.ttl = 20s});
+    mine.lock();
+    EXPECT_TRUE(mine.valid());
+}
+
+TEST_F(EndOfWaiting, DoesNotBeginWithATimeoutOfZero) {
+    others_hold();
+    auto mine = lock(alice, {.attempts = 3, .delay = 100ms}, {.queue_timeout = 0ms});
+    const auto result = mine.acquire();
+    EXPECT_EQ(result.error(), Errc::held_by_other);
+    EXPECT_EQ(result.attempts(), 3);
+    EXPECT_FALSE(result.place());
+    EXPECT_TRUE(all(0, "enter").empty());
+}
+
 TEST_F(EndOfWaiting, LastsForEverForAMutex) {
     bob_holds_for(9s, {.ttl = 20s});
     auto mine = lock(alice, {.attempts = 2});
