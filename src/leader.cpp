@@ -24,8 +24,9 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
                        .margin = options.margin};
     check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
     if (options.longest_pause < options.retry.delay || options.longest_pause > 24h)
-        detail::refuse("LeaderOptions::longest_pause", detail::text(options.longest_pause),
-                       "be from retry.delay, " + detail::text(options.retry.delay) + ", to 24 h");
+        detail::throw_invalid_argument(
+            "LeaderOptions::longest_pause", detail::to_string(options.longest_pause),
+            "be from retry.delay, " + detail::to_string(options.retry.delay) + ", to 24 h");
     return result;
 }
 

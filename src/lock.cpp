@@ -23,12 +23,13 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
     auto names = detail::checked_resources(std::move(resources).take());
     check(options_, nodes.node_timeout(), nodes.quarantine());
     if (options_.shared && names.size() > 1)
-        detail::refuse("LockOptions::shared", "set", "be used with one resource only");
+        detail::throw_invalid_argument("LockOptions::shared", "set", "be used with one resource only");
     if (auto* const required = nodes.required_clock(); required && required != &clock)
-        detail::refuse("clock", "not the clock of the nodes",
-                       "be the same, because deadlines are instants of this clock");
+        detail::throw_invalid_argument("clock", "not the clock of the nodes",
+                                       "be the same, because deadlines are instants of this clock");
     if (options_.watchdog && &options_.watchdog->clock() != &clock)
-        detail::refuse("LockOptions::watchdog", "made for another clock", "use the clock of the lock");
+        detail::throw_invalid_argument("LockOptions::watchdog", "made for another clock",
+                                       "use the clock of the lock");
     state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_);
 }
 
@@ -142,7 +143,7 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     if (!result) return result;
     const auto acquisition = state_->begin(lease, std::move(lost));
     try {
-        state_->note_holder(lease, options_.ttl);
+        state_->describe_holder(lease, options_.ttl);
         if (options_.watchdog) options_.watchdog->add({state_, acquisition});
         return result;
     } catch (const std::system_error& error) {  // no thread is available
@@ -175,7 +176,7 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
         auto round = algorithm::ask_to_extend(*nodes_, *clock_, request, before);
         auto result =
             state_->apply_extension(acquisition, std::move(round), {.deadline = before.valid_until});
-        if (result) state_->note_holder(before, ttl);
+        if (result) state_->describe_holder(before, ttl);
         if (result.error() == Errc::lost && options_.watchdog) options_.watchdog->add({state_, acquisition});
         return result;
     } catch (const std::bad_alloc&) {
@@ -225,7 +226,7 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
     const bool awaited = answers == Answers::awaited || options_.fair;
     auto result = awaited ? algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair)
                           : algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
-    state->note_holder(before, {});
+    state->describe_holder(before, {});
     state->end_release(acquisition, lease);
     return result;
 }

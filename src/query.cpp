@@ -45,8 +45,8 @@ bool read(std::string_view text, NodeStatus& it) {
     if (it.state == State::no_lock) return true;
     it.owner = text.substr(0, length);
     it.expires_in = detail::to_expiry(ttl);
-    const auto note = text.substr(length);
-    if (note.starts_with(it.owner + ' ')) it.holder = note.substr(it.owner.size() + 1);
+    const auto description = text.substr(length);
+    if (description.starts_with(it.owner + ' ')) it.holder = description.substr(it.owner.size() + 1);
     return true;
 }
 

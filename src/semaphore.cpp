@@ -13,10 +13,10 @@ namespace redlock {
 namespace {
 
 std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
-    if (name.empty()) detail::refuse("Semaphore: name", "empty", "have at least one byte");
+    if (name.empty()) detail::throw_invalid_argument("Semaphore: name", "empty", "have at least one byte");
     if (limit < 1 || limit > detail::max_resources)
-        detail::refuse("Semaphore: limit", std::to_string(limit),
-                       "be from 1 to " + std::to_string(detail::max_resources));
+        detail::throw_invalid_argument("Semaphore: limit", std::to_string(limit),
+                                       "be from 1 to " + std::to_string(detail::max_resources));
     std::vector<std::string> slots;
     slots.reserve(limit);
     // `x` and `{x}` name the same semaphore, as in earlier versions. At worst there are fewer holders than
@@ -29,10 +29,11 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
 
 LockOptions checked(LockOptions options) {
     if (options.fair)
-        detail::refuse("LockOptions::fair", "set", "not be used with a Semaphore, whose slots have no queue");
+        detail::throw_invalid_argument("LockOptions::fair", "set",
+                                       "not be used with a Semaphore, whose slots have no queue");
     if (options.shared)
-        detail::refuse("LockOptions::shared", "set",
-                       "not be used with a Semaphore, which always has several holders");
+        detail::throw_invalid_argument("LockOptions::shared", "set",
+                                       "not be used with a Semaphore, which always has several holders");
     return options;
 }
 

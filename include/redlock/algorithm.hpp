@@ -81,11 +81,11 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 /// remaining minimum hold time. If it is positive, the resource is not deleted but blocked for this time.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                          const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
-                         std::chrono::milliseconds rest = {}) {
+                         std::chrono::milliseconds hold_remaining = {}) {
     return nodes.ask({.command = {.verb = Verb::compare_and_delete,
                                   .resources = resources,
                                   .owner = lease.owner.view(),
-                                  .rest = rest,
+                                  .hold_remaining = hold_remaining,
                                   .queue = queue,
                                   .shared = lease.shared},
                       .to = lease.may_hold_key},
@@ -97,14 +97,14 @@ inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
 /// its turn.
 inline Tally undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
     const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
-    const QueueTerms queue{.patience = patience(nodes.node_timeout())};
+    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes.node_timeout())};
     return delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
 }
 
 /// Writes the cause of refusals that are due to keys of another type. SET NX refuses such a key like any
 /// other, but the release of the attempt reads the value and fails with `wrong_type`. If a node refused the
 /// attempt and failed so in the release, its report of the attempt gets the cause `wrong_type`.
-inline void note_wrong_types(Tally& attempted, Tally&& released) {
+inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
         attempted[node].cause = released[node].cause;
@@ -141,7 +141,7 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
 
         // Step 5: if the lock is not held, delete the key on every node that may have set it.
         if (error && candidate.may_hold_key.any())
-            note_wrong_types(round.tally, undo(nodes, request, candidate, error));
+            record_wrong_types(round.tally, undo(nodes, request, candidate, error));
         return result_of(error, std::move(round));
     } catch (...) {  // no memory, or a Nodes of the user that throws: do step 5
         (void)delete_keys(nodes, request.resources, candidate);
@@ -152,15 +152,16 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
 /// Writes the holder description (LockOptions::holder), which is `note`, beside the keys. If `ttl` is zero,
 /// deletes the description after a release. Does not wait for the replies, and swallows every failure,
 /// because no lock depends on the description. This is an extension to the spec.
-inline void note_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view note,
-                        std::chrono::milliseconds ttl, Clock::time_point deadline = Clock::never()) noexcept {
+inline void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
+                            std::string_view description, std::chrono::milliseconds ttl,
+                            Clock::time_point deadline = Clock::never()) noexcept {
     try {
-        if (!note.empty())
-            (void)nodes.ask({.command = {.verb = Verb::note_holder,
+        if (!description.empty())
+            (void)nodes.ask({.command = {.verb = Verb::describe_holder,
                                          .resources = resources,
                                          .owner = lease.owner.view(),
                                          .ttl = ttl,
-                                         .note = note},
+                                         .description = description},
                              .to = lease.may_hold_key},
                             {.deadline = deadline, .awaits_answers = false});
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
@@ -212,7 +213,7 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
 }
 
 /// Returns the remaining minimum hold time of a lease that is released now.
-inline std::chrono::milliseconds rest_of(const Lease& lease, Clock::time_point now) {
+inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
@@ -233,12 +234,12 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     const bool again = lease.released;
     const auto now = clock.now();
     const bool in_time = now < lease.valid_until;
-    const auto rest = rest_of(lease, now);
-    fair = fair && rest == rest.zero();
+    const auto hold_remaining = remaining_min_hold(lease, now);
+    fair = fair && hold_remaining == hold_remaining.zero();
     lease.released = true;
-    const QueueTerms queue{.patience = patience(nodes.node_timeout()), .repeated = again};
-    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr, {}, rest);
-    if (fair) note_contention(nodes, resources, tally);
+    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes.node_timeout()), .repeated = again};
+    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr, {}, hold_remaining);
+    if (fair) record_contention(nodes, resources, tally);
     const auto gone = tally.granted() + (again ? tally.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(tally, lease)))
@@ -254,7 +255,7 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
 /// success, because the replies are not awaited.
 inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
     (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
-                      rest_of(lease, clock.now()));
+                      remaining_min_hold(lease, clock.now()));
     lease = {};
     return Result{std::error_code{}};
 }

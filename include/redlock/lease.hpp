@@ -16,7 +16,7 @@ struct Lease {
     std::uint64_t fencing_token = 0;  ///< Larger than every earlier holder's; 0 without fencing.
     NodeSet may_hold_key{};           ///< The nodes that a byte of its SET may have reached.
     bool shared = false;              ///< The lease of a reader.
-    Clock::time_point keep_until{};   ///< The end of the minimum hold time (LockOptions::at_least).
+    Clock::time_point keep_until{};   ///< The end of the minimum hold time (LockOptions::min_hold).
     bool released = false;            ///< True if only the confirmation of the release is missing.
 
     bool empty() const noexcept { return owner.empty(); }

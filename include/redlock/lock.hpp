@@ -228,7 +228,7 @@ public:
     /// - `not_held`: there is nothing to release.
     ///
     /// In every case valid() is false from now on, and no extension is sent any more. If the minimum hold
-    /// time (LockOptions::at_least) is not over, nobody can acquire the resource until it is over.
+    /// time (LockOptions::min_hold) is not over, nobody can acquire the resource until it is over.
     ///
     /// Callbacks: when release(), unlock() or the destructor has returned, LockOptions::on_lost does not
     /// begin any more, and no stop is requested on lost() any more. If on_lost began before, it may still be

@@ -85,7 +85,7 @@ enum class Verb : std::uint8_t {
     /// Writes `note`, the holder description (LockOptions::holder), beside each resource that holds `owner`.
     /// The description expires together with the resource. If a resource does not hold `owner`, deletes the
     /// description that `owner` has left beside it. Always granted.
-    note_holder,
+    describe_holder,
     /// Reads the state of the resource, see query.hpp. Granted with the answer as NodeReport::detail.
     query,
     /// Reads which of the resources exist. Granted with one digit for each resource as NodeReport::detail.
@@ -101,10 +101,10 @@ enum class Verb : std::uint8_t {
 /// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, the command also
 ///   takes this ticket out of the queue, because its waiter gives up.
 struct QueueTerms {
-    std::string_view ticket{};             ///< The waiter; empty if the command does not come from a waiter.
-    std::size_t home = 0;                  ///< The index of the waiter's home node; unused without a ticket.
-    std::chrono::milliseconds patience{};  ///< How long a reservation lasts.
-    std::chrono::microseconds waited{};    ///< enter_queue: how long the waiter has waited already.
+    std::string_view ticket{};  ///< The waiter; empty if the command does not come from a waiter.
+    std::size_t home = 0;       ///< The index of the waiter's home node; unused without a ticket.
+    std::chrono::milliseconds reservation_ttl{};  ///< How long a reservation lasts.
+    std::chrono::microseconds waited{};           ///< enter_queue: how long the waiter has waited already.
     bool may_take = true;   ///< enter_queue: true if a free resource may be reserved for a waiter at once.
     bool repeated = false;  ///< compare_and_delete: true if an earlier release may have woken a waiter.
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
@@ -115,16 +115,16 @@ struct Command {
     Verb verb{};
     Resources resources{};
     std::string_view owner{};
-    /// The ttl to set, for the verbs that acquire or extend. note_holder: the ttl of the lock; zero if the
-    /// lock was released, so that its description is deleted.
+    /// The ttl to set, for the verbs that acquire or extend. describe_holder: the ttl of the lock; zero if
+    /// the lock was released, so that its description is deleted.
     std::chrono::milliseconds ttl{};
     /// raise_count: the count to which the nodes raise their own counts. It becomes the fencing token.
     std::uint64_t fence = 0;
-    /// compare_and_delete: the remaining minimum hold time (LockOptions::at_least). If it is positive, the
+    /// compare_and_delete: the remaining minimum hold time (LockOptions::min_hold). If it is positive, the
     /// resource is not deleted but blocked for that long, so that nobody can acquire it.
-    std::chrono::milliseconds rest{};
-    /// note_holder: the holder description.
-    std::string_view note{};
+    std::chrono::milliseconds hold_remaining{};
+    /// describe_holder: the holder description.
+    std::string_view description{};
     /// Null if the command does not use the queue.
     const QueueTerms* queue = nullptr;
     /// True if `owner` identifies a reader (LockOptions::shared).
@@ -157,7 +157,7 @@ struct RoundLimits {
     Clock::time_point deadline = Clock::never();
     /// No further node is asked after a stop was requested.
     std::stop_token stop{};
-    /// False for a compare_and_delete or note_holder that is written without waiting for the replies.
+    /// False for a compare_and_delete or describe_holder that is written without waiting for the replies.
     bool awaits_answers = true;
 };
 
@@ -291,7 +291,7 @@ public:
     /// Disconnects, so that no release wakes this waiter in vain. If `refused` is an error, the node has
     /// refused to keep a queue for this client, and `words` is the error text of the server. Such a node is
     /// not used as a home node for a while.
-    virtual void hang_up(std::error_code refused, std::string_view words) = 0;
+    virtual void disconnect(std::error_code refused, std::string_view words) = 0;
 
     /// Writes into a blank tally why nodes refuse to keep a queue for this client at present.
     virtual void report_refusals(Tally& tally) const = 0;

@@ -90,9 +90,9 @@ struct LockOptions {
     /// `shared`.
     ///
     /// A release before this time is over, also by unlock() or the destructor, replaces the value of the key
-    /// by `redlock:rest`. The key then expires when the minimum hold time is over by the node's clock.
+    /// by `redlock:min-hold`. The key then expires when the minimum hold time is over by the node's clock.
     /// Waiters wait until then.
-    std::chrono::milliseconds at_least{0};
+    std::chrono::milliseconds min_hold{0};
 
     /// The holder description: a text about the client that holds the lock, such as its host and process.
     /// query() and `redlock status` show it. At most 1000 bytes; empty for none.
@@ -158,11 +158,11 @@ inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 *
 
 /// Throws std::invalid_argument. The text names the field, the value that it has, and what it must do, such
 /// as "redlock: LockOptions::ttl is 0 ms; it must be positive".
-[[noreturn]] REDLOCK_EXPORT void refuse(const std::string& field, const std::string& has,
-                                        const std::string& must);
+[[noreturn]] REDLOCK_EXPORT void throw_invalid_argument(const std::string& field, const std::string& has,
+                                                        const std::string& must);
 
 /// Returns the time as text, such as "50 ms".
-REDLOCK_EXPORT std::string text(std::chrono::milliseconds span);
+REDLOCK_EXPORT std::string to_string(std::chrono::milliseconds span);
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
 /// plus node_timeout, because otherwise no acquisition could ever be valid. It must not exceed a quarantine,

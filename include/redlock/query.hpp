@@ -31,7 +31,7 @@ struct NodeStatus {
     State state = State::unknown;
     /// The value of a lock: any bytes, but at most the first 512. These values are not owners:
     ///
-    /// - `redlock:rest`: the lock was released, and its minimum hold time (LockOptions::at_least) is not
+    /// - `redlock:min-hold`: the lock was released, and its minimum hold time (LockOptions::min_hold) is not
     ///   over;
     /// - `redlock:shared` or `redlock:shared-tag`: readers hold the resource (LockOptions::shared);
     /// - any value with a '|': the resource is reserved for a waiter (LockOptions::fair).

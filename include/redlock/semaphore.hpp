@@ -21,7 +21,7 @@
 // - With L = 1 it is a lock, but its key differs from the key of Lock{nodes, "exports"}.
 // - A fencing token is larger than the token of every earlier holder *of its slot*. The protected system must
 //   store the largest token for each slot() and update it with reads as well as with writes.
-// - LockOptions::at_least keeps the slot blocked. LockOptions::holder is written beside the slot.
+// - LockOptions::min_hold keeps the slot blocked. LockOptions::holder is written beside the slot.
 #pragma once
 
 #include <redlock/clock.hpp>

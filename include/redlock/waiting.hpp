@@ -18,13 +18,13 @@
 //     ---------------------------------------+-----------------------------------------------------
 //     a waiter has died                      | nobody hears the message: the next one is woken; while the
 //                                            | resource is held, the questions of others remove its ticket
-//     a waiter is woken and does not come    | its reservation ends (patience)
+//     a waiter is woken and does not come    | its reservation ends (reservation_ttl)
 //     a holder has died                      | its key expires: waiters ask again then
-//     a message is lost, the home is emptied | waiters ask again after a beat, and keep their age
+//     a message is lost, the home is emptied | waiters ask again after a poll interval, and keep their age
 //     the home does not answer               | the next node is the home
 //     the holder wakes nobody: it is of      | the first in the queue asks after every pause of
-//     another language, or not fair          | LockOptions::retry, and every beat
-//     a stray key stands on the home         | the first in the queue makes an attempt every beat
+//     another language, or not fair          | LockOptions::retry, and every poll interval
+//     a stray key stands on the home         | the first in the queue makes an attempt every poll interval
 //     the home says what is not true         | every waiter makes an attempt after 7 to 14 s
 #pragma once
 
@@ -51,7 +51,7 @@
 namespace redlock::algorithm {
 
 /// How often a waiter asks that hears nothing; those far behind up to four times more rarely.
-inline constexpr Clock::duration beat = std::chrono::milliseconds{250};
+inline constexpr Clock::duration poll_interval = std::chrono::milliseconds{250};
 
 /// No waiter asks more often, whatever it is told.
 inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
@@ -64,11 +64,11 @@ inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{
 
 /// A home without a holder may have lost its key. Waiters that find none make an attempt one after the other,
 /// in the order of their places, so much apart.
-inline constexpr Clock::duration between_looks = std::chrono::milliseconds{6};
+inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
 /// How long a resource stays reserved for a waiter that was woken: what one that does not come costs the
 /// others.
-inline std::chrono::milliseconds patience(std::chrono::milliseconds node_timeout) {
+inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_timeout) {
     return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
 }
 
@@ -93,10 +93,10 @@ public:
           longest_pause_(longest_pause),
           until_(until),
           begun_(clock.now()),
-          looked_at_(begun_),
+          last_attempt_at_(begun_),
           holder_seen_(begun_),
           attempt_due_(begun_ + random_pause(longest_without_attempt, entropy)) {
-        terms_.patience = patience(nodes.node_timeout());
+        terms_.reservation_ttl = reservation_ttl(nodes.node_timeout());
         homes_.set();
     }
     /// Leaves the queue. That is written, and not waited for.
@@ -120,7 +120,7 @@ public:
         until = withdraws_until_ = std::min(until, until_);
         for (;;) {
             if (!now_is_before(until, stop)) return Wake::over;
-            if (!listen({.deadline = until, .stop = stop})) return note_refusals();
+            if (!listen({.deadline = until, .stop = stop})) return collect_refusals();
             const auto now = clock_.now();
             const auto answer = enter({.deadline = until, .stop = stop}, now);
             if (answer.vote != Vote::unknown) former_[waiter_->home()].clear();
@@ -132,9 +132,9 @@ public:
                 place_ = answer.place;
                 if (place_->held == QueuePlace::Held::by_holder) {
                     holder_seen_ = now;
-                    looked_without_holder_ = false;
+                    tried_without_holder_ = false;
                 }
-                if (look_is_due(now)) return Wake::attempt;
+                if (attempt_is_due(now)) return Wake::attempt;
                 if (!sleep(std::min(until, next_question(now)), stop)) continue;
             }
             woken_by_another_ = answer.vote == Vote::refused || now < may_take_from_;
@@ -161,8 +161,8 @@ public:
             else
                 leave_home();
         }
-        looked_at_ = clock_.now();
-        attempt_due_ = looked_at_ + random_pause(longest_without_attempt, entropy_);
+        last_attempt_at_ = clock_.now();
+        attempt_due_ = last_attempt_at_ + random_pause(longest_without_attempt, entropy_);
         if (result.error() != Errc::held_by_other) return;
         nodes_.contended().set(resource_.front(), true);
         homes_ = possible_homes(result.nodes());
@@ -239,18 +239,20 @@ private:
     }
 
     /// Returns whether to make an attempt although nobody has woken this waiter:
-    /// - The first in the queue does so after each beat, because the key on the home may be a stray one that
+    /// - The first in the queue does so after each poll interval, because the key on the home may be a stray
+    /// one that
     ///   alone stands in the way. It does not while the resource is reserved for another waiter, because the
     ///   attempt would take from that waiter what is reserved for it.
-    /// - Any waiter does so once when the home has had no holder for two beats and its turn has come, because
+    /// - Any waiter does so once when the home has had no holder for two poll intervals and its turn has
+    /// come, because
     ///   the waiters in front may be unable to come.
     /// - Any waiter does so when its last attempt is long ago.
-    bool look_is_due(Clock::time_point now) {
+    bool attempt_is_due(Clock::time_point now) {
         const bool reserved = place_->held == QueuePlace::Held::by_waiter;
-        const bool first = place_->in_front == 0 && !reserved && now - looked_at_ >= beat;
-        const auto turn = between_looks * static_cast<int>(std::min<std::size_t>(place_->in_front, 1000));
-        const bool nobody_comes = !looked_without_holder_ && now - holder_seen_ >= 2 * beat + turn;
-        looked_without_holder_ = looked_without_holder_ || nobody_comes;
+        const bool first = place_->in_front == 0 && !reserved && now - last_attempt_at_ >= poll_interval;
+        const auto turn = attempt_spacing * static_cast<int>(std::min<std::size_t>(place_->in_front, 1000));
+        const bool nobody_comes = !tried_without_holder_ && now - holder_seen_ >= 2 * poll_interval + turn;
+        tried_without_holder_ = tried_without_holder_ || nobody_comes;
         return first || nobody_comes || now >= attempt_due_;
     }
 
@@ -258,8 +260,8 @@ private:
         using namespace std::chrono_literals;
         const bool first = place_->in_front == 0;
         const auto rarer = static_cast<int>(std::min<std::size_t>(place_->in_front, 48));
-        auto next =
-            now + (first ? std::min(random_pause(longest_pause_, entropy_), beat) : beat + beat * rarer / 16);
+        auto next = now + (first ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
+                                 : poll_interval + poll_interval * rarer / 16);
         // Not all of them at once: it is mostly a release that ends the waiting.
         constexpr std::size_t nearly_first = 4;
         if (place_->held_for >= 0ms && place_->in_front < nearly_first)
@@ -278,15 +280,15 @@ private:
         using namespace std::chrono_literals;
         const detail::BackOff pauses{
             .shortest = took, .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
-        may_take_from_ = looked_at_ + pauses.pause(failures_, entropy_);
+        may_take_from_ = last_attempt_at_ + pauses.pause(failures_, entropy_);
         if (woken_by_another_) may_come_from_ = may_take_from_;
     }
 
     /// A connection may have been cut although the home is well. The waiter then listens there again and
-    /// keeps its place. If this happens a second time within a beat, it goes to another home.
+    /// keeps its place. If this happens a second time within a poll interval, it goes to another home.
     void lose_connection() {
         const auto home = waiter_->home();
-        const bool again = clock_.now() - listens_since_ >= beat;
+        const bool again = clock_.now() - listens_since_ >= poll_interval;
         leave_home();
         homes_[home] = again;
     }
@@ -294,12 +296,12 @@ private:
     /// To another home, which gives it another ticket. `why`: what the home has said, if anything.
     void leave_home(std::error_code why = {}, std::string_view words = {}) {
         homes_.reset(waiter_->home());
-        waiter_->hang_up(is_transient(why) ? std::error_code{} : why, words);
+        waiter_->disconnect(is_transient(why) ? std::error_code{} : why, words);
         if (std::exchange(entered_, false)) former_[waiter_->home()] = ticket_;
         ticket_.clear();
     }
 
-    Wake note_refusals() {
+    Wake collect_refusals() {
         refusals_.clear();
         if (!waiter_) return Wake::no_queue;
         auto tally = nodes_.blank_tally();
@@ -316,7 +318,7 @@ private:
     /// Whoever is next is woken if the resource was reserved for `ticket`. No connection is waited for once
     /// the time is over.
     void withdraw(std::string_view ticket) {
-        const QueueTerms terms{.ticket = ticket, .patience = terms_.patience, .repeated = true};
+        const QueueTerms terms{.ticket = ticket, .reservation_ttl = terms_.reservation_ttl, .repeated = true};
         (void)nodes_.ask({.command = {.verb = Verb::compare_and_delete,
                                       .resources = resource_,
                                       .owner = ticket,
@@ -332,9 +334,9 @@ private:
     const std::chrono::milliseconds longest_pause_;
     const Clock::time_point until_;
     const Clock::time_point begun_;
-    Clock::time_point looked_at_;    // when an attempt was made last
-    Clock::time_point holder_seen_;  // when the home was last held by a holder
-    Clock::time_point attempt_due_;  // when an attempt is made whatever the home says
+    Clock::time_point last_attempt_at_;  // when an attempt was made last
+    Clock::time_point holder_seen_;      // when the home was last held by a holder
+    Clock::time_point attempt_due_;      // when an attempt is made whatever the home says
     Clock::time_point withdraws_until_ = Clock::never();
     std::unique_ptr<Waiter> waiter_{};
     NodeSet homes_{};                              // where it may wait
@@ -342,14 +344,14 @@ private:
     QueueTerms terms_{};                           // with this ticket
     std::array<std::string, max_nodes> former_{};  // tickets that may still be in the queue of each node
     Clock::time_point listens_since_{};
-    bool looked_without_holder_ = false;  // since the home had a holder
-    bool entered_ = false;                // it may be in the queue
-    bool leaves_ = false;                 // the queue, with the next attempt, because it was woken for it
-    bool woken_by_another_ = false;       // and has not reserved the resource for itself
-    int failures_ = 0;                    // of such attempts
-    int free_in_a_row_ = 0;               // answers that the resource is free and that it is not ours
-    Clock::time_point may_take_from_{};   // when it may reserve the resource for itself
-    Clock::time_point may_come_from_{};   // when another client may wake it
+    bool tried_without_holder_ = false;  // since the home had a holder
+    bool entered_ = false;               // it may be in the queue
+    bool leaves_ = false;                // the queue, with the next attempt, because it was woken for it
+    bool woken_by_another_ = false;      // and has not reserved the resource for itself
+    int failures_ = 0;                   // of such attempts
+    int free_in_a_row_ = 0;              // answers that the resource is free and that it is not ours
+    Clock::time_point may_take_from_{};  // when it may reserve the resource for itself
+    Clock::time_point may_come_from_{};  // when another client may wake it
     std::optional<QueuePlace> place_{};
     std::vector<NodeReport> refusals_{};
 };
@@ -357,7 +359,7 @@ private:
 /// Remembers, from the answers to a fair release, whether somebody waits: a client that releases and wants to
 /// have it again is to enter the queue then. Where a node has not answered it may be the home: what was known
 /// stands.
-inline void note_contention(Nodes& nodes, Resources resources, const Tally& tally) {
+inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });
     const bool unknown = std::ranges::any_of(

@@ -19,7 +19,7 @@ for i = 1, n do
   local held = redis.call('get', KEYS[i])
   local ours = held == ARGV[1]
   if ours and ARGV[3] ~= '' then
-    redis.call('set', KEYS[i], 'redlock:rest', 'px', ARGV[3])
+    redis.call('set', KEYS[i], 'redlock:min-hold', 'px', ARGV[3])
   elseif ours then
     redis.call('del', KEYS[i])
   end

@@ -14,7 +14,7 @@ GroupWaiter::~GroupWaiter() {
 }
 
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
-    hang_up({}, {});
+    disconnect({}, {});
     for (std::size_t node = 0; node < nodes_.size(); ++node)
         if (homes[node] && !refused_[node] && listen_at(node, limits)) return true;
     return false;
@@ -40,7 +40,7 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
         nodes_[node]->failed({connection.cause(), connection.detail()}, now);
     const bool refused = connection.broken() && !is_transient(connection.cause());
     const auto why = refused ? connection.cause() : std::error_code{};
-    hang_up(why, connection.detail());
+    disconnect(why, connection.detail());
     return false;
 }
 
@@ -53,11 +53,11 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
         if (stop.stop_requested() || network_.clock().now() >= until) return {true};
         wait(until, stop);
     }
-    hang_up({}, {});  // whether the node has failed is seen when it is connected to again
+    disconnect({}, {});  // whether the node has failed is seen when it is connected to again
     return {};
 }
 
-void GroupWaiter::hang_up(std::error_code refused, std::string_view words) {
+void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
     if (!refused) return;
     detail::NodeFailure why{refused, std::string{words}};

@@ -32,7 +32,7 @@ public:
     std::size_t home() const noexcept override { return home_; }
     std::string new_ticket() override { return listener_->new_ticket(); }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
-    void hang_up(std::error_code refused, std::string_view words) override;
+    void disconnect(std::error_code refused, std::string_view words) override;
     void report_refusals(Tally& tally) const override;
 
 private:

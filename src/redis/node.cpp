@@ -19,15 +19,15 @@ constexpr std::size_t max_pending = 32;   // pending replies on one connection
 
 /// The longest time for which an unused listener is trusted to be connected. Nothing is sent on it, so a lost
 /// connection would not be noticed.
-constexpr auto longest_deaf = 10s;
+constexpr auto max_listener_idle = 10s;
 
 /// If Sentinels name the server: the longest time for which an unused connection is trusted to lead to the
 /// master. After that, the Sentinels may have named another server.
-constexpr auto longest_unasked = 1s;
+constexpr auto max_sentinel_silence = 1s;
 
 constexpr auto* may_be_former = "may be a former master's";
 
-std::string_view text_of(const Resolution& found) {
+std::string_view address_bytes(const Resolution& found) {
     const auto& address = found.addresses().front();
     return {reinterpret_cast<const char*>(&address.storage), address.length};
 }
@@ -40,7 +40,7 @@ Node::Node(NodeConfig config, Network& network, Options options)
     draining_.reserve(max_draining);
 }
 
-void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
+void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
     if (config_.has_sentinels()) drop_former_locked();
     if (!draining_.empty()) drain_locked(now);
@@ -54,7 +54,7 @@ void Node::look(Clock::time_point now, std::size_t index, detail::QuorumRound& r
 bool Node::is_former_locked(const Connection& connection) const {
     const auto& found = connection.resolution();
     return config_.has_sentinels() && !server_.empty() && found.done() && !found.addresses().empty() &&
-           text_of(found) != server_;
+           address_bytes(found) != server_;
 }
 
 /// Drops the idle and draining connections to the former master once the Sentinels name another server. The
@@ -62,7 +62,7 @@ bool Node::is_former_locked(const Connection& connection) const {
 /// Promotion).
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
-    const auto named = text_of(*resolution_);
+    const auto named = address_bytes(*resolution_);
     if (server_ == named) return;
     server_ = named;
     const auto drop = [this](std::unique_ptr<Connection>& connection) noexcept {
@@ -79,7 +79,7 @@ void Node::drop_former_locked() {
 /// frozen executes the commands that it has received, and answers them, before it learns that it was
 /// replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
-    return config_.has_sentinels() && now - connection.since() >= longest_unasked;
+    return config_.has_sentinels() && now - connection.since() >= max_sentinel_silence;
 }
 
 /// Writes what is not sent yet on the draining connections, and reads their late replies. Each late reply
@@ -164,12 +164,12 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
         if (!release && it->connection->pending().count() >= max_pending) return {.too_many_pending = true};
         return {take_locked(it), health_.trusted()};
     }
-    const bool note = effect == KeyEffect::describes;
-    if ((effect == KeyEffect::acquires || note) && health_.trusted())
+    const bool describes = effect == KeyEffect::describes;
+    if ((effect == KeyEffect::acquires || describes) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
     // A holder description is not worth a new connection.
-    if (note && idle_.empty())
+    if (describes && idle_.empty())
         if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);
 }
@@ -290,7 +290,7 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     if (!resolution_ || (done && (resolution_->addresses().empty() || config_.has_sentinels())))
         resolution_ = config_.find_server();
     auto connection = std::make_unique<Connection>(config_, network_, resolution_, first_address_, now);
-    note_locked({.kind = NodeEvent::Kind::connecting});
+    add_event_locked({.kind = NodeEvent::Kind::connecting});
     return connection;
 }
 
@@ -345,7 +345,7 @@ void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code c
         first_address_ = connection->next_address();
         if (resolution_ && resolution_->done()) resolution_.reset();
     }
-    note_disconnected_locked(*connection, cause, why);
+    add_disconnection_locked(*connection, cause, why);
     connection->fail({}, {});
 }
 
@@ -372,8 +372,8 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
         listeners_.pop_back();
         listener->advance();
         (void)listener->connection().take_message();  // discards a message for an earlier waiter
-        if (listener->listens() && now - listener->connection().since() < longest_deaf) return listener;
-        note_disconnected_locked(listener->connection());
+        if (listener->listens() && now - listener->connection().since() < max_listener_idle) return listener;
+        add_disconnection_locked(listener->connection());
     }
     return std::make_unique<Listener>(connect_locked(now), network_.entropy());
 }
@@ -381,14 +381,14 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
 void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     if (!listener->listens() || listeners_.size() >= options_.max_idle)
-        return note_disconnected_locked(listener->connection());
+        return add_disconnection_locked(listener->connection());
     listener->connection().became_idle(now);
     listeners_.push_back(std::move(listener));
 }
 
 void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
     const std::lock_guard guard{mutex_};
-    note_disconnected_locked(listener->connection());
+    add_disconnection_locked(listener->connection());
 }
 
 void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {
@@ -421,7 +421,7 @@ void Node::failed(NodeFailure failure, Clock::time_point now) {
 
 void Node::fail_locked(NodeFailure failure, Clock::time_point now) {
     if (const auto pause = health_.failed(std::move(failure), now, network_.entropy()))
-        note_locked(
+        add_event_locked(
             {.kind = NodeEvent::Kind::backing_off, .failure = health_.last_failure(), .pause = *pause});
 }
 
@@ -432,18 +432,18 @@ NodeFailure Node::last_failure() {
 
 // ---- For the observer
 
-void Node::note_locked(NodeEvent event) {
+void Node::add_event_locked(NodeEvent event) {
     if (options_.observed) events_.push_back(std::move(event));
 }
 
 /// Drops the event if there is no memory for it.
-void Node::note_disconnected_locked(const Connection& connection, std::error_code cause,
+void Node::add_disconnection_locked(const Connection& connection, std::error_code cause,
                                     const char* why) noexcept {
     if (!options_.observed) return;
     try {
         auto failure = connection.broken() ? NodeFailure{connection.cause(), connection.detail()}
                                            : NodeFailure{cause, why};
-        note_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
+        add_event_locked({.kind = NodeEvent::Kind::disconnected, .failure = std::move(failure)});
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
     }
 }

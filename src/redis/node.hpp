@@ -77,7 +77,7 @@ public:
 
     /// Prepares the node for a round: reads late replies, advances the probe, drops connections to a former
     /// master, and reports to the round whether the node is trusted and whether its next probe is due.
-    void look(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
+    void refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
     /// A request that is sent over another connection could overtake the SET.
@@ -158,8 +158,8 @@ private:
     void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
     void drop_locked(std::unique_ptr<Connection> connection, std::error_code cause = {},
                      const char* why = "") noexcept;
-    void note_locked(NodeEvent event);
-    void note_disconnected_locked(const Connection& connection, std::error_code cause = {},
+    void add_event_locked(NodeEvent event);
+    void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
 

@@ -34,23 +34,24 @@ std::string identity(const Endpoint& endpoint) {
 }
 
 void check(const Endpoint& endpoint) {
-    const auto refuse = [&](const std::string& problem) {
+    const auto throw_invalid_argument = [&](const std::string& problem) {
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": " + problem);
     };
     const bool has_sentinels = !endpoint.sentinels.empty();
     if (has_sentinels != !endpoint.master.empty())
-        refuse("a master name and Sentinels must be given together");
+        throw_invalid_argument("a master name and Sentinels must be given together");
     for (const auto& sentinel : endpoint.sentinels) check(sentinel);
     const bool has_host = endpoint.unix_socket.empty() && !has_sentinels;
-    if (has_host && endpoint.host.empty()) refuse("host is empty");
-    if (has_host && endpoint.port == 0) refuse("port is 0; it must be from 1 to 65535");
+    if (has_host && endpoint.host.empty()) throw_invalid_argument("host is empty");
+    if (has_host && endpoint.port == 0) throw_invalid_argument("port is 0; it must be from 1 to 65535");
     if (has_sentinels && endpoint.tls.enabled && endpoint.tls.server_name.empty())
-        refuse("TLS with Sentinels requires tls.server_name");
-    if (endpoint.database < 0) refuse("database is negative");
+        throw_invalid_argument("TLS with Sentinels requires tls.server_name");
+    if (endpoint.database < 0) throw_invalid_argument("database is negative");
     constexpr std::size_t longest_socket_path = 107;  // sun_path without its final NUL
-    if (endpoint.unix_socket.size() > longest_socket_path) refuse("the socket path is longer than 107 bytes");
+    if (endpoint.unix_socket.size() > longest_socket_path)
+        throw_invalid_argument("the socket path is longer than 107 bytes");
     if (endpoint.tls.enabled && !endpoint.unix_socket.empty())
-        refuse("TLS is for host and port, not a unix socket");
+        throw_invalid_argument("TLS is for host and port, not a unix socket");
 }
 
 /// Returns the names of the endpoints. Throws std::invalid_argument if one of them is unusable or listed
@@ -73,10 +74,11 @@ std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
 const NodesOptions& checked(const NodesOptions& options) {
     using namespace std::chrono_literals;
     if (options.node_timeout < 1ms || options.node_timeout > 1h)
-        detail::refuse("NodesOptions::node_timeout", detail::text(options.node_timeout),
-                       "be from 1 ms to 1 h");
+        detail::throw_invalid_argument("NodesOptions::node_timeout", detail::to_string(options.node_timeout),
+                                       "be from 1 ms to 1 h");
     if (options.max_idle < 1 || options.max_idle > 10'000)
-        detail::refuse("NodesOptions::max_idle", std::to_string(options.max_idle), "be from 1 to 10000");
+        detail::throw_invalid_argument("NodesOptions::max_idle", std::to_string(options.max_idle),
+                                       "be from 1 to 10000");
     detail::check_quarantine(options.quarantine);
     return options;
 }

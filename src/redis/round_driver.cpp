@@ -18,7 +18,7 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       node_timeout_(node_timeout),
       round_(round),
       now_(clock_.now()) {
-    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->look(now_, node, round_);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->refresh(now_, node, round_);
 }
 
 RoundDriver::~RoundDriver() {

@@ -10,7 +10,7 @@
 namespace redlock {
 namespace {
 
-/// The maximum age of an answer when the connection to the server is begun. See `longest_unasked` in
+/// The maximum age of an answer when the connection to the server is begun. See `max_sentinel_silence` in
 /// node.cpp.
 constexpr std::chrono::seconds longest{1};
 

@@ -35,7 +35,8 @@ std::string first_reason() {
     return reason ? reason : "unknown reason";
 }
 
-[[noreturn]] void refuse(const Endpoint& endpoint, const std::string& field, const std::string& problem) {
+[[noreturn]] void throw_invalid_argument(const Endpoint& endpoint, const std::string& field,
+                                         const std::string& problem) {
     throw std::invalid_argument("redlock: node " + endpoint.name() + ": tls." + field + " " + problem);
 }
 
@@ -52,9 +53,10 @@ void check_text(const Endpoint& endpoint) {
     for (const auto& [field, text] :
          {std::pair{"ca_file", &tls.ca_file}, std::pair{"certificate", &tls.certificate},
           std::pair{"key", &tls.key}, std::pair{"server_name", &tls.server_name}})
-        if (text->find('\0') != text->npos) refuse(endpoint, field, "has a NUL in it");
+        if (text->find('\0') != text->npos) throw_invalid_argument(endpoint, field, "has a NUL in it");
     constexpr std::size_t longest = 255;  // the longest name that TLS can ask for
-    if (tls.server_name.size() > longest) refuse(endpoint, "server_name", "is longer than 255 bytes");
+    if (tls.server_name.size() > longest)
+        throw_invalid_argument(endpoint, "server_name", "is longer than 255 bytes");
     if (endpoint.host.size() > longest)
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
 }
@@ -101,7 +103,7 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     check_text(endpoint);
     // OpenSSL would not check the name if it were empty.
     if (server_name_.empty())
-        refuse(endpoint, "server_name", "is empty, and there is no host to take it from");
+        throw_invalid_argument(endpoint, "server_name", "is empty, and there is no host to take it from");
     ERR_clear_error();
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
@@ -111,14 +113,14 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     const bool trust = tls.ca_file.empty()
                            ? SSL_CTX_set_default_verify_paths(context) == 1
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
-    if (!trust) refuse(endpoint, "ca_file", "cannot be read: " + first_reason());
+    if (!trust) throw_invalid_argument(endpoint, "ca_file", "cannot be read: " + first_reason());
     if (tls.certificate.empty() != tls.key.empty())
-        refuse(endpoint, "certificate and key", "must be given together");
+        throw_invalid_argument(endpoint, "certificate and key", "must be given together");
     if (tls.certificate.empty()) return;
     if (SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str()) != 1)
-        refuse(endpoint, "certificate", "cannot be read: " + first_reason());
+        throw_invalid_argument(endpoint, "certificate", "cannot be read: " + first_reason());
     if (SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM) != 1)
-        refuse(endpoint, "key", "cannot be used with the certificate: " + first_reason());
+        throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + first_reason());
 }
 
 TlsContext::~TlsContext() = default;

@@ -105,7 +105,7 @@ void Guardian::lease_ends(Clock::time_point instant) noexcept {
     if (id_ < 0 && boot_clock().now() - started_at_ > 1s) (void)start();  // not again and again at once
 }
 
-void Guardian::note(pid_t process, int status) noexcept {
+void Guardian::record_exit(pid_t process, int status) noexcept {
     if (process != id_) return;
     if (WIFSTOPPED(status)) ::kill(id_, SIGCONT);
     if (WIFEXITED(status) || WIFSIGNALED(status)) id_ = -1;

@@ -35,7 +35,7 @@ public:
     void lease_ends(Clock::time_point instant) noexcept;
 
     /// What waitpid() for any child has come to: this may be the guardian.
-    void note(pid_t process, int status) noexcept;
+    void record_exit(pid_t process, int status) noexcept;
 
 private:
     /// What both processes see.

@@ -4,7 +4,7 @@
 #include "any_lock.hpp"
 #include "conflict.hpp"
 #include "exit_status.hpp"
-#include "holder_note.hpp"
+#include "holder_description.hpp"
 #include "json.hpp"
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
@@ -72,7 +72,7 @@ struct LeaseCommandArguments {
                 .drift_factor = lease.drift_factor,
                 .fencing = acquire.fencing,
                 .fair = fair,
-                .holder = holder_note(while_process.value_or(::getppid()))};
+                .holder = holder_description(while_process.value_or(::getppid()))};
     }
 };
 
@@ -131,8 +131,8 @@ public:
     std::string resource() const override { return resources_.front(); }
 
     const Lease& lease() const noexcept { return lease_; }
-    void note_holder() const {
-        algorithm::note_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
+    void describe_holder() const {
+        algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
     void hand_to(const LeaseKeeper& keeper) const {
         keeper.keep_in_background(nodes_, {resources_, options_, lease_});
@@ -168,7 +168,7 @@ int acquire(const LeaseCommandArguments& request) {
         throw std::runtime_error{
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
-    if (result) lock.note_holder();
+    if (result) lock.describe_holder();
     if (result && keeper) lock.hand_to(*keeper);
     return conclude(request, result,
                     in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
@@ -182,7 +182,7 @@ int extend(const LeaseCommandArguments& request) {
     const algorithm::LeaseRequest lease_request{resources, options.ttl, options.drift_factor};
     auto lease = lease_of(request.owner, algorithm::valid_until(boot_clock().now(), lease_request));
     const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
-    if (result) algorithm::note_holder(nodes, resources, lease, options.holder, options.ttl);
+    if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
     return conclude(request, result);
 }
@@ -193,7 +193,7 @@ int release(const LeaseCommandArguments& request) {
     const auto before = lease_of(request.owner);
     auto lease = before;
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
-    algorithm::note_holder(nodes, resources, before, "released", {});  // removes it, whatever it said
+    algorithm::describe_holder(nodes, resources, before, "released", {});  // removes it, whatever it said
     if (request.json) print_json(std::cout, request.resource, lease, result);
     return conclude(request, result);
 }

@@ -52,7 +52,7 @@ void release(detail::LeaseState& state, std::uint64_t acquisition) {
     const auto before = state.give_up(acquisition);
     auto lease = before;
     (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
-    state.note_holder(before, {});
+    state.describe_holder(before, {});
 }
 
 }  // namespace

@@ -50,22 +50,22 @@ void Probe::run(NodeFacts& facts) {
 void Probe::lock_and_unlock(NodeFacts& facts) {
     RedisNodes nodes{{admin_.endpoint()}, {.node_timeout = plan_.profile.node_timeout}};
     const auto owner = owner_.view();
-    const auto note = [&](const char* verb, const char* permissions, const NodeReport& report) {
+    const auto record = [&](const char* verb, const char* permissions, const NodeReport& report) {
         facts.permission_checks.push_back({verb, plan_.resource, permissions, error_of(report)});
         return report.vote;
     };
     const auto* const to_release = "+eval +evalsha +get +del";
     const bool allowed = may_use_each_command(facts);
     const auto released =
-        note("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
+        record("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
     const auto ttl = allowed && released != Vote::unknown ? probe_ttl : 1ms;
     const auto acquired =
-        note("acquire", "+set", ask(nodes, Command{Verb::set_if_absent, resources_, owner, ttl}));
-    (void)note("extend", "+eval +evalsha +get +pttl +pexpire",
-               ask(nodes, Command{Verb::compare_and_expire, resources_, owner, ttl + ttl}));
+        record("acquire", "+set", ask(nodes, Command{Verb::set_if_absent, resources_, owner, ttl}));
+    (void)record("extend", "+eval +evalsha +get +pttl +pexpire",
+                 ask(nodes, Command{Verb::compare_and_expire, resources_, owner, ttl + ttl}));
     facts.probe_was_held = acquired == Vote::refused;
     if (released != Vote::unknown && acquired != Vote::refused)
-        (void)note("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
+        (void)record("release", to_release, ask(nodes, Command{Verb::compare_and_delete, resources_, owner}));
 }
 
 /// Tries the commands of the scripts one by one, because not every server says which command of a script is

@@ -87,21 +87,21 @@ void ProcessGroup::become(const Start& start, const std::vector<char*>& words,
     ::_exit(error == ENOENT ? exit_status::not_found : exit_status::not_executable);
 }
 
-void ProcessGroup::look() {
+void ProcessGroup::refresh() {
     for (;;) {
         int status = 0;
         const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid < 0 && errno == EINTR) continue;
         if (pid <= 0) return;
-        if (guardian_) guardian_->note(pid, status);
+        if (guardian_) guardian_->record_exit(pid, status);
         if (pid == id_)
-            note(status);
+            record_exit(status);
         else if (status_ && WIFSTOPPED(status) && ::getpgid(pid) == id_)
             stop_ = WSTOPSIG(status);  // an orphan of the command's
     }
 }
 
-void ProcessGroup::note(int status) noexcept {
+void ProcessGroup::record_exit(int status) noexcept {
     if (WIFSTOPPED(status)) stop_ = WSTOPSIG(status);
     if (WIFEXITED(status)) status_ = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) killed_by_ = WTERMSIG(status);

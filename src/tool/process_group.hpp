@@ -33,7 +33,7 @@ public:
     pid_t id() const noexcept { return id_; }
 
     /// Takes notice of what has ended or stopped since. Never waits.
-    void look();
+    void refresh();
 
     /// Of the command itself: its exit status, or 128 + the signal that killed it; none while it runs.
     std::optional<int> status() const noexcept { return status_; }
@@ -57,7 +57,7 @@ private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,
                                     const std::vector<char*>& environment, const Signals& signals,
                                     const Terminal& terminal, std::atomic<int>& failure) noexcept;
-    void note(int status) noexcept;
+    void record_exit(int status) noexcept;
 
     Guardian* const guardian_;
     std::atomic<int>& failure_;  // errno; the child sees it, too. Never unmapped: the program is about to end

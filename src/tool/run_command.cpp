@@ -5,7 +5,7 @@
 #include "conflict.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
-#include "holder_note.hpp"
+#include "holder_description.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "process_group.hpp"
@@ -50,7 +50,7 @@ struct RunArguments {
     LeaseArguments lease{};
     AcquireArguments acquire{};
     Supervisor::Policy policy{};
-    std::chrono::milliseconds at_least{0};
+    std::chrono::milliseconds min_hold{0};
     std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
     std::string resource{};
     std::vector<std::string> also{};
@@ -79,7 +79,7 @@ struct RunArguments {
         return result;
     }
     /// A holder that dies is to keep the lock for the least time, too.
-    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, at_least); }
+    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
 };
 
 void RunArguments::add_to(Arguments& arguments) {
@@ -111,8 +111,8 @@ void RunArguments::add_to(Arguments& arguments) {
     arguments.exclude("--holders", "--shared");
     arguments.exclude("--holders", "--also");
     lease.add_to(arguments);
-    arguments.span("--at-least", at_least, "Keep the lock that long, however soon the command ends (0)");
-    arguments.exclude("--at-least", "--shared");
+    arguments.span("--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)");
+    arguments.exclude("--min-hold", "--shared");
     arguments.span("--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
@@ -166,7 +166,7 @@ private:
 
 /// For others who wonder.
 std::string holder_of(const RunArguments& request) {
-    return holder_note(::getpid(), request.command().front());
+    return holder_description(::getpid(), request.command().front());
 }
 
 /// A loss may still be being told when the lock has gone: it has all that it needs.
@@ -177,7 +177,7 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const st
             .fencing = request.acquire.fencing,
             .fair = request.fair,
             .shared = request.shared,
-            .at_least = request.at_least,
+            .min_hold = request.min_hold,
             .holder = holder_of(request),
             .watchdog = &watchdog,
             .max_hold = request.max_hold,

@@ -12,7 +12,7 @@ using std::chrono::nanoseconds;
 
 constexpr double longest = 36'525.0 * 24.0 * 3600.0 * 1e9;  // 100 years
 
-[[noreturn]] void refuse() {
+[[noreturn]] void throw_invalid_argument() {
     throw std::invalid_argument{"is no span: a number and ms, s, m, h or d, as in 90, 250ms or 1h30m"};
 }
 
@@ -22,7 +22,7 @@ double nanoseconds_of(std::string_view unit) {
     if (unit == "m") return 60e9;
     if (unit == "h") return 3600e9;
     if (unit == "d") return 24 * 3600e9;
-    refuse();
+    throw_invalid_argument();
 }
 
 /// Removes a number without an exponent from the front of `text` and returns it. The standard library's
@@ -32,7 +32,7 @@ double take_number(std::string_view& text) {
     const auto number = text.substr(0, std::min(text.find_first_not_of("0123456789."), text.size()));
     const auto point = std::min(number.find('.'), number.size());
     if (number.find_first_of("0123456789") == number.npos || number.find('.', point + 1) != number.npos)
-        refuse();
+        throw_invalid_argument();
     double digits = 0;
     double scale = 1;
     for (std::size_t i = 0; i < number.size(); ++i) {
@@ -60,7 +60,7 @@ double take_part(std::string_view& text, bool only) {
 }  // namespace
 
 nanoseconds parse_span(std::string_view text) {
-    if (text.empty()) refuse();
+    if (text.empty()) throw_invalid_argument();
     double count = take_part(text, true);
     while (!text.empty()) count += take_part(text, false);
     if (!(count <= longest)) throw std::invalid_argument{"is longer than 100 years"};

@@ -56,7 +56,7 @@ Supervisor::Ending Supervisor::run() {
         if (!command_runs()) handle_leftovers();
         if (const auto signal = signals_.wait(next_look())) handle(*signal);
         if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
-        command_.look();
+        command_.refresh();
     }
     const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
     take_terminal_back();

@@ -34,17 +34,17 @@ private:
         const auto start = boot_clock().now();
         const auto acquired = lock_.acquire(stop);
         const auto middle = boot_clock().now();
-        note("acquire", acquired);
+        record("acquire", acquired);
         if (!acquired) return boot_clock().sleep_until(middle + 10ms, stop);  // it may have failed at once
         const auto released = lock_.release();
         const auto end = boot_clock().now();
-        note("release", released);
+        record("release", released);
         measurement_.acquire.record(middle - start);
         measurement_.release.record(end - middle);
         acquired_.fetch_add(1, std::memory_order_relaxed);
     }
 
-    void note(const char* verb, const Result& result) {
+    void record(const char* verb, const Result& result) {
         if (result.error() == Errc::cancelled) return;
         if (!result) ++measurement_.failures[{verb, result.error()}];
         for (const auto& node : result.nodes())

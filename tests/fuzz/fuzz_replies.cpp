@@ -100,7 +100,7 @@ public:
             case 'p': return send_three_in_one_go();
             case 'f': stream().room = std::min<std::size_t>(stream().room, 5); return;
             case 'a': return server_reads();
-            case 'x': return hang_up();
+            case 'x': return disconnect();
             case 'q': return finish();
             default: return add(action);
         }
@@ -138,7 +138,7 @@ private:
         require(arrived_ <= expected_.sent_in_all(), "nothing is sent twice");
     }
 
-    void hang_up() {
+    void disconnect() {
         finish();
         stream().closed_by_server = true;
     }

@@ -71,7 +71,8 @@ public:
         const auto is = [script](const detail::Script& other) { return script == &other; };
         if (is(query)) return call(script, {"resource1", "queue1", "note1", "readers1", "counter1"}, {}, now);
         if (is(enter_queue)) {
-            const Words arguments{ticket(), patience(), one_of<std::string>({"0", "1", "5000000", "-7"}),
+            const Words arguments{ticket(), reservation_ttl(),
+                                  one_of<std::string>({"0", "1", "5000000", "-7"}),
                                   one_of<std::string>({"5000", "50", "x"}), one_of<std::string>({"0", "1"})};
             return call(script, {"resource1", "queue1"}, arguments, now);
         }
@@ -103,8 +104,9 @@ public:
         if (counts) add_keys(keys, "counter", resources);
         Words arguments{queue && chance(30) ? ticket() : owner(), std::to_string(resources)};
         if (releases) {
-            arguments.insert(arguments.end(), {chance(80) ? "" : span(), chance(50) ? "" : ticket(),
-                                               queue ? patience() : "", one_of<std::string>({"", "1"})});
+            arguments.insert(arguments.end(),
+                             {chance(80) ? "" : span(), chance(50) ? "" : ticket(),
+                              queue ? reservation_ttl() : "", one_of<std::string>({"", "1"})});
             return call(script, keys, arguments, now);
         }
         const auto quarantine =
@@ -163,7 +165,7 @@ private:
         return one_of<std::string>(
             {std::to_string(ms + 1000), std::to_string(ms), std::to_string(ms + 1), "0", "-5", "x", ""});
     }
-    std::string patience() { return one_of<std::string>({"100", "100", "5", "0", "x"}); }
+    std::string reservation_ttl() { return one_of<std::string>({"100", "100", "5", "0", "x"}); }
     std::string owner() { return one_of<std::string>({"me", "me", "me", "you"}); }
     std::string span() {
         return one_of<std::string>({"1", "2", "5", "50", "1000", "60000", "2592000000", "0", "-5", "x", "",

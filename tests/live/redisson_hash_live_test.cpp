@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, RedissonsHash,
                                          Kind{"Fenced", {.ttl = 1min, .fencing = true}},
                                          Kind{"Fair", {.ttl = 1min, .fair = true}},
                                          Kind{"Shared", {.ttl = 1min, .shared = true}},
-                                         Kind{"AtLeast", {.ttl = 1min, .at_least = 5s}}),
+                                         Kind{"MinHold", {.ttl = 1min, .min_hold = 5s}}),
                          by_name);
 
 TEST_P(RedissonsHash, RefusesOursAndIsLeftAlone) {

@@ -9,7 +9,7 @@ const Command extend{.verb = Verb::compare_and_expire, .owner = owner, .ttl = 10
 const Command release{.verb = Verb::compare_and_delete, .owner = owner};
 const Command count{.verb = Verb::set_and_count, .owner = owner, .ttl = 10s};
 const Command raise_to{.verb = Verb::raise_count, .owner = owner, .fence = 1'760'000'000'123'456};
-const Command early_release{.verb = Verb::compare_and_delete, .owner = owner, .rest = 2500ms};
+const Command early_release{.verb = Verb::compare_and_delete, .owner = owner, .hold_remaining = 2500ms};
 
 Command with_ttl(Command command, std::chrono::milliseconds ttl) {
     command.ttl = ttl;
@@ -65,12 +65,12 @@ TEST(CommandBytes, OfAnAcquisitionAreThePlainSet) {
         {.variant = "the first attempt of a fair lock",
          .resources = {"a"},
          .command = acquire,
-         .queue = QueueTerms{.patience = 100ms},
+         .queue = QueueTerms{.reservation_ttl = 100ms},
          .words = {"SET", "a", owner, "NX", "PX", "10000"}},
         {.variant = "a waiter's, but the user may not use queues",
          .resources = {"a"},
          .command = acquire,
-         .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+         .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
          .to = without_queues,
          .words = {"SET", "a", owner, "NX", "PX", "10000"}},
     });
@@ -115,7 +115,7 @@ TEST(CommandBytes, OfAnAcquisitionOfSeveralOrWithAQuarantineAreTheScriptAcquire)
             {.variant = "a waiter's, a quarantine, but the user may not use queues",
              .resources = {"a"},
              .command = acquire,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
              .to = {.quarantine = 1h, .allows_queue = false},
              .words = {"2", "a", "redlock:since", owner, "1", "10000", "", "", "3600000000"}},
         });
@@ -199,12 +199,12 @@ TEST(CommandBytes, OfAFencedAcquisitionAreTheScriptAcquire) {
             {.variant = "the first attempt of a fair lock",
              .resources = {"a"},
              .command = count,
-             .queue = QueueTerms{.patience = 100ms},
+             .queue = QueueTerms{.reservation_ttl = 100ms},
              .words = {"2", "a", "{a}:fence", owner, "1", "10000", "", "86400000", ""}},
             {.variant = "a waiter's, but the user may not use queues",
              .resources = {"a"},
              .command = count,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
              .to = without_queues,
              .words = {"2", "a", "{a}:fence", owner, "1", "10000", "", "86400000", ""}},
         });
@@ -256,7 +256,7 @@ TEST(CommandBytes, OfAReleaseAreTheScriptOfTheSpecification) {
                       {.variant = "a fair one, but the user may not use queues",
                        .resources = {"a"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 100ms},
+                       .queue = QueueTerms{.reservation_ttl = 100ms},
                        .to = without_queues,
                        .words = {"1", "a", owner}},
                   });
@@ -276,7 +276,7 @@ TEST(CommandBytes, OfAReleaseOfSeveralAreTheScriptRelease) {
                                                 {.variant = "a fair one, but the user may not use queues",
                                                  .resources = {"a", "b"},
                                                  .command = release,
-                                                 .queue = QueueTerms{.patience = 100ms},
+                                                 .queue = QueueTerms{.reservation_ttl = 100ms},
                                                  .to = without_queues,
                                                  .words = {"2", "a", "b", owner, "2", "", "", "", ""}},
                                             });
@@ -291,7 +291,7 @@ TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeAreTheScriptRelease) {
                        .words = {"1", "a", owner, "1", "2500", "", "", ""}},
                       {.variant = "one millisecond is left",
                        .resources = {"a"},
-                       .command = {.verb = Verb::compare_and_delete, .owner = owner, .rest = 1ms},
+                       .command = {.verb = Verb::compare_and_delete, .owner = owner, .hold_remaining = 1ms},
                        .words = {"1", "a", owner, "1", "1", "", "", ""}},
                       {.variant = "a quarantine",
                        .resources = {"{a}"},

@@ -25,35 +25,36 @@ TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
             {.variant = "the first question",
              .resources = {"a"},
              .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
              .words = {"2", "a", "{a}:queue", ticket, "100", "0", "5000", "1", ""}},
             {.variant = "a later question, of a waiter that may not be given the resource",
              .resources = {"a"},
              .command = enter,
              .queue =
-                 QueueTerms{.ticket = ticket, .patience = 250ms, .waited = 1'234'567us, .may_take = false},
+                 QueueTerms{
+                     .ticket = ticket, .reservation_ttl = 250ms, .waited = 1'234'567us, .may_take = false},
              .words = {"2", "a", "{a}:queue", ticket, "250", "1234567", "5000", "0", ""}},
             {.variant = "a new ticket in place of a former one",
              .resources = {"a"},
              .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .former = "redlock:wake:1|6"},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .former = "redlock:wake:1|6"},
              .words = {"2", "a", "{a}:queue", ticket, "100", "0", "5000", "1", "redlock:wake:1|6"}},
             {.variant = "a quarantine",
              .resources = {"{x}"},
              .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .waited = 1us},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .waited = 1us},
              .to = with_quarantine,
              .words = {"2", "{x}", "{x}:tag-queue", ticket, "100", "1", "5000", "1", ""}},
             {.variant = "a binary name",
              .resources = {"\0\n"s},
              .command = enter,
-             .queue = QueueTerms{.ticket = ticket, .patience = 100ms},
+             .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms},
              .words = {"2", "\0\n"s, "{\0\n}:queue"s, ticket, "100", "0", "5000", "1", ""}},
         });
 }
 
 TEST(CommandBytes, OfAWaitersAttemptAreTheScriptAcquire) {
-    const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
+    const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(detail::scripts::acquire,
                   {
                       {.variant = "plain",
@@ -72,7 +73,7 @@ TEST(CommandBytes, OfAWaitersAttemptAreTheScriptAcquire) {
 }
 
 TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptAcquire) {
-    const QueueTerms waiter{.ticket = ticket, .patience = 100ms};
+    const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(
         detail::scripts::acquire,
         {
@@ -97,38 +98,38 @@ TEST(CommandBytes, OfAFairReleaseAreTheScriptRelease) {
                       {.variant = "of one resource",
                        .resources = {"a"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 100ms},
+                       .queue = QueueTerms{.reservation_ttl = 100ms},
                        .words = {"2", "a", "{a}:queue", owner, "1", "", "", "100", "1"}},
                       {.variant = "of one resource, repeated",
                        .resources = {"a"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 250ms, .repeated = true},
+                       .queue = QueueTerms{.reservation_ttl = 250ms, .repeated = true},
                        .words = {"2", "a", "{a}:queue", owner, "1", "", "", "250", ""}},
                       {.variant = "of one resource, by a waiter that leaves the queue",
                        .resources = {"a"},
                        .command = {.verb = Verb::compare_and_delete, .owner = ticket},
-                       .queue = QueueTerms{.ticket = ticket, .patience = 100ms, .repeated = true},
+                       .queue = QueueTerms{.ticket = ticket, .reservation_ttl = 100ms, .repeated = true},
                        .words = {"2", "a", "{a}:queue", ticket, "1", "", ticket, "100", ""}},
                       {.variant = "of one resource, with a quarantine",
                        .resources = {"{x}"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 100ms},
+                       .queue = QueueTerms{.reservation_ttl = 100ms},
                        .to = with_quarantine,
                        .words = {"2", "{x}", "{x}:tag-queue", owner, "1", "", "", "100", "1"}},
                       {.variant = "of several",
                        .resources = {"a", "b"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 100ms},
+                       .queue = QueueTerms{.reservation_ttl = 100ms},
                        .words = {"4", "a", "b", "{a}:queue", "{b}:queue", owner, "2", "", "", "100", "1"}},
                       {.variant = "of several, repeated",
                        .resources = {"a", "b{1}"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 250ms, .repeated = true},
+                       .queue = QueueTerms{.reservation_ttl = 250ms, .repeated = true},
                        .words = {"4", "a", "b{1}", "{a}:queue", "b{1}:queue", owner, "2", "", "", "250", ""}},
                       {.variant = "of several, with a quarantine",
                        .resources = {"a", "b", "c"},
                        .command = release,
-                       .queue = QueueTerms{.patience = 100ms},
+                       .queue = QueueTerms{.reservation_ttl = 100ms},
                        .to = with_quarantine,
                        .words = {"6", "a", "b", "c", "{a}:queue", "{b}:queue", "{c}:queue", owner, "3", "",
                                  "", "100", "1"}},
@@ -211,7 +212,7 @@ TEST(CommandBytes, OfAReaderAreTheScriptsOfReaders) {
 
 TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
     const auto describe = [](std::string_view text, std::chrono::milliseconds ttl = 10s) {
-        return Command{.verb = Verb::note_holder, .owner = owner, .ttl = ttl, .note = text};
+        return Command{.verb = Verb::describe_holder, .owner = owner, .ttl = ttl, .description = text};
     };
     static const std::string longest(1000, 'x');
     expect_script(detail::scripts::describe_holder,

@@ -50,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOption{"NegativeDelay", {.retry = {.delay = -1ms}}, "retry.delay"},
                     BadOption{"EndlessDelay", {.retry = {.delay = milliseconds::max()}}, "retry.delay"},
                     BadOption{"NegativeQueueTimeout", {.queue_timeout = -1ms}, "queue_timeout"},
-                    BadOption{"AtLeastNegative", {.at_least = -1ms}, "at_least"},
-                    BadOption{"AtLeastAboveTheTtl", {.at_least = 10'001ms}, "at_least"},
+                    BadOption{"MinHoldNegative", {.min_hold = -1ms}, "min_hold"},
+                    BadOption{"MinHoldAboveTheTtl", {.min_hold = 10'001ms}, "min_hold"},
                     BadOption{"HolderTooLong", {.holder = std::string(1001, 'x')}, "holder"},
                     BadOption{"MarginOfHalfTheTtl", {.margin = 5s}, "margin"},
                     BadOption{"MarginNegative", {.margin = -1ms}, "margin"},
@@ -93,7 +93,7 @@ TEST(Options, AcceptTheirLimits) {
         {.fair = true, .queue_timeout = milliseconds::max()},
         {.drift_factor = 0},
         {.drift_factor = 0.99},
-        {.at_least = 10s},
+        {.min_hold = 10s},
     };
     for (const auto& options : table) {
         World world{5, 1ms};

@@ -126,7 +126,7 @@ TEST(PendingReplies, RememberNoOtherCommandAsASet) {
 TEST(PendingReplies, RememberANote) {
     PendingReplies pending;
     auto note = set_of("A");
-    note.verb = Verb::note_holder;
+    note.verb = Verb::describe_holder;
     ask(pending, note);
     EXPECT_TRUE(pending.is_bound_to("A"));
     EXPECT_FALSE(pending.may_release(resource));

@@ -119,11 +119,11 @@ TEST_F(Holder, SaysNothingAsAReader) {
 // A description may arrive late, after the release. By then another client may hold the resource.
 TEST_F(Holder, IsNotWrittenForAnother) {
     const auto late = [&](milliseconds ttl) {
-        return world.ask({.command = {.verb = Verb::note_holder,
+        return world.ask({.command = {.verb = Verb::describe_holder,
                                       .resources = lock.resources(),
                                       .owner = owner,
                                       .ttl = ttl,
-                                      .note = "late"}});
+                                      .description = "late"}});
     };
     (void)lock.release();
     EXPECT_EQ(late(10s).granted(), 5U);

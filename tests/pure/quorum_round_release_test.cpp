@@ -38,7 +38,7 @@ TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
 }
 
 TEST(QuorumRound, ANoteAwaitsNothing) {
-    PlayedRound round{{.verb = Verb::note_holder, .awaits_answers = false}};
+    PlayedRound round{{.verb = Verb::describe_holder, .awaits_answers = false}};
     round.node(1).connects_after(5ms);
     round.play();
     EXPECT_EQ(round.ended(), 0ms);

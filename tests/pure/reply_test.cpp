@@ -39,7 +39,7 @@ const std::array questions{
     Question{"count", {.verb = Verb::set_and_count}},
     Question{"raise", {.verb = Verb::raise_count}},
     Question{"enter", {.verb = Verb::enter_queue, .queue = &queue}},
-    Question{"describe", {.verb = Verb::note_holder}},
+    Question{"describe", {.verb = Verb::describe_holder}},
     Question{"query", {.verb = Verb::query}},
 };
 

@@ -268,12 +268,12 @@ private:
             case Verb::set_if_absent: return "set " + owner + " for " + ttl;
             case Verb::compare_and_expire: return "expire " + owner + " in " + ttl;
             case Verb::compare_and_delete:
-                return command.rest > 0ms
-                           ? "keep " + owner + " for " + test::text(Clock::duration{command.rest})
+                return command.hold_remaining > 0ms
+                           ? "keep " + owner + " for " + test::text(Clock::duration{command.hold_remaining})
                            : "delete " + owner;
             case Verb::set_and_count: return "set and count " + owner + " for " + ttl;
             case Verb::raise_count: return "raise " + owner + " to " + std::to_string(command.fence);
-            case Verb::note_holder: return "note " + owner;
+            case Verb::describe_holder: return "note " + owner;
             case Verb::query:
             case Verb::exist: return "query";
             default: return "command " + std::to_string(static_cast<int>(command.verb));

@@ -87,7 +87,7 @@ TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
     hold("a", me, 5s);
     EXPECT_EQ(hold_remaining({"a", "b", "d"}, 7s), "0");
     for (const auto* const key : {"a", "c"}) {
-        EXPECT_EQ(value(key), "redlock:rest");
+        EXPECT_EQ(value(key), "redlock:min-hold");
         EXPECT_EQ(ttl(key), 7s);
     }
     EXPECT_EQ(value("b"), "you");

@@ -31,7 +31,7 @@ public:
         clock_.sleep_until(until, stop);
         return {true};
     }
-    void hang_up(std::error_code, std::string_view) override {}
+    void disconnect(std::error_code, std::string_view) override {}
     void report_refusals(Tally&) const override {}
 
 private:

@@ -66,7 +66,7 @@ TEST_F(Waiting, KeepsTheQueueBesideTheResource) {
     (void)lock(alice).acquire_for(100ms);
     const auto words = all(0, "enter").front().words;
     EXPECT_THAT((Words{words.begin() + 2, words.begin() + 5}), ElementsAre("2", "r", "{r}:queue"));
-    EXPECT_EQ(argument(words, 2), "100") << "the patience: two node_timeouts, and 100 ms at least";
+    EXPECT_EQ(argument(words, 2), "100") << "the reservation_ttl: two node_timeouts, and 100 ms at least";
     EXPECT_EQ(argument(words, 4), "5000");
 }
 
@@ -144,7 +144,7 @@ TEST_F(Waiting, IsNotForSeveralResources) {
 
 // Nothing is handed on before its time, and then it is had at once.
 TEST_F(Waiting, OutlastsTheRestThatIsToBeKept) {
-    bob_holds_for(100ms, {.at_least = 400ms});
+    bob_holds_for(100ms, {.min_hold = 400ms});
     auto mine = lock(alice, {.delay = 10s});
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1s)); });
     EXPECT_GE(took, 395ms);
@@ -215,15 +215,15 @@ TEST_F(Waiting, LooksAroundEachBeatWhereItIsFirst) {
     });
     auto mine = lock(alice, {.delay = 20ms});
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(9s)); });
-    EXPECT_GE(took, algorithm::beat);
-    EXPECT_LE(took, algorithm::beat + 30ms);
+    EXPECT_GE(took, algorithm::poll_interval);
+    EXPECT_LE(took, algorithm::poll_interval + 30ms);
 }
 
 // Out of the queue, it would miss a release.
 TEST_F(Waiting, KeepsItsPlaceWhileItLooksAround) {
     others_hold();
     auto mine = lock(alice, {.delay = 20ms});
-    EXPECT_FALSE(mine.acquire_for(2 * algorithm::beat));
+    EXPECT_FALSE(mine.acquire_for(2 * algorithm::poll_interval));
     EXPECT_THAT(all(0, "SET"), SizeIs(3)) << "the first attempt, one that looks around, and the last";
     EXPECT_THAT(all(0, "enter"), SizeIs(Ge(2U)));
     EXPECT_THAT(all(0, "leave and set"), IsEmpty());
@@ -251,8 +251,8 @@ TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
     });
     auto mine = lock(alice);
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(9s)); });
-    EXPECT_GE(took, 2 * algorithm::beat);
-    EXPECT_LE(took, 4 * algorithm::beat);
+    EXPECT_GE(took, 2 * algorithm::poll_interval);
+    EXPECT_LE(took, 4 * algorithm::poll_interval);
 }
 
 TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
@@ -266,12 +266,12 @@ TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
 TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
     others_hold();
     hold(0, "z|1");
-    after(2 * algorithm::beat - 10ms, [&] {
+    after(2 * algorithm::poll_interval - 10ms, [&] {
         EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
         EXPECT_THAT(queued(0), SizeIs(1)) << "it is the first in the queue";
         EXPECT_THAT(all(1, "SET"), SizeIs(1)) << "the first attempt";
     });
-    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat);
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::poll_interval);
 }
 
 // Only those that come next: otherwise all waiters would ask at once.
@@ -416,7 +416,7 @@ TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
         return std::string{};
     };
     (void)lock(alice, {.delay = 10s}).acquire_for(2s);
-    EXPECT_LE(all(0, "SUBSCRIBE").size(), 2s / algorithm::beat + 1U);
+    EXPECT_LE(all(0, "SUBSCRIBE").size(), 2s / algorithm::poll_interval + 1U);
 }
 
 // Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
@@ -426,12 +426,12 @@ TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
         const bool look = words.front() == "SET" && ++asked == 2;
         return std::string{look ? "-OOM command not allowed\r\n" : ""};
     };
-    after(2 * algorithm::beat, [&] {
+    after(2 * algorithm::poll_interval, [&] {
         EXPECT_THAT(queued(0), IsEmpty()) << "it has left the first queue";
         EXPECT_EQ(verbs(0).back(), "wake") << "and what may be reserved for it there goes to the next";
         EXPECT_THAT(queued(1), SizeIs(1)) << "and waits in the next one";
     });
-    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::beat + 20ms);
+    (void)lock(alice, {.delay = 20ms}).acquire_for(2 * algorithm::poll_interval + 20ms);
     EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
 }
 

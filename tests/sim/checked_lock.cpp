@@ -108,7 +108,7 @@ void CheckedLock::acquired(const Result& result) {
                                .token = lock_.fencing_token(),
                                .completed = seen_until(asked.ended),
                                .until = seen_until(latest),
-                               .kept_until = seen_until(latest - options_.ttl + options_.at_least)});
+                               .kept_until = seen_until(latest - options_.ttl + options_.min_hold)});
     checker_.check();
 }
 
@@ -206,7 +206,7 @@ void CheckedLock::ended(std::string owner) {
         client_.network().released(owner);
     }
     if (const auto span = client_.settling_time(); span > 0ns)
-        checker_.expect_gone_in(span + options_.at_least, owner, resources(),
+        checker_.expect_gone_in(span + options_.min_hold, owner, resources(),
                                 client_.network().unreached(owner));
 }
 

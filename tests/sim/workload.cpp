@@ -121,7 +121,7 @@ CheckedLock Workload::some_lock() {
     if (options.shared) {
         resources.resize(1);
         options.fair = false;
-        options.at_least = 0ms;
+        options.min_hold = 0ms;
     }
     return {client_, std::move(resources), std::move(options)};
 }
@@ -137,7 +137,7 @@ LockOptions Workload::some_options() {
     if (options.watchdog && rng_.chance(plan_.limited))
         options.max_hold = rng_.between(nanoseconds{options.ttl} / 4, 4 * nanoseconds{options.ttl});
     if (rng_.chance(plan_.noted)) options.holder = client_.name();
-    if (rng_.chance(plan_.kept)) options.at_least = options.ttl * rng_.between(1, 1000) / 1000;
+    if (rng_.chance(plan_.kept)) options.min_hold = options.ttl * rng_.between(1, 1000) / 1000;
     return options;
 }
 

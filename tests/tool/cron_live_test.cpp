@@ -41,11 +41,11 @@ TEST_F(Cron, LinesOfFlockWorkWithTheNameInPlaceOfTheFile) {
 
 // Each host starts it when its own clock says so. The ttl is raised to the least time.
 TEST_F(Cron, RunsAJobOnOneOfTheHostsWhoseClocksDiffer) {
-    const auto line = redlock() + " -n -E 0 -q --ttl 5s --at-least 60s job -c 'echo $REDLOCK_TTL_MS'";
+    const auto line = redlock() + " -n -E 0 -q --ttl 5s --min-hold 60s job -c 'echo $REDLOCK_TTL_MS'";
     EXPECT_EQ(shell(line), 0);
     EXPECT_EQ(shell(line), 0);
     EXPECT_THAT(world.in("mail"), testing::StrEq("60000\n"));
-    EXPECT_EQ(world[0].command({"GET", "job"}), "redlock:rest");
+    EXPECT_EQ(world[0].command({"GET", "job"}), "redlock:min-hold");
     EXPECT_GT(std::stoi(world[0].command({"PTTL", "job"})), 5'000);
 }
 

@@ -380,7 +380,7 @@ TEST_F(Run, SaysWhoIsInTheWay) {
 }
 
 TEST_F(Run, SaysThatTheMinimumHoldIsInTheWay) {
-    EXPECT_EQ(world.run(world.job("true", {"--at-least", "1m"})).status, 0);
+    EXPECT_EQ(world.run(world.job("true", {"--min-hold", "1m"})).status, 0);
     const auto outcome = world.run(world.job("true", {"-n"}));
     EXPECT_EQ(outcome.status, 1);
     EXPECT_THAT(outcome.err,
@@ -470,7 +470,7 @@ TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
 
 TEST_F(Run, KeepsTheLockForTheLeastTimeAlsoIfItIsKilled) {
     auto tool =
-        world.start(world.job("echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--at-least", "40s"}));
+        world.start(world.job("echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--min-hold", "40s"}));
     ASSERT_TRUE(world.comes("begun"));
     EXPECT_EQ(tool.out(), "40000\n");
     tool.signal(SIGKILL);

@@ -46,7 +46,7 @@ inline bool needs_run_id(const Command& command, const Recipient& recipient) noe
 /// Returns whether the command reads or changes the queue of waiters at `recipient`. A release that keeps the
 /// resource from everybody for the rest of a minimum hold time wakes nobody.
 inline bool uses_queue(const Command& command, const Recipient& recipient) noexcept {
-    if (!recipient.allows_queue || command.rest > std::chrono::milliseconds::zero()) return false;
+    if (!recipient.allows_queue || command.hold_remaining > std::chrono::milliseconds::zero()) return false;
     switch (properties_of(command.verb).queue) {
         case QueueUse::never: return false;
         case QueueUse::with_a_ticket: return command.queue && !command.queue->ticket.empty();
@@ -61,8 +61,8 @@ inline const Form& form_of(const Command& command, const Recipient& recipient) n
     using namespace std::chrono_literals;
     const auto& verb = properties_of(command.verb);
     if (command.shared && verb.reader.exists) return verb.reader;
-    const bool concerns_other_keys =
-        uses_queue(command, recipient) || command.rest > 0ms || (verb.is_vote && recipient.has_quarantine());
+    const bool concerns_other_keys = uses_queue(command, recipient) || command.hold_remaining > 0ms ||
+                                     (verb.is_vote && recipient.has_quarantine());
     const bool simple = verb.simple.exists && command.resources.size() == 1 && !concerns_other_keys;
     return simple ? verb.simple : verb.general;
 }
@@ -235,15 +235,15 @@ private:
                 return visit_number(static_cast<long long>(command_.resources.size()));
             case Argument::ttl: return visit_number(command_.ttl.count());
             case Argument::token: return visit_number(static_cast<long long>(command_.fence));
-            case Argument::hold_remaining: return visit_positive(command_.rest.count());
+            case Argument::hold_remaining: return visit_positive(command_.hold_remaining.count());
             case Argument::ticket: return visit(queue ? queue->ticket : "");
-            case Argument::reservation_ttl: return visit_positive(queue ? queue->patience.count() : 0);
+            case Argument::reservation_ttl: return visit_positive(queue ? queue->reservation_ttl.count() : 0);
             case Argument::waited: return visit_number(queue ? queue->waited.count() : 0);
             case Argument::queue_expiry: return visit_number(queue_expiry.count());
             case Argument::may_take: return visit(queue && queue->may_take ? "1" : "0");
             case Argument::former_ticket: return visit(queue ? queue->former : "");
             case Argument::may_wake: return visit(queue && !queue->repeated ? "1" : "");
-            case Argument::description: return visit(command_.note);
+            case Argument::description: return visit(command_.description);
             case Argument::counter_expiry:
                 return visit_positive(has_counters() ? counters_expiry(recipient_.quarantine).count() : 0);
             case Argument::quarantine:

@@ -53,7 +53,7 @@ public:
           lease_request_{resources_,      options.ttl,  options.drift_factor,
                          options.fencing, options.fair, options.shared},
           max_hold_(options.max_hold),
-          at_least_(options.at_least),
+          min_hold_(options.min_hold),
           holder_(options.holder),
           margin_(options.margin),
           on_lost_(options.on_lost) {}
@@ -70,10 +70,10 @@ public:
     /// no Request, which is one command for Nodes::ask().
     const algorithm::LeaseRequest& request() const noexcept { return lease_request_; }
 
-    /// Writes the holder description, see algorithm::note_holder(). A reader writes none.
-    void note_holder(const Lease& lease, std::chrono::milliseconds ttl,
-                     Clock::time_point deadline = Clock::never()) const noexcept {
-        if (!lease.shared) algorithm::note_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
+    /// Writes the holder description, see algorithm::describe_holder(). A reader writes none.
+    void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
+                         Clock::time_point deadline = Clock::never()) const noexcept {
+        if (!lease.shared) algorithm::describe_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
     }
 
     // ---- For the Lock
@@ -114,21 +114,21 @@ public:
     std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
-        there_is_a_lease_ = true;
+        has_lease_ = true;
         stop_when_lost_ = std::move(stop_when_lost);
         stops_ = found_lost_ = ending_ = false;
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
         hold_until_ = deadline_after(now, max_hold_);
-        lease_.keep_until = now + at_least_;
+        lease_.keep_until = now + min_hold_;
         return ++number_;
     }
 
     /// Ends the lease without a release: the state is free, whatever it was.
     void forget() noexcept {
         const std::lock_guard guard{mutex_};
-        there_is_a_lease_ = false;
+        has_lease_ = false;
         ++number_;
     }
 
@@ -155,7 +155,7 @@ public:
     /// release, and empty if the release is complete.
     void end_release(std::uint64_t number, const Lease& unreleased) noexcept {
         const std::lock_guard guard{mutex_};
-        if (is_current_locked(number)) there_is_a_lease_ = !unreleased.empty();
+        if (is_current_locked(number)) has_lease_ = !unreleased.empty();
     }
 
     /// Applies the round of an extension that the holder has requested. If the round finds that the lease is
@@ -258,9 +258,7 @@ public:
 
 private:
     /// Returns true if the lease is not free and `number` is its acquisition.
-    bool is_current_locked(std::uint64_t number) const noexcept {
-        return there_is_a_lease_ && number == number_;
-    }
+    bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
     /// Returns true if this is the current acquisition and nobody has begun to release it.
     bool is_still_held(std::uint64_t number) const noexcept {
@@ -292,7 +290,7 @@ private:
     const std::vector<std::string> resources_;
     const algorithm::LeaseRequest lease_request_;
     const std::chrono::nanoseconds max_hold_;
-    const std::chrono::milliseconds at_least_;
+    const std::chrono::milliseconds min_hold_;
     const std::string holder_;
     const std::chrono::nanoseconds margin_;
     const std::function<void(const Result&)> on_lost_;
@@ -301,7 +299,7 @@ private:
     // Guarded by mutex_
     mutable std::mutex mutex_{};
     std::uint64_t number_ = 0;  // of the current or last acquisition
-    bool there_is_a_lease_ = false;
+    bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
     bool stops_ = false;       // a stop on stop_when_lost_ was requested, or is about to be

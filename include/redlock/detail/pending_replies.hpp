@@ -55,14 +55,15 @@ public:
         const auto effect = effect_of(command);
         const bool release = effect == KeyEffect::releases;
         // A ttl of zero means that the description is deleted.
-        const bool writes_note = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
-        const bool removes_note = effect == KeyEffect::describes && !writes_note;
-        if (effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_note)
+        const bool writes_description = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
+        const bool removes_description = effect == KeyEffect::describes && !writes_description;
+        if (effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description)
             bound_owner_ = command.owner;
         if (release && is_bound_to(command.owner)) bound_owner_.clear();
-        max_ttl_ = std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.rest});
+        max_ttl_ =
+            std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.hold_remaining});
         ++count_;
-        if (release || removes_note) {
+        if (release || removes_description) {
             released_ |= bits_of(command.resources);
             until_released_ = count_;
         }

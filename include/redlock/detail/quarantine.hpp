@@ -47,8 +47,8 @@ constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds qu
 /// Throws std::invalid_argument if this is no quarantine that a node can have.
 inline void check_quarantine(std::chrono::milliseconds quarantine) {
     if (quarantine < quarantine.zero() || quarantine > longest_ttl)
-        refuse("NodesOptions::quarantine", text(quarantine),
-               "be from 0 to " + text(longest_ttl) + " (100 years)");
+        throw_invalid_argument("NodesOptions::quarantine", to_string(quarantine),
+                               "be from 0 to " + to_string(longest_ttl) + " (100 years)");
 }
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl exceeds the quarantine. Otherwise a
@@ -56,7 +56,8 @@ inline void check_quarantine(std::chrono::milliseconds quarantine) {
 inline void check_covered(const std::string& field, std::chrono::milliseconds ttl,
                           std::chrono::milliseconds quarantine) {
     if (quarantine > quarantine.zero() && ttl > quarantine)
-        refuse(field, text(ttl), "be at most NodesOptions::quarantine, " + text(quarantine));
+        throw_invalid_argument(field, to_string(ttl),
+                               "be at most NodesOptions::quarantine, " + to_string(quarantine));
 }
 
 }  // namespace redlock::detail

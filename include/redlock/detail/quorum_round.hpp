@@ -113,7 +113,7 @@ public:
     /// Begins a round. All requests must have the same verb. The requests, the limits and the tallies must
     /// outlive the round.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
-                Round order, std::size_t nodes, std::span<Tally> tallies)
+                Round round_order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
           limits_(limits),
           node_timeout_(node_timeout),
@@ -128,7 +128,7 @@ public:
                     nodes_[node].stage = Stage::unasked;
                     ++counts()[i].pending;
                 }
-        if (effect() == KeyEffect::acquires && order == Round::sequential) phase_ = Phase::in_turn;
+        if (effect() == KeyEffect::acquires && round_order == Round::sequential) phase_ = Phase::in_turn;
     }
     QuorumRound(const QuorumRound&) = delete;
     QuorumRound& operator=(const QuorumRound&) = delete;
@@ -151,7 +151,7 @@ public:
                 if (awaited_ == Awaited::while_undecided && decided()) cap_connect_time();
                 const auto until = next_deadline();
                 if (until != Clock::time_point::min()) {
-                    looked_at_ = now;
+                    last_check_at_ = now;
                     return {.kind = Step::Kind::wait, .until = std::min(until, phase_end())};
                 }
             }
@@ -430,7 +430,7 @@ private:
     /// that came in time thus counts although it is read after the deadline.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
-            if (nodes_[node].deadline <= looked_at_ && awaits(nodes_[node])) return node;
+            if (nodes_[node].deadline <= last_check_at_ && awaits(nodes_[node])) return node;
         return std::nullopt;
     }
 
@@ -542,10 +542,10 @@ private:
 
     Phase phase_ = Phase::all_trusted;
     Awaited awaited_ = Awaited::trusted_nodes;
-    std::size_t cursor_ = 0;                                  // the next node to look at in this phase
-    Clock::time_point half_time_ = Clock::never();            // the end of first_half
-    Clock::time_point end_ = Clock::never();                  // the end of second_half
-    Clock::time_point looked_at_ = Clock::time_point::min();  // when the driver last looked for replies
+    std::size_t cursor_ = 0;                                      // the next node to look at in this phase
+    Clock::time_point half_time_ = Clock::never();                // the end of first_half
+    Clock::time_point end_ = Clock::never();                      // the end of second_half
+    Clock::time_point last_check_at_ = Clock::time_point::min();  // when the driver last looked for replies
     std::array<Participant, max_nodes> nodes_{};
 
     Count one_{};                // for a single request, so that no memory is allocated

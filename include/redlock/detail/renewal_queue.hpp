@@ -243,7 +243,7 @@ private:
         }
         for (std::size_t i = 0; i < size; ++i) {
             const auto& lease = *batch.acquisitions[i].lease;
-            lease.note_holder(leases[i], lease.request().ttl, batch.deadline);
+            lease.describe_holder(leases[i], lease.request().ttl, batch.deadline);
         }
     }
 

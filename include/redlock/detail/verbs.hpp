@@ -214,7 +214,7 @@ inline constexpr std::array verbs{
                    .reply = ReplyForm::queue_place,
                    .queue = QueueUse::with_a_ticket,
                    .general = forms::enter_queue},
-    VerbProperties{.verb = Verb::note_holder,
+    VerbProperties{.verb = Verb::describe_holder,
                    .votes = VotesNeeded::none,
                    .effect = KeyEffect::describes,
                    .general = forms::describe_holder},

@@ -9,7 +9,7 @@ _redlock_options() {
     local lease='--ttl --drift-factor'
     local waiting='--nonblock --wait --conflict-exit-code --quiet --retry-delay --fencing'
     case $1 in
-    run) echo "$nodes $lease $waiting --fair --shared --exclusive --close --no-fork --also --holders --at-least --command --verbose --max-hold --on-lost --grace --hide-nodes --help" ;;
+    run) echo "$nodes $lease $waiting --fair --shared --exclusive --close --no-fork --also --holders --min-hold --command --verbose --max-hold --on-lost --grace --hide-nodes --help" ;;
     acquire) echo "$nodes $lease $waiting --while-pid --fair --json --verbose --help" ;;
     extend) echo "$nodes $lease --owner --json --verbose --help" ;;
     release) echo "$nodes --owner --fair --json --verbose --help" ;;

@@ -20,7 +20,7 @@ struct Contenders : testing::Test {
     }
 };
 
-// The first in the queue asks: after each pause, and every beat.
+// The first in the queue asks: after each pause, and every poll interval.
 TEST_F(Contenders, TheReleaseOfAPlainLockIsNoticed) {
     auto plain = world.lock(no_retry(1min));
     ASSERT_THAT(plain.acquire(), Succeeds());
@@ -38,7 +38,7 @@ TEST_F(Contenders, TheReleaseOfAForeignClientIsNoticed) {
     const std::string script{detail::scripts::compare_and_delete.text};
     for (auto& server : world) ASSERT_EQ(server.command({"EVAL", script, "1", the_resource, "another"}), "1");
     expect_delay("foreign client released: the first", waiters.first_held_at() - released,
-                 first_asks_every() + beat);
+                 first_asks_every() + poll_interval);
     waiters.expect_one_at_a_time();
 }
 
@@ -66,7 +66,7 @@ TEST_F(Contenders, AKeyWithoutAnExpiryIsWaitedFor) {
     ASSERT_TRUE(queued(world[0], 1));
     const auto deleted = now();
     for (auto& server : world) ASSERT_EQ(server.command({"DEL", the_resource}), "1");
-    expect_delay("key by hand deleted", waiter.held_at() - deleted, first_asks_every() + beat);
+    expect_delay("key by hand deleted", waiter.held_at() - deleted, first_asks_every() + poll_interval);
 }
 
 // What is reserved keeps a plain lock from that node, and from no other.
@@ -85,13 +85,13 @@ TEST_F(Contenders, AReservationIsLeftToItsWaiter) {
         set_on_all();
         WaitingProcess waiter{world.uris()};
         ASSERT_TRUE(queued(world[0], 1));
-        boot_clock().sleep_until(now() + 2 * beat, {});
+        boot_clock().sleep_until(now() + 2 * poll_interval, {});
         ASSERT_EQ(world[0].command({"SET", the_resource, "redlock:wake:0|1", "PX", "20000"}), "OK");
         const auto reserved = now();
         for (std::size_t node = 1; node < 5; ++node) (void)world[node].command({"DEL", the_resource});
-        // Two beats after it has seen a holder last, which was a beat ago at most.
+        // Two poll intervals after it has seen a holder last, which was a poll interval ago at most.
         const auto waited = waiter.held_at() - reserved;
-        EXPECT_TRUE(waited >= beat * 9 / 10 || monitor.delay() > 20ms) << text(waited);
+        EXPECT_TRUE(waited >= poll_interval * 9 / 10 || monitor.delay() > 20ms) << text(waited);
         (void)waiter.released_at();
         (void)world[0].command({"DEL", the_resource});
     }
@@ -134,7 +134,7 @@ TEST_F(Contenders, OneThatListensToAllChannelsMakesTheDeadBeHeard) {
     const auto released = now();
     EXPECT_THAT(holder.release(), Succeeds());
     expect_delay("first waiter killed, PSUBSCRIBE *", waiters.first_held_at(1) - released,
-                 patience() + 2 * beat);
+                 reservation_ttl() + 2 * poll_interval);
 }
 
 }  // namespace

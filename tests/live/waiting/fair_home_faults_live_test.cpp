@@ -22,7 +22,7 @@ struct HomeFaults : testing::Test {
     }
 
     /// Until one that sleeps has asked a home that does not answer, and has gone to the next.
-    const Clock::duration to_the_next = 2 * beat + 2 * timeouts().node_timeout;
+    const Clock::duration to_the_next = 2 * poll_interval + 2 * timeouts().node_timeout;
 };
 
 // They find out when they ask next; those that come with the claim's round know already.
@@ -45,7 +45,8 @@ TEST_F(HomeFaults, TheHomeIsThawed) {
     const auto thawed = now();
     auto newcomer = world.lock(fair());
     EXPECT_THAT(newcomer.acquire_for(50s), Succeeds());
-    expect_delay("home thawed: a newcomer behind 3", now() - thawed, 3 * 50ms + patience() + 4 * beat);
+    expect_delay("home thawed: a newcomer behind 3", now() - thawed,
+                 3 * 50ms + reservation_ttl() + 4 * poll_interval);
     waiters.expect_one_at_a_time();
 }
 
@@ -76,17 +77,17 @@ TEST_F(HomeFaults, TheHomeIsRestartedEmpty) {
     ASSERT_TRUE(queued(world[1], 3));
     world[0].restart_empty();
     const auto released = release();
-    expect_delay("home restarted empty", waiters.first_held_at() - released, beat);
+    expect_delay("home restarted empty", waiters.first_held_at() - released, poll_interval);
     waiters.expect_order();
 }
 
-// The same without a word to the waiters: they ask after a beat, and come back.
+// The same without a word to the waiters: they ask after a poll interval, and come back.
 TEST_F(HomeFaults, TheQueueIsLost) {
     Waiters waiters{world[0], world.uris(), 3, 1ms};
     ASSERT_EQ(world[0].command({"DEL", the_queue}), "1");
     const auto lost = now();
     ASSERT_TRUE(queued(world[0], 3));
-    expect_delay("queue lost: all are back", now() - lost, 4 * beat);
+    expect_delay("queue lost: all are back", now() - lost, 4 * poll_interval);
     const auto released = release();
     expect_delay("queue lost, then a release", waiters.first_held_at() - released, 0ms);
     waiters.expect_order();
@@ -96,7 +97,7 @@ TEST_F(HomeFaults, TheQueueIsLostWithTheRelease) {
     Waiters waiters{world[0], world.uris(), 3};
     ASSERT_EQ(world[0].command({"DEL", the_queue}), "1");
     const auto released = release();
-    expect_delay("queue lost with the release", waiters.first_held_at() - released, 2 * beat);
+    expect_delay("queue lost with the release", waiters.first_held_at() - released, 2 * poll_interval);
     waiters.expect_one_at_a_time();
 }
 
@@ -145,12 +146,12 @@ TEST_F(StrayKey, OnTheHomeKeepsNobodyWaiting) {
     });
 }
 
-// Where nobody releases, either: the first in the queue makes an attempt every beat.
+// Where nobody releases, either: the first in the queue makes an attempt every poll interval.
 TEST_F(StrayKey, OnTheHomeIsNoHolder) {
     Waiters waiters{world[0], world.uris(), 1};
     for (std::size_t node = 1; node < 5; ++node) ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
     const auto gone = now();
-    expect_delay("stray key on the home, no release", waiters.first_held_at() - gone, 4 * beat);
+    expect_delay("stray key on the home, no release", waiters.first_held_at() - gone, 4 * poll_interval);
 }
 
 /// Clients that name the nodes in the opposite order: against the rules, and the worst there is.
@@ -164,9 +165,9 @@ TEST_F(HomeFaults, TwoHomesAreInUse) {
     Waiters there{world[4], in_reverse(world.uris()), 3, 1ms};
     const auto released = release();
     expect_delay("two homes: the first", std::min(here.first_held_at(), there.first_held_at()) - released,
-                 patience() + 4 * beat);
+                 reservation_ttl() + 4 * poll_interval);
     expect_delay("two homes: all of 6", std::max(here.last_held_at(), there.last_held_at()) - released,
-                 6 * (patience() + 2 * beat));
+                 6 * (reservation_ttl() + 2 * poll_interval));
 }
 
 // One client cannot reach the node that is the home of the others.
@@ -177,9 +178,11 @@ TEST_F(HomeFaults, OneClientBelievesTheHomeDead) {
     Waiters there{world[1], uris, 2, 1ms};
     const auto released = release();
     expect_delay("one client cannot reach the home: the first",
-                 std::min(here.first_held_at(), there.first_held_at()) - released, patience() + 4 * beat);
+                 std::min(here.first_held_at(), there.first_held_at()) - released,
+                 reservation_ttl() + 4 * poll_interval);
     expect_delay("one client cannot reach the home: all of 4",
-                 std::max(here.last_held_at(), there.last_held_at()) - released, 4 * (patience() + 2 * beat));
+                 std::max(here.last_held_at(), there.last_held_at()) - released,
+                 4 * (reservation_ttl() + 2 * poll_interval));
 }
 
 // A queue's key that is none: that node is no home, and the release is not harmed.
@@ -196,7 +199,7 @@ TEST_F(HomeFaults, TheQueuesKeyBecomesOfAnotherType) {
     Waiters waiters{world[0], world.uris(), 3, 1ms};
     ASSERT_EQ(world[0].command({"SET", the_queue, "text"}), "OK");
     const auto released = release();
-    expect_delay("queue becomes of another type", waiters.first_held_at() - released, 2 * beat);
+    expect_delay("queue becomes of another type", waiters.first_held_at() - released, 2 * poll_interval);
     waiters.expect_one_at_a_time();
 }
 

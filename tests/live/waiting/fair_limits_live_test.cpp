@@ -111,7 +111,7 @@ TEST_F(Limits, AStopTokenNeedsNoQuestion) {
         waiter.join();
         fastest = std::min(fastest, ended - stopped);
     }
-    EXPECT_THAT(fastest, LastsAtMost(beat / 2));
+    EXPECT_THAT(fastest, LastsAtMost(poll_interval / 2));
     expect_no_trace();
 }
 
@@ -127,7 +127,7 @@ TEST_F(Limits, OneThatLeavesWakesTheNext) {
     leaving.join();
     release.join();
     lock.unlock();  // it may have been faster
-    expect_delay("one that was woken leaves", waiters[0].held_at() - stopped, 2 * beat);
+    expect_delay("one that was woken leaves", waiters[0].held_at() - stopped, 2 * poll_interval);
 }
 
 // acquire() waits for as long as the pauses between its attempts would last.

@@ -109,7 +109,7 @@ TEST_F(InOrder, TheLastHolderMakesNoAttemptBeforeItsTurn) {
         waiters[0].freeze();
         EXPECT_THAT(holder.release(), Succeeds());
         EXPECT_THAT(time_taken([&] { EXPECT_THAT(again->acquire_for(50s), Succeeds()); }),
-                    LastsAtLeast(beat / 2));
+                    LastsAtLeast(poll_interval / 2));
         waiters[0].thaw();
         EXPECT_THAT(again->release(), Succeeds());
         (void)waiters[0].released_at();
@@ -161,7 +161,7 @@ TEST_F(InOrder, IsFasterThanAsking) {
     }
     std::ranges::sort(delays);
     expect_delay("release, median of 11", delays[5], 0ms);
-    EXPECT_THAT(delays.front(), LastsAtMost(beat / 2));
+    EXPECT_THAT(delays.front(), LastsAtMost(poll_interval / 2));
 }
 
 // However long the pauses are between two attempts, the queue does not forget who gives a sign of life.

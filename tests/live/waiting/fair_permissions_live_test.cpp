@@ -155,13 +155,13 @@ INSTANTIATE_TEST_SUITE_P(FairPermissions, EachRule, testing::ValuesIn(of_the_que
 
 TEST_P(EachRule, IsNotNeededToRetry) {
     Servers world{3, GetParam()};
-    expect_hand_overs(world, "no " + GetParam(), 2 * 100ms + 4 * beat);
+    expect_hand_overs(world, "no " + GetParam(), 2 * 100ms + 4 * poll_interval);
 }
 
 // On one node alone: the next one is the home.
 TEST_P(EachRule, IsNotNeededOnTheFirstNode) {
     Servers world{1, GetParam()};
-    expect_hand_overs(world, "no " + GetParam() + " on the first node", 2 * 100ms + 4 * beat);
+    expect_hand_overs(world, "no " + GetParam() + " on the first node", 2 * 100ms + 4 * poll_interval);
 }
 
 }  // namespace

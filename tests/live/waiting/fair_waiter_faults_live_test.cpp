@@ -59,15 +59,16 @@ TEST_F(WaiterFaults, TheFirstIsKilled) {
 }
 
 // Its kernel takes the message, and it does not come: its reservation has to end, and somebody to ask. Where
-// that lasts for more than two beats, all of them look round, in any order.
+// that lasts for more than two poll intervals, all of them look round, in any order.
 TEST_F(WaiterFaults, TheFirstIsStopped) {
     Waiters waiters{world[0], world.uris(), 3};
     waiters[0].freeze();
     const auto released = release();
-    expect_delay("first waiter stopped", waiters.first_held_at(1) - released, patience() + 2 * beat);
+    expect_delay("first waiter stopped", waiters.first_held_at(1) - released,
+                 reservation_ttl() + 2 * poll_interval);
     waiters.expect_one_at_a_time(1);
     waiters[0].thaw();
-    expect_delay("first waiter goes on", waiters[0].held_at() - waiters[2].released_at(), 2 * beat);
+    expect_delay("first waiter goes on", waiters[0].held_at() - waiters[2].released_at(), 2 * poll_interval);
 }
 
 TEST_F(WaiterFaults, TheFirstIsCutOff) {
@@ -79,11 +80,13 @@ TEST_F(WaiterFaults, TheFirstIsCutOff) {
     Waiters waiters{world[0], world.uris(), 2};
     for (auto& link : links) link.black_hole();
     const auto released = release();
-    expect_delay("first waiter cut off", waiters.first_held_at() - released, patience() + 2 * beat);
+    expect_delay("first waiter cut off", waiters.first_held_at() - released,
+                 reservation_ttl() + 2 * poll_interval);
     waiters.expect_one_at_a_time();
     const auto healed = now();
     for (auto& link : links) link.heal();
-    expect_delay("first waiter is back", first.held_at() - healed, 4 * beat + timeouts().node_timeout);
+    expect_delay("first waiter is back", first.held_at() - healed,
+                 4 * poll_interval + timeouts().node_timeout);
 }
 
 TEST_F(WaiterFaults, HalfOfThemAreKilled) {
@@ -95,7 +98,7 @@ TEST_F(WaiterFaults, HalfOfThemAreKilled) {
     expect_delay("half of 8 waiters killed: the last of the others", last - released, 4ms);
 }
 
-// Its key expires. The waiters ask then, and not a beat later.
+// Its key expires. The waiters ask then, and not a poll interval later.
 TEST_F(WaiterFaults, TheHolderIsKilled) {
     EXPECT_THAT(holder.release(), Succeeds());
     WaitingProcess dying{world.uris(), 1min, fair(2s)};
@@ -104,7 +107,7 @@ TEST_F(WaiterFaults, TheHolderIsKilled) {
     dying.kill();
     const auto first = waiters.first_held_at();
     EXPECT_GE(first, held + 1900ms) << "not before it has expired";
-    expect_delay("holder killed, after its ttl", first - held - 2s, beat);
+    expect_delay("holder killed, after its ttl", first - held - 2s, poll_interval);
     waiters.expect_one_at_a_time();
 }
 
@@ -123,11 +126,11 @@ TEST_F(WaiterFaults, AThousandHaveDiedInFront) {
     Waiters waiters{world[0], world.uris(), 3};
     add_dead(world[0], 1000);
     const auto released = release();
-    expect_delay("1,000 dead in front", waiters.first_held_at() - released, 4 * beat);
+    expect_delay("1,000 dead in front", waiters.first_held_at() - released, 4 * poll_interval);
     waiters.expect_one_at_a_time();
 }
 
-// They are heard, each one: whoever waits looks round after two beats without a holder.
+// They are heard, each one: whoever waits looks round after two poll intervals without a holder.
 TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
     Waiters waiters{world[0], world.uris(), 2};
     auto silent = world[0].connect();
@@ -140,7 +143,8 @@ TEST_F(WaiterFaults, FiftyAreCutOffInFront) {
     }
     ASSERT_EQ(world[0].command(words), "50");
     const auto released = release();
-    expect_delay("50 cut off in front", waiters.first_held_at() - released, 4 * beat + 4 * beat);
+    expect_delay("50 cut off in front", waiters.first_held_at() - released,
+                 4 * poll_interval + 4 * poll_interval);
     waiters.expect_one_at_a_time();
 }
 

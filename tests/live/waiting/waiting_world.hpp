@@ -46,11 +46,11 @@ inline LockOptions fair(milliseconds ttl = 1min) {
 }
 
 /// How often the first in the queue asks, others ask, and how long a reservation lasts.
-inline constexpr Clock::duration beat = 250ms;
+inline constexpr Clock::duration poll_interval = 250ms;
 inline Clock::duration first_asks_every() {
-    return std::min<Clock::duration>(fair().retry.delay, beat);
+    return std::min<Clock::duration>(fair().retry.delay, poll_interval);
 }
-inline Clock::duration patience() {
+inline Clock::duration reservation_ttl() {
     return std::max<Clock::duration>(100ms, 2 * timeouts().node_timeout);
 }
 
@@ -80,12 +80,12 @@ inline void expect_delay(const std::string& event, Clock::duration delay, Clock:
 template <class Measure>
 void expect_no_sleep(const std::string& event, Measure measure) {
     auto shortest = Clock::duration::max();
-    for (int i = 0; i < 5 && shortest >= beat / 2 && !testing::Test::HasFailure(); ++i) {
+    for (int i = 0; i < 5 && shortest >= poll_interval / 2 && !testing::Test::HasFailure(); ++i) {
         const Clock::duration delay = measure();
         expect_delay(event, delay, 0ms);
         shortest = std::min(shortest, delay);
     }
-    EXPECT_THAT(shortest, LastsAtMost(beat / 2)) << event;
+    EXPECT_THAT(shortest, LastsAtMost(poll_interval / 2)) << event;
 }
 
 /// A process with nodes of its own that waits for the resource, holds it for a while and releases it.

@@ -10,10 +10,10 @@
 namespace redlock::tool {
 
 /// Returns for example "host=web1 pid=4711 program=backup".
-std::string holder_note(pid_t process, std::string_view program);
+std::string holder_description(pid_t process, std::string_view program);
 
 /// Returns the same for another process, with the name that the kernel has for it, or "?" if the name is not
 /// available.
-std::string holder_note(pid_t process);
+std::string holder_description(pid_t process);
 
 }  // namespace redlock::tool

@@ -1,4 +1,4 @@
-// LockOptions::at_least: after an early release, the resource is kept from all clients until the minimum hold
+// LockOptions::min_hold: after an early release, the resource is kept from all clients until the minimum hold
 // time has passed.
 #include "world.hpp"
 
@@ -8,20 +8,20 @@
 namespace redlock::test {
 namespace {
 
-struct AtLeast : testing::Test {
+struct MinHold : testing::Test {
     /// Expects that every node keeps the resource for `span`, without an owner.
     void expect_rest(Clock::duration span) {
-        EXPECT_EQ(world.held_by("redlock:rest"), 5U);
+        EXPECT_EQ(world.held_by("redlock:min-hold"), 5U);
         for (std::size_t node = 0; node < 5; ++node) EXPECT_THAT(world.ttl_on(node), Lasts(span));
     }
 
     World world;
-    LockOptions options{.ttl = 60s, .retry = {.attempts = 1}, .at_least = 40s};
+    LockOptions options{.ttl = 60s, .retry = {.attempts = 1}, .min_hold = 40s};
     std::optional<Lock> lock{world.held(options)};
 };
 
 // Whatever ends the hold, the minimum hold time counts from the acquisition.
-TEST_F(AtLeast, KeepsTheResourceFromEverybodyForTheRest) {
+TEST_F(MinHold, KeepsTheResourceFromEverybodyForTheRest) {
     const std::pair<const char*, std::function<void()>> ways[] = {
         {"release", [&] { EXPECT_THAT(lock->release(), Succeeds()); }},
         {"unlock", [&] { lock->unlock(); }},
@@ -43,7 +43,7 @@ TEST_F(AtLeast, KeepsTheResourceFromEverybodyForTheRest) {
     }
 }
 
-TEST_F(AtLeast, IsOverForALateRelease) {
+TEST_F(MinHold, IsOverForALateRelease) {
     world.pass(40s);
     world.forget_events();
     EXPECT_THAT(lock->release(), Succeeds());
@@ -52,7 +52,7 @@ TEST_F(AtLeast, IsOverForALateRelease) {
 }
 
 // No reply to the extension was awaited, so it may arrive after the key was released.
-TEST_F(AtLeast, IsNotUndoneByALateExtension) {
+TEST_F(MinHold, IsNotUndoneByALateExtension) {
     const std::string owner{lock->owner()};
     world.pass(15s);
     EXPECT_THAT(lock->release(), Succeeds());
@@ -61,24 +61,24 @@ TEST_F(AtLeast, IsNotUndoneByALateExtension) {
     expect_rest(25s);
 }
 
-TEST_F(AtLeast, IsNotLongerForAnExtension) {
+TEST_F(MinHold, IsNotLongerForAnExtension) {
     world.pass(15s);
     EXPECT_THAT(lock->extend(), Succeeds());
     EXPECT_THAT(lock->release(), Succeeds());
     expect_rest(25s);
 }
 
-TEST_F(AtLeast, LeavesKeysOfOthersAlone) {
+TEST_F(MinHold, LeavesKeysOfOthersAlone) {
     world.forget(0, 1);
     world.occupy(5s, 0);
     EXPECT_THAT(lock->release(), Succeeds()) << "three of five had it";
     EXPECT_EQ(world.owner_on(0), "somebody else");
     EXPECT_EQ(world.owner_on(1), "");
-    EXPECT_EQ(world.held_by("redlock:rest"), 3U);
+    EXPECT_EQ(world.held_by("redlock:min-hold"), 3U);
 }
 
 // B4. A repeated release also keeps the resource.
-TEST_F(AtLeast, IsKeptByARepeatedRelease) {
+TEST_F(MinHold, IsKeptByARepeatedRelease) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock->release(), FailsWith(Errc::no_quorum));
     world.heal(0, 1, 2);
@@ -87,15 +87,15 @@ TEST_F(AtLeast, IsKeptByARepeatedRelease) {
     expect_rest(30s);
 }
 
-TEST_F(AtLeast, IsForEachOfSeveralResources) {
+TEST_F(MinHold, IsForEachOfSeveralResources) {
     Lock both{world, {"a", "b"}, options, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     EXPECT_THAT(both.release(), Succeeds());
-    for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:rest", resource), 5U);
+    for (const auto* const resource : {"a", "b"}) EXPECT_EQ(world.held_by("redlock:min-hold", resource), 5U);
 }
 
 // A failed attempt has held nothing, so nothing is kept.
-TEST_F(AtLeast, IsNotForAnAttemptThatFails) {
+TEST_F(MinHold, IsNotForAnAttemptThatFails) {
     (void)lock->release();
     world.pass(41s);
     world.occupy(60s, 0, 1, 2);

@@ -1,4 +1,4 @@
-#include "holder_note.hpp"
+#include "holder_description.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 namespace redlock::tool {
 
-std::string holder_note(pid_t process, std::string_view program) {
+std::string holder_description(pid_t process, std::string_view program) {
     std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
     constexpr std::size_t longest = 500;
@@ -15,11 +15,11 @@ std::string holder_note(pid_t process, std::string_view program) {
            " program=" + std::string{program.substr(0, longest)};
 }
 
-std::string holder_note(pid_t process) {
+std::string holder_description(pid_t process) {
     std::ifstream file{"/proc/" + std::to_string(process) + "/comm"};
     std::string name;
     if (!std::getline(file, name)) name = "?";
-    return holder_note(process, name);
+    return holder_description(process, name);
 }
 
 }  // namespace redlock::tool
