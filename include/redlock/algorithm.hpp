@@ -77,8 +77,9 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 
 /// Deletes the key, if it still holds the owner of the lease, on every node that a byte of the SET may have
 /// reached. By default no deadline limits the round, because the caller's deadline may already have passed.
-/// Each node still has its node_timeout. If there is a `queue`, also wakes the next waiter. `rest` is the
-/// remaining minimum hold time. If it is positive, the resource is not deleted but blocked for this time.
+/// Each node still has its node_timeout. If there is a `queue`, also wakes the next waiter.
+/// `hold_remaining` is the remaining minimum hold time. If it is positive, the resource is not deleted but
+/// blocked for this time.
 inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
                          const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
                          std::chrono::milliseconds hold_remaining = {}) {
@@ -149,8 +150,8 @@ inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
     }
 }
 
-/// Writes the holder description (LockOptions::holder), which is `note`, beside the keys. If `ttl` is zero,
-/// deletes the description after a release. Does not wait for the replies, and swallows every failure,
+/// Writes the holder description (LockOptions::holder) beside the keys. If `ttl` is zero, deletes the
+/// description after a release. Does not wait for the replies, and swallows every failure,
 /// because no lock depends on the description. This is an extension to the spec.
 inline void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
                             std::string_view description, std::chrono::milliseconds ttl,

@@ -2,6 +2,7 @@
 
 #include "command_words.hpp"
 #include "span.hpp"
+#include "words.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -51,6 +52,13 @@ std::vector<std::string> long_options(const CLI::App& app) {
     for (const auto* const option : app.get_options())
         for (const auto& name : option->get_lnames()) result.push_back("--" + name);
     return result;
+}
+
+std::chrono::milliseconds parse_whole_milliseconds(const std::string& text) {
+    const auto span = parse_span(text);
+    const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(span);
+    if (whole != span) throw std::invalid_argument{"is finer than a millisecond"};
+    return whole;
 }
 
 }  // namespace
@@ -107,13 +115,19 @@ void Arguments::span(const std::string& names, std::chrono::nanoseconds& target,
 }
 
 void Arguments::span(const std::string& names, std::chrono::milliseconds& target, const std::string& help) {
-    const auto read = [&target](const std::string& text) {
-        const auto span = parse_span(text);
-        const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(span);
-        if (whole != span) throw std::invalid_argument{"is finer than a millisecond"};
-        target = whole;
-    };
+    const auto read = [&target](const std::string& text) { target = parse_whole_milliseconds(text); };
     value(names, read, help, "SPAN");
+}
+
+void Arguments::former_name(const std::string& former, const std::string& name,
+                            std::chrono::milliseconds& target) {
+    const auto read = [&target, former, name](const std::string& text) {
+        target = parse_whole_milliseconds(text);
+        say("the next version will not know " + former + ": use " + name);
+    };
+    value(former, read, "", "SPAN");
+    app_.get_option(former)->group("");
+    exclude(former, name);
 }
 
 void Arguments::value(const std::string& names, std::function<void(const std::string&)> read,

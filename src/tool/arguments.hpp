@@ -40,6 +40,10 @@ public:
     void span(const std::string& names, std::chrono::nanoseconds& target, const std::string& help);
     void span(const std::string& names, std::chrono::milliseconds& target, const std::string& help);
 
+    /// Accepts `former`, the name of the option `name` in earlier versions, with a warning. --help does not
+    /// show it.
+    void former_name(const std::string& former, const std::string& name, std::chrono::milliseconds& target);
+
     /// Passes the value to `read`, which throws std::invalid_argument if the value is wrong.
     void value(const std::string& names, std::function<void(const std::string&)> read,
                const std::string& help, const char* type);

@@ -19,7 +19,9 @@ std::string held_conclusion(const LockStatus& status) {
     if (status.owner.starts_with(detail::shared_marker))
         return "held by " + std::to_string(status.readers) + (status.readers == 1 ? " reader" : " readers") +
                ends;
-    if (status.owner == "redlock:min-hold") return "released, and kept from everybody" + ends;
+    // The second name is that of earlier versions.
+    if (status.owner == "redlock:min-hold" || status.owner == "redlock:rest")
+        return "released, and kept from everybody" + ends;
     if (!is_ours(status.owner)) return "held by " + shown(status.owner) + ends + ", no owner of this library";
     return "held by " + shown(status.owner) + ends + (status.holder.empty() ? "" : ": ") +
            escaped(status.holder);

@@ -78,7 +78,7 @@ struct RunArguments {
         if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
         return result;
     }
-    /// A holder that dies is to keep the lock for the least time, too.
+    /// A holder that dies also keeps the lock for the minimum hold time.
     std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
 };
 
@@ -113,6 +113,7 @@ void RunArguments::add_to(Arguments& arguments) {
     lease.add_to(arguments);
     arguments.span("--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)");
     arguments.exclude("--min-hold", "--shared");
+    arguments.former_name("--at-least", "--min-hold", min_hold);
     arguments.span("--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);

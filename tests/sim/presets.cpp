@@ -372,7 +372,7 @@ std::span<const Preset> presets() {
         {"calm-forgetting", "calm, but scripts are forgotten", calm_without_scripts},
         {"calm-extending", "calm, with extensions", calm_and_extending},
         {"slots", "semaphores of two slots", slots},
-        {"resting", "calm-extending, of resources that are kept for a least time", resting},
+        {"resting", "calm-extending, of resources that are kept for a minimum hold time", resting},
         {"watched-hanging", "a watchdog over nodes that hang", watched_on_nodes_that_hang},
         {"watched-slow", "a watchdog over slow connections", watched_over_slow_connections},
         {"watched-stalls", "a watchdog and threads that stall", watched_with_stalls},

@@ -39,12 +39,19 @@ TEST_F(Cron, LinesOfFlockWorkWithTheNameInPlaceOfTheFile) {
     EXPECT_EQ(world.in("mail"), "5\n");
 }
 
-// Each host starts it when its own clock says so. The ttl is raised to the least time.
+// Each host starts it when its own clock says so. The ttl is raised to the minimum hold time.
 TEST_F(Cron, RunsAJobOnOneOfTheHostsWhoseClocksDiffer) {
     const auto line = redlock() + " -n -E 0 -q --ttl 5s --min-hold 60s job -c 'echo $REDLOCK_TTL_MS'";
     EXPECT_EQ(shell(line), 0);
     EXPECT_EQ(shell(line), 0);
     EXPECT_THAT(world.in("mail"), testing::StrEq("60000\n"));
+    EXPECT_EQ(world[0].command({"GET", "job"}), "redlock:min-hold");
+    EXPECT_GT(std::stoi(world[0].command({"PTTL", "job"})), 5'000);
+}
+
+TEST_F(Cron, AcceptsTheFormerNameOfMinHoldWithAWarning) {
+    EXPECT_EQ(shell(redlock() + " -n -q --ttl 5s --at-least 60s job true"), 0);
+    EXPECT_EQ(world.in("mail"), "redlock: the next version will not know --at-least: use --min-hold\n");
     EXPECT_EQ(world[0].command({"GET", "job"}), "redlock:min-hold");
     EXPECT_GT(std::stoi(world[0].command({"PTTL", "job"})), 5'000);
 }

@@ -47,9 +47,11 @@ TEST(LockStatus, SaysWhatTheHolderSaysOfItself) {
     nodes[2].holder = "host=web1\n";
     EXPECT_EQ(summary_of(detail::conclude(nodes)),
               "held by " + a + " on 3 of 3 nodes, expires in 11.0 s: host=web1\\x0a");
-    for (auto& node : nodes) node.owner = "redlock:min-hold";
-    EXPECT_EQ(summary_of(detail::conclude(nodes)),
-              "released, and kept from everybody on 3 of 3 nodes, expires in 11.0 s");
+    for (const auto* const value : {"redlock:min-hold", "redlock:rest"}) {
+        for (auto& node : nodes) node.owner = value;
+        EXPECT_EQ(summary_of(detail::conclude(nodes)),
+                  "released, and kept from everybody on 3 of 3 nodes, expires in 11.0 s");
+    }
 }
 
 TEST(LockStatus, SaysHowManyReadIt) {
