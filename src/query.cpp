@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <new>
-#include <optional>
 
 namespace redlock {
 namespace {

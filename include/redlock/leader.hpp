@@ -42,7 +42,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <utility>
 
 namespace redlock {
 

@@ -1,7 +1,5 @@
 #include "redis/admin_connection.hpp"
 
-#include <utility>
-
 namespace redlock {
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget)
     : config_(NodeConfig::of(endpoint, budget)) {}

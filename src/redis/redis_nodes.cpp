@@ -7,8 +7,6 @@
 #include "redis/node_group.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 

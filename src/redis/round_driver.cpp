@@ -1,6 +1,5 @@
 #include "redis/round_driver.hpp"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 

@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <system_error>
-#include <vector>
 
 namespace redlock {
 

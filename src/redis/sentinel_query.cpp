@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <map>
-#include <utility>
 
 namespace redlock {
 namespace {

@@ -9,7 +9,6 @@
 #include <ctime>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace redlock::tool {

@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace redlock::tool {
 namespace {

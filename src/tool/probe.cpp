@@ -6,7 +6,6 @@
 #include <redlock/error.hpp>
 #include <redlock/resources.hpp>
 
-#include <array>
 #include <span>
 #include <system_error>
 #include <utility>

@@ -16,7 +16,6 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace redlock::tool {
 namespace {

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <string>
 
 namespace redlock::tool {
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <stop_token>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace redlock::tool {

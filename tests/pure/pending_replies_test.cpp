@@ -106,7 +106,6 @@ TEST(PendingReplies, RememberTheSetThatIsPending) {
         ask(pending, command);
         EXPECT_TRUE(pending.is_bound_to("A"));
         EXPECT_FALSE(pending.is_bound_to("B"));
-        EXPECT_EQ(pending.bound_owner(), "A");
         (void)pending.received();
         EXPECT_FALSE(pending.is_bound()) << "it is answered";
     }
@@ -170,7 +169,7 @@ TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
         const std::string owner(40, 'a');
         ask(pending, set_of(owner));
     }
-    EXPECT_EQ(pending.bound_owner(), std::string(40, 'a'));
+    EXPECT_TRUE(pending.is_bound_to(std::string(40, 'a')));
 }
 
 // The handshake is written in front of a queued command, whose reply therefore comes after those to the

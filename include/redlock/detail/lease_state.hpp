@@ -34,7 +34,6 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>

@@ -95,10 +95,9 @@ public:
     /// Returns how many of the expected answers have come.
     std::size_t answered() const noexcept { return expected_answers_ - std::min(expected_answers_, count_); }
 
-    /// Returns the owner to which the connection is bound; empty if there is none. The connection is bound by
-    /// a SET, an enter_queue or the writing of a holder description. It is free again when no reply is
-    /// pending or a release of this owner was sent.
-    const std::string& bound_owner() const noexcept { return bound_owner_; }
+    /// Returns true if the connection is bound to an owner. It is bound by a SET, an enter_queue or the
+    /// writing of a holder description. It is free again when no reply is pending or a release of this owner
+    /// was sent.
     bool is_bound() const noexcept { return !bound_owner_.empty(); }
     bool is_bound_to(std::string_view owner) const noexcept { return is_bound() && bound_owner_ == owner; }
 
