@@ -1,8 +1,5 @@
 // The pause after failures in a row: it doubles with each failure, up to a limit, and has a random part.
 //
-//     constexpr BackOff back_off{.shortest = 10ms, .longest = 1s};
-//     clock.sleep_until(clock.now() + back_off.pause(failures, entropy), stop);
-//
 // The users count their own failures, because each counts something else: the failures of a node
 // (node_health.hpp), the woken waiters that were refused (waiting.hpp), the exceptions of a leader's work
 // (leader.hpp). The pause between two attempts of acquire() does not grow; it is a plain random_pause().
