@@ -129,7 +129,7 @@ private:
 
     void read_marker() {
         if (facts_.info.run_id.empty()) return;
-        const std::string name{detail::marker};
+        const std::string name{detail::marker_key};
         const auto marker = admin_.ask({"GET", name});
         const auto now = time_of(admin_.ask({"TIME"}));
         facts_.permission_checks.push_back(

@@ -40,7 +40,8 @@ void Probe::run(NodeFacts& facts) {
     if (plan_.fencing)
         try_counter(facts, "count the holders for fencing",
                     detail::key_of(detail::KeyKind::counter, plan_.resource).text());
-    if (plan_.profile.quarantine > 0ms) try_counter(facts, "keep a quarantine", std::string{detail::marker});
+    if (plan_.profile.quarantine > 0ms)
+        try_counter(facts, "keep a quarantine", std::string{detail::marker_key});
     if (plan_.fair) try_queue(facts);
 }
 
@@ -97,9 +98,9 @@ void Probe::place_marker(NodeFacts& facts) {
                      {.node_timeout = plan_.profile.node_timeout, .quarantine = plan_.profile.quarantine}};
     const auto report = ask(nodes, Command{Verb::set_if_absent, resources_, owner_.view(), probe_ttl});
     if (report.cause != Errc::quarantined)
-        facts.permission_checks.push_back({"place the marker of the quarantine", std::string{detail::marker},
-                                           "+eval +set +get +pttl +pexpire +exists +time +info",
-                                           error_of(report)});
+        facts.permission_checks.push_back(
+            {"place the marker of the quarantine", std::string{detail::marker_key},
+             "+eval +set +get +pttl +pexpire +exists +time +info", error_of(report)});
     if (report.vote != Vote::refused)
         (void)ask(nodes, Command{Verb::compare_and_delete, resources_, owner_.view()});
 }

@@ -567,7 +567,7 @@ struct WaitingInAQuarantine : Waiting {
         for (std::size_t node = 0; node < 3; ++node)
             ask(node, {"SET", marker, network.server(node).redis->data() + "1"});
     }
-    const std::string marker{detail::marker};
+    const std::string marker{detail::marker_key};
 };
 
 // It may have lost the key of a holder: that it has a reservation makes no vote of it.

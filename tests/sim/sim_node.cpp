@@ -43,7 +43,7 @@ void SimNode::flush() {
 }
 
 void SimNode::evict_marker() {
-    model_.keys().erase(std::string{detail::marker});
+    model_.keys().erase(std::string{detail::marker_key});
     log_.note(name_, [] { return "evicts its marker"; });
 }
 
@@ -75,7 +75,8 @@ void SimNode::step_clock(nanoseconds by) {
 void SimNode::trust_since(nanoseconds ago) {
     constexpr auto weeks = "2419200000";
     const auto since = std::to_string((wall() - std::chrono::duration_cast<Model::Time>(ago)).count());
-    (void)model_.execute({"SET", std::string{detail::marker}, model_.data() + since, "PX", weeks}, wall());
+    (void)model_.execute({"SET", std::string{detail::marker_key}, model_.data() + since, "PX", weeks},
+                         wall());
 }
 
 void SimNode::attach(std::weak_ptr<Peer> peer) {
@@ -117,7 +118,7 @@ bool SimNode::knows(std::string_view owner, const std::string& resource) const {
 /// Counters and markers live on for days, queues for seconds.
 bool SimNode::holds_longer_than(nanoseconds span) const {
     const auto is_lock = [](std::string_view key) {
-        return key != detail::marker && !key.ends_with(":fence") && !key.ends_with(":queue") &&
+        return key != detail::marker_key && !key.ends_with(":fence") && !key.ends_with(":queue") &&
                !key.ends_with(":queue:signs");
     };
     return std::ranges::any_of(model_.keys(), [&](const auto& entry) {

@@ -203,7 +203,7 @@ public:
         for (const auto kind : form_.keys) {
             if (!has(kind)) continue;
             if (kind == KeyKind::marker) {
-                visit(marker);
+                visit(marker_key);
                 continue;
             }
             for (const auto& resource : command_.resources) visit(key_of(kind, resource));

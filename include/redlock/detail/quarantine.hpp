@@ -28,7 +28,7 @@ namespace redlock::detail {
 
 /// The key of the marker. Its value is the identity of the data, a colon, and the instant in microseconds
 /// since 1970 by the clock of the server.
-inline constexpr std::string_view marker = "redlock:since";
+inline constexpr std::string_view marker_key = "redlock:since";
 
 /// Returns the instant in a marker as text. Returns nothing if the marker belongs to other data than those of
 /// `identity`, which is the run id and the replication id of the server with a colon in between.

@@ -19,7 +19,7 @@ inline std::string data_of(const RedisServer& server) {
 }
 
 /// This key has the time since which the dataset is complete.
-inline const std::string marker{detail::marker};
+inline const std::string marker{detail::marker_key};
 inline const std::string counter = detail::key_of(detail::KeyKind::counter, the_resource).text();
 
 /// Makes the server behave as if its dataset had this age. A negative age is in the future.
