@@ -115,33 +115,15 @@ public:
         no_queue,  ///< there is no node to wait at
     };
 
-    /// Waits in the queue, not longer than until then.
+    /// Blocks until an attempt is worth making, until `until` or the end of the time in the queue, or until
+    /// stop is requested.
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = withdraws_until_ = std::min(until, until_);
-        for (;;) {
-            if (!now_is_before(until, stop)) return Wake::over;
+        while (now_is_before(until, stop)) {
             if (!listen({.deadline = until, .stop = stop})) return collect_refusals();
-            const auto now = clock_.now();
-            const auto answer = enter({.deadline = until, .stop = stop}, now);
-            if (answer.vote != Vote::unknown) former_[waiter_->home()].clear();
-            if (answer.vote == Vote::unknown) {
-                if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
-                continue;
-            }
-            if (answer.vote == Vote::refused) {
-                place_ = answer.place;
-                if (place_->held == QueuePlace::Held::by_holder) {
-                    holder_seen_ = now;
-                    tried_without_holder_ = false;
-                }
-                if (attempt_is_due(now)) return Wake::attempt;
-                if (!sleep(std::min(until, next_question(now)), stop)) continue;
-            }
-            woken_by_another_ = answer.vote == Vote::refused || now < may_take_from_;
-            if (woken_by_another_ && pause_if_woken_again(until, stop)) continue;
-            leaves_ = true;
-            return Wake::attempt;
+            if (ask_and_sleep(until, stop)) return Wake::attempt;
         }
+        return Wake::over;
     }
 
     /// For the commands of an attempt that leaves the queue. Null for one that only looks around: its place
@@ -190,6 +172,31 @@ private:
         terms_.ticket = ticket_;
         terms_.home = waiter_->home();
         listens_since_ = clock_.now();
+        return true;
+    }
+
+    /// Asks the home node once. If the resource is held, blocks until this waiter is woken or until it is
+    /// time to ask again. Returns true if an attempt is worth making.
+    bool ask_and_sleep(Clock::time_point until, const std::stop_token& stop) {
+        const auto now = clock_.now();
+        const auto answer = enter({.deadline = until, .stop = stop}, now);
+        if (answer.vote == Vote::unknown) {
+            if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
+            return false;
+        }
+        former_[waiter_->home()].clear();
+        if (answer.vote == Vote::refused) {
+            place_ = answer.place;
+            if (place_->held == QueuePlace::Held::by_holder) {
+                holder_seen_ = now;
+                tried_without_holder_ = false;
+            }
+            if (attempt_is_due(now)) return true;
+            if (!sleep(std::min(until, next_question(now)), stop)) return false;
+        }
+        woken_by_another_ = answer.vote == Vote::refused || now < may_take_from_;
+        if (woken_by_another_ && pause_if_woken_again(until, stop)) return false;
+        leaves_ = true;
         return true;
     }
 
