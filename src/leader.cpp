@@ -47,7 +47,9 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    const auto now = clock_->now();  // read before the lease, as in Lock::valid()
+    // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
+    // and the result would be zero although the lease was valid all the time.
+    const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }
 

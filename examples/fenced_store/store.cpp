@@ -158,7 +158,7 @@ Store::Store(const std::filesystem::path& file) {
     // If a file is not writable, SQLite opens it read-only, and would report this only at the first write.
     if (::sqlite3_db_readonly(database, "main") != 0)
         throw std::runtime_error("store " + file.string() + ": the file is not writable");
-    ::sqlite3_busy_timeout(database, patience_in_ms);
+    ::sqlite3_busy_timeout(database, busy_timeout_in_ms);
     run(*database, "PRAGMA synchronous = FULL");  // on disk before write() returns
     run(*database,
         "CREATE TABLE IF NOT EXISTS rows (row TEXT PRIMARY KEY, content TEXT, "

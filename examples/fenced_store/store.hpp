@@ -40,11 +40,11 @@ struct [[nodiscard]] Answer {
 
 /// Several processes may have the same file open. An object belongs to one thread at a time, and the child of
 /// a fork() must not use the object of its parent. If the file cannot be used, or another process keeps it
-/// locked for `patience_in_ms`, every function throws std::runtime_error with the file and the error message
-/// of SQLite.
+/// locked for `busy_timeout_in_ms`, every function throws std::runtime_error with the file and the error
+/// message of SQLite.
 class Store {
 public:
-    static constexpr int patience_in_ms = 10'000;
+    static constexpr int busy_timeout_in_ms = 10'000;
 
     /// Creates the file if it does not exist.
     explicit Store(const std::filesystem::path& file);

@@ -29,11 +29,12 @@
 // larger than every count that the node can have returned before. docs/guarantees.md states the conditions
 // for that.
 //
-// By an error or a forgery, a node can return a count that is far ahead of all wall clocks. If other nodes
-// raised their counts to it, these counts would be larger than those with which restarted nodes begin, for a
-// long time. Therefore a node refuses to raise its count to one that is ahead of its own wall clock by more
-// than a day and twice the quarantine. Then the node that returned the wrong count loses its vote, and the
-// next largest count is the token.
+// By an error or a forgery, a node can return a count that is far ahead of all wall clocks. Suppose that
+// other nodes raised their counts to it. Until the wall clocks had caught up, a node that restarts would then
+// begin below the counts of the other nodes. Therefore a node refuses to raise its count to one that is ahead
+// of its own wall clock by more than a day and twice the quarantine (NodesOptions::quarantine: the time for
+// which a node has no vote after it lost its data). The node that returned the wrong count loses its vote,
+// and the next largest count is the token.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -68,13 +69,14 @@ inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
 }
 
 /// Returns true if the node refused to raise its counts because the token is too far ahead of its wall clock.
+/// Only such a refusal comes with the node's own count.
 inline bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
 }
 
-/// Corrects the votes after a round that did not raise the counts of a majority. A node that has reported its
-/// own count gets this count, because it may have counted further since its grant. A node that has lost our
-/// key no longer grants.
+/// Corrects the votes in `tally` after a round that did not raise the counts of a majority. If a node has
+/// reported its own count, this count replaces the one that came with its grant. The two differ if other
+/// readers of a shared lock were counted meanwhile. A node that has lost our key no longer grants.
 inline void take_own_counts(Tally& tally, const Tally& raised) {
     for (std::size_t node = 0; node < tally.size(); ++node)
         if (own_count_in_refusal(raised[node]))
@@ -100,8 +102,8 @@ inline void carry_over_rejections(const Tally& tally, Tally& raised) {
             raised[node] = tally[node];
 }
 
-/// Returns the outcome of a round that raised the counts of the holders. It differs from
-/// outcome() in two cases:
+/// Returns the outcome of a round that raised the counts of the nodes. It differs from outcome() in two
+/// cases:
 ///
 /// - `no_quorum` takes the place of `held_by_other`, because a refusal means here that the node no longer has
 ///   the key of this attempt, and not that another client holds the lock.

@@ -30,8 +30,9 @@
 // *node_timeout* is the time that one node may take in a round (NodesOptions::node_timeout). Each function
 // states how long it can block.
 //
-// Threads: a Lock belongs to one thread at a time. There are two exceptions: its watchdog, and a release() in
-// LockOptions::on_lost. Different Locks, even on the same resource, may be used by different threads and may
+// Threads: a Lock belongs to one thread at a time. There are two exceptions: its watchdog, and the callbacks
+// that the watchdog calls (LockOptions::on_lost, and a std::stop_callback on lost()). These may release or
+// destroy the lock. Different Locks, even on the same resource, may be used by different threads and may
 // share one Nodes.
 //
 // After fork() the lock still belongs to the parent. In the child the lock is free, and the destructor of the
@@ -61,12 +62,13 @@
 // It ends earlier if an extension finds that the nodes that can still have the key are no longer a majority.
 //
 // An unconfirmed lock becomes free at the instant at which its validity would have ended, because the keys
-// expire about then. Only owner() and fencing_token() keep their values until the next call of release() or
-// of a function that acquires.
+// expire about then. There is one difference to other free locks: owner() and fencing_token() keep their
+// values until the next call of release() or of a function that acquires.
 //
-// A watchdog reports a loss shortly before the validity ends, as LockOptions::on_lost describes:
+// A watchdog that cannot extend the lock reports the loss a few milliseconds before the validity would end,
+// as LockOptions::on_lost describes:
 //
-// - Without LockOptions::margin, the report ends the validity, so the lock lapses.
+// - Without LockOptions::margin, the validity ends with the report, so the lock lapses a little early.
 // - With LockOptions::margin, the lock stays held and valid until its validity ends. From the report on,
 //   extend() returns `lost` without I/O.
 #pragma once
@@ -235,9 +237,10 @@ public:
     /// running in the watchdog's thread.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks. Therefore on_lost and a
-    /// std::stop_callback on lost() may call these three functions, and may wait until another thread has
-    /// called them. If there are several std::stop_callbacks on lost(), the C++ library calls them one after
-    /// another. A release() in the first callback does not prevent the calls of the later ones.
+    /// std::stop_callback on lost() may call these three functions. They may also wait for another thread
+    /// that calls one of them: this causes no deadlock. If there are several std::stop_callbacks on lost(),
+    /// the C++ library calls them one after another. A release() in the first callback does not prevent the
+    /// calls of the later ones.
     Result release() noexcept;
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and

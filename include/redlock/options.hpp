@@ -42,8 +42,9 @@ struct LockOptions {
     ///
     /// An acquisition then sends a script instead of SET. Each node returns its count of the holders, and the
     /// largest count is the token. If fewer than a majority of the nodes have returned the largest count, a
-    /// second round raises the other counts to it. If nodes refuse this because the count is far ahead of
-    /// their clocks, the next largest count is tried. There are at most N − quorum + 1 such rounds.
+    /// second round raises the other counts to it. A count begins with the node's wall clock in microseconds,
+    /// so a count that is far ahead of the clocks is wrong, and nodes refuse to raise their counts to it.
+    /// Then the next largest count is tried. There are at most N − quorum + 1 such rounds.
     bool fencing = false;
 
     /// If true, acquire() waits in a queue while others hold the resource. The client that has waited longest
@@ -64,12 +65,13 @@ struct LockOptions {
     /// (retry.attempts − 1) × retry.delay, or 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
-    /// If true, the lock is held by a reader. Other readers can hold the resource at the same time. A reader
-    /// excludes every ordinary lock of the resource, and every ordinary lock excludes all readers. This
-    /// includes the locks of clients in other languages, which know nothing of readers. Only for one
+    /// If true, the holder of the lock is a reader. Other readers can hold the resource at the same time. A
+    /// reader excludes every ordinary lock of the resource, and every ordinary lock excludes all readers.
+    /// This includes the locks of clients in other languages, which know nothing of readers. Only for one
     /// resource, and not with `fair`.
     ///
-    /// - Each reader has its own ttl. A reader is extended and released independently of the other readers.
+    /// - Each reader has a lock with its own ttl, which is extended and released independently of the locks
+    ///   of other readers.
     /// - Readers whose holds overlap without a gap make an ordinary lock wait for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
@@ -122,14 +124,15 @@ struct LockOptions {
     /// The function that the watchdog calls, once, when it reports that the lock is lost. Before that it
     /// requests a stop on Lock::lost(). It reports a loss in two cases:
     ///
-    /// 1. The lock could not be extended in time. The report comes `margin` + 5 ms before the validity ends.
-    ///    If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
+    /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
+    ///    The report comes `margin` + 5 ms before the validity ends. If the ttl is below 500 ms, a hundredth
+    ///    of the ttl takes the place of the 5 ms.
     /// 2. An extension finds that the nodes that can still have the key are no longer a majority. The report
     ///    comes at once.
     ///
-    /// The argument is the result of the last failed extension, with the error `lost`. If the watchdog has
-    /// stopped extending because `max_hold` was over, the error is `hold_limit`. Needs `watchdog`. To wait
-    /// for a loss instead, use Lock::lost(). These rules apply to the function:
+    /// The argument is the result of the last failed extension, with the error `lost`. If `max_hold` was
+    /// over, the error is `hold_limit`. Needs `watchdog`. To wait for a loss instead, use Lock::lost(). These
+    /// rules apply to the function:
     ///
     /// - The function runs in the watchdog's thread, with no internal mutex held. Keep it short, because the
     ///   watchdog does nothing for other locks on the same nodes meanwhile. Exceptions of the function are

@@ -153,10 +153,10 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes tickets from the queue to whose channels nobody is subscribed any more: their waiters could not be woken. Looks
--- at 16 tickets in front of the caller, a different part of them each time; `number` chooses it. Does nothing if the user may
--- not use ZRANGE or PUBSUB NUMSUB: such tickets then stay until a release finds them.
-local function remove_deaf_waiters(queue, ticket, number)
+-- Removes tickets from the queue if their channel has no subscriber, because their waiters could not be woken. Looks at 16
+-- tickets in front of the caller, and each time at a different part of them, which `number` chooses. Does nothing if the
+-- user may not use ZRANGE or PUBSUB NUMSUB. Such tickets then stay until a release finds them.
+local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
   local from = number % math.max(1, in_front - 15)
@@ -188,8 +188,8 @@ local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Returns the key of the readers, which is the second, the server's clock in milliseconds, and an error reply if the key holds anything but
--- readers.
+-- Returns three values: the key of the readers, which is KEYS[2]; the server's clock in milliseconds; and an error reply
+-- if the key holds anything but readers.
 local function check_readers()
   local readers, time = KEYS[2], redis.call('time')
   local first = redis.call('zrange', readers, 0, 0)[1]

@@ -1,8 +1,8 @@
 #include "redis/admin_connection.hpp"
 
 namespace redlock {
-AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget)
-    : config_(NodeConfig::of(endpoint, budget)) {}
+AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout)
+    : config_(NodeConfig::of(endpoint, timeout)) {}
 
 AdminConnection::~AdminConnection() = default;
 

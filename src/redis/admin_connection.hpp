@@ -37,9 +37,9 @@ struct Answer {
 
 class AdminConnection {
 public:
-    /// Does no I/O. Each command takes at most `budget`, including the time to connect. Throws
+    /// Does no I/O. Each command takes at most `timeout`, including the time to connect. Throws
     /// std::invalid_argument if TLS is not possible as the endpoint demands it.
-    AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds budget);
+    AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout);
     ~AdminConnection();
     AdminConnection(const AdminConnection&) = delete;
     AdminConnection& operator=(const AdminConnection&) = delete;
@@ -48,7 +48,7 @@ public:
     /// answers.
     Answer connect();
 
-    /// Sends a command and returns the reply. Blocks for `budget` at most. After a failure that was not a
+    /// Sends a command and returns the reply. Blocks for `timeout` at most. After a failure that was not a
     /// reply of the server, every further call fails at once.
     Answer ask(std::span<const std::string_view> words);
     Answer ask(std::initializer_list<std::string_view> words) {

@@ -66,7 +66,7 @@ Clock::time_point FakeRedisServer::next() const {
 void FakeRedisServer::receive(Session& session, Clock::time_point now) {
     auto& tasks = session.tasks;
     session.reader.take(std::exchange(session.stream->to_server, {}), [&](Words words) {
-        auto due = behavior_ == Behavior::delayed ? now + 3 * budget_ : now;
+        auto due = behavior_ == Behavior::delayed ? now + 3 * node_timeout_ : now;
         if (!tasks.empty()) due = std::max(due, tasks.back().due);
         tasks.push_back({due, std::move(words), behavior_});
     });
@@ -145,11 +145,11 @@ void FakeRedisServer::schedule(Session& session, const Task& task, const std::st
         case Behavior::twice: return later(reply + reply);
         case Behavior::closing: return later({}, true);
         case Behavior::truncating: return later(std::string_view{reply}.substr(0, reply.size() / 2), true);
-        case Behavior::slow: due += budget_ / 2; return later(reply);
-        case Behavior::late: due += 3 * budget_; return later(reply);
+        case Behavior::slow: due += node_timeout_ / 2; return later(reply);
+        case Behavior::late: due += 3 * node_timeout_; return later(reply);
         case Behavior::trickling:
             for (const auto& byte : reply) {
-                due += budget_ / 8;
+                due += node_timeout_ / 8;
                 later({&byte, 1});
             }
             return;

@@ -55,8 +55,8 @@ inline constexpr std::string_view behaviors = "pblostnecxrwygiuafvz";
 
 class FakeRedisServer final : public Server {
 public:
-    FakeRedisServer(std::size_t number, Clock::duration budget)
-        : number_(number), budget_(budget), model_(run_id()) {}
+    FakeRedisServer(std::size_t number, Clock::duration node_timeout)
+        : number_(number), node_timeout_(node_timeout), model_(run_id()) {}
 
     void behave(Behavior behavior);
     void set_garbage(std::string_view bytes) { garbage_ = bytes; }
@@ -133,7 +133,7 @@ private:
     void match(const RedisReply& reply, const Done& done);
 
     const std::size_t number_;
-    const Clock::duration budget_;
+    const Clock::duration node_timeout_;
     int restarts_ = 0;
     support::RedisModel model_;
     Behavior behavior_ = Behavior::normal;

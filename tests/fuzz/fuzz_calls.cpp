@@ -155,8 +155,9 @@ private:
     // ---- How long the functions may take. Each wait may last a millisecond longer than intended.
 
     milliseconds attempt() const {
-        const auto round = rules_.round == Round::sequential ? milliseconds{rules_.nodes * budget} : budget;
-        return round + (rules_.fencing ? budget : 0ms) + budget;
+        const auto round =
+            rules_.round == Round::sequential ? milliseconds{rules_.nodes * node_timeout} : node_timeout;
+        return round + (rules_.fencing ? node_timeout : 0ms) + node_timeout;
     }
 
     template <class Verb>
@@ -176,7 +177,7 @@ private:
     void acquire(Verb verb, milliseconds longest) {
         // A former acquisition whose validity is over is released first.
         const bool held = lock().valid();
-        const auto result = timed(longest + budget, verb);
+        const auto result = timed(longest + node_timeout, verb);
         if (held) return require(result.error() == Errc::already_held, "nothing is acquired twice");
         if (!result)
             return require(!lock().valid() && lock().owner().empty(), "nothing is held after a failure");
@@ -200,14 +201,14 @@ private:
     }
 
     void acquire_for(milliseconds span) {
-        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + budget);
+        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + node_timeout);
     }
 
     void acquire_stopped() {
         std::stop_source stop;
         stop.request_stop();
         const bool held = lock().valid();
-        const auto result = timed(budget, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
+        const auto result = timed(node_timeout, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
         require(result.error() == (held ? Errc::already_held : Errc::cancelled), "nothing more is asked");
     }
 
@@ -217,7 +218,7 @@ private:
     void extend(Verb verb, milliseconds by) {
         const bool held = lock().valid();
         const auto before = valid_until();
-        const auto result = timed(budget, verb);
+        const auto result = timed(node_timeout, verb);
         if (!held)
             return require(result.error() == Errc::not_held || result.error() == Errc::lost,
                            "nothing to extend");
@@ -265,10 +266,10 @@ private:
 
     void release() {
         const auto verb = [](Lock& lock) { return lock.release(); };
-        const auto first = timed(budget, verb);
+        const auto first = timed(node_timeout, verb);
         require(!lock().valid(), "not valid any more");
         if (first) require(lock().owner().empty(), "nothing is left to release");
-        const auto second = timed(budget, verb);
+        const auto second = timed(node_timeout, verb);
         if (first) require(second.error() == Errc::not_held, "once is enough");
         require(!lock().valid(), "and never again");
     }

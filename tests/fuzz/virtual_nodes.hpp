@@ -22,13 +22,13 @@
 namespace redlock::fuzz {
 
 /// The node_timeout.
-inline constexpr std::chrono::milliseconds budget{50};
+inline constexpr std::chrono::milliseconds node_timeout{50};
 
 /// Servers, and the network to them.
 class World {
 public:
     explicit World(std::size_t servers) {
-        while (servers_.size() < servers) network_.add(servers_.emplace_back(servers_.size(), budget));
+        while (servers_.size() < servers) network_.add(servers_.emplace_back(servers_.size(), node_timeout));
     }
 
     std::deque<FakeRedisServer>& servers() { return servers_; }
@@ -44,9 +44,9 @@ private:
 class VirtualNodes final : public Nodes {
 public:
     VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
-        : Nodes(names(nodes), budget),
+        : Nodes(names(nodes), node_timeout),
           network_(network),
-          group_(configs(nodes), {.node_timeout = budget, .round = round}, network) {}
+          group_(configs(nodes), {.node_timeout = node_timeout, .round = round}, network) {}
 
     Clock* required_clock() const noexcept override { return &network_; }
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -59,7 +59,7 @@ private:
     static std::vector<NodeConfig> configs(std::size_t nodes) {
         std::vector<NodeConfig> configs(nodes);
         for (std::size_t node = 0; node < nodes; ++node) {
-            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = budget};
+            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = node_timeout};
             configs[node].endpoint.password = secret;
         }
         return configs;

@@ -17,12 +17,12 @@ INSTANTIATE_TEST_SUITE_P(Asking, Deadlines, each_round(), by_round);
 // A9. All nodes are down: acquire_for() returns within the time limit and one node_timeout, with the cause
 // for each node.
 TEST_P(Deadlines, EndInTimeWithEveryNodeDown) {
-    constexpr auto budget = 200ms;
-    LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
+    constexpr auto node_timeout = 200ms;
+    LiveWorld world{5, {.node_timeout = node_timeout, .round = GetParam()}};
     for (auto& server : world) server.kill();
     auto lock = world.lock();
     Result result{Errc::lost};
-    EXPECT_THAT(own_time([&] { result = lock.acquire_for(300ms); }), LastsAtMost(300ms + budget));
+    EXPECT_THAT(own_time([&] { result = lock.acquire_for(300ms); }), LastsAtMost(300ms + node_timeout));
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
     EXPECT_GE(result.attempts(), 1);
     ASSERT_THAT(result.nodes(), SizeIs(5));
@@ -41,14 +41,15 @@ TEST_P(Deadlines, EndInTimeWithEveryNodeDown) {
 
 // A9. The same if all nodes hang, with new connections or with old ones.
 TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
-    constexpr auto budget = 200ms;
+    constexpr auto node_timeout = 200ms;
     for (const bool warm : {false, true}) {
-        LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
+        LiveWorld world{5, {.node_timeout = node_timeout, .round = GetParam()}};
         ASSERT_TRUE(!warm || world.warm_up());
         for (auto& server : world) server.freeze();
         auto lock = world.lock();
         Result result{Errc::lost};
-        EXPECT_THAT(own_time([&] { result = lock.acquire_for(500ms); }), LastsAtMost(500ms + budget + 50ms));
+        EXPECT_THAT(own_time([&] { result = lock.acquire_for(500ms); }),
+                    LastsAtMost(500ms + node_timeout + 50ms));
         EXPECT_FALSE(result);
         EXPECT_THAT(result.nodes(), SizeIs(5));
         for (auto& server : world) server.thaw();
@@ -60,9 +61,9 @@ TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
 // ---- Cancellation.
 
 // A8, B6. A stop request ends a round within one node_timeout, and keys that were set are released.
-TEST_P(Deadlines, EndWithinABudgetWhereARoundIsCancelled) {
-    constexpr auto budget = 1s;
-    LiveWorld world{5, {.node_timeout = budget, .round = GetParam()}};
+TEST_P(Deadlines, EndWithinANodeTimeoutWhereARoundIsCancelled) {
+    constexpr auto node_timeout = 1s;
+    LiveWorld world{5, {.node_timeout = node_timeout, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());
     for (const std::size_t node : {1U, 2U, 3U}) world[node].freeze();
     auto lock = world.lock({.retry = {.attempts = 1000}});
@@ -73,7 +74,7 @@ TEST_P(Deadlines, EndWithinABudgetWhereARoundIsCancelled) {
     }};
     Result result{Errc::lost};
     EXPECT_THAT(own_time([&] { result = lock.acquire(source.get_token()); }),
-                LastsAtMost(200ms + 2 * budget + 200ms))
+                LastsAtMost(200ms + 2 * node_timeout + 200ms))
         << "the round's one and the release's own";
     EXPECT_THAT(result, FailsWith(Errc::cancelled));
     EXPECT_EQ(holder(world[0]), "(nil)");

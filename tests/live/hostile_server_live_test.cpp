@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Hostile, WithOneHostileNode,
 // A3, A12, E. One of three nodes is hostile. It is reported with its cause within its node_timeout, and the
 // others are not affected. After 200 rounds no descriptor has leaked.
 TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
-    constexpr auto budget = 500ms;
+    constexpr auto node_timeout = 500ms;
     const FakeRedisServer fake{behavior(hostile, beginning)};
     Cluster servers{2};
     std::optional<RedisNodes> nodes;
@@ -145,14 +145,14 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
     };
     Result first{Errc::lost};
     Clock::duration took{};
-    repeat_where_delayed(servers, budget / 2, [&] {
+    repeat_where_delayed(servers, node_timeout / 2, [&] {
         nodes.emplace(std::vector{fake.uri(), servers[0].uri(), servers[1].uri()},
-                      NodesOptions{.node_timeout = budget, .round = round});
+                      NodesOptions{.node_timeout = node_timeout, .round = round});
         took = own_time([&] { first = two_rounds(); });
-        return took <= 3 * budget && first.attempts() == 1;
+        return took <= 3 * node_timeout && first.attempts() == 1;
     });
     expect_success(first);
-    EXPECT_THAT(took, LastsAtMost(3 * budget)) << "acquire and release";
+    EXPECT_THAT(took, LastsAtMost(3 * node_timeout)) << "acquire and release";
     const auto& report = first.nodes()[0];
     EXPECT_EQ(report.vote, Vote::unknown);
     if (round == Round::sequential) {

@@ -37,7 +37,7 @@ TEST(Query, ShowsTheHolderTheCountAndTheWaiters) {
 }
 
 // A query asks all nodes at once.
-TEST(Query, WaitsOneBudgetForFiveNodesThatHang) {
+TEST(Query, WaitsOneNodeTimeoutForFiveNodesThatHang) {
     LiveWorld world{5, {.node_timeout = 500ms}};
     ASSERT_TRUE(world.warm_up());
     for (auto& node : world) node.freeze();

@@ -83,7 +83,7 @@ TEST(Acquire, WorksOverUnixSocketsInAnyDatabase) {
 // A9. node_timeout is measured by our clock and not in ticks of the kernel, which are up to 10 ms each and
 // would make every round late. The machine may be late at any time, so the test waits for three rounds in
 // time.
-TEST(AFrozenNode, CostsARoundItsBudgetAndNoMore) {
+TEST(AFrozenNode, CostsARoundItsNodeTimeoutAndNoMore) {
     LiveWorld world{3, {.node_timeout = 10ms}};
     int in_time = 0;
     EXPECT_TRUE(wait_until([&] {

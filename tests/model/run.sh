@@ -122,7 +122,7 @@ check waiting-quarantine safe exclusion -DWAITING -DCLIENTS=3 -DLOSSES=1 -DQUARA
 check waiting-tickets safe exclusion -DWAITING -DTICKETS -DEXTEND -DLOSSES=2 -DQUARANTINE
 check waiting-extend-quarantine safe exclusion -DWAITING -DEXTEND -DLOSSES=1 -DQUARANTINE
 check reservation-is-a-vote unsafe exclusion -DWAITING -DRESERVATION_IS_A_VOTE
-check claim-keeps-patience unsafe exclusion -DWAITING -DCLAIM_KEEPS_PATIENCE
+check claim-keeps-reservation unsafe exclusion -DWAITING -DCLAIM_KEEPS_RESERVATION
 check claim-does-not-compare unsafe exclusion -DWAITING -DCLAIM_DOES_NOT_COMPARE
 check claim-shortens unsafe exclusion -DWAITING -DEXTEND -DCLAIM_SHORTENS
 check claim-without-marker unsafe exclusion -DWAITING -DLOSSES=1 -DQUARANTINE -DCLAIM_WITHOUT_MARKER

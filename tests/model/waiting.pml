@@ -78,7 +78,7 @@
 #else
 #define may_set(n, a) (may_be_claimed(n, a) && !is_young(n))
 #endif
-#if defined(CLAIM_KEEPS_PATIENCE)
+#if defined(CLAIM_KEEPS_RESERVATION)
 #define is_left(n, a) is_reserved_for(n, a)
 #elif defined(CLAIM_SHORTENS)
 #define is_left(n, a) false

@@ -3,7 +3,7 @@
 
 Each NAME.patch begins with a description of the mutant and the name of the test that must find it:
 
-    Mistake: half of the nodes counts as a majority
+    Bug: half of the nodes counts as a majority
     Found by: sim halves: two holders
 
 or:
@@ -49,7 +49,7 @@ class Red(Exception):
 class Mutant:
     name: str
     patch: pathlib.Path
-    mistake: str
+    bug: str
     found_by: str
     also: list
 
@@ -57,9 +57,9 @@ class Mutant:
     def read(patch):
         header = patch.read_text().split("\n--- ", 1)[0]
         lines = dict(line.split(": ", 1) for line in header.splitlines() if ": " in line)
-        if "Mistake" not in lines or "Found by" not in lines:
-            raise SystemExit(f"{patch.name}: no line 'Mistake:' or 'Found by:'")
-        return Mutant(patch.stem, patch, lines["Mistake"], lines["Found by"], lines.get("With", "").split())
+        if "Bug" not in lines or "Found by" not in lines:
+            raise SystemExit(f"{patch.name}: no line 'Bug:' or 'Found by:'")
+        return Mutant(patch.stem, patch, lines["Bug"], lines["Found by"], lines.get("With", "").split())
 
     def touched(self):
         """Returns the C++ files that the patch changes."""
@@ -291,7 +291,7 @@ def main():
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    print(f"{sum(results)} of {len(results)} mistakes were found in {time.monotonic() - start:.0f} s")
+    print(f"{sum(results)} of {len(results)} mutants were found in {time.monotonic() - start:.0f} s")
     return 0 if all(results) else 1
 
 

@@ -1,5 +1,6 @@
 // Rules A1 to A12 except for time: what counts as a vote, what is cleaned up, what is retried. Deadlines and
-// cancellation are in patience_test.cpp, pauses in retry_test.cpp, and the arithmetic in validity_test.cpp.
+// cancellation are in deadline_and_stop_test.cpp, pauses in retry_test.cpp, and the arithmetic in
+// validity_test.cpp.
 #include "world.hpp"
 
 namespace redlock::test {

@@ -51,9 +51,9 @@ TEST_F(Leadership, HandsTheLeadershipOverWithALargerToken) {
     std::uint64_t first = 0;
     const auto campaign_in_vain = [&](const Term& term) {
         first = term.fencing_token();
-        std::stop_source patience;
-        world.after(5s, [&] { patience.request_stop(); });
-        EXPECT_THAT(other.run_once([](const Term&) { FAIL() << "there is a leader"; }, patience.get_token()),
+        std::stop_source give_up;
+        world.after(5s, [&] { give_up.request_stop(); });
+        EXPECT_THAT(other.run_once([](const Term&) { FAIL() << "there is a leader"; }, give_up.get_token()),
                     FailsWith(Errc::cancelled));
     };
     EXPECT_THAT(leader.run_once(campaign_in_vain), Succeeds());

@@ -31,12 +31,12 @@ TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
 
 // A10. Impossible values are rejected by the constructor.
 TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
-    const auto refusal_of = [](std::vector<std::string> names, milliseconds budget = 0ms) {
-        return refusal([&] { const WillingNodes nodes{std::move(names), budget}; });
+    const auto refusal_of = [](std::vector<std::string> names, milliseconds node_timeout = 0ms) {
+        return refusal([&] { const WillingNodes nodes{std::move(names), node_timeout}; });
     };
     EXPECT_EQ(refusal_of({"a"}, 1h), "");
-    for (const auto budget : {-1ms, milliseconds{1h} + 1ms, milliseconds::max(), milliseconds::min()})
-        EXPECT_THAT(refusal_of({"a"}, budget), HasSubstr("node_timeout")) << text(budget);
+    for (const auto node_timeout : {-1ms, milliseconds{1h} + 1ms, milliseconds::max(), milliseconds::min()})
+        EXPECT_THAT(refusal_of({"a"}, node_timeout), HasSubstr("node_timeout")) << text(node_timeout);
     EXPECT_THAT(refusal_of({}), HasSubstr("list of nodes is empty"));
     EXPECT_EQ(refusal_of(std::vector<std::string>(max_nodes)), "");
     EXPECT_THAT(refusal_of(std::vector<std::string>(max_nodes + 1)),

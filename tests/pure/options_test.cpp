@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(BadOption{"TtlZero", {.ttl = 0ms}, "ttl"}, BadOption{"TtlNegative", {.ttl = -1ms}, "ttl"},
                     BadOption{"TtlMostNegative", {.ttl = milliseconds::min()}, "ttl"},
                     BadOption{"TtlOfOneMillisecond", {.ttl = 1ms}, "ttl"},
-                    BadOption{"TtlBelowDriftAndBudget", {.ttl = 52ms}, "ttl"},
+                    BadOption{"TtlBelowDriftAndNodeTimeout", {.ttl = 52ms}, "ttl"},
                     BadOption{"TtlOf2To60", {.ttl = milliseconds{1LL << 60}}, "ttl"},
                     BadOption{"TtlAbove2To53", {.ttl = milliseconds{(1LL << 53) + 1}}, "ttl"},
                     BadOption{"TtlMost", {.ttl = milliseconds::max()}, "ttl"},

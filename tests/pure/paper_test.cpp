@@ -77,7 +77,7 @@ TEST(RedlockSpecification, NeverRemovesALockCreatedByAnotherClient) {
 
 // S13. Step 2: the client tries all N nodes in turn, each with a timeout that is small compared with the ttl.
 // It skips a node that is down at once.
-TEST(RedlockSpecification, GivesEachNodeAShortBudgetAndGoesOn) {
+TEST(RedlockSpecification, GivesEachNodeAShortTimeoutAndGoesOn) {
     World world{5, 50ms};
     world.silence(1);
     world.cut(3);

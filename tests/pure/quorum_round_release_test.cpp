@@ -56,7 +56,7 @@ TEST(QuorumRound, AReleaseThatIsNotAwaitedBlamesNobodyForASlowConnection) {
     EXPECT_THAT(round.blamed(), testing::IsEmpty());
 }
 
-TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsBudgetToConnect) {
+TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsNodeTimeoutToConnect) {
     PlayedRound round{{.verb = release}};
     round.node(2).connects_after(45ms);
     round.play();

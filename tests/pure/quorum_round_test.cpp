@@ -82,7 +82,7 @@ TEST(QuorumRound, AsksNoFurtherNodeOnceStopped) {
 
 // ---- Time limits
 
-TEST(QuorumRound, ASilentNodeCostsItsBudget) {
+TEST(QuorumRound, ASilentNodeCostsItsNodeTimeout) {
     PlayedRound round{{}};
     round.node(1).silent();
     round.play();
@@ -298,7 +298,7 @@ TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "5 ask 0"));
 }
 
-TEST_P(HalfTime, EndsWithTheSameBudget) {
+TEST_P(HalfTime, EndsWithTheSameNodeTimeout) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().silent();
     round.node(2).silent();
@@ -337,7 +337,7 @@ TEST(QuorumRound, CapsTheTimeToConnectOnceDecided) {
         PlayedRound round{{.verb = verb, .order = all_at_once, .node_timeout = 80ms}};
         round.node(2).connects_after(PlayedRound::never);
         round.play();
-        EXPECT_EQ(round.ended(), 10ms) << "an eighth of the budget";
+        EXPECT_EQ(round.ended(), 10ms) << "an eighth of the node_timeout";
         EXPECT_EQ(round.report(2), "timed_out unsent 10 ms while connecting");
     }
 }
@@ -358,7 +358,7 @@ TEST(QuorumRound, DoesNotWaitForAnUntrustedNodeToConnectOnceDecided) {
     EXPECT_EQ(round.report(2), "not_awaited unsent 1 ms");
 }
 
-TEST(QuorumRound, AnUndecidedRoundGivesTheWholeBudgetToConnect) {
+TEST(QuorumRound, AnUndecidedRoundGivesTheWholeNodeTimeoutToConnect) {
     PlayedRound round{{.order = all_at_once}};
     round.node(1).voting("u");
     round.node(2).connects_after(45ms);

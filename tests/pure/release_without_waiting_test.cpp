@@ -131,7 +131,7 @@ TEST_F(ReleaseWithoutWaiting, IsDeliveredWhereTheSocketTakesItInParts) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(ReleaseWithoutWaiting, HasANodesBudgetForItsDeliveryAtTheEnd) {
+TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForItsDeliveryAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(0).takes_at_once = 1;
@@ -141,8 +141,8 @@ TEST_F(ReleaseWithoutWaiting, HasANodesBudgetForItsDeliveryAtTheEnd) {
     EXPECT_LE(clock.now() - before, 51ms);
 }
 
-// The nodes share the budget: they do not have one budget each, one after the other.
-TEST_F(ReleaseWithoutWaiting, HasOneBudgetForAllNodesAtTheEnd) {
+// The nodes share the node_timeout: they do not have one node_timeout each, one after the other.
+TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesTogetherAtTheEnd) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     for (std::size_t node = 0; node < 3; ++node) network.server(node).takes_at_once = 6;

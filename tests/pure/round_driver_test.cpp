@@ -14,7 +14,7 @@ constexpr auto extension = Verb::compare_and_expire;
 
 // ---- Waiting
 
-TEST(RoundDriver, ASilentNodeCostsItsBudgetAndNoMore) {
+TEST(RoundDriver, ASilentNodeCostsItsNodeTimeoutAndNoMore) {
     for (const auto order : {Round::sequential, Round::all_at_once}) {
         RoundDriverWorld world{3, {.round = order}};
         (void)world.extend("A");
@@ -27,7 +27,7 @@ TEST(RoundDriver, ASilentNodeCostsItsBudgetAndNoMore) {
     }
 }
 
-TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheBudget) {
+TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheNodeTimeout) {
     for (const auto span : {1ms, 10ms, 26ms, 49ms}) {
         RoundDriverWorld world{1};
         (void)world.extend("A");

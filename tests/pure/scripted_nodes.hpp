@@ -199,8 +199,8 @@ private:
     /// Determines the reply of one node, and the time that it takes. That time has not passed yet.
     void send(std::size_t index, const Command& command, const RoundLimits& limits, Tally& tally) {
         auto& node = at(index);
-        auto budget = Clock::duration{node_timeout()};
-        if (honours_deadlines_) budget = std::min(budget, limits.deadline - clock_->now());
+        auto time_left = Clock::duration{node_timeout()};
+        if (honours_deadlines_) time_left = std::min(time_left, limits.deadline - clock_->now());
         auto& report = tally[index];
         switch (node.mood) {
             case Mood::cut: tally.mark_not_sent(index, node.cause); return;
@@ -209,7 +209,7 @@ private:
             case Mood::mute: execute(node, command); break;
             case Mood::up:
                 const auto answer = execute(node, command, &report.detail);
-                if (node.delay > budget) break;
+                if (node.delay > time_left) break;
                 report.vote = answer.vote;
                 report.cause = answer.cause;
                 report.count = answer.count;
@@ -219,7 +219,7 @@ private:
                 return;
         }
         tally.mark_unknown(index, Errc::timed_out);
-        report.took = budget;
+        report.took = time_left;
     }
 
     /// Returns the wall clock of the node.

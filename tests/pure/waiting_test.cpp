@@ -503,7 +503,7 @@ TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {
     const auto questions = all(1, "enter");
     ASSERT_FALSE(questions.empty());
     EXPECT_GE(std::stoi(argument(questions.front().words, 3)), 150'000);
-    EXPECT_LE(std::stoi(argument(questions.front().words, 3)), 200'000) << "a budget, and a question";
+    EXPECT_LE(std::stoi(argument(questions.front().words, 3)), 200'000) << "a node_timeout, and a question";
 }
 
 TEST_F(Waiting, KeepsItsAgeFromQuestionToQuestion) {

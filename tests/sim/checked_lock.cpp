@@ -58,9 +58,9 @@ auto CheckedLock::in_time(nanoseconds longest, Verb verb) {
 /// another round. A lock that has waited in the queue may be refused just when that time is over. Then it
 /// makes as many attempts as a lock that does not queue.
 nanoseconds CheckedLock::longest_attempts(int attempts) const {
-    const nanoseconds budget = client_.nodes().node_timeout();
+    const nanoseconds node_timeout = client_.nodes().node_timeout();
     const auto rounds = static_cast<int>(client_.nodes().size()) + (options_.fencing ? 1 : 0);
-    const auto attempt = rounds * budget + budget;
+    const auto attempt = rounds * node_timeout + node_timeout;
     const auto queued = (attempts - 1) * nanoseconds{options_.retry.delay} + attempt;
     return attempts * (attempt + options_.retry.delay) + (queues(attempts) ? queued : 0ns);
 }
@@ -252,9 +252,10 @@ void CheckedLock::check_watch(bool valid, bool open) {
 bool CheckedLock::notice_is_due() const {
     auto& process = client_.process();
     if (process.paused()) return false;
-    const auto budget = extended_by_watchdog_ ? nanoseconds{} : client_.nodes().node_timeout();
+    const auto node_timeout = extended_by_watchdog_ ? nanoseconds{} : client_.nodes().node_timeout();
     const auto now = process.timeline().now();
-    return process.now() > since_ + budget && !process.was_paused_since(now - budget - budget / 10);
+    return process.now() > since_ + node_timeout &&
+           !process.was_paused_since(now - node_timeout - node_timeout / 10);
 }
 
 void CheckedLock::check_extension(Clock::time_point until) {

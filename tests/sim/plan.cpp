@@ -111,7 +111,7 @@ std::string text(const Plan& plan) {
     char line[400];
     std::snprintf(
         line, sizeof line,
-        "%zu nodes, %d clients of %d threads, %d resources, ttl %lld to %lld ms, budget %lld ms, %s, "
+        "%zu nodes, %d clients of %d threads, %d resources, ttl %lld to %lld ms, node_timeout %lld ms, %s, "
         "drift factor %g, rates up to %g, quarantine %lld ms, %s%s%.0f%% watched, %.0f%% fair, %.0f%% "
         "shared, "
         "%.0f%% kept, %d slots, %zu kinds of faults",

@@ -101,9 +101,9 @@ SimNodes::Asked SimNodes::asked(std::string_view owner) const {
 
 std::vector<std::string> SimNodes::take_owners() {
     std::vector<std::string> mine;
-    std::erase_if(owners_, [&](auto& claim) {
-        if (claim.first != process_.current()) return false;
-        mine.push_back(std::move(claim.second));
+    std::erase_if(owners_, [&](auto& entry) {
+        if (entry.first != process_.current()) return false;
+        mine.push_back(std::move(entry.second));
         return true;
     });
     return mine;

@@ -23,7 +23,7 @@ public:
 
     /// Ignores a crash while it waits: the round ends with the process, so the wait ends as well.
     void remove(const detail::Acquisition& acquisition) noexcept override {
-        const Process::IgnoreCrash patience{process_};
+        const Process::IgnoreCrash ignore_crash{process_};
         queue_.remove(acquisition);
     }
 

@@ -47,8 +47,8 @@ void LineProcess::write_line(std::string line) {
         throw std::system_error{errno, std::generic_category(), "write"};
 }
 
-std::optional<std::string> LineProcess::read_line(std::chrono::milliseconds patience) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+std::optional<std::string> LineProcess::read_line(std::chrono::milliseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     for (;;) {
         if (const auto end = received_.find('\n'); end != std::string::npos) {
             auto line = received_.substr(0, end);

@@ -23,7 +23,7 @@ public:
 
     void write_line(std::string line);
     /// Returns nothing if the program ends or does not reply in time.
-    std::optional<std::string> read_line(std::chrono::milliseconds patience);
+    std::optional<std::string> read_line(std::chrono::milliseconds timeout);
 
 private:
     TemporaryDirectory directory_{};

@@ -57,11 +57,11 @@ int connect_to(const std::filesystem::path& path) {
 
 }  // namespace
 
-RespConnection::RespConnection(std::uint16_t port, Patience patience)
-    : socket_(connect_to(port)), patience_(patience) {}
+RespConnection::RespConnection(std::uint16_t port, Timeout timeout)
+    : socket_(connect_to(port)), timeout_(timeout) {}
 
-RespConnection::RespConnection(const std::filesystem::path& socket, Patience patience)
-    : socket_(connect_to(socket)), patience_(patience) {}
+RespConnection::RespConnection(const std::filesystem::path& socket, Timeout timeout)
+    : socket_(connect_to(socket)), timeout_(timeout) {}
 
 RespConnection::~RespConnection() {
     if (socket_ >= 0) ::close(socket_);
@@ -69,7 +69,7 @@ RespConnection::~RespConnection() {
 
 RespConnection::RespConnection(RespConnection&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
-      patience_(other.patience_),
+      timeout_(other.timeout_),
       received_(std::move(other.received_)) {}
 
 std::string RespConnection::ask(const std::vector<std::string>& words) {
@@ -91,11 +91,11 @@ std::string RespConnection::read() {
 }
 
 RedisReply RespConnection::read_reply() {
-    return read_until(steady::now() + patience_);
+    return read_until(steady::now() + timeout_);
 }
 
 void RespConnection::write_all(std::string_view bytes) {
-    const auto deadline = steady::now() + patience_;
+    const auto deadline = steady::now() + timeout_;
     while (!bytes.empty()) {
         wait_for(POLLOUT, deadline);
         const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

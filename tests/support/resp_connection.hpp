@@ -17,12 +17,12 @@ namespace redlock::support {
 /// the server does not reply in time or the connection breaks.
 class RespConnection {
 public:
-    using Patience = std::chrono::nanoseconds;
+    using Timeout = std::chrono::nanoseconds;
 
     /// Connects to a port of 127.0.0.1.
-    explicit RespConnection(std::uint16_t port, Patience patience = std::chrono::seconds{5});
+    explicit RespConnection(std::uint16_t port, Timeout timeout = std::chrono::seconds{5});
     /// Connects to a unix socket.
-    explicit RespConnection(const std::filesystem::path& socket, Patience patience = std::chrono::seconds{5});
+    explicit RespConnection(const std::filesystem::path& socket, Timeout timeout = std::chrono::seconds{5});
     ~RespConnection();
     RespConnection(RespConnection&& other) noexcept;
     RespConnection(const RespConnection&) = delete;
@@ -48,7 +48,7 @@ private:
     RedisReply read_array(long length, std::chrono::steady_clock::time_point deadline);
 
     int socket_;
-    Patience patience_;
+    Timeout timeout_;
     std::string received_{};
 };
 

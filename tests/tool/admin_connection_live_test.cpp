@@ -58,7 +58,7 @@ TEST(AdminConnection, TellsWhyANodeCannotBeAsked) {
     EXPECT_EQ(AdminConnection(endpoint_of(server), 2s).connect().cause, Errc::connection_failed);
 }
 
-TEST(AdminConnection, KeepsItsBudget) {
+TEST(AdminConnection, KeepsItsTimeout) {
     RedisServer server;
     AdminConnection ready{endpoint_of(server), 200ms};
     ASSERT_TRUE(ready.ask({"PING"}));
@@ -76,7 +76,7 @@ TEST(AdminConnection, KeepsItsBudget) {
 }
 
 // Connecting and asking are paid for together.
-TEST(AdminConnection, KeepsItsBudgetThoughConnectingIsSlow) {
+TEST(AdminConnection, KeepsItsTimeoutThoughConnectingIsSlow) {
     FakeRedisServer server{[](Session& session) {
         session.receive_command();
         session.trickle("+PONG\r\n", 300ms);

@@ -13,10 +13,10 @@ namespace redlock::test {
 
 class Invocation : public Tool {
 public:
-    /// `nodes` separated by commas. The budget is long, so that a busy machine makes no node late.
+    /// `nodes` separated by commas. The node_timeout is long, so that a busy machine makes no node late.
     Invocation(const std::string& nodes, std::vector<std::string> arguments,
                const std::string& node_timeout = "2s")
-        : Tool(with_budget(std::move(arguments), node_timeout), {"REDLOCK_NODES=" + nodes}) {}
+        : Tool(with_node_timeout(std::move(arguments), node_timeout), {"REDLOCK_NODES=" + nodes}) {}
 
     int status() { return wait().status; }
     std::string output() const { return out() + err(); }
@@ -24,8 +24,8 @@ public:
     nlohmann::json json() { return nlohmann::json::parse(wait().out); }
 
 private:
-    static std::vector<std::string> with_budget(std::vector<std::string> arguments,
-                                                const std::string& node_timeout) {
+    static std::vector<std::string> with_node_timeout(std::vector<std::string> arguments,
+                                                      const std::string& node_timeout) {
         arguments.insert(arguments.end(), {"--node-timeout", node_timeout});
         return arguments;
     }

@@ -190,7 +190,7 @@ TEST_F(LeaseCommands, AskAllNodesAtOnceIfSoAsked) {
         more.insert(more.begin(), {"acquire", "--node-timeout", "2s", "--json"});
         return json::parse(world.run(more).out)["nodes"][0]["took_ms"].get<double>();
     };
-    EXPECT_GE(took({"one"}), 2000);  // a whole budget, before the next is asked
+    EXPECT_GE(took({"one"}), 2000);  // a whole node_timeout, before the next is asked
     EXPECT_LT(took({"--all-at-once", "another"}), 2000);
 }
 

@@ -74,7 +74,7 @@ class ToolWorld : public Cluster {
 public:
     explicit ToolWorld(std::size_t nodes = 3, const RedisConfig& config = {}) : Cluster(nodes, config) {}
 
-    /// With a budget for a busy machine, unless the arguments say otherwise.
+    /// With a node_timeout for a busy machine, unless the arguments say otherwise.
     Tool start(const std::vector<std::string>& arguments, const std::string& input = "/dev/null") {
         return Tool{arguments, environment(), input};
     }

@@ -353,10 +353,10 @@ private:
     /// Begins the time of a node, and returns the step that asks it.
     Step ask(std::size_t node, Clock::time_point now) {
         auto& it = nodes_[node];
-        const auto budget = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
+        const auto time_for_node = phase_ == Phase::in_turn ? fair_share(now) : node_timeout_;
         it.start = now;
-        it.deadline = std::min({now + budget, limits_.deadline, end_});
-        it.cut_short = budget < node_timeout_ / 8;
+        it.deadline = std::min({now + time_for_node, limits_.deadline, end_});
+        it.cut_short = time_for_node < node_timeout_ / 8;
         return {.kind = Step::Kind::ask, .node = node};
     }
 

@@ -124,7 +124,7 @@ def headline(it: dict, node_timeout_us: int) -> tuple:
     if it["round"] == "sequential":
         return (
             "Sequential round: one node after the other",
-            f"The frozen node costs its budget once: node_timeout, {node_timeout_us / 1000:.0f} ms. "
+            f"The frozen node costs its node_timeout once: {node_timeout_us / 1000:.0f} ms. "
             f"Held after {it['round_ended_us'] / 1000:.1f} ms.",
         )
     return (

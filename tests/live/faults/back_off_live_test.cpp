@@ -10,7 +10,7 @@
 namespace redlock::test {
 namespace {
 
-constexpr auto budget = 800ms;
+constexpr auto node_timeout = 800ms;
 
 /// A way in which a node is unreachable.
 struct Outage {
@@ -45,7 +45,7 @@ protected:
     Rounds lock_and_unlock(milliseconds span) {
         Rounds rounds;
         const auto count = [&](auto verb) {
-            rounds.costly += time_taken([&] { rounds.failed += verb() ? 0 : 1; }) >= budget ? 1 : 0;
+            rounds.costly += time_taken([&] { rounds.failed += verb() ? 0 : 1; }) >= node_timeout ? 1 : 0;
         };
         const auto end = boot_clock().now() + span;
         while (boot_clock().now() < end) {
@@ -55,7 +55,7 @@ protected:
         return rounds;
     }
 
-    FaultWorld world{5, {.node_timeout = budget, .round = std::get<Round>(GetParam())}};
+    FaultWorld world{5, {.node_timeout = node_timeout, .round = std::get<Round>(GetParam())}};
     Lock lock = world.lock(no_retry());
     Rounds rounds{};
     std::size_t connections = 0;
@@ -69,9 +69,9 @@ INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(o
 
 // D4. A dead node costs a node_timeout once, and not again until it returns. Connections to it do not
 // accumulate.
-TEST_P(ADeadNode, CostsItsBudgetOnce) {
+TEST_P(ADeadNode, CostsItsNodeTimeoutOnce) {
     disconnect(0);
-    repeat_where_delayed(world, budget / 2, [&] {
+    repeat_where_delayed(world, node_timeout / 2, [&] {
         const auto before = world.link(0).traffic().connections;
         rounds = lock_and_unlock(3s);
         connections = world.link(0).traffic().connections - before;

@@ -8,7 +8,7 @@
 namespace redlock::test {
 namespace {
 
-constexpr auto budget = 1s;
+constexpr auto node_timeout = 1s;
 
 /// A fault of a proxy.
 struct Fault {
@@ -51,10 +51,10 @@ protected:
     /// add.
     template <class Verb>
     static void expect_success_in_time(Verb verb) {
-        EXPECT_THAT(time_taken([&] { EXPECT_THAT(verb(), Succeeds()); }), LastsAtMost(2 * budget + 2s));
+        EXPECT_THAT(time_taken([&] { EXPECT_THAT(verb(), Succeeds()); }), LastsAtMost(2 * node_timeout + 2s));
     }
 
-    FaultWorld world{5, {.node_timeout = budget, .round = std::get<Round>(GetParam())}};
+    FaultWorld world{5, {.node_timeout = node_timeout, .round = std::get<Round>(GetParam())}};
     Lock lock = world.lock(no_retry(60s));
 };
 

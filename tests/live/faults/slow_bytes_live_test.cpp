@@ -47,7 +47,7 @@ class SlowBytes : public InEachRound {};
 INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
 
 // D2. A signal interrupts poll() and does not restart the time limit: 400 ms remain 400 ms.
-TEST_P(SlowBytes, SignalsDoNotStretchTheBudget) {
+TEST_P(SlowBytes, SignalsDoNotStretchTheNodeTimeout) {
     FaultWorld world{3, {.node_timeout = 400ms, .round = GetParam()}};
     auto lock = world.lock(no_retry());
     world.warm_up();

@@ -95,8 +95,8 @@ TEST_P(ManyThreads, HoldOneAtATimeWhatTheyWereGranted) {
 
 // D9, D4. A node that hangs costs all threads their node_timeout at the same time, not one after the other.
 TEST_P(ManyThreads, WaitForAHungNodeTogether) {
-    constexpr auto budget = 1s;
-    FaultWorld slow{3, {.node_timeout = budget, .round = GetParam()}};
+    constexpr auto node_timeout = 1s;
+    FaultWorld slow{3, {.node_timeout = node_timeout, .round = GetParam()}};
     slow.warm_up();
     slow.link(0).black_hole();
     const auto taken = time_taken([&] {
@@ -106,7 +106,7 @@ TEST_P(ManyThreads, WaitForAHungNodeTogether) {
             EXPECT_THAT(lock.release(), Succeeds());
         });
     });
-    EXPECT_THAT(taken, LastsAtMost(4 * budget));
+    EXPECT_THAT(taken, LastsAtMost(4 * node_timeout));
 }
 
 }  // namespace

@@ -111,11 +111,11 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
 }
 
 // A9. Asking the Sentinels counts towards node_timeout.
-TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
+TEST(Sentinels, ThatAreFrozenCostARoundItsNodeTimeoutAndNoMore) {
     SentinelWorld world;
     for (auto& it : world.sentinels) it.freeze();
-    constexpr auto budget = 400ms;
-    RedisNodes nodes{{world.uri()}, {.node_timeout = budget}};
+    constexpr auto node_timeout = 400ms;
+    RedisNodes nodes{{world.uri()}, {.node_timeout = node_timeout}};
     Lock lock{nodes, the_resource, no_retry(1min)};
     const SchedulingDelayMonitor machine;
     for (const std::string round : {"first", "second"}) {
@@ -124,7 +124,7 @@ TEST(Sentinels, ThatAreFrozenCostARoundItsBudgetAndNoMore) {
         const auto result = lock.acquire();
         const auto took = boot_clock().now() - before - (machine.delay() - delayed);
         EXPECT_EQ(result.error(), Errc::no_quorum) << round;
-        EXPECT_LT(took, budget + 300ms) << round;
+        EXPECT_LT(took, node_timeout + 300ms) << round;
     }
 }
 

@@ -22,8 +22,8 @@ protected:
         }
     }
 
-    RedisNodes nodes(milliseconds budget = 5s) const {
-        return RedisNodes{endpoints, {.node_timeout = budget, .round = GetParam()}};
+    RedisNodes nodes(milliseconds node_timeout = 5s) const {
+        return RedisNodes{endpoints, {.node_timeout = node_timeout, .round = GetParam()}};
     }
 
     /// Returns when all three have granted and released.

@@ -8,7 +8,7 @@ namespace {
 
 // A9. If all nodes hang, acquire_for() returns within the time limit and one node_timeout, and reports the
 // last complete round.
-TEST(ADeadline, IsKeptWithinOneBudgetWhenEveryNodeHangs) {
+TEST(ADeadline, IsKeptWithinOneNodeTimeoutWhenEveryNodeHangs) {
     World world{5, 50ms};
     world.silence(0, 1, 2, 3, 4);
     auto lock = world.lock({.retry = {.delay = 10ms}});
@@ -142,7 +142,7 @@ TEST(AStop, EndsAPauseAtOnce) {
 }
 
 // A stop request ends a round within one node_timeout. Keys that were set are cleaned up (B6).
-TEST(AStop, EndsARoundWithinOneBudget) {
+TEST(AStop, EndsARoundWithinOneNodeTimeout) {
     World world{5, 50ms};
     world.silence(2, 3, 4);
     std::stop_source source;
@@ -153,7 +153,7 @@ TEST(AStop, EndsARoundWithinOneBudget) {
         EXPECT_THAT(result, FailsWith(Errc::cancelled));
         EXPECT_EQ(result.nodes()[3].cause, Errc::not_asked);
     });
-    EXPECT_LE(took, 50ms + 50ms) << "the budget of the node being asked, and that of the clean-up";
+    EXPECT_LE(took, 50ms + 50ms) << "the node_timeout of the node being asked, and that of the clean-up";
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1 on 0 1 2"));
     EXPECT_EQ(world.owner_on(0), "");
 }
