@@ -1,10 +1,25 @@
 // Decides the course of one round over N nodes: which node is asked when, how long the round waits for it,
-// and when the votes have decided. A round has one request, or several with the same verb. This class has no
-// sockets, no clock and no mutex of its own.
+// and when the votes have decided. A round has one request, or several with the same verb. A request is a
+// command and the nodes that it goes to. This class has no sockets, no clock and no mutex of its own.
 //
-// Other files decide what a reply means (reply.hpp), whether a node is *trusted* to answer in time
-// (node_health.hpp), which connection a command is sent on (src/redis/node.hpp), and whether two nodes are
-// the same server (duplicate_server_check.hpp).
+// Words that are explained at length in other files:
+//
+//     node               one of the N Redis masters that vote. This file knows only its index.
+//     trusted            The client expects the node to answer in time, because it has not failed since it
+//                        last answered (node_health.hpp).
+//     back-off, probe    After a failure the node is in back-off: the client leaves it alone for a pause.
+//                        When the pause is over, a probe is due: one round may try to reach the node again.
+//     check out          The driver takes a connection to the node from the class Node (src/redis/node.hpp),
+//                        which keeps the connections of this client to the node. During back-off, Node
+//                        mostly refuses. Then the node is *left alone*.
+//     node_timeout       the time that one node may take in a round, including the making of a connection
+//     waiter, home node  A waiter is a client that waits until a resource is free. Its home node keeps the
+//                        queue in which it waits.
+//     holder description a text that the holder of a lock leaves beside the lock for people to read
+//
+// Other files decide what a reply means (reply.hpp), whether a node is trusted (node_health.hpp), which
+// connection a command is sent on (src/redis/node.hpp), and whether two nodes are the same server
+// (duplicate_server_check.hpp).
 //
 // RoundDriver (src/redis/round_driver.hpp) owns the connections. It executes the steps that next() returns,
 // and reports each event:
@@ -13,38 +28,43 @@
 //     for (;;) {
 //         const auto step = round.next(clock.now());
 //         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_left_alone()
-//         if (step.kind == Kind::give_up) check_in(step.node);  // its time is over
+//         if (step.kind == Kind::give_up) check_in(step.node);  // the time of this node is over
 //         if (step.kind == Kind::wait) wait(step.until);        // or until on_sent(), on_vote() or on_failed()
 //         if (step.kind == Kind::done) break;
 //     }
 //
-// The stages of one node. The transitions are the events that the driver reports, and the step give_up:
+// The stages of one node. The transitions are the events that the driver reports, and the step give_up. In
+// the stages unasked to sent, the driver can also report end() → over.
 //
 //     stage      | meaning                                     | transitions
 //     -----------+---------------------------------------------+-------------------------------------------
 //     uninvolved | no request goes to the node                 |
 //     unasked    | the round has not asked the node yet        | on_check_out() → connecting
 //                |                                             | on_left_alone() → left_alone
-//                |                                             | exclude() of its last request, end() → over
-//     left_alone | the node is in back-off and gave no         | on_check_out() → connecting
-//                | connection; the round may ask it once more  | end() → over
+//                |                                             | exclude() of its last request → over
+//     left_alone | the node is in back-off, and there was no   | as unasked; the round may ask the node
+//                | connection to it                            | once more
 //     connecting | a connection was checked out, but no byte   | on_sent() → sent
-//                | of the commands can have reached the node   | on_failed(), end(), give_up → over
+//                | of the commands can have reached the node   | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
-//                | node                                        | on_failed(), end(), give_up → over
-//                |                                             | on_check_out(), to repeat a release after
-//                |                                             | on_failed() → connecting
+//                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// A node in the stage connecting or sent *is being asked*. The round *awaits* some of these nodes: it does
-// not end before they have replied, have failed, or are out of time. It awaits a node that is being asked
+// There is one exception: on_failed() returns true if the commands of a release must be sent again. The node
+// then stays in its stage. The driver checks out another connection and reports on_check_out() → connecting,
+// or end() → over if there is none.
 //
-// - if the votes have not decided yet, that is, if a missing vote can still change the outcome;
-// - if the node is trusted and the round is a sequential acquisition, a query, or a release whose caller
-//   waits for the replies, even if the votes have decided;
-// - if the node is trusted and its connection is not ready yet. When the votes have decided, this wait is
-//   limited to an eighth of node_timeout. If such a node were skipped, the lock would be on exactly a
-//   majority, and could not survive the loss of another node. A holder description is not worth this wait.
+// A node in the stage connecting or sent *is being asked*. The round *awaits* some of these nodes: it does
+// not end before they have replied, have failed, or are out of time. It awaits a node that is being asked in
+// three cases:
+//
+// 1. The votes have not decided yet, that is, a missing vote can still change the outcome.
+// 2. The node is trusted, and the round is a sequential acquisition in the phase in_turn, a query, or a
+//    release whose caller waits for the replies. Such a round awaits the node even if the votes have decided.
+// 3. The node is trusted, and its connection is not ready yet. If the votes have decided and case 2 does not
+//    apply, this wait is limited to an eighth of node_timeout. If such a node were skipped, the lock would be
+//    on exactly a majority, and could not survive the loss of another node. A round that writes a holder
+//    description does not wait for connections, because the description is only for people.
 //
 // If nobody waits for the replies (RoundLimits::awaits_answers is false), the votes count as decided from the
 // beginning.
@@ -62,14 +82,16 @@
 //     second_half | the nodes that were left alone, once more   | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
-// A node in back-off gives a new connection only if its probe is due, if the outcome depends on it (see
-// needs()), or to a release; node.cpp has the whole table. In second_half the outcome may depend on more
-// nodes, because the nodes that have not replied by then are no longer counted as possible grants.
+// The driver can check out a new connection to a node in back-off in three cases: the probe of the node is
+// due, the outcome of the round depends on the node (see needs()), or the command is a release. Otherwise the
+// node is left alone. It is asked once more in second_half, because the outcome may depend on it by then: the
+// nodes that have not replied in first_half are no longer counted as possible grants.
 //
-// A round ends when it has passed through all phases. It asks no further nodes if a quorum has become
-// impossible, a stop was requested, or the deadline of the caller has passed. A release is sent to all its
-// nodes in any case. It is written to them in reverse order: the first node is mostly the home node, which
-// wakes a waiter, and the waiter should find the other nodes free.
+// A round ends when it has passed through all phases. In each phase, it asks no further nodes if a quorum has
+// become impossible, a stop was requested, or the deadline of the caller has passed. A release is sent to all
+// its nodes in any case. The nodes are asked in the configured order. A release is written to them in reverse
+// order, because the first node is mostly the home node of the waiters. It wakes the next waiter, and this
+// waiter should find the other nodes free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -99,6 +121,19 @@ struct NodeVote {
 };
 
 class QuorumRound {
+    /// See the first table at the head of this file.
+    enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
+
+    /// See the second table at the head of this file.
+    enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
+
+    /// Which of the nodes that are being asked the round awaits although the votes have decided. Before that,
+    /// it awaits all of them.
+    enum class Awaited : std::uint8_t {
+        trusted_nodes,    ///< The trusted nodes: case 2 at the head of this file.
+        connecting_nodes  ///< The trusted nodes whose connections are not ready yet: case 3.
+    };
+
 public:
     /// What the driver has to do next.
     struct Step {
@@ -111,7 +146,10 @@ public:
     };
 
     /// Begins a round. All requests must have the same verb. The requests, the limits and the tallies must
-    /// outlive the round.
+    /// outlive the round. `round_order` says whether an acquisition asks the trusted nodes one after the
+    /// other (sequential) or all at once. Its type is called Round although it is only this order, because
+    /// programs use the name. `node_timeout` is the time of one node, and `nodes` is N. The votes on each
+    /// request are written into the tally with the same index.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
                 Round round_order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
@@ -148,7 +186,7 @@ public:
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
             if (waits_for_answers(now)) {
-                if (awaited_ == Awaited::while_undecided && decided()) cap_connect_time();
+                if (awaited_ == Awaited::connecting_nodes && decided()) cap_connect_time();
                 const auto until = next_deadline();
                 if (until != Clock::time_point::min()) {
                     last_check_at_ = now;
@@ -161,9 +199,10 @@ public:
     }
 
     /// Returns true if the outcome of a request depends on this node: without its grant there can be no
-    /// quorum, but with it there can. Such a node is asked even if it is in back-off. A node that is being
-    /// asked is counted as a possible grant, except in the phase second_half, because it has had half a
-    /// node_timeout and is probably silent. Returns false for an acquisition that some node has refused.
+    /// quorum, but with it there can. Such a node is asked even if it is in back-off. The other nodes that
+    /// are being asked are counted as possible grants, except in the phase second_half: they have had half a
+    /// node_timeout by then, and are probably silent. Returns false for an acquisition that some node has
+    /// refused.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -176,7 +215,7 @@ public:
         return false;
     }
 
-    /// Returns true if this node was sent its commands and no other node can reply.
+    /// Returns true if this node was sent its commands, and no other node is being asked.
     bool is_only_one_sent(std::size_t node) const noexcept {
         return nodes_[node].stage == Stage::sent && count_being_asked() == 1;
     }
@@ -197,7 +236,8 @@ public:
         return requests_[request].to[node] && std::ranges::find(excluded, request) == excluded.end();
     }
 
-    /// Returns the command to which the next reply of the node belongs. Requires that one is unanswered.
+    /// Returns the command to which the next reply of the node belongs. Requires that a command of the node
+    /// is unanswered.
     const Command& awaiting_reply(std::size_t node) {
         auto& it = nodes_[node];
         while (!includes(node, it.awaiting_reply)) ++it.awaiting_reply;
@@ -206,23 +246,24 @@ public:
 
     // ---- Events
 
-    /// Records that the driver got no connection, because the node is in back-off.
+    /// Records that the driver could not check out a connection, because the node is in back-off.
     void on_left_alone(std::size_t node) noexcept {
         nodes_[node].stage = Stage::left_alone;
         nodes_[node].trusted = false;
         changed_ = true;
     }
 
-    /// Records that the driver has a connection to the node, which may still be connecting. From now on, the
-    /// round awaits the node as a trusted one if it is worth waiting for, otherwise as an untrusted one.
+    /// Records that the driver has checked out a connection to the node, which may still be in the making.
+    /// For the rest of this round, the node counts as trusted if `worth_waiting_for` is true, and otherwise
+    /// as untrusted. This replaces what set_health() has said.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
         changed_ = true;
     }
 
-    /// Excludes a request that was meant for the node. Must be called before on_sent(). Returns false if no
-    /// request is left for the node.
+    /// Excludes a request that was meant for the node, so that it is not sent to this node. Must be called
+    /// before on_sent(). Returns false if no request is left for the node.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
@@ -237,8 +278,8 @@ public:
             if (includes(node, i)) tallies_[i][node].sent = true;
     }
 
-    /// Records that the node has answered awaiting_reply() with this vote. Returns true if it was the last
-    /// answer of the node.
+    /// Records that the node has answered the command awaiting_reply() with this vote. Returns true if this
+    /// was the last answer of the node.
     bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
         (void)awaiting_reply(node);
@@ -247,10 +288,11 @@ public:
         return end_if_answered(node);
     }
 
-    /// Records that the node has failed with this cause. `disconnected` says whether its connection is
-    /// broken; otherwise the driver refuses to use the node. Returns true if the commands must be sent again
-    /// over another connection. A release is repeated once if the connection broke, because the failure may
-    /// concern only this connection and a second deletion does no harm.
+    /// Records that the node has failed with this cause. `disconnected` is true if its connection is broken.
+    /// It is false if the connection works but must not be used, because the same server already answers for
+    /// another node. Returns true if the commands must be sent again over another connection; the stage of
+    /// the node does not change then. A release is repeated once if the connection broke, because the failure
+    /// may concern only this connection and a second deletion does no harm.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
         auto& it = nodes_[node];
@@ -262,11 +304,12 @@ public:
         return false;
     }
 
-    /// Ends the part that the node has in this round. The votes that it has not given stay unknown, with this
-    /// cause.
+    /// Ends the part that the node has in this round. The votes that the node has not given stay unknown, and
+    /// their reports get this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // Nothing was sent to a node that was left alone, so its report shows no time.
+        // Nothing was sent to a node that was left alone, so its report shows no time. An exception is a
+        // release that must be repeated: it was sent once, over the connection that broke.
         if (it.stage == Stage::left_alone && !it.repeated) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
@@ -275,36 +318,18 @@ public:
     }
 
 private:
-    /// See the first table at the head of this file.
-    enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
-
-    /// See the second table at the head of this file.
-    enum class Phase : std::uint8_t {
-        in_turn,      ///< The trusted nodes are asked one after the other.
-        all_trusted,  ///< The trusted nodes are asked all at once.
-        first_half,   ///< The untrusted nodes are asked. Lasts for half a node_timeout at most.
-        second_half   ///< The nodes that were left alone are asked once more. Lasts for the rest of it.
-    };
-
-    /// Which of the nodes that are being asked the round awaits when the votes have decided. Until then it
-    /// awaits all of them.
-    enum class Awaited : std::uint8_t {
-        while_undecided,  ///< None, except trusted nodes whose connections are not ready yet.
-        trusted_nodes     ///< The trusted nodes.
-    };
-
     /// What the round knows of one node.
     struct Participant {
         Stage stage = Stage::uninvolved;
         bool trusted = true;
         bool probe_due = false;
-        bool repeated = false;
+        bool repeated = false;           // its release is sent a second time
         bool cut_short = false;          // the caller left it too little time: its silence means nothing
         std::size_t awaiting_reply = 0;  // the request to which the next reply belongs
         std::size_t answered = 0;        // the number of requests that were answered or excluded
         std::vector<std::size_t> excluded{};
-        Clock::time_point start{};
-        Clock::time_point deadline{};
+        Clock::time_point start{};     // when the round asked the node
+        Clock::time_point deadline{};  // when the time of the node is over
 
         bool unasked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
@@ -321,9 +346,9 @@ private:
         return properties_of(requests_.front().command.verb);
     }
 
-    /// Returns how many grants decide a request. The entry into the queue needs the grant of the home node
-    /// alone. A query and a holder description need none, because a query wants every answer, and nobody
-    /// wants the answers to a description.
+    /// Returns how many grants decide a request: mostly a quorum, which is a majority of the N nodes. A
+    /// waiter that enters the queue needs the grant of its home node alone. A query and a holder description
+    /// need no grant, because a query wants every answer, and nobody wants the answers to a description.
     std::size_t votes_needed() const noexcept {
         switch (properties().votes) {
             case VotesNeeded::quorum: return quorum(size_);
@@ -386,7 +411,7 @@ private:
         }
         phase_ = Phase::first_half;
         const bool all = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
-        awaited_ = all ? Awaited::trusted_nodes : Awaited::while_undecided;
+        awaited_ = all ? Awaited::trusted_nodes : Awaited::connecting_nodes;
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
@@ -401,7 +426,7 @@ private:
         return phase_ == Phase::first_half ? half_time_ : Clock::never();
     }
 
-    /// Returns true if the round awaits this node, see the head of this file.
+    /// Returns true if the round awaits this node. The three cases are at the head of this file.
     bool awaits(const Participant& it) {
         if (!it.is_being_asked()) return false;
         const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
@@ -417,8 +442,8 @@ private:
         return next;
     }
 
-    /// Limits the time of the nodes whose connections are not ready yet to an eighth of node_timeout. Called
-    /// when the votes have decided.
+    /// Limits the time of the nodes whose connections are not ready yet to an eighth of node_timeout. It is
+    /// called when the votes have decided (case 3 at the head of this file).
     void cap_connect_time() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)
@@ -434,14 +459,16 @@ private:
         return std::nullopt;
     }
 
-    /// Ends the part of a node whose time is over, and returns the step that gives it up.
+    /// Ends the part of a node whose time is over, and returns the step that gives this node up.
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // A release that nobody waits for stays queued behind the handshake. The node had only an eighth of
-        // node_timeout to connect, so it is not known to be slow.
+        // If the connection is still being made, the driver has already queued a release on it, and the
+        // connection sends the release after this round. If nobody waits for the replies, cap_connect_time()
+        // has left the node only an eighth of node_timeout to connect, so it is not known to be slow.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
-        // A node that has answered some of the commands is alive. A later round repeats the other commands.
+        // A node that has answered some of the commands is alive, so it has not failed. A later round repeats
+        // the commands that it has not answered.
         const bool alive = it.answered > it.excluded.size();
         const char* detail = "";
         if (!by_caller && alive)
@@ -492,14 +519,15 @@ private:
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
 
-    /// Returns true if the node should still be asked. If another client holds the resource on some node, a
-    /// node that is not trusted is asked only if its probe is due. Otherwise clients that collide would each
-    /// keep their grants during a whole node_timeout, and none of them would get a majority.
+    /// Returns true if the node should still be asked. If an acquisition was refused because another client
+    /// holds the resource on some node, an untrusted node is asked only if its probe is due. Otherwise the
+    /// round would often wait for the untrusted node until its node_timeout is over. If several clients
+    /// collide, each of them would keep its grants during this wait, and none of them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
         return it.unasked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Returns true if no request can get its quorum any more.
+    /// Returns true if no request can get the grants that it needs any more.
     bool impossible() {
         recount();
         return impossible_ == requests_.size();
@@ -542,7 +570,7 @@ private:
 
     Phase phase_ = Phase::all_trusted;
     Awaited awaited_ = Awaited::trusted_nodes;
-    std::size_t cursor_ = 0;                                      // the next node to look at in this phase
+    std::size_t cursor_ = 0;                                      // how many nodes this phase has looked at
     Clock::time_point half_time_ = Clock::never();                // the end of first_half
     Clock::time_point end_ = Clock::never();                      // the end of second_half
     Clock::time_point last_check_at_ = Clock::time_point::min();  // when the driver last looked for replies
