@@ -215,7 +215,7 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
     const auto state = state_;
     if (options_.watchdog && !state->lease(acquisition).empty())
         options_.watchdog->remove({state, acquisition});
-    auto lease = state->give_up(acquisition);
+    auto lease = state->begin_release(acquisition);
     // An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
     if (lease.released && clock_->now() >= lease.valid_until) lease = {};
     if (lease.empty()) {

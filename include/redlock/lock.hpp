@@ -232,9 +232,10 @@ public:
     /// In every case valid() is false from now on, and no extension is sent any more. If the minimum hold
     /// time (LockOptions::min_hold) is not over, nobody can acquire the resource until it is over.
     ///
-    /// Callbacks: when release(), unlock() or the destructor has returned, LockOptions::on_lost does not
-    /// begin any more, and no stop is requested on lost() any more. If on_lost began before, it may still be
-    /// running in the watchdog's thread.
+    /// Callbacks: when release(), unlock() or the destructor has returned, no stop is requested on lost() any
+    /// more, and the watchdog does not decide to call LockOptions::on_lost any more. If the watchdog decided
+    /// to call on_lost before, the call may be about to begin, or may still be running in the watchdog's
+    /// thread.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks. Therefore on_lost and a
     /// std::stop_callback on lost() may call these three functions. They may also wait for another thread

@@ -139,8 +139,11 @@ struct LockOptions {
     ///   swallowed.
     /// - The function may release or destroy the lock. A release() in the function releases only the lost
     ///   acquisition, even if the lock has been acquired again.
-    /// - The function does not begin after release() or the destructor has returned. If it has begun before,
-    ///   it can still be running. The objects that it uses must live until it has returned.
+    /// - release() and the destructor do not wait for the function. If the watchdog has decided to call it
+    ///   before they return, the function can still be about to begin, or can still be running. Afterwards
+    ///   the watchdog does not decide to call it any more. The objects that the function uses must live until
+    ///   it has returned. To be sure of that, destroy the watchdog before them. Its destructor waits for the
+    ///   function, except when the function itself destroys the watchdog.
     /// - The function is not called if a std::stop_callback on lost() releases the lock, or waits until
     ///   another thread has released the lock.
     std::function<void(const Result&)> on_lost{};

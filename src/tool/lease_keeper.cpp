@@ -49,7 +49,7 @@ bool is_gone_from_a_majority(const Result& loss) {
 
 /// Ends the lease, and deletes the keys and the holder's description.
 void release(detail::LeaseState& state, std::uint64_t acquisition) {
-    const auto before = state.give_up(acquisition);
+    const auto before = state.begin_release(acquisition);
     auto lease = before;
     (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
     state.describe_holder(before, {});

@@ -1,19 +1,26 @@
-// The lease of a lock, behind a mutex. It decides what a round, an extension or a release means for the
-// lease. A Lock shares it with its watchdog and, while a loss is reported, with the callback. It has no
-// pointer to the Lock, so that the callback can destroy the Lock.
+// The lease of a lock, behind a mutex. A lease is what the client knows about one acquisition: the owner (the
+// random value of its keys), the instant until which the holder may rely on it, and the nodes that may have
+// its keys (lease.hpp). This class decides what a round, an extension or a release means for the lease.
+//
+// A Lock shares the object with its watchdog, which extends the lease and reports its loss. While a loss is
+// reported, the callback LockOptions::on_lost runs in the watchdog's thread and can destroy the Lock.
+// Therefore the object has no pointer to the Lock.
 //
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
 //     free        | there is no lease                               | begin() → held
-//     held        | some nodes have keys of this owner              | report_loss(), request_stop() → ending
-//                 |                                                 | give_up() → unconfirmed
+//     held        | nodes may have keys of this owner               | report_loss(), request_stop() → ending
+//                 |                                                 | begin_release() → unconfirmed
 //                 |                                                 | forget() → free
-//     ending      | as held, but it is not extended any more, and   | give_up() → unconfirmed
+//     ending      | as held, but it is not extended any more, and   | begin_release() → unconfirmed
 //                 | no further loss is reported                     | forget() → free
-//     unconfirmed | released, but too few nodes have confirmed it   | end_release() → free, forget() → free
+//     unconfirmed | its release has begun, and a majority of the    | end_release(), if a majority has
+//                 | nodes has not confirmed it yet                  | confirmed it → free; forget() → free
 //
-// A lease that is held or ending is valid until Lease::valid_until. Its validity ends earlier if an extension
-// finds that the keys are lost. If there is no margin (LockOptions::margin), report_loss() ends it as well.
+// A lease that is held or ending is valid until Lease::valid_until. Two things end its validity earlier: an
+// extension that finds that the keys are lost, and report_loss() if LockOptions::margin is zero. With a
+// margin, the loss is reported so much earlier that the holder has this time to finish its work. Therefore
+// report_loss() leaves the validity as it is.
 //
 // Each acquisition has a number. Most functions get the number of the acquisition that they are about. They
 // do nothing if the lease is free, or if another acquisition has begun meanwhile.
@@ -65,11 +72,12 @@ public:
 
     Nodes& nodes() const noexcept { return *nodes_; }
     const std::vector<std::string>& resources() const noexcept { return resources_; }
-    /// Returns the resources and the options of the lease, which are the same for each acquisition. This is
-    /// no Request, which is one command for Nodes::ask().
+    /// Returns the resources and the options of the lease, which are the same for each acquisition. A
+    /// LeaseRequest is no Request: a Request is one command for Nodes::ask().
     const algorithm::LeaseRequest& request() const noexcept { return lease_request_; }
 
-    /// Writes the holder description, see algorithm::describe_holder(). A reader writes none.
+    /// Writes the holder description, a text beside the lock for people to read (LockOptions::holder). The
+    /// holder of a shared lock writes none.
     void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
                          Clock::time_point deadline = Clock::never()) const noexcept {
         if (!lease.shared) algorithm::describe_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
@@ -84,8 +92,8 @@ public:
         return number_;
     }
 
-    /// Returns the lease, held or unconfirmed, if `number` is the current acquisition; otherwise an empty
-    /// one.
+    /// Returns the lease in any state but free, if `number` is the current acquisition. Otherwise returns an
+    /// empty one.
     Lease lease(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) ? lease_ : Lease{};
@@ -109,7 +117,7 @@ public:
     }
 
     /// Begins an acquisition with this lease, and returns its number. `stop_when_lost` is the source behind
-    /// lost(); it has no state if there is no watchdog, which alone can report a loss.
+    /// lost(). It has no state if there is no watchdog, because only a watchdog can report a loss.
     std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
@@ -131,9 +139,11 @@ public:
         ++number_;
     }
 
-    /// Ends the validity, and returns the lease as it was before. When this function has returned, no new
-    /// call of on_lost begins, and no stop is requested on lost() any more (rule C9).
-    Lease give_up(std::uint64_t number) {
+    /// Begins the release: ends the validity, and returns the lease as it was before. When this function has
+    /// returned, no stop is requested on lost() any more, and report_loss() does not decide to call on_lost
+    /// any more. If report_loss() has decided it before, the call may still be about to begin, or may be
+    /// running. This function does not wait for it, because the callback may be waiting for this release.
+    Lease begin_release(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
         {
@@ -144,7 +154,8 @@ public:
             if (stops_) stopping = stop_when_lost_;
         }
         // Another thread may have decided to request the stop, without having done it yet. Wait for the
-        // request, but not for the callbacks of lost(), because one of them may be waiting for this release.
+        // request, but not for the callbacks of lost(), because one of them may be waiting for this release
+        // as well.
         while (stopping.stop_possible() && !stopping.stop_requested())
             clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
         return before;
@@ -158,7 +169,7 @@ public:
     }
 
     /// Applies the round of an extension that the holder has requested. If the round finds that the lease is
-    /// lost, requests a stop on lost(). The watchdog, if there is one, calls on_lost later.
+    /// lost and there is a watchdog, requests a stop on lost(). The watchdog calls on_lost later.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -176,8 +187,8 @@ public:
         return result;
     }
 
-    /// Requests a stop on lost() although the lease is not lost, because the caller of a Leader wants it to
-    /// stop. The lease becomes *ending*.
+    /// Requests a stop on lost() although the lease is not lost, because the caller of a Leader (leader.hpp)
+    /// wants its work to stop. The lease becomes *ending*.
     void request_stop(std::uint64_t number) noexcept {
         std::stop_source stopping{std::nostopstate};
         {
@@ -227,8 +238,8 @@ public:
 
     /// Reports the loss if the lease is in the state held: first requests a stop on lost(), then calls
     /// on_lost. Does not call on_lost if a callback of lost() has released the lock, or has waited for
-    /// another thread to do so. With a margin, the lease stays valid until the margin is over. Needs no
-    /// memory.
+    /// another thread to do so. If LockOptions::margin is zero, the validity ends now. Otherwise the lease
+    /// stays valid until Lease::valid_until, which is about the margin later. Needs no memory.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -266,7 +277,7 @@ private:
     }
 
     /// Decides that a stop is requested on lost(). As soon as the caller has unlocked the mutex, it must
-    /// request the stop on the returned source, because give_up() waits for this request.
+    /// request the stop on the returned source, because begin_release() waits for it.
     std::stop_source decide_to_stop_locked() noexcept {
         stops_ = true;
         return stop_when_lost_;
@@ -275,8 +286,8 @@ private:
     /// Applies the round of an extension to the lease. A lease in the state ending is not extended.
     ///
     /// The present counts as the end of the round. The validity may have ended since the last reply, and a
-    /// caller may have seen that valid() is false. The extension must not make it true again (rules C3, C4).
-    /// Lock::valid() reads the clock before it reads the lease, for the same reason.
+    /// caller may have seen that valid() is false. The extension must not make it true again (rules C3 and C4
+    /// in docs/rules.md). Lock::valid() reads the clock before it reads the lease, for the same reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
@@ -304,10 +315,10 @@ private:
     bool stops_ = false;       // a stop on stop_when_lost_ was requested, or is about to be
     bool found_lost_ = false;  // an extension has returned `lost`
     bool ending_ = false;      // the lease is not extended any more, and no further loss is reported
-    // When an extension of the watchdog has failed last; empty after a successful one.
+    // When the last extension of the watchdog has failed; empty if it was successful.
     std::optional<Clock::time_point> last_failure_{};
-    std::optional<Result> last_extend_error_{};  // the result of the last failed extension, for on_lost
-    Clock::time_point hold_until_ = Clock::never();
+    std::optional<Result> last_extend_error_{};      // the result of the last failed extension, for on_lost
+    Clock::time_point hold_until_ = Clock::never();  // the end of LockOptions::max_hold
 };
 
 }  // namespace redlock::detail

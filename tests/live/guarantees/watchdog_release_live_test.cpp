@@ -139,7 +139,7 @@ TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
         begun = i;
         // In every second round it releases right after the report has decided to request stop.
         while (i % 2 == 0 && state.lease().valid_until == Clock::never()) std::this_thread::yield();
-        (void)state.give_up(number);
+        (void)state.begin_release(number);
         const bool stopped = lost.stop_requested();
         wait_for(ended, i);
         stopped_later += lost.stop_requested() != stopped ? 1 : 0;
