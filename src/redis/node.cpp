@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using detail::KeyEffect;
 using detail::NodeFailure;
 
-constexpr std::size_t max_draining = 64;  // connections of one node
+constexpr std::size_t max_draining = 64;  // draining connections of one node, see the table in node.hpp
 constexpr std::size_t max_pending = 32;   // pending replies on one connection
 
 /// The longest time for which an unused listener is trusted to be connected. Nothing is sent on it, so a lost
@@ -82,8 +82,8 @@ bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_p
     return config_.has_sentinels() && now - connection.since() >= max_sentinel_silence;
 }
 
-/// Writes what is not sent yet on the draining connections, and reads their late replies. Each late reply
-/// shows that the node is alive. A connection on which no reply is pending any more becomes idle again. The
+/// Writes the unsent bytes of the draining connections, and reads their late replies. Each late reply shows
+/// that the node is alive. A connection on which no reply is pending any more becomes idle again. The
 /// function may throw std::bad_alloc at any step, so a connection is removed from the list before it is
 /// passed on.
 void Node::drain_locked(Clock::time_point now) {
@@ -118,7 +118,7 @@ void Node::advance_probe_locked(Clock::time_point now) {
     }
 }
 
-std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
+std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request> requests) {
     const std::lock_guard guard{mutex_};
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
@@ -126,23 +126,32 @@ std::vector<std::size_t> Node::overtaking(std::span<const Request> requests) {
     return result;
 }
 
-// ---- Check-out. A command gets the first connection of this table that exists. A connection is *bound* to
-// the owner of a pending SET, enter_queue or holder description (pending_replies.hpp).
+// ---- Check-out. A command gets the first connection of this table that exists.
+//
+// Some commands must be sent behind an earlier one, on the same connection. A draining connection is
+// therefore *bound* to the owner of a pending command (pending_replies.hpp):
+//
+// - A SET binds it to the owner of the lock, which is the random value of the key. The release has the same
+//   owner.
+// - So does the writing of a *holder description*, a text beside the lock for people to read.
+// - The command enter_queue of a waiter has the *ticket* of the waiter as its owner. A later acquisition by
+//   this waiter has a new owner, and removes the ticket from the queue. It must follow the enter_queue.
 //
 //       connection                                          | for
 //     --+---------------------------------------------------+----------------------------------------------
-//     1 | the one that is bound to the owner of the command | every command
-//       | or, if an acquisition removes a ticket, to the    |
+//     1 | the one that is bound to the owner of the         | every command
+//       | command; for an acquisition that removes a        |
+//       | ticket, otherwise the one that is bound to this   |
 //       | ticket                                            |
-//     2 | one with a pending release of the same resource   | an acquisition or a holder description, if
-//       |                                                   | the node is trusted
+//     2 | a draining one that is not bound, with a pending  | an acquisition or a holder description, if
+//       | release of the same resource                      | the node is trusted
 //     3 | any draining one that is not bound                | a holder description, if there is no idle
 //       |                                                   | connection
 //     4 | an idle one                                       | every command if the node is trusted,
 //       |                                                   | otherwise a release
 //     5 | one that is being made and has releases queued    | a release, if the node is trusted
 //     6 | any draining one that is not bound                | a release, if the node is not trusted
-//     7 | the probe, otherwise a new one                    | every command, if the node is trusted, if the
+//     7 | the probing one, otherwise a new one              | every command, if the node is trusted, if the
 //       |                                                   | next probe is due, or if the outcome of the
 //       |                                                   | round depends on the node (`needed`);
 //       |                                                   | a release in any case
@@ -168,7 +177,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if ((effect == KeyEffect::acquires || describes) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {take_locked(it), true};
-    // A holder description is not worth a new connection.
+    // A holder description may be written late, so it rather follows late replies than begin a connection.
     if (describes && idle_.empty())
         if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
     return check_out_any_locked(release, now, needed);
@@ -186,9 +195,9 @@ CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool ne
     return check_out_trusted_locked(release, now);
 }
 
-/// Checks out a connection to a trusted node. Releases share a connection that is being made. A release does
-/// not wait for a connection that has been in the making for an eighth of node_timeout, because the release
-/// before it has waited for that long already.
+/// Checks out a connection to a trusted node. Releases share a connection that is being made. The round of a
+/// release does not wait for a connection that has been in the making for an eighth of node_timeout, because
+/// the round of an earlier release has waited for that long already. The connection sends the release later.
 CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
     if (auto idle = take_idle_locked(now, release)) return {std::move(idle), true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
@@ -211,7 +220,7 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     }
     if (!due && !release) return {};
     if (due) health_.begin_probe(now, network_.entropy());
-    // A probe that takes too long is replaced by a new one.
+    // A probing connection that takes too long is replaced by a new one.
     if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest) return {std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
     return {connect_locked(now)};
@@ -230,8 +239,9 @@ auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Dr
     return leaves_queue && it == draining_.end() ? bound_to_locked(command.queue->ticket) : it;
 }
 
-/// Returns a connection that may have a release of one of the resources pending. A SET that is pipelined
-/// behind the release is not refused because of this client's own key.
+/// Returns a connection that may have a release of one of the resources pending. If a SET is sent behind this
+/// release, the server executes the release first. On another connection the SET could come first, and would
+/// be refused because this client's own old key still exists.
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
@@ -301,14 +311,14 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
     else if (!connection->broken() && !probe_)
-        probe_ = std::move(connection);  // its handshake continues without a command
+        probe_ = std::move(connection);  // no command was sent on it; its handshake continues
     else
         drop_locked(std::move(connection));
 }
 
 /// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending and no
-/// release has to be sent again, otherwise it drains. If its replies have not come after one minute, or after
-/// the longest ttl of its commands if that is longer, it is dropped.
+/// release has to be sent again (see Connection::repeat_release()), otherwise it drains. If its replies have
+/// not come after one minute, or after the longest ttl of its commands if that is longer, it is dropped.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
         return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");

@@ -1,23 +1,33 @@
-// One node, shared by all threads: its health, and its connections between the rounds.
+// The client's side of one node, which is one of the N Redis masters that vote: its health, and its
+// connections between the rounds. All threads share it. A round sends a command to the nodes and counts their
+// votes. For each node it *checks out* a connection, and *checks it in* again at its end.
+//
+// A reply is *pending* from the sending of its command until it is received. It is *late* if the round of its
+// command has ended meanwhile. The kinds of connections that no round has checked out:
 //
 //     connection | meaning                                              | until
 //     -----------+------------------------------------------------------+-----------------------------------
 //     idle       | ready, no reply is pending; serves the next round    | a command checks it out
-//     draining   | replies are pending; or it is still being made, and  | a command that must follow one of
-//                | releases are queued behind its handshake             | them checks it out; the last reply
-//                |                                                      | has come; or it took too long
-//     probe      | it is being made, and no command waits for it        | a command checks it out, or it is
+//     draining   | late replies are pending; or it is still being made, | a command checks it out; the last
+//                | and releases are queued behind its handshake         | reply has come; or it took too long
+//     probing    | it is being made, and no command is queued on it     | a command checks it out, or it is
 //                |                                                      | ready, or it has failed
-//     listener   | subscribed to a channel for waiters (listener.hpp)   | a waiter checks it out
+//     listener   | subscribed to the channel on which a waiter, a       | a waiter checks it out
+//                | client that waits for a resource, receives the       |
+//                | message that wakes it (listener.hpp)                 |
 //
-// The release of a SET must be written on the connection on which the SET is pending (rule B5). This is why
-// draining connections are kept. Their late replies are read whenever a round begins.
+// The release of a SET must be written on the connection on which the SET is pending, because it could
+// overtake the SET on another connection (rule B5 in docs/rules.md). This is why draining connections are
+// kept. Their late replies are read whenever a round begins.
 //
-// After a failure a node is not trusted for a pause, which grows with each failure (NodeHealth). Meanwhile a
-// round asks it only if its next probe is due or the outcome depends on it. Releases are sent to it in any
-// case. At most one connection is kept as the probe. The node is trusted again when it has answered a command
-// or the handshake of the probe. If only a late reply has come, it is trusted again after the pause, or
-// earlier if the outcome of a round depends on it.
+// A node is *trusted* if it is expected to answer in time. After a failure it is not trusted for a pause,
+// which grows with each failure (NodeHealth). This time is called *back-off*. When the pause is over, a
+// *probe* is due, which is one attempt to reach the node again. An untrusted node is asked only if a probe is
+// due or if the outcome of the round depends on it. Releases are sent to it in any case. If the round of an
+// attempt ends before its connection is ready, the node keeps the connection as the *probing* one. There is
+// at most one. The node is trusted again when it has answered a command or the handshake of a connection. If
+// only a late reply has come, it is trusted again after the pause, or earlier if the outcome of a round
+// depends on it.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -52,7 +62,7 @@ struct NodeEvent {
 
 /// The connection over which a round asks a node.
 struct CheckOut {
-    /// Null if the node is not asked: it is in back-off, or too many replies are pending.
+    /// Null if the node is not asked, because it is in back-off or because too many replies are pending.
     std::unique_ptr<Connection> connection{};
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
@@ -75,13 +85,15 @@ public:
     std::string name() const { return config_.endpoint.name(); }
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
-    /// Prepares the node for a round: reads late replies, advances the probe, drops connections to a former
-    /// master, and reports to the round whether the node is trusted and whether its next probe is due.
+    /// Prepares the node for a round: reads late replies, continues the handshake of the probing connection,
+    /// and reports to the round whether the node is trusted and whether its next probe is due. If Sentinels
+    /// name the server of this node, drops connections to a *former master*, which is a server that the
+    /// Sentinels have replaced by another one.
     void refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
-    /// A request that is sent over another connection could overtake the SET.
-    std::vector<std::size_t> overtaking(std::span<const Request> requests);
+    /// Such a request must not be sent over another connection, because it could overtake the SET.
+    std::vector<std::size_t> requests_with_pending_set(std::span<const Request> requests);
 
     /// Checks out the connection over which one command must be sent; node.cpp has the table of choices.
     /// `needed` is true if the outcome of the round depends on this node. A new connection to an untrusted
@@ -89,7 +101,7 @@ public:
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// Does the same for commands of several owners. None of them may have a SET pending here, see
-    /// overtaking().
+    /// requests_with_pending_set().
     CheckOut check_out_for_many(Clock::time_point now, bool needed);
 
     /// Takes back a connection in any state.
@@ -103,14 +115,14 @@ public:
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
     /// Disconnects the listener.
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
-    /// Records that this node keeps no queue for this client. check_out_listener() returns null for the next
-    /// minute.
+    /// Records that the server refuses to keep a queue of waiters for this client, for example because the
+    /// user may not use its key. check_out_listener() returns null for the next minute.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
     /// Returns why the node keeps no queue for this client, if it refused less than a minute ago.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
-    /// Reads and writes on all draining connections. Returns true if one of them has bytes that are not sent
-    /// yet.
+    /// Reads and writes on all draining connections. Returns true if one of them still has bytes that are not
+    /// sent.
     bool send_unsent(Clock::time_point now);
 
     /// Appends the draining connections that have bytes which are not sent yet. The node keeps them, so the
@@ -172,13 +184,13 @@ private:
     std::mutex mutex_;
     detail::NodeHealth health_{};
     std::shared_ptr<Resolution> resolution_{};  // the newest; a connection may still use an older one
-    std::string server_{};                      // bytes of the address that the Sentinels named last
+    std::string server_{};                      // bytes of the address that the Sentinels have named last
     std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
-    std::unique_ptr<Connection> probe_{};
+    std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
-    Clock::time_point no_listener_before_{};
+    Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue
     detail::NodeFailure queue_refusal_{};
     std::vector<NodeEvent> events_{};
 };

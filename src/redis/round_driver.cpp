@@ -50,10 +50,10 @@ void RoundDriver::run() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // Several requests share one connection. A request whose owner has a SET pending on another connection
-    // would overtake this SET, so it is excluded.
+    // Several requests share one connection. If the SET of a request's owner is still pending on another
+    // connection, the request could overtake this SET. Such a request is excluded.
     if (round_.requests().size() > 1)
-        for (const auto request : nodes_[node]->overtaking(round_.requests()))
+        for (const auto request : nodes_[node]->requests_with_pending_set(round_.requests()))
             if (round_.includes(node, request) &&
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
@@ -80,8 +80,9 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     reported_[node] = 0;
     round_.on_check_out(node, worth_waiting_for);
-    // If the connection is still being made, queue the release behind the handshake now, while
-    // std::bad_alloc can still be reported. When the round ends first, the connection goes on and sends it.
+    // Before the TCP connection (and its encryption) is established, a release is queued on it now, while
+    // std::bad_alloc can still be reported. The connection writes it directly behind its own handshake, which
+    // is AUTH, SELECT and PING. If the round ends before that, the connection goes on and sends the release.
     queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;
@@ -104,8 +105,10 @@ void RoundDriver::wait(Clock::time_point until) {
     }
     // Fast path: if one reply is awaited, a blocking recv() replaces poll() and recv(). Its timeout was set
     // to half of node_timeout when the connection was made, and cannot be changed for a single call. The
-    // kernel may add two of its ticks, which last 10 ms at most. The fast path therefore needs a node_timeout
-    // of at least 40 ms, of which nearly the whole is left. Then recv() returns before this time is over.
+    // kernel rounds the timeout up to whole ticks, which last 10 ms at most, and adds one tick. It adds up to
+    // an eighth to timeouts of more than about 60 ticks. The fast path therefore needs a node_timeout of at
+    // least 40 ms, of which 98% are left. Then recv() returns before this time is over. The tightest case is
+    // 41 ms: half of it is 20.5 ms, which becomes three ticks and one more, 40 ms, and 98% are 40.18 ms.
     const bool has_whole_timeout =
         node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
     const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
@@ -124,15 +127,19 @@ void RoundDriver::wait(Clock::time_point until) {
 
 // ---- One node
 
-/// Continues with a node whose connection is new or ready for I/O: finishes the handshake, sends the commands
-/// as soon as possible, and takes the answers.
+/// Continues with a node whose connection is new or whose socket is ready for I/O: continues the handshake,
+/// sends the commands as soon as possible, and takes the answers.
+///
+/// A connection is *established* when its bytes can reach the server: TCP is connected, and with TLS the
+/// encryption is agreed on. It is *ready* when the server has answered its handshake (AUTH, SELECT and PING).
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
     if (round_.is_sent(node) || !was_ready) connection.advance();
     if (!was_ready && connection.ready()) nodes_[node]->connected();
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.awaiting_reply(node));
-    // A release may be written behind the handshake, so that a node that does not answer now finds it later.
+    // A release may be written before the server has answered the handshake. A server that does not answer
+    // now then executes the release later.
     const bool may_send = round_.is_release() ? connection.established() : connection.ready();
     if (round_.is_connecting(node) && may_send) {
         if (fail_if_duplicate(node)) return;
@@ -163,8 +170,8 @@ void RoundDriver::send(std::size_t node) {
     if (!queued_[node]) write(node);
 }
 
-/// Writes the commands of all requests that include this node. Several requests are extensions, which do not
-/// use the queue, so they are the same for all nodes.
+/// Writes the commands of all requests that include this node. A round with several requests has only
+/// extensions. These do not use the queue, so their commands are the same for all nodes.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
@@ -178,8 +185,9 @@ void RoundDriver::write(std::size_t node) {
     connections_[node]->send(commands);
 }
 
-/// If the server already answers for another node, ends the part of this node with the cause same_server and
-/// returns true. A release is sent nevertheless.
+/// If the same server already answers for another node, ends the part of this node in the round with the
+/// cause same_server, and returns true, because one server must not have two votes. Returns false for a
+/// release, which is sent nevertheless.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
@@ -188,8 +196,8 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
     return other.has_value();
 }
 
-/// Reports each answer that has arrived to the round as a vote. Gives the connection back after the last
-/// answer.
+/// Reports each answer that has arrived to the round as a vote. After the last answer, checks the connection
+/// in.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
     // If the connection broke while reading, its answers cannot be trusted either.
@@ -207,8 +215,8 @@ void RoundDriver::take_answers(std::size_t node) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
         }
-        // The server was demoted. The Sentinels may name another one by now, to which only a new connection
-        // leads.
+        // The server was demoted to a replica. The Sentinels may name another server by now, to which only a
+        // new connection leads.
         if (vote.cause == Errc::read_only && nodes_[node]->has_sentinels()) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
@@ -220,8 +228,8 @@ void RoundDriver::take_answers(std::size_t node) {
     }
 }
 
-/// Records the failure of the node, and ends its part of the round. A release whose connection is broken is
-/// sent once more over another connection.
+/// Records the failure of the node, and ends the part of this node in the round. There is an exception: a
+/// release whose connection is broken is sent once more, over another connection.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
@@ -243,9 +251,10 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
-/// Gives the connection back to its node. If the reply to a release has not arrived, the connection keeps the
-/// release, and repeats it if the server turns out to refuse its form. The repeated release does not use the
-/// queue, and so cannot wake a second waiter. Therefore it does not matter whether it was repeated before.
+/// Checks the connection in. If the reply to a release has not arrived, the connection keeps a copy of the
+/// release. The server may refuse the form of the release: it does not know the script by its digest, or does
+/// not permit the queue. The connection then sends the copy, which has the whole script and does not use the
+/// queue. Such a copy cannot wake a second waiter, so it does not need the mark *repeated* of NodeCommand.
 void RoundDriver::check_in(std::size_t node) {
     if (round_.is_release()) {
         connections_[node]->keep_unanswered_release(round_.requests().front().command);

@@ -1,5 +1,9 @@
 // Executes the steps of a QuorumRound over real connections: asks nodes, waits, and reports each event to the
-// round.
+// round. In a round, one command, or several commands with the same verb, are sent to N Redis masters (the
+// *nodes*). Each reply is a vote.
+//
+// QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) keeps the
+// connections to one node between the rounds: a round checks a connection out, and checks it in again.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -31,7 +35,7 @@ public:
     /// Executes the round to its end.
     void run();
 
-    /// After run(): returns true if a release, or a part of one, is not sent yet.
+    /// After run(): returns true if a release, or a part of a release, is not sent yet.
     bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
 
 private:
@@ -61,7 +65,7 @@ private:
     Clock::time_point now_;  // updated after each step that takes time
     std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
     std::array<std::size_t, max_nodes> reported_{};  // how many answers were reported to the round
-    NodeSet queued_{};                               // the release is already queued behind the handshake
+    NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_left_release_unsent_ = false;
 };
 
