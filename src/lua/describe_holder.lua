@@ -1,6 +1,7 @@
--- Writes the description of the holder beside each resource that holds the owner, with the remaining time of the
--- resource. Deletes the owner's description beside the other resources. A description consists of the owner, a blank
--- and the text. A key with any other value is not changed, because it may be the lock of a resource of this name.
+-- Writes the description of the holder, a text such as host and process for people to read, beside each resource that
+-- holds the owner, with the remaining time of the resource. Deletes the owner's description beside the other resources.
+-- A description consists of the owner, a blank and the text. The key of the description may have another value, because
+-- it may be a resource of this name that somebody has locked. Such a key is not changed.
 -- KEYS: the resources, the keys of their descriptions. ARGV: owner, description. Returns 1.
 local n = #KEYS / 2
 for i = 1, n do

@@ -1,8 +1,10 @@
--- Extends several resources, or one resource on a node with a quarantine. Never shortens the remaining time, because an
--- extension that arrives late must not undo a longer one.
--- KEYS: the resources, [the marker if the quarantine is not empty].
+-- Extends several resources, or one resource on a node with a quarantine: for this time a node that may have lost its
+-- data declines to vote (see check_vote() in quarantine.lua). Never shortens the remaining time, because an extension
+-- that arrives late must not undo a longer one.
+-- KEYS: the resources, [the marker if the quarantine is not empty]. The marker is the key in which the node stores
+-- since when it has had its data.
 -- ARGV: owner, number of resources, ttl, [quarantine].
--- Returns 1 if every resource still holds the owner, otherwise 0.
+-- Returns 1 if every resource still holds the owner, otherwise 0. Returns a status or an error if the node has no vote.
 local n = tonumber(ARGV[2])
 local _, failure = check_vote(false)
 if failure then return failure end

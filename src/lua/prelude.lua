@@ -1,9 +1,22 @@
 -- The functions that several scripts share. Redis has no modules. Therefore the build puts in front of each script the
--- functions of this file and of quarantine.lua that the script calls (see embed.cmake). A function may call only functions
--- above it, and none of quarantine.lua.
+-- functions of this file and of quarantine.lua that the script calls (see embed.cmake). A function may call only
+-- functions above it, and none of quarantine.lua.
 --
--- Durations are in milliseconds. Counters and the marker of the quarantine hold microseconds since 1970. They are written
--- with string.format('%.0f'), because Lua itself would write 1.76e+15.
+-- A *resource* is the name that is locked, and the key of this name. While a lock holds the resource, its value is the
+-- *owner*: 40 random hex digits, new for each attempt to acquire. The keys *beside* a resource have names that are made
+-- from its name, for example `{orders}:queue` for the resource `orders`:
+--
+--     counter    how many holders the resource has had, as this node has counted, for the fencing token
+--     queue      the clients that wait for the resource
+--     readers    the locks that hold the resource together
+--     holder     a text that the holder leaves for people to read
+--
+-- In addition a node can have one *marker*, the key in which it stores since when it has had its data. A node that has
+-- lost its data does not vote for a while (see quarantine.lua).
+--
+-- Durations are in milliseconds. The number in a counter starts with the server's clock in microseconds since 1970, and
+-- the number in the marker is such an instant. These numbers are written with string.format('%.0f'), because Lua itself
+-- would write 1.76e+15.
 
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
@@ -20,27 +33,30 @@ local function identity_of_data()
 end
 
 -- ---- Recognising the values of this library. Other programs can create a key of any name, and a client may lock a
--- resource whose name equals that of a key beside another resource. Therefore no script changes an existing key before
--- one of these functions has recognised its value.
+-- resource that has the name of a key beside another resource. Therefore no script changes an existing key beside a
+-- resource before one of these functions has recognised its value.
 
 -- Returns whether the text is an owner: 40 hex digits.
 local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or a marker, whatever data the value belongs to. Returns nil if the text is neither.
+-- Returns the number in a counter or a marker, behind any prefix of the form that identity_of_data() returns. Returns
+-- nil if the text is neither.
 local function number_of_any_data(text)
   return tonumber(string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$') or '')
 end
 
--- Returns the number behind the prefix `data`, or nil if `text` has another prefix.
+-- Returns the number in a counter or a marker if it belongs to the present data, that is, if `text` begins with `data`,
+-- the prefix that identity_of_data() returns. Otherwise returns nil.
 local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
 end
 
 -- Counts one more holder in each of the n counters, which are KEYS from `first` on. Sets all of them to the largest new
--- count, with the expiry, and returns this count. A counter that is missing or belongs to other data starts again with
--- the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything but a count.
+-- count, with the expiry, and returns this count. A counter that is missing, or that belongs to other data than `data`,
+-- starts again with the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything
+-- but a count.
 local function count_holder(data, n, first, expiry)
   local time = redis.call('time')
   local fence, seed = 0, time[1] * 1000000 + time[2]
@@ -59,11 +75,13 @@ local function count_holder(data, n, first, expiry)
   return fence
 end
 
--- Raises each of the n counters, which are KEYS from `first` on, to the token ARGV[3] if it is smaller, and returns 1.
+-- Raises each of the n counters, which are KEYS from `first` on, to the fencing token ARGV[3] if it is smaller, and
+-- returns 1. The expiry of the counters is ARGV[4].
 --
--- Returns 0 if a counter is missing or belongs to other data. The function does not create it, because the next grant
--- must seed it from the wall clock. Returns the negated largest count if the token is too far ahead of the wall clock:
--- after the counters have expired, a new seed could then be smaller than the token.
+-- Returns 0 if a counter is missing or belongs to other data. The function does not create a missing counter, because
+-- the next acquisition must start it with the wall clock. Returns the negated largest count if the token is ahead of
+-- the wall clock by more than the expiry. Otherwise, after the counters have expired, a counter could start again with
+-- a number that is smaller than the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -81,35 +99,42 @@ local function raise_counters(data, n, first)
   return 1
 end
 
--- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A ticket is the channel to which its
--- waiter is subscribed, then '|' and a number. A resource whose value contains '|' is reserved: its value is the ticket
--- of the waiter that was woken, and it is not a vote. The reservation keeps newcomers away from this node until the
--- waiter has had time to make its round.
+-- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A waiter is a client that
+-- waits for the resource. Its ticket is the channel to which it is subscribed, then '|' and a number. To *wake* the
+-- waiter is to publish the ticket on this channel. A resource whose value contains '|' is *reserved*: its value is the
+-- ticket of the waiter that was woken. The reservation keeps newcomers away from this node until the waiter has had
+-- time to make its attempt. It is not a grant: the woken waiter must still acquire the resource on a majority of the
+-- nodes.
 
 -- Returns whether the text is a ticket.
 local function is_ticket(text)
   return string.find(text, '|%d+$') ~= nil
 end
 
--- Returns an error reply if the key of the queue is the sorted set of an application, which no script may change: its first
--- member is no ticket. Returns nil if the key is a queue or does not exist, and also if the user may not use ZRANGE.
+-- Returns an error reply if the key of the queue is the sorted set of an application, which no script may change: its
+-- first member is no ticket. Returns nil if the key is a queue or does not exist, and also if the Redis user may not
+-- use ZRANGE.
 local function check_queue(queue)
   local first = redis.pcall('zrange', queue, 0, 0)[1]
   if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
 end
 
--- Puts a ticket back that was taken out of the queue, and the expiry as well, because the queue has disappeared with its last
--- ticket. A queue without an expiry would stay for ever, so that the ticket is dropped if there is none.
+-- Puts back a ticket that was taken out of the queue. If it was the last one, the queue has disappeared together with
+-- its expiry, so the expiry is set again. If the queue had no expiry, or the expiry cannot be set, the ticket is
+-- dropped, because a queue without an expiry would stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
   redis.pcall('zadd', queue, popped[2], popped[1])
   if redis.pcall('pexpire', queue, expiry) ~= 1 then redis.pcall('zrem', queue, popped[1]) end
 end
 
--- Reserves the resource, if it is free, for the first waiter in the queue that is still subscribed; earlier tickets have no
--- waiter any more and are dropped. If the first ticket is the caller's own (ARGV[1]), no message is sent. Looks at 128
--- tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters, or the error reply of
--- PUBLISH or of check_queue().
+-- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
+-- free. Tickets in front of this one have no waiter any more and are dropped. The script enter_queue has the ticket of
+-- the calling waiter as ARGV[1]. If this ticket is the first one, no message is sent, because the caller learns it from
+-- the reply. In the script release, ARGV[1] is no ticket of the queue, so every waiter gets a message.
+--
+-- Looks at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters,
+-- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
 local function wake_next(resource, queue, reservation_ttl)
   for _ = 1, 128 do
     local failure = check_queue(queue)
@@ -135,11 +160,14 @@ local function wake_next(resource, queue, reservation_ttl)
   return 0
 end
 
--- Records the question of a waiter as its sign of life, in a sorted set beside the queue (tickets by the instant of their last
--- question, in milliseconds of the server's clock). Removes tickets from the queue whose last question is longer ago than
--- `lifetime`, 16 at most. Tickets of clients that know nothing of this set are not in it and are not removed here. Does nothing
--- if the key holds something else, or if the user may not use it. It is not one of KEYS, because otherwise such a user could
--- not wait at all.
+-- Records that a waiter is alive. A waiter calls enter_queue again and again while it waits, and each call is a sign of
+-- life. The signs are in a sorted set beside the queue: the score of a ticket is the instant of its last call, in
+-- milliseconds of the server's clock. Removes the tickets from the queue whose last call is longer ago than `lifetime`,
+-- 16 at most. The tickets of clients that know nothing of this set are not in it, and are not removed here.
+--
+-- Does nothing if the key of the signs holds something else, or if the Redis user may not use this key. The key is not
+-- one of KEYS, although Redis wants all keys there. Redis checks the permissions for KEYS before it runs a script. It
+-- would refuse the whole script to such a user, who could then not wait at all.
 local function remove_silent_waiters(queue, ticket, now, lifetime)
   local signs = queue .. ':signs'
   local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
@@ -153,9 +181,9 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes tickets from the queue if their channel has no subscriber, because their waiters could not be woken. Looks at 16
--- tickets in front of the caller, and each time at a different part of them, which `number` chooses. Does nothing if the
--- user may not use ZRANGE or PUBSUB NUMSUB. Such tickets then stay until a release finds them.
+-- Removes tickets from the queue if their channel has no subscriber, because their waiters could not be woken. Looks at
+-- 16 tickets in front of the caller's. `number` chooses them, so that each call looks at other ones. Does nothing if
+-- the Redis user may not use ZRANGE or PUBSUB NUMSUB. Such tickets then stay until a release finds them.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -170,26 +198,29 @@ local function remove_waiters_without_listener(queue, ticket, number)
   end
 end
 
--- Removes the waiter from the queue, and deletes the reservation that may stand there for it.
+-- Removes the ticket of a waiter from the queue. Deletes the resource KEYS[1] if it is reserved for this waiter, that
+-- is, if its value is the ticket.
 local function leave_queue(queue, ticket)
   if redis.call('get', KEYS[1]) == ticket then redis.call('del', KEYS[1]) end
   redis.pcall('zrem', queue, ticket)
 end
 
--- ---- Readers (LockOptions::shared): a sorted set of the owners of all readers. The score of a reader is the instant
--- at which its ttl ends, in milliseconds of the server's clock. While there are readers, the resource itself holds the
--- value 'redlock:shared'. This value keeps out every exclusive lock, also of clients that know nothing of readers. Both
--- keys expire with the last reader.
+-- ---- Readers (LockOptions::shared) are locks that hold a resource together. The key of the readers, beside the
+-- resource, is a sorted set of the owners of all readers. The score of a reader is the instant at which its ttl ends,
+-- in milliseconds of the server's clock. While there are readers, the value of the resource itself is the *shared
+-- marker*, 'redlock:shared'. This value keeps out every exclusive lock, also of clients that know nothing of readers.
+-- Both keys expire with the last reader.
 
--- Returns the value that the resource holds while it has readers. For a resource in braces the value is a different
--- one, because earlier versions keep the readers of such a resource under another key. Clients of both versions must
--- exclude each other there.
+-- Returns the shared marker of this resource. If the name of the resource is in braces, as in `{x}`, its readers are in
+-- the key `{x}:tag-readers`, and its shared marker is another one. Earlier versions of this library keep the readers of
+-- such a resource under another key. If both versions had the same marker, each would take the readers of the other
+-- version for its own kind. The different markers make them exclude each other.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Returns three values: the key of the readers, which is KEYS[2]; the server's clock in milliseconds; and an error reply
--- if the key holds anything but readers.
+-- Returns three values: the key of the readers, which is KEYS[2]; the server's clock in milliseconds; and nil, or an
+-- error reply if the key holds anything but readers.
 local function check_readers()
   local readers, time = KEYS[2], redis.call('time')
   local first = redis.call('zrange', readers, 0, 0)[1]
@@ -203,7 +234,7 @@ local function remove_ended_readers(readers, now)
 end
 
 -- Sets the expiry of the resource and of the set of readers to the instant at which the ttl of the last reader ends.
--- Changes the resource only while it belongs to readers, and deletes it if there is no reader left.
+-- Changes the resource only while its value is the shared marker, and deletes it if there is no reader left.
 local function follow_last_reader(readers)
   local marked = redis.pcall('get', KEYS[1]) == shared_marker(readers)
   local last = redis.call('zrange', readers, -1, -1, 'withscores')[2]
@@ -215,21 +246,22 @@ local function follow_last_reader(readers)
   end
 end
 
--- Returns whether the resource exists and does not belong to readers.
+-- Returns whether the resource exists and its value is not the shared marker. Then an exclusive lock holds it, or it is
+-- reserved or blocked.
 local function held_by_writer(readers)
   local held = redis.pcall('get', KEYS[1])
   return held and held ~= shared_marker(readers)
 end
 
--- Adds the owner to the readers, with the ttl ARGV[3].
+-- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3].
 local function enter_readers(readers, now)
   redis.call('zadd', readers, string.format('%.0f', now + ARGV[3]), ARGV[1])
   redis.call('set', KEYS[1], shared_marker(readers), 'px', ARGV[3])
   follow_last_reader(readers)
 end
 
--- Returns the instant at which the ttl of this reader ends. Returns nil if the owner is not a reader, or if the
--- resource no longer belongs to readers.
+-- Returns the instant at which the ttl of the reader ARGV[1] ends. Returns nil if this owner is not a reader, or if the
+-- value of the resource is no longer the shared marker.
 local function end_of_reader(readers)
   local ends = redis.call('zscore', readers, ARGV[1])
   return ends and redis.pcall('get', KEYS[1]) == shared_marker(readers) and ends or nil

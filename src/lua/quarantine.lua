@@ -1,14 +1,21 @@
--- The functions of the prelude that decide whether a node may vote. They are the part of the quarantine
--- (NodesOptions::quarantine) that a server carries out. See also prelude.lua, whose functions they call.
+-- The functions of the prelude that decide whether a node may vote. A node is one of the N independent Redis masters
+-- that vote on a lock. If it has lost its data, it may have forgotten who holds what. For the time of its *quarantine*
+-- (NodesOptions::quarantine) it therefore declines to vote. This file is the part of the quarantine that a server
+-- carries out. The functions call functions of prelude.lua.
 --
--- The quarantine and the instant in the marker are in microseconds.
+-- The *marker* is the key in which a node stores since when it has had its data. The quarantine and the instant in the
+-- marker are in microseconds. A *counter* is a key in which a node counts the holders of a resource, for the fencing
+-- token.
 
 -- Returns nil if the node may vote, otherwise the reply with which it declines. A node may vote if it is known to have
--- had its data for the whole quarantine.
+-- had its data for the whole quarantine. `data` is the prefix that identifies the present data, see identity_of_data().
 --
--- The last of KEYS is the marker. It holds the instant since which the server has had its data. The marker is lost
--- together with the data, and the first command after that writes it again. If the key holds anything but a marker, the
--- reply is an error. If the server's clock was set back, the node has to wait longer.
+-- The last of KEYS is the marker. It holds `data`, and the instant since which the server has had these data. If the
+-- data are lost, the marker is lost as well, and the next command writes it again with the present instant. If the key
+-- holds anything but a marker, the reply is an error. If the server's clock was set back, the node has to wait longer.
+--
+-- The marker is kept for at least 28 days (2419200000 ms), and for at least twice the quarantine (quarantine / 500 is
+-- in milliseconds).
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')
   local now = time[1] * 1000000 + time[2]
@@ -26,9 +33,9 @@ local function check_age(data, quarantine)
   if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
 end
 
--- Returns the prefix of the counters' values, and nil or the reply with which the node declines to vote. Returns nothing
--- if the vote depends neither on counters nor on a quarantine. The quarantine is the last of ARGV, and empty if the node
--- has none.
+-- Returns two values: the prefix of the values of counters, and nil or the reply with which the node declines to vote.
+-- `counting` says whether the script uses counters. Returns nothing if the vote depends neither on counters nor on a
+-- quarantine. The quarantine is the last of ARGV, and empty if the node has none.
 local function check_vote(counting)
   local quarantine = ARGV[#ARGV]
   if not counting and quarantine == '' then return end

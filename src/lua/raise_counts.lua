@@ -1,8 +1,13 @@
--- Raises the counters of the resources to the fencing token (the second round of fencing).
--- KEYS: the resources, their counters, [the marker if the quarantine is not empty].
+-- Raises the counters of the resources to the fencing token. A *counter* is a key in which the node counts the holders
+-- of a resource. The largest count of all nodes is the fencing token. In the second round of fencing, this script
+-- raises the counters of the nodes that have counted fewer holders.
+-- KEYS: the resources, their counters, [the marker if the quarantine is not empty]. For the time of the quarantine, a
+-- node that may have lost its data declines to vote (see check_vote() in quarantine.lua). The marker is the key in
+-- which it stores since when it has had its data.
 -- ARGV: owner, number of resources, fencing token, expiry of the counters, [quarantine].
 -- Returns 1 if the counters were raised, and 0 if a resource does not hold the owner or a counter is missing. Returns
--- the negated largest count if the token is too far ahead of the server's clock.
+-- the negated largest count if the token is too far ahead of the server's clock. Returns a status or an error if the
+-- node has no vote.
 local n = tonumber(ARGV[2])
 local data, failure = check_vote(true)
 if failure then return failure end

@@ -1,8 +1,14 @@
--- Acquires a resource for a reader. Other readers may hold the resource at the same time. With a counter, counts the
--- holders, both readers and exclusive ones (the first round of fencing).
--- KEYS: the resource, its readers, [its counter], [the marker]. Keys in brackets are there if their argument is not empty.
+-- Acquires a resource for a reader (LockOptions::shared). Other readers may hold the resource at the same time. While
+-- there are readers, the resource has the value of a shared marker, which belongs to nobody, and the owners of the
+-- readers are in a sorted set beside it (see the part on readers in prelude.lua). If there is a *counter*, the node
+-- counts in it the holders of the resource, both readers and exclusive ones. The largest count of all nodes becomes the
+-- fencing token. This script is the first round of fencing.
+-- KEYS: the resource, its readers, [its counter], [the marker]. Keys in brackets are there if their argument is not
+-- empty. For the time of the quarantine, a node that may have lost its data declines to vote (see check_vote() in
+-- quarantine.lua). The marker is the key in which it stores since when it has had its data.
 -- ARGV: owner, number of resources (always 1), ttl, [expiry of the counter], [quarantine].
 -- Returns 0 if the resource is held and does not belong to readers; otherwise the count, or 1 without a counter.
+-- Returns a status or an error if the node has no vote.
 local readers, now, failure = check_readers()
 if failure then return failure end
 local expiry, data = ARGV[4], nil

@@ -1,4 +1,4 @@
--- Releases one reader. Deletes the resource if this reader was the last one.
+-- Releases one reader (see the part on readers in prelude.lua). Deletes the resource if this reader was the last one.
 -- KEYS: the resource, its readers. ARGV: owner. Returns 1 if the owner was one of the readers, otherwise 0.
 local readers, now, failure = check_readers()
 if failure then return failure end

@@ -1,14 +1,24 @@
 -- Releases several resources, or one resource that has a queue or a minimum hold time: deletes each resource that still
 -- holds the owner.
 --
--- If the minimum hold time is not over, the script replaces the owner by a value that belongs to nobody, for the
--- remaining time. It would not be enough to shorten the expiry of the owner's value. An extension that arrives late
--- would then find the owner and restore the whole ttl.
+-- With LockOptions::min_hold, a resource stays unavailable for a minimum time after it was acquired. If a part of this
+-- time remains, the script replaces the owner by a value that belongs to nobody, for the remaining time. It would not
+-- be enough to shorten the expiry of the owner's value. An extension that arrives late would then find the owner and
+-- restore the whole ttl. A release with a remaining minimum hold time gets no queues, because there is nothing to wake
+-- a waiter for.
 --
--- With queues, the script then wakes the next waiter of each resource. If the key does not hold the owner, the next
--- waiter is woken as well, because it may get a majority on the other nodes. There are two exceptions: a release that
--- is repeated, and a resource that is reserved for a waiter that was woken already. A waiter that leaves and is no
--- longer in its queue was woken, and passes the wake-up on. An error in a queue does not prevent the deletion.
+-- A queue has the *tickets* of the clients that wait for a resource. With queues, the script wakes the next waiter of
+-- each resource (see wake_next() in prelude.lua). It does so even if the resource does not hold the owner, because the
+-- waiter may get a majority on the other nodes. If the resource does not hold the owner, there are two exceptions:
+--
+-- 1. No waiter is woken if this release is repeated, because the earlier release may have woken a waiter.
+-- 2. No waiter is woken if the resource is reserved for a waiter that was woken already.
+--
+-- A waiter that leaves the queue without an attempt sends a release with its ticket as the owner and as the ticket.
+-- This release is marked as repeated. If the ticket is no longer in the queue, the waiter was probably woken, and must
+-- pass the wake-up on. Therefore exception 1 does not apply then, but exception 2 does.
+--
+-- An error in a queue does not prevent the deletion.
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].
 -- ARGV: owner, number of resources, [remaining minimum hold time], [ticket of a waiter that leaves the queue],
 -- [reservation ttl], ['1' unless this release is repeated].
