@@ -180,11 +180,13 @@ std::string Connection::quoted(std::string_view text) const {
 
 // ---- Commands
 
-/// Sends a script by its digest if the server is known to have it and no reply is pending. A command behind
-/// late replies must not depend on a second try, because perhaps nobody looks at its reply.
+/// Sends a script by its digest if the server is known to have the script and no reply is pending. A command
+/// that is sent behind late replies must not depend on a second try, because its round may end before its
+/// reply is read.
 ///
-/// Of several commands, the first one brings the script and the others name it by its digest. If the server
-/// does not know it nevertheless, these votes are lost, and the next round sends the whole script.
+/// If there are several commands, the first one with a script brings the script whole, and the others name it
+/// by its digest. If the server does not know the digest nevertheless, the votes of these others are lost,
+/// and the next round sends the whole script.
 void Connection::send(std::span<const Command> commands, bool awaited) {
     const bool may_retry = pending_.none() && awaited;
     await_answers(commands.size());

@@ -1,4 +1,5 @@
-// One connection to one node. It sends commands over a Socket and parses the replies with hiredis.
+// One connection to the server of one node, which is one of the N Redis masters that vote. It sends commands
+// over a Socket, and parses the replies with hiredis, the C client library of Redis.
 //
 //     state       | meaning                                       | transitions
 //     ------------+-----------------------------------------------+----------------------------------
@@ -9,11 +10,15 @@
 //     handshaking | AUTH, SELECT and PING, or later INFO, are     | advance(), at their last reply →
 //                 | sent; commands may be written behind them     | ready
 //     ready       | the server has answered                       | fetch_run_id() → handshaking
-//     broken      | final: a connection is never revived (D4)     |
+//     broken      | final: a connection is never revived          |
 //
-// Each state can change to broken, by fail(). Commands that are sent before the handshake are queued, and are
-// written directly behind it. PendingReplies knows which reply answers which command. If replies are late,
-// the connection is kept, and the replies are read later. No function blocks except receive_or_wait().
+// Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
+// and are written directly behind the handshake. A reply is *pending* from the sending of its command until
+// it is received. It is *late* if the round of the command has ended meanwhile. The connection is then kept,
+// and the reply is read later. PendingReplies says whether a reply is late, or an answer that the present
+// round waits for. No function blocks except receive_or_wait().
+//
+// A script is sent whole, or by its digest if the server knows the script already.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -58,10 +63,11 @@ public:
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// Waits until the server sends something, and reads it. Returns without it after half of node_timeout
-    /// (and up to two ticks of the kernel's timer, which last 10 ms at most), or when a signal arrives. It
-    /// takes one system call instead of poll() and recv(), and is meant for a caller that waits for no other
-    /// connection. Does nothing if the connection is not ready.
+    /// Waits until the server sends something, and reads it. Returns without input after half of
+    /// node_timeout, or when a signal arrives. The kernel rounds this time up: by less than two ticks of its
+    /// timer, which last 10 ms at most, or by about an eighth if that is more. The function takes one system
+    /// call instead of poll() and recv(), and is meant for a caller that waits for no other connection. Does
+    /// nothing if the connection is not ready.
     void receive_or_wait();
 
     bool ready() const noexcept { return state_ == State::ready; }
@@ -81,16 +87,18 @@ public:
     const Resolution& resolution() const noexcept { return *resolution_; }
 
     /// Returns `text`, which came from the server, in a form that a report may show. If it contains the
-    /// password, or a part of it, another text is returned (rule D11).
+    /// password, or a part of it, another text is returned (rule D11 in docs/rules.md).
     std::string quoted(std::string_view text) const;
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
     // ---- In the states ready and handshaking.
 
-    /// Queries the run id of the server, if `command` needs it and it is not known yet. A command needs it if
-    /// two nodes must not be the same server when their votes are counted. The state changes to handshaking,
-    /// and becomes ready again when the server has answered. Does nothing if the connection is not ready.
+    /// Queries the run id of the server, if `command` needs the id and it is not known yet. A command needs
+    /// the id if its votes depend on what the server itself remembers (needs_run_id()). One server that
+    /// answers for two nodes, under two addresses, must not have two such votes. The state changes to
+    /// handshaking, and becomes ready again when the server has answered. Does nothing if the connection is
+    /// not ready.
     void fetch_run_id(const Command& command);
 
     /// Returns the run id. A server draws a new one at each start. Returns an empty text if fetch_run_id()
@@ -109,9 +117,10 @@ public:
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
 
-    /// Returns true if the last command was not executed, but can be sent in another form: the server does
-    /// not know the script by its digest (rule D6), or does not permit the queue of waiters. resend() then
-    /// sends the whole script, or a form without the queue.
+    /// Returns true if the last command was not executed, but can be sent in another form. This is so in two
+    /// cases: the server does not know the script by its digest, or it does not permit the keys and commands
+    /// of the queue in which clients wait for a resource. resend() then sends the whole script, or a form
+    /// without the queue.
     bool must_resend() const noexcept;
     void resend(const Command& command);
 
@@ -217,7 +226,7 @@ private:
 
     const detail::Script* last_script_ = nullptr;
     bool allows_queue_ = true;  // false after the server has refused a key or command of a queue
-    bool uses_queue_ = false;   // the last command was sent in its form for waiters
+    bool uses_queue_ = false;   // the last command was sent in a form that uses the queue
     bool by_sha1_ = false;      // the last command named its script by the digest
     std::bitset<detail::scripts::all.size()>
         known_{};  // the scripts that the server has run on this connection

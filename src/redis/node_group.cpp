@@ -10,8 +10,8 @@
 namespace redlock {
 namespace {
 
-/// Returns a time that is longer than any round. A round waits for each node for at most `node_timeout`, or
-/// twice that if it has to connect again.
+/// Returns for how long DuplicateServerCheck remembers which server has answered for a node: longer than any
+/// round takes. A round waits for each node for at most `node_timeout`. Twice that time leaves a margin.
 Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
     return std::max<Clock::duration>(std::chrono::minutes{1}, 2 * nodes * node_timeout);
 }
@@ -39,8 +39,7 @@ NodeGroup::~NodeGroup() {
     }
 }
 
-/// Sends the releases that wait for a connection to be established, or of which the socket has accepted only
-/// a part. All nodes together get one node_timeout.
+/// Sends the unsent releases. All nodes together get one node_timeout.
 void NodeGroup::send_the_rest() {
     const auto start = network_.clock().now();
     const auto deadline = start + options_.node_timeout;
@@ -58,16 +57,17 @@ void NodeGroup::send_the_rest() {
     }
 }
 
-/// Starts the background task that sends what a release has left unsent. A round that begins earlier sends it
-/// as well.
+/// Starts the background task that sends the unsent releases. If a round begins before the task runs, the
+/// round sends them (Node::refresh()).
 void NodeGroup::send_in_background() noexcept {
     unsent_since_ = network_.clock().now();
     sender_->start();
 }
 
-/// Sends what it can without waiting for the sockets, because a round may check their connections out
-/// meanwhile. Returns when to call it again. The pauses grow with the time that has passed. After one
-/// node_timeout it gives up.
+/// Sends as much of the unsent releases as the sockets accept at once. Does not wait for the sockets, because
+/// a round may check their connections out meanwhile. Returns when to call the function again. The pauses
+/// grow with the time that has passed. Returns Clock::never() if nothing is unsent, or after one
+/// node_timeout.
 Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
     const auto since = unsent_since_.load();
     bool unsent = false;
@@ -78,8 +78,10 @@ Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
 
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
-    // Only extensions are pipelined. A connection remembers one pending SET, behind which the release must be
-    // written (rule B5). A release also goes to nodes that are not sent an extension.
+    // Several requests share one round only if they are extensions. A connection remembers the owner of one
+    // pending SET, behind which the release of this SET must be written (rule B5 in docs/rules.md). Therefore
+    // each acquisition and each release needs a round of its own. A release is also sent to nodes that are in
+    // back-off after a failure, to which no extension is sent.
     const auto is_extension = [](const Request& it) {
         return detail::effect_of(it.command) == detail::KeyEffect::extends;
     };

@@ -1,5 +1,9 @@
-// The nodes of one RedisNodes, over any Network. RedisNodes uses it with OsNetwork, and the simulation with a
-// network of its own.
+// The nodes behind one RedisNodes (the public class for N Redis masters), over any Network. A Network is the
+// interface to sockets, time and randomness. RedisNodes uses the real one, OsNetwork, and the simulation uses
+// its own.
+//
+// A release is *unsent* if its connection is not established yet, or if the socket has accepted only a part
+// of it. A round does not wait for that. A background task sends such releases.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -23,7 +27,7 @@ class NodeGroup {
 public:
     /// Does no I/O. `network` must outlive the group.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
-    /// Sends the releases that are not sent yet. Blocks for one node_timeout at most.
+    /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
     NodeGroup(const NodeGroup&) = delete;
     NodeGroup& operator=(const NodeGroup&) = delete;

@@ -9,8 +9,8 @@
 namespace redlock {
 namespace {
 
-/// The maximum age of an answer when the connection to the server is begun. See `max_sentinel_silence` in
-/// node.cpp.
+/// The longest time for which the Sentinels are queried. The oldest answer is then not older than this when
+/// the connection to the server is begun. See `max_sentinel_silence` in node.cpp.
 constexpr std::chrono::seconds longest{1};
 
 bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {

@@ -1,7 +1,9 @@
-// Finds the server of a node by asking all its Sentinels at the same time.
+// Finds the server of a node by asking all its Sentinels at the same time. A node can be a group of Redis
+// servers, of which the present master votes. Redis Sentinels are processes that watch such a group and name
+// its master. If the master fails, they make another server the master.
 //
 // More than half of the distinct Sentinels have to name the same server. A minority is not enough, because it
-// may be cut off together with a former master and name that master for ever.
+// may be cut off from the others together with the former master, and go on naming it.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -23,7 +25,8 @@
 
 namespace redlock {
 
-/// What one entry in the list of Sentinels has answered.
+/// What one entry in the configured list of Sentinels has answered. Two entries can be addresses of the same
+/// Sentinel.
 struct SentinelAnswer {
     enum class Kind : std::uint8_t { none, named, refused };
     Kind kind = Kind::none;

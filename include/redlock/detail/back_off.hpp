@@ -1,8 +1,8 @@
 // The pause after failures in a row: it doubles with each failure, up to a limit, and has a random part.
 //
-// The users count their own failures, because each counts something else: the failures of a node
-// (node_health.hpp), the woken waiters that were refused (waiting.hpp), the exceptions of a leader's work
-// (leader.hpp). The pause between two attempts of acquire() does not grow; it is a plain random_pause().
+// Each user of the class counts its failures itself, because each counts something else: the failures of a
+// node (node_health.hpp), the refusals of waiters that were woken (waiting.hpp), the exceptions of a leader's
+// work (leader.hpp). The pause between two attempts of acquire() does not grow. It is a plain random_pause().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -17,7 +17,7 @@ struct BackOff {
     Clock::duration shortest;
     Clock::duration longest;  ///< At most Clock::duration::max() / 2, because the pause is doubled below it.
 
-    /// Returns a random pause, uniform in [p/2, p]. p is `shortest` doubled so many times, but at most
+    /// Returns a random pause, uniform in [p/2, p]. p is `shortest`, doubled `doublings` times, but at most
     /// `longest`. A negative number of doublings counts as none.
     Clock::duration pause(int doublings, Entropy& entropy) const noexcept {
         auto limit = shortest;

@@ -1,8 +1,9 @@
-// The tables of the outcomes of an operation and of the causes of an unknown vote. Each cause has one row,
-// which is read by
+// The tables of the outcomes of an operation and of the causes of an unknown vote. In a round, each of the N
+// Redis masters (the *nodes*) grants or refuses a command. Its vote is unknown if it gives no usable answer.
+// Each cause has one row, which is read by
 //
 // - the messages of the error category (error.cpp),
-// - is_transient(), which decides whether to retry (rule D7),
+// - is_transient(), which decides whether it is useful to retry (rule D7 in docs/rules.md),
 // - the classification of error replies (reply.hpp), and
 // - the advice of `redlock doctor` and the JSON output of the command.
 #pragma once
@@ -41,7 +42,7 @@ struct Cause {
     std::string_view message;
     bool transient;                                 ///< True if it can pass by itself, see is_transient().
     std::string_view advice{};                      ///< For an operator; empty if the node has no fault.
-    std::array<std::string_view, 6> first_words{};  ///< First words of error replies that mean it (rule D6).
+    std::array<std::string_view, 6> first_words{};  ///< First words of the error replies with this cause.
 };
 
 inline constexpr std::array causes{

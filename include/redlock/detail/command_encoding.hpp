@@ -1,4 +1,5 @@
-// What goes over the wire: the commands of a round in RESP.
+// What goes over the wire: the commands of a round in RESP, the protocol of Redis. A command has one or
+// several resources (the names that are locked). Depending on the server, it is a plain SET or a script.
 #pragma once
 
 #include <redlock/detail/quarantine.hpp>
@@ -18,15 +19,16 @@
 
 namespace redlock::detail {
 
-/// What a command depends on beside itself: the server that it is sent to.
+/// The properties of the server on which the form of a command depends.
 struct Recipient {
     std::chrono::milliseconds quarantine{0};  ///< see NodesOptions::quarantine
-    bool allows_queue = true;                 ///< our user may use the keys of queues there
+    /// True if the Redis user of this client may use the queues in which clients wait for a resource.
+    bool allows_queue = true;
 
     bool has_quarantine() const noexcept { return quarantine > quarantine.zero(); }
 };
 
-/// How long a queue is kept that nobody looks at.
+/// How long a queue is kept after a waiter has last used it.
 inline constexpr std::chrono::milliseconds queue_expiry{5'000};
 
 /// How a script is named on the wire.
@@ -35,15 +37,17 @@ enum class ScriptForm : bool {
     by_sha1  ///< EVALSHA: shorter, answered NOSCRIPT by a server that does not know it
 };
 
-/// Returns whether the node must first say its run id: the command relies on what the server remembers of
-/// itself, and two votes by one server under two addresses would be worse than none.
+/// Returns true if the client must know the run id of the server before it sends the command. The run id
+/// identifies the server. The command relies on what this server remembers, so one server with two addresses
+/// must not have two votes.
 inline bool needs_run_id(const Command& command, const Recipient& recipient) noexcept {
     const auto& verb = properties_of(command.verb);
     return verb.counts || (verb.is_vote && recipient.has_quarantine());
 }
 
-/// Returns whether the command reads or changes the queue of waiters at `recipient`. A release that keeps the
-/// resource from everybody for the rest of a minimum hold time wakes nobody.
+/// Returns true if the command reads or changes the queue of waiters at `recipient`. A release with a
+/// remaining minimum hold time does not use the queue. It wakes nobody, because the resource stays
+/// unavailable.
 inline bool uses_queue(const Command& command, const Recipient& recipient) noexcept {
     if (!recipient.allows_queue || command.hold_remaining > std::chrono::milliseconds::zero()) return false;
     switch (properties_of(command.verb).queue) {
@@ -71,7 +75,8 @@ inline const Script* script_of(const Command& command, const Recipient& recipien
     return form_of(command, recipient).script;
 }
 
-/// A word of a command, which may consist of several parts, so that the name of a key needs no memory.
+/// A word of a command. It may consist of several parts, so that a name of a key that is put together needs
+/// no memory of its own.
 class Word {
 public:
     // NOLINTNEXTLINE(google-explicit-constructor): a text is a word
@@ -102,16 +107,21 @@ private:
     std::array<std::string_view, 4> parts_{};
 };
 
-/// Whether the name has a part in braces, the hash tag: Redis Cluster hashes only this part.
+/// Returns true if the name has a part in braces, the hash tag. Redis Cluster hashes only this part.
 constexpr bool has_hash_tag(std::string_view resource) noexcept {
     const auto open = resource.find('{');
     const auto close = resource.find('}', open == resource.npos ? open : open + 1);
     return close != resource.npos && close > open + 1;
 }
 
-/// Returns the name of a key beside `resource`, which has the hash tag of the resource, so that both stay
-/// together. A resource without a hash tag gets braces. A resource that already looks like one in such
-/// braces, for example `{x}`, has keys of its own, because otherwise they would be those of `x`.
+/// Returns the name of a key beside `resource`. It has the hash tag of the resource, so that both stay
+/// together:
+///
+///     resource      | name for the suffix ":queue"
+///     --------------+------------------------------------------------------------------
+///     orders        | {orders}:queue
+///     orders:{42}   | orders:{42}:queue
+///     {x}           | {x}:tag-queue, because {x}:queue is the key beside the resource x
 constexpr Word key_beside(std::string_view resource, std::string_view suffix) noexcept {
     if (!has_hash_tag(resource)) return {"{", resource, "}", suffix};
     const bool in_braces = resource.front() == '{' && resource.back() == '}' &&
@@ -133,7 +143,7 @@ constexpr Word key_of(KeyKind kind, std::string_view resource) noexcept {
     return resource;
 }
 
-/// A number as text, without the heap.
+/// A number as text, in a buffer of its own, so that no memory is allocated.
 class Digits {
 public:
     explicit Digits(long long value) noexcept
@@ -145,9 +155,9 @@ private:
     std::ptrdiff_t length_;
 };
 
-/// Appends a command. `for_each_word(visit)` calls `visit` with each of its words, and is called twice: the
-/// first time to learn how long the command can be. Everything is written in one go, because this runs for
-/// every node of every round.
+/// Appends a command. `for_each_word(visit)` calls `visit` with each word of the command. It is called twice:
+/// first to learn how long the command can be, then to write it. The buffer grows only once, because this
+/// function runs for every node of every round.
 template <class ForEachWord>
 void append_words(std::string& out, ForEachWord for_each_word) {
     constexpr std::size_t longest_header =
@@ -186,7 +196,7 @@ inline void append(std::string& out, std::initializer_list<Word> words) {
     append(out, std::span{words.begin(), words.size()});
 }
 
-/// A command as a script: its words, in their order.
+/// The words of a command that is sent as a script, in their order.
 class ScriptCall {
 public:
     ScriptCall(const Form& form, const Command& command, const Recipient& recipient, ScriptForm by) noexcept

@@ -1,4 +1,5 @@
-// Detects that two nodes are the same server, which must not have two votes (rule D8).
+// Detects that two nodes are the same server, which must not have two votes (rule D8 in docs/rules.md). A
+// node is one of the N configured Redis masters. By mistake, two of them can be addresses of one server.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -12,19 +13,20 @@
 
 namespace redlock::detail {
 
-/// Remembers which run of which server answers for each node. Shared by all threads.
+/// Remembers which server answers for each node, by its run id. A server draws a new run id at each start.
+/// Shared by all threads.
 ///
-/// The latest answer of a node counts, because servers are restarted and move to other addresses. The memory
-/// of a node that has not answered for `lapse` ends. Otherwise a server that moved from the address of a node
-/// that is gone to the address of another node would never vote again. `lapse` must be longer than any round,
-/// so that no round counts one server for two nodes.
+/// The latest answer of a node counts, because servers are restarted and move to other addresses. If a node
+/// has not answered for the time `lapse`, its server is forgotten. Otherwise a server that has moved from the
+/// address of one node to the address of another node would never vote again. `lapse` must be longer than any
+/// round, so that no round counts one server for two nodes.
 class DuplicateServerCheck {
 public:
     DuplicateServerCheck(std::size_t nodes, Clock::duration lapse) : lapse_(lapse), seen_(nodes) {}
 
-    /// Records that this run of a server answers for `node` at `now`. If the same run answers for another
-    /// node already, returns that node and forgets what answered for `node` before, because another node may
-    /// have that server by now.
+    /// Records that the server with this run id answers for `node` at `now`. If it already answers for
+    /// another node, returns that node, and forgets which server has answered for `node` before, because that
+    /// server may answer for another node by now.
     std::optional<std::size_t> other_node_of(std::size_t node, std::string_view run_id,
                                              Clock::time_point now) {
         const std::lock_guard guard{mutex_};

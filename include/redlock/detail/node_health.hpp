@@ -1,18 +1,19 @@
-// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. This
-// is a circuit breaker: there is one for each node, and all threads share it.
+// Decides whether a node is trusted to answer in time, and when a node that has failed is probed again. A
+// node is one of the N Redis masters that vote. In a *round*, the client sends a command to the nodes and
+// counts their votes. This class is a circuit breaker: there is one for each node, and all threads share it.
 //
 // A *probe* is an attempt to reach a node that is not trusted. It begins when a round asks the node with a
 // command, because the next probe is due. If the round ends before the connection is ready, the connection
 // goes on with its handshake, and node.hpp keeps it as the probe.
 //
-// If the outcome of a round depends on an untrusted node, the round asks it before the next probe is due.
-// That is decided by quorum_round.hpp, and not here.
+// If the outcome of a round depends on an untrusted node, the round asks it although no probe is due yet.
+// This decision is made by quorum_round.hpp. The attempt then counts as a probe.
 //
 //     state     | meaning                                      | transitions
 //     ----------+----------------------------------------------+------------------------------------------------
 //     closed    | the node is trusted to answer in time        | failed() → open
-//     open      | it has failed, and is left alone until its   | begin_probe() → half_open
-//               | next probe is due                            | succeeded(), connected() → closed
+//     open      | it has failed, and is mostly not asked until | begin_probe() → half_open
+//               | its next probe is due                        | succeeded(), connected() → closed
 //               |                                              | update(), trust_late_replies(), if a late
 //               |                                              | reply has come → closed
 //     half_open | a probe is under way; if it hangs, the next  | failed() → open, with a longer pause
@@ -57,13 +58,14 @@ public:
     const NodeFailure& last_failure() const noexcept { return last_failure_; }
 
     /// Trusts the node again if a late reply has come and its pause is over. The pause must be over, because
-    /// a node that is always late would otherwise delay every round by node_timeout.
+    /// a node that is always late would otherwise delay every round by node_timeout, the time for which a
+    /// round waits for one node.
     void update(Clock::time_point now) noexcept {
         if (now >= next_probe_) trust_late_replies();
     }
 
-    /// Trusts the node again if a late reply has come, even during its pause. The caller needs the node for a
-    /// quorum.
+    /// Trusts the node again if a late reply has come, even during its pause. It is called if a round needs
+    /// the node for a quorum, or if a probe is due.
     void trust_late_replies() noexcept {
         if (replied_late_) close();
     }
@@ -84,7 +86,7 @@ public:
     /// Records that the node has answered the handshake of a probe.
     void connected() noexcept { close(); }
 
-    /// Records that a reply has come for which no round was waiting any more.
+    /// Records that a late reply has come: no round was waiting for it any more.
     void replied_late() noexcept { replied_late_ = true; }
 
     /// Records a failure. Returns how long the node is left alone from now on; nothing if it was left alone

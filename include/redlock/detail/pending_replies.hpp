@@ -1,12 +1,17 @@
-// The replies that a connection still has to read. This class decides whether a reply belongs to the present
-// round, so that no reply is ever taken for the reply to another command (rule D1).
+// The replies that a connection to one node still has to read. This class decides whether a reply belongs to
+// the present round, so that no reply is ever taken for the reply to another command (rule D1 in
+// docs/rules.md). A round is one command, or several with the same verb, sent to all nodes. It can end before
+// each node has replied.
 //
 // A server answers in the order of the commands. The replies to the commands that the present round has sent
 // are the *answers*; they are always the last ones. All replies before them are *late*, because they belong
 // to rounds that have ended.
 //
 // Some commands must be sent on the connection on which an earlier command is pending, because they could
-// overtake it on another connection. The class remembers what is needed to find this connection:
+// overtake it on another connection. The class remembers what is needed to find this connection. In the
+// table, the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket*
+// identifies a client that waits in a queue, and enter_queue is the command with which this client enters the
+// queue. The *holder description* is a text beside the lock for people to read:
 //
 //     pending here                            | must follow on this connection
 //     ----------------------------------------+------------------------------------------------
@@ -18,8 +23,9 @@
 //     the deletion of a holder description    | the writing of the next one
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
-// enter_queue is the ticket. The last two rows remember the resources. If Sentinels name the server, only the
-// release of a SET follows on the same connection (node.cpp gives the reason).
+// enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
+// name the server of the node, only the release of a SET follows on the same connection (node.cpp has the
+// reason).
 #pragma once
 
 #include <redlock/detail/verbs.hpp>

@@ -4,15 +4,18 @@
 // The node itself decides this, in src/lua/quarantine.lua. For that it keeps a *marker*: a key with the
 // identity of its data, and the instant since which it has had them.
 //
-//     identity of the data       | the node
+//     identity in the marker     | the node
 //     ---------------------------+------------------------------------------------------------------
-//     no marker, or another one  | writes the marker, and has no vote
-//     that of the marker         | has a vote when the quarantine since that instant is over
+//     none, or not the present   | writes the marker with the present instant, and has no vote
+//     the present one            | has a vote if the quarantine since the instant in the marker is over
 //
-// What it costs:
+// The *identity* of the data is the run id and the replication id of the server. A restart changes the first,
+// and a promotion to master changes the second.
 //
-// - A command that is a vote is a script, also for a plain lock, whose SET and extension are sent as scripts
-//   then. A release needs no vote and is not affected.
+// What the quarantine costs:
+//
+// - Each command that is a vote must be a script. The SET and the extension of a plain lock are then sent as
+//   scripts as well. A release needs no vote and is not affected.
 // - A new connection asks for the run id of its server, so that one server under two addresses has one vote.
 // - No ttl may exceed the quarantine.
 #pragma once
@@ -38,8 +41,10 @@ constexpr std::optional<std::string_view> instant_in_marker(std::string_view val
     return value.substr(identity.size() + 1);
 }
 
-/// Returns how long a counter of holders is kept: longer than a node can be without a vote although its clock
-/// is wrong. A count must not be forgotten while smaller ones can still be given.
+/// Returns how long a counter of holders is kept. With fencing (fencing.hpp), each node counts the holders of
+/// a resource in such a counter, and the largest count becomes the fencing token, which must grow from holder
+/// to holder. A count must not be forgotten while smaller ones can still be given. Therefore it is kept for
+/// longer than a node can be without a vote, even if the clock of a node is wrong by some hours.
 constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds quarantine) noexcept {
     return std::chrono::hours{24} + 2 * quarantine;
 }

@@ -1,12 +1,16 @@
-// Decides when a lease under a watchdog is extended, and when its loss is reported.
+// Decides when a lease is extended by a watchdog, and when its loss is reported. A lease is what the client
+// knows about a lock that it holds. Its validity ends at valid_until, which is ttl − drift after the start of
+// the last acquisition or extension (start). The drift allows for clocks that run at different rates.
 //
 //     |--------- extension, from a third of the ttl on ------------|-|
 //     start   ttl/3                                   notify_at    ^ ^ valid_until − margin
 //
-// - The lease is extended from a third of the ttl on, or a little later if it can then share a round with
-//   others. A failed extension is tried again after a pause.
-// - The loss is reported LockOptions::margin + 5 ms before the validity ends, whatever else is under way
-//   (rule C6). If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
+// - The lease is extended from a third of the ttl on, or a little later, so that it can share a round with
+//   other leases. A round sends the extensions to all nodes and counts their votes. A failed extension is
+//   tried again after a pause.
+// - The loss is reported LockOptions::margin + 5 ms before the validity ends (notify_at), whatever else is
+//   under way (rule C6 in docs/rules.md). If the ttl is below 500 ms, a hundredth of the ttl takes the place
+//   of the 5 ms. The margin is the time that the holder wants for finishing its work.
 // - If the drift and the margin take more than half of the ttl, twice the remaining part is used in place of
 //   the ttl. Otherwise there would be too little time for an extension.
 #pragma once
@@ -30,8 +34,8 @@ struct RenewalPlan {
     Clock::time_point next() const noexcept { return std::min(extend_by, notify_at); }
 };
 
-/// Returns the plan for a lease. `last_failure` is the end of the last extension if that failed. After
-/// `hold_until` the lease is not extended any more.
+/// Returns the plan for a lease. `last_failure` is the end of the last extension if this extension has
+/// failed. After `hold_until` the lease is not extended any more.
 inline RenewalPlan plan_renewal(Clock::time_point valid_until, const algorithm::LeaseRequest& request,
                                 std::optional<Clock::time_point> last_failure, Clock::time_point hold_until,
                                 Clock::duration margin = {}) {

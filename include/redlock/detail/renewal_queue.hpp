@@ -1,11 +1,15 @@
-// The work of a watchdog: which leases are extended together in the next round, and which losses are reported
-// before. It has no thread: Watchdog runs one for each queue; tests and simulations call turn() themselves.
+// The work of a watchdog, which extends leases (held locks) and reports when one is lost. This class decides
+// which leases are extended together in the next round, and which losses are reported before. A round sends
+// extensions to all nodes and counts their votes. The class has no thread: Watchdog runs a thread for each
+// queue, and tests and simulations call turn() themselves.
 //
 // - Leases on the same Nodes that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.
 // - Without memory, an extension is tried again after a pause, and a loss is reported nevertheless.
 //
-// When a lease is due is decided in renewal_plan.hpp, and what a round means for it in lease_state.hpp.
+// renewal_plan.hpp decides when a lease is due, and lease_state.hpp decides what a round means for it. A
+// *turn* of the queue reports losses, or makes one round for a *batch* of leases. A lease is *in flight*
+// while the round of its batch is under way.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -54,8 +58,8 @@ public:
         std::unique_lock guard{mutex_};
         if (auto* const entry = find_locked(lease); entry && entry->acquisition.number <= acquisition.number)
             (void)take_locked(*entry);
-        // A callback in the thread of this queue must not wait for itself. All extensions of its turn are
-        // sent.
+        // A callback in the thread of this queue must not wait for the end of its own turn. If this turn
+        // makes a round, all extensions of the round were sent before the callback.
         if (renewal_context().queue == this) return;
         while (std::ranges::find(in_flight_, lease) != in_flight_.end()) {
             const auto ended = round_ended_.get_token();

@@ -1,4 +1,5 @@
-// The interface between a Lock and its watchdog: what each must know of the other.
+// The interface between a Lock and its watchdog. A watchdog extends the leases of locks in threads of its
+// own, and reports the loss of a lease to its holder by a stop token and the callback LockOptions::on_lost.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -11,7 +12,8 @@ namespace redlock::detail {
 
 class LeaseState;
 
-/// One acquisition of a Lock. Operations on it do nothing when the Lock has acquired anew.
+/// One acquisition of a Lock: the state of its lease (lease_state.hpp), and the number of the acquisition.
+/// Operations on it do nothing if the Lock has made another acquisition since.
 struct Acquisition {
     std::shared_ptr<LeaseState> lease;
     std::uint64_t number = 0;
@@ -25,8 +27,9 @@ public:
     /// Returns its clock. The locks must use the same one.
     virtual Clock& clock() noexcept = 0;
 
-    /// Begins to extend an acquisition. If it extends this acquisition already, it checks again when that is
-    /// due. Can throw std::system_error if no thread can be started, and std::bad_alloc.
+    /// Begins to extend an acquisition. If the watchdog extends this acquisition already, it computes again
+    /// when the next extension is due. Can throw std::system_error if no thread can be started, and
+    /// std::bad_alloc.
     virtual void add(Acquisition acquisition) = 0;
 
     /// Ends the extension of an acquisition. When this function has returned, no extension of it is sent
@@ -39,9 +42,10 @@ protected:
     Renewer& operator=(const Renewer&) = default;
 };
 
-/// What the running thread is doing for a watchdog. Lock::release() reads it, because it can be called by a
-/// callback in this thread. It must then not wait for the watchdog's turn, which waits for the callback. And
-/// it must release the acquisition whose loss is being reported, even if the Lock holds a later one.
+/// What the running thread is doing for a watchdog. Lock::release() reads it, because a callback in this
+/// thread can call Lock::release(). The release must then not wait for the turn of the watchdog's queue
+/// (renewal_queue.hpp), because this turn waits for the callback. And it must release the acquisition whose
+/// loss is being reported, even if the Lock holds a later one.
 struct RenewalContext {
     const void* queue = nullptr;             ///< The RenewalQueue whose turn this thread takes, or null.
     const LeaseState* lost_lease = nullptr;  ///< The lease whose loss is being reported, or null.

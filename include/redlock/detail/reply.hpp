@@ -1,4 +1,6 @@
-// What comes back over the wire, and what it means as a vote.
+// What comes back over the wire, and what it means as a vote. In a round, a command is sent to each of N
+// Redis masters (the *nodes*). The vote of a node is *granted*, *refused* or *unknown*. It is unknown if the
+// reply is an error or is not understood, and it then has a *cause*, which is an error code.
 #pragma once
 
 #include <redlock/detail/causes.hpp>
@@ -20,22 +22,23 @@
 
 namespace redlock::detail {
 
-/// One reply of a server. Reused for the next, so that its text needs no memory of its own each time.
+/// One reply of a server. The object is used again for the next reply, so that its text keeps its memory.
 struct Reply {
     enum class Kind : std::uint8_t { none, status, error, nil, integer, text, list };
     Kind kind = Kind::none;
     long long integer = 0;
-    std::string text{};  ///< of a list: its elements, one a line
+    std::string text{};  ///< the text of a status, an error or a text; for a list, its elements in lines
 
-    /// The first word alone distinguishes errors: the rest differs between servers (rule D6).
+    /// Returns the first word of the text. Only this word distinguishes errors, because the rest of the text
+    /// differs between servers (rule D6 in docs/rules.md).
     std::string_view first_word() const noexcept { return std::string_view{text}.substr(0, text.find(' ')); }
     bool is_error(std::string_view word) const noexcept {
         return kind == Kind::error && first_word() == word;
     }
 };
 
-/// The meaning of an error reply, by its first word (rule D7). Servers report a command that a script may not
-/// run as a plain ERR.
+/// Returns the meaning of an error reply, by its first word. There is one exception: if a script may not run
+/// a command, servers say so in the text of a plain ERR.
 inline Errc cause_of(const Reply& error) noexcept {
     const auto word = error.first_word();
     for (const auto& cause : causes)
@@ -45,16 +48,16 @@ inline Errc cause_of(const Reply& error) noexcept {
     return forbidden ? Errc::permission_denied : Errc::server_error;
 }
 
-/// Returns the remaining time to live that a server has reported, within what every user of it can add to an
-/// instant: a century at most. Servers accept expiries that are longer than the clock can count, and a
-/// hostile server may send any number. Negative numbers mean that the key has no expiry or is not there.
+/// Returns the remaining time to live that a server has reported, but a century at most, so that it can be
+/// added to an instant. Servers accept expiries that are longer than the clock can count, and a hostile
+/// server may send any number. Returns −1 if the key has no expiry, and −2 if there is no key.
 inline std::chrono::milliseconds to_expiry(long long milliseconds) noexcept {
     constexpr std::chrono::milliseconds century = std::chrono::hours{24 * 36'525};
     return std::clamp(std::chrono::milliseconds{milliseconds}, std::chrono::milliseconds{-2}, century);
 }
 
-/// Parses a number that may be too large for its type, and is the largest one then. Returns the end of the
-/// number; `begin` if there is none.
+/// Parses a number. If the number is too large for its type, stores the largest one of the type. Returns the
+/// end of the number, or `begin` if there is none.
 template <class Number>
 const char* parse_saturated(const char* begin, const char* end, Number& number) noexcept {
     const auto [at, error] = std::from_chars(begin, end, number);
@@ -63,7 +66,9 @@ const char* parse_saturated(const char* begin, const char* end, Number& number) 
     return at;
 }
 
-/// What a waiter is told: "WAITING 1200 3 holder".
+/// Returns the place of a waiter in the queue in which clients wait for a resource. Parses a reply such as
+/// "WAITING 1200 3 holder": the key of the resource lives for at most 1200 ms, 3 waiters are in front, and a
+/// holder has the resource. Returns nothing if the reply is anything else.
 inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     constexpr std::string_view first = "WAITING ";
     const bool lacks_a_number = reply.text.find("  ") != std::string::npos;
@@ -83,7 +88,8 @@ inline std::optional<QueuePlace> to_place(const Reply& reply) noexcept {
     return place;
 }
 
-/// What a number means that a script has returned.
+/// Returns the vote that a script has given by returning this number. ReplyForm in verbs.hpp describes the
+/// numbers.
 inline NodeVote number_to_vote(const Command& command, long long number) noexcept {
     const auto magnitude =
         number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
@@ -111,9 +117,16 @@ inline NodeVote status_to_vote(const Command& command, const Reply& status, bool
     return {Vote::unknown, Errc::unexpected_reply};
 }
 
-/// The vote that `reply` is on `command`. Only the status OK grants a plain SET, only nil refuses it; only 1
-/// and 0 answer a script, or a count where that was asked for, a negative one where it refuses to be raised,
-/// words where a waiter asks, and a text for a query; all else is unknown (rule A7).
+/// Returns the vote that `reply` is on `command`. `scripted` is true if the command was sent as a script.
+///
+///     command               | granted            | refused
+///     ----------------------+--------------------+---------------------------------------
+///     a plain SET           | the status OK      | nil
+///     a script              | a number           | a number (see ReplyForm in verbs.hpp)
+///     a waiter's question   | RESERVED           | WAITING and the place in the queue
+///     a query               | any text           |
+///
+/// All other replies are unknown votes (rule A7 in docs/rules.md).
 inline NodeVote to_vote(const Command& command, const Reply& reply, bool scripted) noexcept {
     using Kind = Reply::Kind;
     if (reply.kind == Kind::error) return {Vote::unknown, cause_of(reply)};
@@ -138,7 +151,7 @@ inline std::string_view line_of_info(std::string_view info, std::string_view nam
     return info.substr(0, info.find_first_of("\r\n"));
 }
 
-/// A server's words for a report: one line, printable, not too long.
+/// Returns the words of a server in a form that a report can show: in one line, printable, and not too long.
 inline std::string printable(std::string_view words) {
     constexpr std::size_t longest = 120;
     std::string result{words.substr(0, longest)};

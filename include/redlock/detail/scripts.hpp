@@ -1,5 +1,6 @@
-// The Lua scripts that the nodes run. Each script is one atomic step on its node. Their texts are the .lua
-// files in src/lua, each of which says which keys and arguments the script takes and what it returns.
+// The Lua scripts that the nodes, which are N Redis masters, run. Each script is one atomic step on its node.
+// The texts of the scripts are the .lua files in src/lua. Each file says which keys and arguments its script
+// takes, and what it returns.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -18,24 +19,29 @@ struct Script {
 
 namespace scripts {
 
-// The release and the extension of the Redlock specification: for one resource, if no other key is concerned.
+// The release and the extension of the Redlock specification. They are for one resource, if no other key is
+// concerned.
 REDLOCK_EXPORT extern const Script compare_and_delete;
 REDLOCK_EXPORT extern const Script compare_and_expire;
 
-// Their general forms, for several resources, with a quarantine, with a queue; and the second round of
-// fencing.
+// The general forms of the acquisition, the extension and the release. They are used for several resources,
+// on nodes with a quarantine (the time for which a node that has lost its data does not vote,
+// quarantine.hpp), and with the queue of waiters. `acquire` also counts the holders of a resource, which
+// gives the lock its fencing token (fencing.hpp). `raise_counts` is the second round of fencing: it raises
+// the counts of nodes that have counted fewer holders than others.
 REDLOCK_EXPORT extern const Script acquire;
 REDLOCK_EXPORT extern const Script extend;
 REDLOCK_EXPORT extern const Script release;
 REDLOCK_EXPORT extern const Script raise_counts;
 
-// The same for readers (LockOptions::shared).
+// The same four for readers, which hold a resource together (LockOptions::shared).
 REDLOCK_EXPORT extern const Script reader_acquire;
 REDLOCK_EXPORT extern const Script reader_extend;
 REDLOCK_EXPORT extern const Script reader_release;
 REDLOCK_EXPORT extern const Script reader_raise_counts;
 
-// The queue of waiters, the description of a holder, and the two queries.
+// The entry into the queue in which clients wait for a resource (*waiters*), the text that a holder leaves
+// beside the lock for people to read, and the two queries.
 REDLOCK_EXPORT extern const Script enter_queue;
 REDLOCK_EXPORT extern const Script describe_holder;
 REDLOCK_EXPORT extern const Script query;
@@ -54,7 +60,9 @@ inline std::size_t number_of(const Script* script) noexcept {
     return number;
 }
 
-/// The beginning of the value of a resource that readers hold; mostly the whole value.
+/// The beginning of the value that a resource has while readers hold it. This is the whole value, with one
+/// exception: if the name of the resource is in braces, as in `{x}`, the value is "redlock:shared-tag".
+/// Earlier versions of the library kept the readers of such a resource under another key.
 inline constexpr std::string_view shared_marker = "redlock:shared";
 
 }  // namespace redlock::detail

@@ -1,5 +1,6 @@
-// The table of verbs: one row for each verb of a command, with every property of it that the library needs to
-// know. No other file compares verbs. A new verb is a new row here, its Lua file, and the place that uses it.
+// The table of verbs. A *verb* is the kind of a command that is sent to the nodes, which are N Redis masters
+// that vote. The table has one row for each verb, with every property that the library needs to know. No
+// other file compares verbs. A new verb is a new row here, its Lua file, and the place that uses it.
 //
 // A verb has up to three forms. A form is the script that carries out the command, with the keys and the
 // arguments that the script takes, in their order. The encoder (command_encoding.hpp) chooses the form.
@@ -20,31 +21,36 @@
 
 namespace redlock::detail {
 
-/// How many nodes must grant a command before a round is decided.
+/// How many nodes must grant a command before its round is decided. A round is one command that is sent to
+/// the nodes, with their votes. A quorum is a majority of the nodes.
 enum class VotesNeeded : std::uint8_t { quorum, one, none };
 
 /// What a command does to the keys on a node.
 enum class KeyEffect : std::uint8_t {
     none,
-    acquires,   ///< Makes the resource the owner's. Its release must follow it on the same connection (rule
-                ///< B5).
+    acquires,   ///< Makes the resource the owner's. The release must be sent on the same connection as long
+                ///< as this command is unanswered (rule B5 in docs/rules.md).
     extends,    ///< Raises the expiry of the resource.
     releases,   ///< Deletes the resource. Goes to every node, whatever the other nodes have answered.
-    enqueues,   ///< Adds a ticket to a queue. An acquisition that removes the ticket must follow it.
-    describes,  ///< Writes or removes the description of a holder. Nobody waits for it.
+    enqueues,   ///< Adds the ticket of a waiter, a client that waits for the resource, to its queue. The
+                ///< acquisition that removes the ticket must be sent on the same connection.
+    describes,  ///< Writes or removes the description of a holder, a text beside the lock for people to
+                ///< read. Nobody waits for the reply.
 };
 
 /// How the reply to a script becomes a vote (reply.hpp).
 enum class ReplyForm : std::uint8_t {
     yes_or_no,    ///< 1 grants, 0 refuses.
-    count,        ///< A positive number grants, and is the count of the holders; 0 refuses.
-    raised,       ///< 1 grants, 0 refuses, a negative number refuses with the count of the node.
-    deleted,      ///< As yes_or_no; 2 more if a waiter was woken.
+    count,        ///< A positive number grants, and is the number of holders that the node has counted, for
+                  ///< the fencing token (fencing.hpp). 0 refuses.
+    raised,       ///< 1 grants, 0 refuses. A negative number refuses; it is the negated count of the node.
+    deleted,      ///< As yes_or_no; the number is larger by 2 if a waiter was woken.
     queue_place,  ///< RESERVED grants, WAITING refuses with the place in the queue.
     text,         ///< Any text grants, and is the report's detail.
 };
 
-/// A key that a script takes for each resource; there is only one marker.
+/// A key that a script takes for each resource. The marker, in which a node stores since when it has had its
+/// data (quarantine.hpp), is one key for all resources.
 enum class KeyKind : std::uint8_t {
     none,
     resource,
@@ -58,9 +64,9 @@ enum class KeyKind : std::uint8_t {
 /// Whether a command reads or changes the queue of waiters.
 enum class QueueUse : std::uint8_t {
     never,
-    with_a_ticket,  ///< if Command::queue has the ticket of a waiter
-    with_terms,     ///< if there is a Command::queue
-    always,         ///< unless the user may not use the key
+    with_a_ticket,  ///< if the command has Command::queue, and this has the ticket of a waiter
+    with_terms,     ///< if the command has Command::queue
+    always,         ///< in any case, unless the Redis user may not use the key
 };
 
 /// An argument of a script. It is empty if it has no meaning for the command, for example the ticket of a
@@ -74,17 +80,17 @@ enum class Argument : std::uint8_t {
     hold_remaining,  ///< for how long the resource stays unavailable
     ticket,          ///< of the waiter
     reservation_ttl,
-    waited,
+    waited,  ///< how long the waiter has waited
     queue_expiry,
-    may_take,
-    former_ticket,  ///< that the ticket replaces; empty if there is none
-    may_wake,
+    may_take,       ///< '1' if a free resource may be reserved for the waiter at once
+    former_ticket,  ///< the earlier ticket of this waiter, which the ticket replaces; empty if there is none
+    may_wake,       ///< '1' unless this release is repeated
     description,
     counter_expiry,
     quarantine,
 };
 
-/// A script with the keys and the arguments that it takes. Without a script: `SET NX PX`.
+/// A script with the keys and the arguments that it takes. A form without a script is `SET NX PX`.
 struct Form {
     bool exists = false;
     const Script* script = nullptr;
@@ -99,8 +105,9 @@ struct VerbProperties {
     /// nobody waits for its replies.
     bool awaits_every_trusted_node = false;
     KeyEffect effect = KeyEffect::none;
-    bool is_vote = false;  ///< A node whose quarantine has not ended does not answer it.
-    bool counts = false;   ///< It depends on the counters of this very server, so its run id must be known.
+    bool is_vote = false;  ///< A node whose quarantine has not ended declines to answer the command.
+    bool counts = false;   ///< The command uses the counters of holders that the server keeps. The run id of
+                           ///< the server must be known, so that one server has no two votes.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
     Form simple{};
