@@ -1,17 +1,21 @@
 // Decides the course of one round over N nodes: which node is asked when, how long the round waits for it,
-// and when the votes have decided. A round has one request, or several with the same verb. A request is a
-// command and the nodes that it goes to. This class has no sockets, no clock and no mutex of its own.
+// and when the votes have decided. A round has one request, or several with the same verb, which is the kind
+// of a command. A request is a command and the nodes that it goes to. This class has no sockets, no clock and
+// no mutex of its own.
 //
 // Words that are explained at length in other files:
 //
 //     node               one of the N Redis masters that vote. This file knows only its index.
+//     vote               A node grants or refuses a request, or its vote stays unknown. A request mostly needs
+//                        the grants of a quorum, which is a majority of the N nodes. The votes have *decided*
+//                        when the request has these grants, or cannot get them any more.
 //     trusted            The client expects the node to answer in time, because it has not failed since it
 //                        last answered (node_health.hpp).
 //     back-off, probe    After a failure the node is in back-off: the client leaves it alone for a pause.
 //                        When the pause is over, a probe is due: one round may try to reach the node again.
-//     check out          The driver takes a connection to the node from the class Node (src/redis/node.hpp),
-//                        which keeps the connections of this client to the node. During back-off, Node
-//                        mostly refuses. Then the node is *left alone*.
+//     check out, in      The driver takes a connection to the node from the class Node (src/redis/node.hpp),
+//                        which keeps the connections of this client to the node, and gives it back. During
+//                        back-off, Node mostly gives no connection. Then the node is *left alone*.
 //     node_timeout       the time that one node may take in a round, including the making of a connection
 //     waiter, home node  A waiter is a client that waits until a resource is free. Its home node keeps the
 //                        queue in which it waits.
@@ -69,8 +73,8 @@
 // If nobody waits for the replies (RoundLimits::awaits_answers is false), the votes count as decided from the
 // beginning.
 //
-// The round passes through these phases, in this order. A sequential acquisition skips all_trusted; all other
-// rounds skip in_turn:
+// The round passes through these phases, in this order. A sequential acquisition (Round::sequential in
+// nodes.hpp) skips all_trusted. All other rounds skip in_turn:
 //
 //     phase       | nodes that are asked                        | ends
 //     ------------+---------------------------------------------+-------------------------------------------
@@ -215,7 +219,7 @@ public:
         return false;
     }
 
-    /// Returns true if this node was sent its commands, and no other node is being asked.
+    /// Returns true if the commands of this node were sent, and no other node is being asked.
     bool is_only_one_sent(std::size_t node) const noexcept {
         return nodes_[node].stage == Stage::sent && count_being_asked() == 1;
     }
