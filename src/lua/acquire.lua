@@ -10,7 +10,8 @@
 --
 -- KEYS: the resources, [the queue], [their counters], [the marker]. Keys in brackets are there if their argument is not
 -- empty.
--- ARGV: owner, number of resources, ttl, [ticket of the waiter], [expiry of the counters], [quarantine].
+-- ARGV: owner (a random value, new for each attempt to acquire), number of resources, ttl, [ticket of the waiter],
+-- [expiry of the counters], [quarantine].
 -- Returns 0 if a resource was not free; otherwise the count, or 1 without counters. Returns a status or an error if the
 -- node has no vote.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]

@@ -3,7 +3,7 @@
 -- that arrives late must not undo a longer one.
 -- KEYS: the resources, [the marker if the quarantine is not empty]. The marker is the key in which the node stores
 -- since when it has had its data.
--- ARGV: owner, number of resources, ttl, [quarantine].
+-- ARGV: owner (a random value, new for each attempt to acquire), number of resources, ttl, [quarantine].
 -- Returns 1 if every resource still holds the owner, otherwise 0. Returns a status or an error if the node has no vote.
 local n = tonumber(ARGV[2])
 local _, failure = check_vote(false)

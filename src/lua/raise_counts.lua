@@ -4,7 +4,8 @@
 -- KEYS: the resources, their counters, [the marker if the quarantine is not empty]. For the time of the quarantine, a
 -- node that may have lost its data declines to vote (see check_vote() in quarantine.lua). The marker is the key in
 -- which it stores since when it has had its data.
--- ARGV: owner, number of resources, fencing token, expiry of the counters, [quarantine].
+-- ARGV: owner (a random value, new for each attempt to acquire), number of resources, fencing token, expiry of the
+-- counters, [quarantine].
 -- Returns 1 if the counters were raised, and 0 if a resource does not hold the owner or a counter is missing. Returns
 -- the negated largest count if the token is too far ahead of the server's clock. Returns a status or an error if the
 -- node has no vote.

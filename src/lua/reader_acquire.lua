@@ -6,7 +6,8 @@
 -- KEYS: the resource, its readers, [its counter], [the marker]. Keys in brackets are there if their argument is not
 -- empty. For the time of the quarantine, a node that may have lost its data declines to vote (see check_vote() in
 -- quarantine.lua). The marker is the key in which it stores since when it has had its data.
--- ARGV: owner, number of resources (always 1), ttl, [expiry of the counter], [quarantine].
+-- ARGV: owner (a random value, new for each attempt to acquire), number of resources (always 1), ttl, [expiry of the
+-- counter], [quarantine].
 -- Returns 0 if the resource is held and does not belong to readers; otherwise the count, or 1 without a counter.
 -- Returns a status or an error if the node has no vote.
 local readers, now, failure = check_readers()

@@ -20,8 +20,8 @@
 --
 -- An error in a queue does not prevent the deletion.
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].
--- ARGV: owner, number of resources, [remaining minimum hold time], [ticket of a waiter that leaves the queue],
--- [reservation ttl], ['1' unless this release is repeated].
+-- ARGV: owner (a random value, new for each attempt to acquire), number of resources, [remaining minimum hold time],
+-- [ticket of a waiter that leaves the queue], [reservation ttl], ['1' unless this release is repeated].
 -- Returns 1 if all resources held the owner, otherwise 0; adds 2 if a waiter was woken.
 local n = tonumber(ARGV[2])
 local released, woken = 0, 0
