@@ -13,10 +13,11 @@
 //     broken      | final: a connection is never revived          |
 //
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
-// and are written directly behind the handshake. A reply is *pending* from the sending of its command until
-// it is received. It is *late* if the round of the command has ended meanwhile. The connection is then kept,
-// and the reply is read later. PendingReplies says whether a reply is late, or an answer that the present
-// round waits for. No function blocks except receive_or_wait().
+// and are written directly behind the handshake. A *round* sends a command to the nodes and counts their
+// votes. A reply is *pending* from the sending of its command until it is received. It is *late* if the round
+// of the command has ended meanwhile. The connection is then kept, and the reply is read later.
+// PendingReplies says whether a reply is late, or an answer that the present round waits for. No function
+// blocks except receive_or_wait().
 //
 // A script is sent whole, or by its digest if the server knows the script already.
 #pragma once

@@ -18,9 +18,10 @@
 //                 | nodes has not confirmed it yet                  | confirmed it → free; forget() → free
 //
 // A lease that is held or ending is valid until Lease::valid_until. Two things end its validity earlier: an
-// extension that finds that the keys are lost, and report_loss() if LockOptions::margin is zero. With a
-// margin, the loss is reported so much earlier that the holder has this time to finish its work. Therefore
-// report_loss() leaves the validity as it is.
+// extension that finds that the keys are lost, and report_loss() if LockOptions::margin is zero. The margin
+// is a time that the holder wants for finishing its work after the report of a loss. The report comes earlier
+// by the margin, and the lease must stay valid during this time. Therefore report_loss() does not change the
+// validity if there is a margin.
 //
 // Each acquisition has a number. Most functions get the number of the acquisition that they are about. They
 // do nothing if the lease is free, or if another acquisition has begun meanwhile.

@@ -2,8 +2,8 @@
 // knows about a lock that it holds. Its validity ends at valid_until, which is ttl − drift after the start of
 // the last acquisition or extension (start). The drift allows for clocks that run at different rates.
 //
-//     |--------- extension, from a third of the ttl on ------------|-|
-//     start   ttl/3                                   notify_at    ^ ^ valid_until − margin
+//     start     start + ttl/3                             notify_at   valid_until − margin   valid_until
+//     |---------|------------- extensions ----------------|-----------|----------------------|
 //
 // - The lease is extended from a third of the ttl on, or a little later, so that it can share a round with
 //   other leases. A round sends the extensions to all nodes and counts their votes. A failed extension is
