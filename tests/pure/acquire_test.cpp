@@ -10,7 +10,7 @@ namespace {
 
 // A7. An error never counts as "taken". One refusal and three errors of five nodes are a failure of the
 // nodes.
-TEST(Acquire, NeverTakesAnErrorForARefusal) {
+TEST(Acquire, NeverCountsAnErrorAsARefusal) {
     World world;
     world.occupy(1h, 0);
     world.lie(Errc::server_error, 1, 2, 3);
@@ -34,7 +34,7 @@ TEST(Acquire, LosesASplitVote) {
 
 // A7, A12. One node grants, one refuses, and one fails. Whichever node fails, and for whatever reason, the
 // result names the holder of the refusing node.
-TEST(Acquire, IsRefusedWhereOneGrantsAndOneRefusesAndOneIsDead) {
+TEST(Acquire, IsRefusedIfOneNodeGrantsOneRefusesAndOneIsDead) {
     const std::vector<std::function<void(World&, std::size_t)>> deaths{
         [](World& world, std::size_t node) { world.cut(node); },
         [](World& world, std::size_t node) { world.back_off(node); },
@@ -57,7 +57,7 @@ TEST(Acquire, IsRefusedWhereOneGrantsAndOneRefusesAndOneIsDead) {
 
 // If the nodes that reply are no quorum, the attempt has failed because of the nodes, whatever the others
 // voted.
-TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
+TEST(Acquire, HasNoQuorumIfMostNodesAreDead) {
     World world;
     world.occupy(1h, 0);
     world.cut(2);
@@ -69,7 +69,7 @@ TEST(Acquire, HasNoQuorumWhereMostNodesAreDead) {
 }
 
 // A7, A12. The vote is a refusal, and retries continue, because the lock of another library may be a hash.
-TEST(Acquire, SaysWhereTheKeyIsOfAnotherType) {
+TEST(Acquire, ReportsTheNodesWhereTheKeyHasAnotherType) {
     World world;
     for (const int node : {0, 1, 2}) world.command(node, {"ZADD", the_resource, "1", "member"});
     auto lock = world.lock({.retry = {.attempts = 3}});
@@ -88,7 +88,7 @@ TEST(Acquire, SaysWhereTheKeyIsOfAnotherType) {
 }
 
 // A7. An error of the release says nothing about the vote before it.
-TEST(Acquire, TakesNoOtherFailureOfItsReleaseForACause) {
+TEST(Acquire, DoesNotReportOtherFailuresOfItsRelease) {
     World world;
     world.occupy(1h, 0, 1, 2);
     world.command(3, {"ZADD", the_resource, "1", "member"});
@@ -103,7 +103,7 @@ TEST(Acquire, TakesNoOtherFailureOfItsReleaseForACause) {
 // ---- Cleaning up (A2).
 
 // A2, B1, S17. A failed attempt deletes its key on every node to which a byte was sent, and on no other.
-TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
+TEST(AFailedAcquire, DeletesItsKeyOnEachNodeThatMayHaveIt) {
     World world;
     world.occupy(1h, 0);
     world.cut(1);
@@ -114,7 +114,7 @@ TEST(AFailedAcquire, DeletesWhereItMayHaveSet) {
 }
 
 // A2. If nothing was sent, there is nothing to delete.
-TEST(AFailedAcquire, DeletesNothingWhereNothingWasSent) {
+TEST(AFailedAcquire, DeletesNothingIfNothingWasSent) {
     World world;
     world.cut_all();
     (void)world.lock(no_retry()).acquire();
@@ -137,7 +137,7 @@ TEST(AFailedAcquire, LeavesTheLockFree) {
 // ---- Owners (A5, A6).
 
 // A5. Each attempt has its own owner. Otherwise a late delete of attempt 1 could remove the key of attempt 2.
-TEST(Acquire, SignsEachAttemptAfresh) {
+TEST(Acquire, DrawsANewOwnerForEachAttempt) {
     World world;
     world.occupy(300ms, 0, 1, 2);
     auto lock = world.lock({.retry = {.attempts = 10}});
@@ -160,7 +160,7 @@ TEST(Acquire, SendsNothingWithoutEntropy) {
 }
 
 // A6. If entropy fails at a retry, acquire() ends. The first attempt was cleaned up before.
-TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
+TEST(Acquire, EndsIfEntropyFailsAtARetry) {
     World world;
     world.occupy(1h, 0, 1, 2);
     world.entropy.dry_up_after(1);
@@ -172,7 +172,7 @@ TEST(Acquire, EndsWhenEntropyFailsAtARetry) {
 
 // D7. A transient cause is retried. A permanent cause needs an operator, and ends acquire() if it rules out a
 // majority. error_test.cpp has the table of causes.
-TEST(Acquire, RetriesWhatPassesByItself) {
+TEST(Acquire, RetriesTransientCausesOnly) {
     for (const auto cause : {Errc::loading, Errc::read_only}) {
         World world;
         world.lie(cause, 0, 1, 2);
@@ -184,7 +184,7 @@ TEST(Acquire, RetriesWhatPassesByItself) {
 }
 
 // D7. If the other nodes could still form a majority, the attempt is repeated.
-TEST(Acquire, RetriesWhileTheOtherNodesCouldMakeAQuorum) {
+TEST(Acquire, RetriesWhileTheOtherNodesCouldFormAQuorum) {
     World world;
     world.lie(Errc::read_only, 0, 1);
     world.cut(2);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr detail::BackOff back_off{.shortest = 10ms, .longest = 1s};
 
-TEST(BackOff, DoublesThePauseUpToTheLongest) {
+TEST(BackOff, DoublesThePauseUpToTheMaximum) {
     struct Row {
         int doublings;
         Clock::duration longest;
@@ -24,18 +24,18 @@ TEST(BackOff, DoublesThePauseUpToTheLongest) {
     }
 }
 
-TEST(BackOff, TakesANegativeNumberOfDoublingsForNone) {
+TEST(BackOff, TreatsANegativeNumberOfDoublingsAsZero) {
     ConstantEntropy least{0x00};
     EXPECT_THAT(back_off.pause(-1, least), Lasts(5ms));
 }
 
-TEST(BackOff, NeverExceedsTheLongestPause) {
+TEST(BackOff, NeverExceedsTheMaximumPause) {
     ConstantEntropy least{0x00};
     constexpr detail::BackOff odd{.shortest = 3s, .longest = 2s};
     EXPECT_THAT(odd.pause(0, least), Lasts(1s));
 }
 
-TEST(BackOff, PausesLongestWithoutEntropy) {
+TEST(BackOff, UsesTheLongestPauseWithoutEntropy) {
     SeededEntropy dry{1};
     dry.dry_up_after(0);
     EXPECT_THAT(back_off.pause(3, dry), Lasts(80ms));

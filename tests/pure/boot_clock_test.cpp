@@ -46,12 +46,12 @@ struct BootClock : testing::Test {
 };
 
 // A machine that sleeps must not extend a lock.
-TEST_F(BootClock, GoesOnWhileTheMachineSleeps) {
+TEST_F(BootClock, CountsTheTimeForWhichTheMachineSleeps) {
     expect_to_read(CLOCK_BOOTTIME);
 }
 
 // A sandbox may reject CLOCK_BOOTTIME.
-TEST_F(BootClock, IsTheMonotonicOneWhereThatIsRefused) {
+TEST_F(BootClock, UsesTheMonotonicClockIfBoottimeIsRejected) {
     boottime_refused = true;
     expect_to_read(CLOCK_MONOTONIC);
 }

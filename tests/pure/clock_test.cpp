@@ -11,25 +11,25 @@ using FloatSeconds = std::chrono::duration<double>;
 
 constexpr Clock::time_point noon{Hours{12}};
 
-TEST(ADeadlineAfter, IsThatMuchLater) {
+TEST(DeadlineAfter, AddsTheDuration) {
     EXPECT_EQ(deadline_after(noon, 3s), noon + 3s);
     EXPECT_EQ(deadline_after(noon, Hours{2}), noon + 2h);
     EXPECT_EQ(deadline_after(noon, FloatSeconds{0.5}), noon + 500ms);
 }
 
 // Rounding never turns a positive duration into zero.
-TEST(ADeadlineAfter, RoundsUp) {
+TEST(DeadlineAfter, RoundsUp) {
     EXPECT_EQ(deadline_after(noon, FloatSeconds{1e-12}), noon + 1ns);
 }
 
-TEST(ADeadlineAfter, IsNowForWhatIsOver) {
+TEST(DeadlineAfter, ReturnsNowForANegativeDuration) {
     EXPECT_EQ(deadline_after(noon, 0s), noon);
     EXPECT_EQ(deadline_after(noon, -1ns), noon);
     EXPECT_EQ(deadline_after(noon, Hours::min()), noon);
     EXPECT_EQ(deadline_after(noon, FloatSeconds{-1e300}), noon);
 }
 
-TEST(ADeadlineAfter, IsNeverForWhatIsTooLong) {
+TEST(DeadlineAfter, ReturnsNeverForADurationThatIsTooLong) {
     EXPECT_EQ(deadline_after(noon, Hours::max()), Clock::never());
     EXPECT_EQ(deadline_after(noon, std::chrono::milliseconds::max()), Clock::never());
     EXPECT_EQ(deadline_after(noon, Clock::duration::max()), Clock::never());
@@ -53,7 +53,7 @@ TEST(BootClock, DoesNotSleepForAnInstantThatHasPassed) {
 
 // The stop request comes before the sleep or, mostly, during it. If it did not end the sleep, each sleep
 // would last for a second.
-TEST(BootClock, DoesNotSleepOnceStopped) {
+TEST(BootClock, DoesNotSleepAfterAStop) {
     const auto start = boot_clock().now();
     for (int time = 0; time < 100; ++time) {
         std::stop_source source;

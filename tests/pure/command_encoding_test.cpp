@@ -18,7 +18,7 @@ Command with_ttl(Command command, std::chrono::milliseconds ttl) {
 
 // ---- The protocol of Redis
 
-TEST(CommandBytes, AreAnArrayOfStringsWithTheirLengths) {
+TEST(CommandBytes, AreAnArrayOfStringsWithLengths) {
     EXPECT_EQ(bytes_of({.resources = {"orders:42"}, .command = acquire}, ScriptForm::by_sha1),
               "*6\r\n"
               "$3\r\nSET\r\n"
@@ -29,14 +29,14 @@ TEST(CommandBytes, AreAnArrayOfStringsWithTheirLengths) {
               "$5\r\n10000\r\n");
 }
 
-TEST(CommandBytes, OfPlainWordsAreTheirsWhateverTheyContain) {
+TEST(CommandBytes, ContainAnyWordUnchanged) {
     std::string bytes;
     detail::append(bytes, {"AUTH", "", "p\r\n$1\0"s, std::string(1234, 'x')});
     EXPECT_EQ(bytes, "*4\r\n$4\r\nAUTH\r\n$0\r\n\r\n$6\r\np\r\n$1\0\r\n$1234\r\n"s + std::string(1234, 'x') +
                          "\r\n");
 }
 
-TEST(CommandBytes, GoBehindThoseOfEarlierCommands) {
+TEST(CommandBytes, AreAppendedToEarlierCommands) {
     std::string bytes = "*1\r\n$4\r\nPING\r\n";
     detail::append(bytes, {"SELECT", "2"});
     EXPECT_EQ(bytes, "*1\r\n$4\r\nPING\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n");
@@ -44,7 +44,7 @@ TEST(CommandBytes, GoBehindThoseOfEarlierCommands) {
 
 // ---- Acquisitions
 
-TEST(CommandBytes, OfAnAcquisitionAreThePlainSet) {
+TEST(CommandBytes, OfAnAcquireAreAPlainSet) {
     expect_no_script({
         {.variant = "a ttl",
          .resources = {"a"},
@@ -76,7 +76,7 @@ TEST(CommandBytes, OfAnAcquisitionAreThePlainSet) {
     });
 }
 
-TEST(CommandBytes, OfAnAcquisitionOfSeveralOrWithAQuarantineAreTheScriptAcquire) {
+TEST(CommandBytes, OfAnAcquireOfSeveralOrWithAQuarantineUseAcquire) {
     expect_script(
         detail::scripts::acquire,
         {
@@ -121,7 +121,7 @@ TEST(CommandBytes, OfAnAcquisitionOfSeveralOrWithAQuarantineAreTheScriptAcquire)
         });
 }
 
-TEST(CommandBytes, CountAThousandResources) {
+TEST(CommandBytes, CanHaveAThousandResources) {
     Row row{.command = acquire, .words = {"1000"}};
     for (int i = 1000; i < 2000; ++i) row.resources.push_back("r" + std::to_string(i));
     row.words.insert(row.words.end(), row.resources.begin(), row.resources.end());
@@ -133,7 +133,7 @@ TEST(CommandBytes, CountAThousandResources) {
 
 // ---- Extensions
 
-TEST(CommandBytes, OfAnExtensionAreTheScriptOfTheSpecification) {
+TEST(CommandBytes, OfAnExtensionUseTheScriptOfTheSpecification) {
     expect_script(
         detail::scripts::compare_and_expire,
         {
@@ -145,7 +145,7 @@ TEST(CommandBytes, OfAnExtensionAreTheScriptOfTheSpecification) {
         });
 }
 
-TEST(CommandBytes, OfAnExtensionOfSeveralOrWithAQuarantineAreTheScriptExtend) {
+TEST(CommandBytes, OfAnExtensionOfSeveralOrWithAQuarantineUseExtend) {
     expect_script(detail::scripts::extend,
                   {
                       {.variant = "several",
@@ -167,7 +167,7 @@ TEST(CommandBytes, OfAnExtensionOfSeveralOrWithAQuarantineAreTheScriptExtend) {
 
 // ---- Fencing. A counter is kept for a day, and for two quarantines more.
 
-TEST(CommandBytes, OfAFencedAcquisitionAreTheScriptAcquire) {
+TEST(CommandBytes, OfAFencedAcquireUseAcquire) {
     expect_script(
         detail::scripts::acquire,
         {
@@ -210,7 +210,7 @@ TEST(CommandBytes, OfAFencedAcquisitionAreTheScriptAcquire) {
         });
 }
 
-TEST(CommandBytes, OfTheSecondRoundOfFencingAreTheScriptRaiseCounts) {
+TEST(CommandBytes, OfTheSecondRoundOfFencingUseRaiseCounts) {
     expect_script(
         detail::scripts::raise_counts,
         {
@@ -244,7 +244,7 @@ TEST(CommandBytes, OfTheSecondRoundOfFencingAreTheScriptRaiseCounts) {
 
 // ---- Releases. They need no vote, and so no marker.
 
-TEST(CommandBytes, OfAReleaseAreTheScriptOfTheSpecification) {
+TEST(CommandBytes, OfAReleaseUseTheScriptOfTheSpecification) {
     expect_script(detail::scripts::compare_and_delete,
                   {
                       {.variant = "one", .resources = {"a"}, .command = release, .words = {"1", "a", owner}},
@@ -262,7 +262,7 @@ TEST(CommandBytes, OfAReleaseAreTheScriptOfTheSpecification) {
                   });
 }
 
-TEST(CommandBytes, OfAReleaseOfSeveralAreTheScriptRelease) {
+TEST(CommandBytes, OfAReleaseOfSeveralUseRelease) {
     expect_script(detail::scripts::release, {
                                                 {.variant = "two",
                                                  .resources = {"a", "b"},
@@ -282,7 +282,7 @@ TEST(CommandBytes, OfAReleaseOfSeveralAreTheScriptRelease) {
                                             });
 }
 
-TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeAreTheScriptRelease) {
+TEST(CommandBytes, OfAReleaseWithinTheMinimumHoldTimeUseRelease) {
     expect_script(detail::scripts::release,
                   {
                       {.variant = "one",

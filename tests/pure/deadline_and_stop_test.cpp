@@ -8,7 +8,7 @@ namespace {
 
 // A9. If all nodes hang, acquire_for() returns within the time limit and one node_timeout, and reports the
 // last complete round.
-TEST(ADeadline, IsKeptWithinOneNodeTimeoutWhenEveryNodeHangs) {
+TEST(ADeadline, IsExceededByAtMostOneNodeTimeoutIfEveryNodeHangs) {
     World world{5, 50ms};
     world.silence(0, 1, 2, 3, 4);
     auto lock = world.lock({.retry = {.delay = 10ms}});
@@ -37,7 +37,7 @@ TEST(ADeadline, EndsARoundThatTakesTooLong) {
 }
 
 // A12. One refusal before the deadline does not show contention, because other nodes were not asked.
-TEST(ADeadline, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
+TEST(ADeadline, IsNotReportedAsContentionAfterOneRefusal) {
     World world;
     world.occupy(1h, 0);
     world.silence(1);
@@ -55,7 +55,7 @@ TEST(ADeadline, ReportsTheLastCompleteAttempt) {
 }
 
 // A8. The duration of an attempt with hanging nodes does not predict that of the next one.
-TEST(ADeadline, IsTriedUntilAfterAnAttemptThatHung) {
+TEST(ADeadline, IsUsedUpEvenAfterAnAttemptThatHung) {
     World world{3, 300ms};
     world.silence(0, 1);
     world.after(1s, [&] { world.heal(0, 1); });
@@ -64,7 +64,7 @@ TEST(ADeadline, IsTriedUntilAfterAnAttemptThatHung) {
 }
 
 // A8. An attempt is made shortly before the deadline, however long the pauses are.
-TEST(ADeadline, HasAnAttemptNearItsEnd) {
+TEST(ADeadline, IsPrecededByAnAttemptHoweverLongThePauses) {
     for (const auto delay : {50ms, 200ms, 1000ms, 60'000ms}) {
         World world;
         for (const std::size_t node : {0U, 1U, 2U, 3U, 4U}) world.slow(node, 1ms);
@@ -77,7 +77,7 @@ TEST(ADeadline, HasAnAttemptNearItsEnd) {
 }
 
 // A8, A9. A past deadline returns without I/O.
-TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
+TEST(ADeadline, CausesNoIoIfItHasPassed) {
     World world;
     auto lock = world.lock();
     EXPECT_THAT(lock.acquire_for(0ms), FailsWith(Errc::deadline));
@@ -93,7 +93,7 @@ TEST(ADeadline, ThatHasPassedIsAnsweredWithoutIo) {
 }
 
 // Any unit is permitted, also a floating one. The longest spans mean never, and do not overflow.
-TEST(ADeadline, MayBeInAnyUnit) {
+TEST(ADeadline, MayHaveAnyUnit) {
     World world;
     world.occupy(1h, 0, 1, 2);
     auto lock = world.lock({.retry = {.attempts = 1, .delay = 1h}});
@@ -113,7 +113,7 @@ TEST(ADeadline, MayBeInAnyUnit) {
 // ---- Cancellation.
 
 // If stop is requested before anything was sent, nothing is sent.
-TEST(AStop, BeforeTheFirstAttemptSendsNothing) {
+TEST(AStop, SendsNothingIfRequestedBeforeTheFirstAttempt) {
     World world;
     std::stop_source source;
     source.request_stop();
@@ -159,7 +159,7 @@ TEST(AStop, EndsARoundWithinOneNodeTimeout) {
 }
 
 // A12. One refusal before the stop request does not show contention, because other nodes were not asked.
-TEST(AStop, IsNotBlamedOnAHolderThatOneNodeSpokeOf) {
+TEST(AStop, IsNotReportedAsContentionAfterOneRefusal) {
     World world;
     world.occupy(1h, 0);
     world.silence(1);
@@ -180,7 +180,7 @@ TEST(AStop, DoesNotUndoAMajority) {
 }
 
 // With a deadline as well, whichever comes first counts.
-TEST(AStop, WorksBesideADeadline) {
+TEST(AStop, CanBeCombinedWithADeadline) {
     World world;
     world.occupy(1h, 0, 1, 2);
     auto lock = world.lock({.retry = {.delay = 100ms}});

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr auto lapse = 60s;
 constexpr Clock::time_point start{1h};
 
-TEST(DuplicateServerCheck, FindsTheOtherNodeOfAServer) {
+TEST(DuplicateServerCheck, ReturnsTheOtherNodeOfAServer) {
     DuplicateServerCheck servers{3, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
     EXPECT_EQ(servers.other_node_of(1, "run-2", start), std::nullopt);
@@ -21,7 +21,7 @@ TEST(DuplicateServerCheck, FindsTheOtherNodeOfAServer) {
 }
 
 // The first of the two nodes keeps the vote, whichever node asks next.
-TEST(DuplicateServerCheck, NotesNothingOfADuplicate) {
+TEST(DuplicateServerCheck, DoesNotRecordTheServerOfADuplicate) {
     DuplicateServerCheck servers{2, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(servers.other_node_of(1, "run-1", start), 0u);
@@ -29,7 +29,7 @@ TEST(DuplicateServerCheck, NotesNothingOfADuplicate) {
 }
 
 // Servers are restarted, and addresses move to other servers.
-TEST(DuplicateServerCheck, BelievesTheLatestAnswer) {
+TEST(DuplicateServerCheck, TrustsTheLatestReply) {
     DuplicateServerCheck servers{2, lapse};
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
     EXPECT_EQ(servers.other_node_of(0, "run-2", start), std::nullopt);
@@ -53,7 +53,7 @@ TEST(DuplicateServerCheck, FreesTheServerOfANodeThatIsGone) {
     EXPECT_EQ(servers.other_node_of(0, "run-1", start), std::nullopt);
     EXPECT_EQ(servers.other_node_of(1, "run-1", start + lapse - 1ms), 0u);
     EXPECT_EQ(servers.other_node_of(1, "run-1", start + lapse), std::nullopt);
-    EXPECT_EQ(servers.other_node_of(0, "run-1", start + lapse), 1u) << "one vote, should it come back";
+    EXPECT_EQ(servers.other_node_of(0, "run-1", start + lapse), 1u) << "one vote, if node 0 comes back";
 }
 
 TEST(DuplicateServerCheck, KeepsTheServerOfANodeThatAnswers) {

@@ -22,7 +22,7 @@ void PrintTo(const Good& address, std::ostream* out) {
     *out << address.uri;
 }
 
-struct GoodAddresses : testing::TestWithParam<Good> {};
+struct ValidAddresses : testing::TestWithParam<Good> {};
 
 void expect_equal(const Endpoint& endpoint, const Endpoint& expected) {
     EXPECT_EQ(endpoint.host, expected.host);
@@ -42,7 +42,7 @@ void expect_equal(const Endpoint& endpoint, const Endpoint& expected) {
         expect_equal(endpoint.sentinels[i], expected.sentinels[i]);
 }
 
-TEST_P(GoodAddresses, AreRead) {
+TEST_P(ValidAddresses, AreParsed) {
     expect_equal(Endpoint::parse(GetParam().uri), GetParam().expected);
 }
 
@@ -120,7 +120,7 @@ const Good good[] = {
               .server_name = "redis.example"}}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Table, GoodAddresses, testing::ValuesIn(good),
+INSTANTIATE_TEST_SUITE_P(Table, ValidAddresses, testing::ValuesIn(good),
                          [](const auto& test) { return test.param.name; });
 
 // ---- Invalid addresses.
@@ -136,10 +136,10 @@ void PrintTo(const Bad& address, std::ostream* out) {
     *out << address.uri;
 }
 
-struct BadAddresses : testing::TestWithParam<Bad> {};
+struct InvalidAddresses : testing::TestWithParam<Bad> {};
 
 // D11. The error names the invalid part, and shows nothing of the password.
-TEST_P(BadAddresses, AreRefusedByPartWithoutThePassword) {
+TEST_P(InvalidAddresses, AreRejectedWithTheInvalidPartButNoPassword) {
     try {
         (void)Endpoint::parse(GetParam().uri);
         ADD_FAILURE() << "accepted";
@@ -225,13 +225,13 @@ const Bad bad[] = {
     {"UnixPathWithANewLine", "unix:///r%0A.sock", "path"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Table, BadAddresses, testing::ValuesIn(bad),
+INSTANTIATE_TEST_SUITE_P(Table, InvalidAddresses, testing::ValuesIn(bad),
                          [](const auto& test) { return test.param.name; });
 
 // ---- Names.
 
 // D11. The name is for reports and logs. It has the address, and no secrets.
-TEST(AnEndpointsName, SaysWhereItIs) {
+TEST(TheNameOfAnEndpoint, IsItsAddress) {
     EXPECT_EQ(Endpoint::parse("h").name(), "h:6379");
     EXPECT_EQ(Endpoint::parse("redis://alice:hunter2@10.0.0.1:7000/3").name(), "10.0.0.1:7000");
     EXPECT_EQ(Endpoint::parse("[::1]:7000").name(), "[::1]:7000");
@@ -239,7 +239,7 @@ TEST(AnEndpointsName, SaysWhereItIs) {
 }
 
 // An Endpoint can be created without a URI.
-TEST(AnEndpoint, HasRedissDefaults) {
+TEST(AnEndpoint, HasTheDefaultsOfRedis) {
     const Endpoint endpoint{.host = "h"};
     EXPECT_EQ(endpoint.port, 6379);
     EXPECT_EQ(endpoint.database, 0);

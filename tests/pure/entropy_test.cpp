@@ -15,7 +15,7 @@ std::string owner_from(Entropy& entropy) {
 }
 
 // A6, S6, S7. The owner is the 20 drawn bytes, in their order, as 40 hex digits.
-TEST(AnOwner, SpellsTheBytesDrawn) {
+TEST(AnOwner, IsTheDrawnBytesInHex) {
     for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
         SeededEntropy entropy{seed}, same{seed};
         std::array<std::byte, 20> bytes{};
@@ -34,7 +34,7 @@ TEST(AnOwner, IsEmptyBeforeItIsDrawn) {
 }
 
 // A6. If the generator fails, the object has no owner, not even the former one.
-TEST(AnOwner, IsEmptyWhenEntropyFails) {
+TEST(AnOwner, IsEmptyIfEntropyFails) {
     SeededEntropy entropy{1};
     Owner owner;
     ASSERT_FALSE(owner.draw(entropy));
@@ -45,7 +45,7 @@ TEST(AnOwner, IsEmptyWhenEntropyFails) {
 }
 
 // A6. The generator of the operating system returns no value twice.
-TEST(OsEntropy, NeverRepeats) {
+TEST(OsEntropy, NeverRepeatsItself) {
     std::set<std::string> owners;
     for (int draw = 0; draw < 1'000; ++draw) EXPECT_TRUE(owners.insert(owner_from(os_entropy())).second);
 }

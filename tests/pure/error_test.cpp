@@ -36,7 +36,7 @@ TEST(Errc, IsAlwaysAnError) {
 }
 
 // The messages are distinct for readers of logs, and no code falls back to a number.
-TEST(Errc, HasAMessageOfItsOwnForEach) {
+TEST(Errc, HasADistinctMessageForEachCode) {
     std::set<std::string> messages;
     for (const auto errc : all()) {
         const auto message = make_error_code(errc).message();
@@ -67,7 +67,7 @@ TEST(Errc, IsNamedByItsEnumerator) {
     EXPECT_EQ(detail::name_of(Errc::loading), "loading");
 }
 
-TEST(Errc, HasAMessageAndNoNameForNumbersUnknown) {
+TEST(Errc, HasAMessageButNoNameForAnUnknownNumber) {
     EXPECT_EQ(category().message(9999), "redlock error 9999");
     EXPECT_EQ(detail::name_of(Errc{9999}), "");
 }
@@ -89,7 +89,7 @@ TEST(Errc, MapsToTheGenericConditions) {
 }
 
 // The codes are consecutive. A code without a row, or with two, would break the sequence.
-TEST(Errc, HasOneRow) {
+TEST(Errc, HasExactlyOneTableRowForEachCode) {
     int next = 1;
     for (const auto& outcome : detail::outcomes)
         EXPECT_EQ(static_cast<int>(outcome.code), next++) << outcome.message;
@@ -101,7 +101,7 @@ TEST(Errc, HasOneRow) {
 
 // D7: a wrong password, a missing permission, a replica, a foreign key, a second address of one server, and
 // an unknown error remain until an operator acts.
-TEST(ACause, IsTransientWhereWaitingCanCureIt) {
+TEST(ACause, IsTransientIfWaitingCanCureIt) {
     const std::set<Errc> permanent{
         Errc::authentication_failed, Errc::permission_denied, Errc::read_only, Errc::wrong_type,
         Errc::same_server,           Errc::server_error};
@@ -109,12 +109,12 @@ TEST(ACause, IsTransientWhereWaitingCanCureIt) {
         EXPECT_EQ(is_transient(cause.code), !permanent.contains(cause.code)) << cause.message;
 }
 
-TEST(ACause, OfAnotherCategoryMayPass) {
+TEST(ACause, IsTransientIfItIsOfAnotherCategory) {
     EXPECT_TRUE(is_transient(std::make_error_code(std::errc{static_cast<int>(Errc::server_error)})));
 }
 
 // The causes that the library itself decides on need no operator.
-TEST(ACause, HasAdviceWhereTheNodeIsAtFault) {
+TEST(ACause, HasAdviceIfTheNodeIsAtFault) {
     const std::set<Errc> ours{Errc::backing_off, Errc::not_asked, Errc::not_awaited};
     for (const auto& cause : detail::causes)
         EXPECT_EQ(cause.advice.empty(), ours.contains(cause.code)) << cause.message;

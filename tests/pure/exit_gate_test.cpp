@@ -22,7 +22,7 @@ TEST(ExitGate, AdmitsThreadsUntilItIsClosed) {
     EXPECT_FALSE(ExitGate::Pass{gate});
 }
 
-TEST(ExitGate, WaitsForThoseThatAreInside) {
+TEST(ExitGate, CloseWaitsForTheThreadsInside) {
     ExitGate gate;
     std::atomic<bool> entered{false}, left{false};
     std::thread inside{[&] {

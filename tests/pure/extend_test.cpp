@@ -17,7 +17,7 @@ struct Extend : testing::Test {
 
 // C2, A1, S31. The new validity counts from the start of the extension, so the duration of the round is
 // subtracted as in an acquisition. The owner stays the same, because it is the same acquisition.
-TEST_F(Extend, PutsTheTimeLeftBackToTheWholeTtl) {
+TEST_F(Extend, ResetsTheRemainingTimeToTheFullTtl) {
     const std::string owner{lock.owner()};
     world.slow(3, 40ms);
     const auto result = lock.extend();
@@ -29,7 +29,7 @@ TEST_F(Extend, PutsTheTimeLeftBackToTheWholeTtl) {
 }
 
 // The ttl is longer than that of the options, and has its own drift.
-TEST_F(Extend, TakesAnotherTtl) {
+TEST_F(Extend, AcceptsAnotherTtl) {
     EXPECT_THAT(lock.extend(100s), Succeeds());
     EXPECT_THAT(lock.remaining(), Lasts(100s - 1002ms));
     EXPECT_THAT(world.events(), ElementsAre("expire #1 in 100000 ms"));
@@ -38,7 +38,7 @@ TEST_F(Extend, TakesAnotherTtl) {
 // ---- A ttl shorter than the remaining time.
 
 // The Result reports the validity of the lock.
-TEST_F(Extend, NeverShortens) {
+TEST_F(Extend, NeverShortensTheValidity) {
     const auto result = lock.extend(1s);
     EXPECT_THAT(result, Succeeds());
     EXPECT_THAT(result.validity(), Lasts(lock.remaining()));
@@ -48,7 +48,7 @@ TEST_F(Extend, NeverShortens) {
 
 // This process was stalled during the round for longer than the shorter ttl. So the extension has no use, and
 // the old validity stands.
-TEST_F(Extend, MayUseUpAShorterTtl) {
+TEST_F(Extend, FailsIfTheRoundUsesUpAShorterTtl) {
     world.slow(0, 40ms);
     world.after(40ms, [&] { world.pass(1s); });
     EXPECT_THAT(lock.extend(1s), FailsWith(Errc::validity_exhausted));
@@ -59,7 +59,7 @@ TEST_F(Extend, MayUseUpAShorterTtl) {
 
 // C2, S32. If too few nodes reply, the old validity stands, and another attempt may follow while there is
 // time.
-TEST_F(Extend, LeavesTheOldInstantWhenTheNodesDoNotAnswer) {
+TEST_F(Extend, KeepsTheOldValidityIfTheNodesDoNotAnswer) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
     EXPECT_TRUE(lock.valid());
@@ -71,7 +71,7 @@ TEST_F(Extend, LeavesTheOldInstantWhenTheNodesDoNotAnswer) {
 }
 
 // C2, B1. The nodes lengthened the keys, but their replies were lost. The release still deletes the keys.
-TEST_F(Extend, LeavesNothingBehindAfterAFailure) {
+TEST_F(Extend, DoesNotPreventTheReleaseIfItFails) {
     world.lose_replies_of(0, 1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
     EXPECT_THAT(lock.remaining(), Lasts(4s - 102ms - 50ms));
@@ -95,7 +95,7 @@ TEST_F(Extend, ReportsEachNode) {
 
 // C1, C2. If a majority no longer has our key, the lock is lost before the end of its validity. It does not
 // become valid again when the nodes recover.
-TEST_F(Extend, TellsThatAMajorityNoLongerHasOurKey) {
+TEST_F(Extend, ReportsALossIfAMajorityNoLongerHasOurKey) {
     world.forget(0, 1);
     world.occupy(5s, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::lost));
@@ -109,7 +109,7 @@ TEST_F(Extend, TellsThatAMajorityNoLongerHasOurKey) {
 
 // C1. A few refusals and a few missing replies do not prove the loss of a majority, so another attempt may
 // follow.
-TEST_F(Extend, MayBeTriedAgainWhereOnlyAFewHaveLostTheKey) {
+TEST_F(Extend, CanBeRepeatedIfOnlyAMinorityHasLostTheKey) {
     world.forget(0);
     world.cut(1, 2);
     EXPECT_THAT(lock.extend(), FailsWith(Errc::no_quorum));
@@ -119,7 +119,7 @@ TEST_F(Extend, MayBeTriedAgainWhereOnlyAFewHaveLostTheKey) {
 
 // C1. Only nodes that may have our key are asked. A node that was down at the acquisition cannot have the
 // key, and cannot get it later. With one more node that lost it, no majority can have it any more.
-TEST_F(Extend, AsksTheNodesThatMayHaveOurKey) {
+TEST_F(Extend, AsksOnlyTheNodesThatMayHaveOurKey) {
     (void)lock.release();
     world.cut(1, 4);
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -157,7 +157,7 @@ TEST_F(Extend, DoesNotWaitBeyondTheOldValidity) {
 // ---- Incorrect use (A10).
 
 // A10. An impossible ttl throws before any I/O. PEXPIRE with 0 would delete the key.
-TEST_F(Extend, RefusesATtlThatCannotWork) {
+TEST_F(Extend, RejectsAnImpossibleTtl) {
     for (const auto ttl : {0ms, -1ms, 1ms, 52ms, milliseconds{1LL << 60}})
         EXPECT_THAT(refusal([&] { (void)lock.extend(ttl); }), HasSubstr("ttl")) << text(ttl);
     EXPECT_THAT(world.events(), IsEmpty());

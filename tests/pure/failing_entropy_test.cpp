@@ -30,7 +30,7 @@ struct FailingEntropy : testing::Test {
 };
 
 // A6. "Never a weaker value."
-TEST_F(FailingEntropy, IsAnErrorWithTheSystemsCode) {
+TEST_F(FailingEntropy, IsReportedWithTheErrorCodeOfTheSystem) {
     std::array<std::byte, 20> bytes{};
     EXPECT_EQ(os_entropy().fill(bytes), std::make_error_code(std::errc::function_not_supported));
     Owner owner;

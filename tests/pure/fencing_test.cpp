@@ -27,7 +27,7 @@ struct Fencing : testing::Test {
     }
 };
 
-TEST_F(Fencing, GrowsWhileNodesComeAndGo) {
+TEST_F(Fencing, TokensGrowWhileNodesFailAndReturn) {
     std::uint64_t last = 0;
     for (std::size_t holder = 0; holder < 60; ++holder) {
         world.heal_all();
@@ -43,7 +43,7 @@ TEST_F(Fencing, GrowsWhileNodesComeAndGo) {
 
 // In Redis Cluster the counter is in the slot of its resource, and a hash tag in the name of the resource is
 // kept. The counter survives the lock by a day, and not for ever.
-TEST_F(Fencing, CountsBesideTheResourceForADay) {
+TEST_F(Fencing, KeepsTheCounterInTheSlotOfTheResourceForADay) {
     for (const auto& [resource, counter] :
          {std::pair<std::string, std::string>{"a", "{a}:fence"}, {"{orders}:42", "{orders}:42:fence"}}) {
         (void)world.held(resource, {.fencing = true});
@@ -52,14 +52,14 @@ TEST_F(Fencing, CountsBesideTheResourceForADay) {
 }
 
 // If all nodes have the same count, the first round suffices.
-TEST_F(Fencing, TakesOneRoundWhereTheCountsAgree) {
+TEST_F(Fencing, NeedsOneRoundIfTheCountsAgree) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), seed);
     EXPECT_THAT(world.events(), ElementsAre("set and count #1 for 10000 ms"));
 }
 
 // If the counts differ, the second round raises all nodes to the largest one.
-TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
+TEST_F(Fencing, NeedsASecondRoundIfTheCountsDiffer) {
     world.count_on(3, ahead);
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), ahead + 1);
@@ -69,7 +69,7 @@ TEST_F(Fencing, TakesASecondRoundWhereTheCountsDiffer) {
 }
 
 // The second round uses the commands of a reader, because the key of the resource has no owner.
-TEST_F(Fencing, TakesASecondRoundForAReader) {
+TEST_F(Fencing, SendsReaderCommandsInTheSecondRoundOfAReader) {
     world.count_on(3, ahead);
     auto reader = world.lock({.ttl = 10s, .retry = {.attempts = 1}, .fencing = true, .shared = true});
     ASSERT_THAT(reader.acquire(), Succeeds());
@@ -77,7 +77,7 @@ TEST_F(Fencing, TakesASecondRoundForAReader) {
 }
 
 // A majority with the same count is enough.
-TEST_F(Fencing, NeedsNoMoreThanAMajorityThatAgrees) {
+TEST_F(Fencing, NeedsOneRoundIfAMajorityAgrees) {
     for (const std::size_t node : {0U, 2U, 4U}) world.count_on(node, ahead);
     EXPECT_EQ(token_of_a_holder(), ahead + 1);
     EXPECT_THAT(world.events(), Each(Not(HasSubstr("raise"))));
@@ -111,7 +111,7 @@ struct SecondRound : Fencing {
 };
 
 // The node has the token's count, so no client gets a smaller token from it.
-TEST_F(SecondRound, CountsANodeThatHasCountedAndIsSilentNow) {
+TEST_F(SecondRound, CountsASilentNodeThatHasTheTokensCount) {
     between_the_rounds([&] { world.silence(3); });
     const auto result = lock.acquire();
     EXPECT_THAT(result, Succeeds()) << "2 raised, 1 has counted, 2 are silent";
@@ -120,7 +120,7 @@ TEST_F(SecondRound, CountsANodeThatHasCountedAndIsSilentNow) {
 }
 
 // The key is gone, and the next holder of the node may have a token already.
-TEST_F(SecondRound, DoesNotCountANodeThatHasCountedAndRefusesNow) {
+TEST_F(SecondRound, DoesNotCountARefusingNodeThatHadTheTokensCount) {
     between_the_rounds([&] { world.occupy(1min, 3); });
     const auto result = lock.acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum)) << "2 raised, 1 has lost the key, 2 are silent";
@@ -130,14 +130,14 @@ TEST_F(SecondRound, DoesNotCountANodeThatHasCountedAndRefusesNow) {
 }
 
 // The node did not have the token's count after the first round, and does not reply in the second one.
-TEST_F(SecondRound, DoesNotCountANodeThatHasNotCountedAndIsSilentNow) {
+TEST_F(SecondRound, DoesNotCountASilentNodeWithASmallerCount) {
     between_the_rounds([&] { world.silence(1); });
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::no_quorum)) << "1 raised, 1 has counted, 3 are silent";
 }
 
 // A node that lost our key between the rounds does not take part, and its counter stays. Its next holder may
 // have a token already.
-TEST_F(Fencing, RaisesNoCountWhereTheKeyIsGone) {
+TEST_F(Fencing, RaisesNoCountOnANodeThatLostTheKey) {
     world.count_on(3, ahead);
     world.slow(4, 10ms);
     world.after(5ms, [&] { world.occupy(1min, 0); });
@@ -148,7 +148,7 @@ TEST_F(Fencing, RaisesNoCountWhereTheKeyIsGone) {
 }
 
 // The validity counts from the first round, and is checked after the second.
-TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
+TEST_F(Fencing, SubtractsTheSecondRoundFromTheValidity) {
     world.count_on(3, ahead);
     world.slow(1, 40ms);
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -157,7 +157,7 @@ TEST_F(Fencing, TakesTheSecondRoundOutOfTheValidity) {
 
 // If the rounds use up the validity, no lock remains. There is one further round, or more for an absurd
 // count.
-TEST(FencingOfABriefLock, FailsWhenTheSecondRoundUsesUpTheValidity) {
+TEST(FencingOfABriefLock, FailsIfTheSecondRoundUsesUpTheValidity) {
     for (const auto count : {World{}.seed() + 1'000'000, absurd}) {
         World world;
         auto brief = world.lock({.ttl = 100ms, .retry = {.attempts = 1}, .drift_factor = 0, .fencing = true});
@@ -177,7 +177,7 @@ struct AbsurdCount : Fencing {
 };
 
 // The absurd count becomes no token, and no other node accepts it.
-TEST_F(AbsurdCount, IsNotBelieved) {
+TEST_F(AbsurdCount, IsNotUsedAsAToken) {
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
     EXPECT_EQ(lock.fencing_token(), seed);
@@ -192,7 +192,7 @@ TEST_F(AbsurdCount, IsNotBelieved) {
 }
 
 // The next largest count may need another round, without the rejected node.
-TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
+TEST_F(AbsurdCount, IsReplacedByTheNextLargestCount) {
     world.count_on(1, ahead);
     const auto result = lock.acquire();
     ASSERT_THAT(result, Succeeds());
@@ -204,7 +204,7 @@ TEST_F(AbsurdCount, GivesWayToTheNextLargest) {
                 testing::Contains("raise #1 to " + std::to_string(ahead + 1) + " on 0 1 2 4"));
 }
 
-TEST_F(AbsurdCount, StaysWhereItIs) {
+TEST_F(AbsurdCount, DoesNotSpreadToOtherNodes) {
     std::uint64_t last = 0;
     for (std::size_t holder = 0; holder < 20; ++holder) {
         world.heal_all();
@@ -219,7 +219,7 @@ TEST_F(AbsurdCount, StaysWhereItIs) {
 }
 
 // If the clock of one node is wrong and it rejects a count, the count still stands if a majority accepts it.
-TEST_F(Fencing, IsAbsurdOnlyWhereNoMajorityCountsSoFar) {
+TEST_F(Fencing, AcceptsALargeCountIfAMajorityAcceptsIt) {
     world.set_clock_back(4, 72h);
     world.count_on(0, ahead);
     const auto result = lock.acquire();
@@ -229,14 +229,14 @@ TEST_F(Fencing, IsAbsurdOnlyWhereNoMajorityCountsSoFar) {
     EXPECT_EQ(result.nodes()[4].vote, Vote::refused);
 }
 
-TEST_F(AbsurdCount, IsRuledOutForEachNodeThatHasOne) {
+TEST_F(AbsurdCount, IsRejectedOnEachNodeThatHasOne) {
     world.count_on(0, absurd + 50);
     EXPECT_EQ(token_of_a_holder(), seed);
     EXPECT_EQ(world.counted_on(1), seed);
 }
 
 // A majority must remain whose counts are accepted.
-TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
+TEST_F(AbsurdCount, PreventsTheLockIfTheOtherNodesAreNoMajority) {
     world.cut(0, 1);
     const auto result = lock.acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
@@ -248,7 +248,7 @@ TEST_F(AbsurdCount, LeavesNoLockWithoutAMajorityBesideIt) {
 
 // The token needs the counts of a majority. It is not enough that a majority can be raised to the count of
 // two of five nodes.
-TEST_F(AbsurdCount, LeavesNoLockWithoutTheCountsOfAMajority) {
+TEST_F(AbsurdCount, PreventsTheLockIfNoMajorityHasReportedItsCount) {
     world.count_on(0, ahead);
     world.lose_replies_of(0);
     world.cut(1);
@@ -258,17 +258,18 @@ TEST_F(AbsurdCount, LeavesNoLockWithoutTheCountsOfAMajority) {
 }
 
 // A node that rejects the absurd count reports its own count, even if its grant arrived too late.
-TEST_F(AbsurdCount, IsReplacedByTheCountOfANodeThatWasLate) {
+TEST_F(AbsurdCount, IsReplacedByTheCountOfALateNode) {
     world.cut(0);
     world.slow(1, 60ms);  // longer than node_timeout, so the grant is not seen
     world.slow(4, 10ms);
     world.after(55ms, [&] { world.heal(1); });
     ASSERT_THAT(lock.acquire(), Succeeds());
-    EXPECT_EQ(lock.fencing_token(), seed + 50'000) << "that of 2 and 4, which were asked after 50 ms";
+    EXPECT_EQ(lock.fencing_token(), seed + 50'000)
+        << "the count of nodes 2 and 4, which were asked after 50 ms";
 }
 
 // A node that has lost our key meanwhile takes no part in the following rounds.
-TEST_F(AbsurdCount, CountsNoNodeWhereTheKeyIsGone) {
+TEST_F(AbsurdCount, IsNotReplacedByTheCountOfANodeThatLostTheKey) {
     world.cut(0);
     world.slow(4, 10ms);
     world.after(5ms, [&] { world.occupy(1min, 1); });
@@ -277,7 +278,7 @@ TEST_F(AbsurdCount, CountsNoNodeWhereTheKeyIsGone) {
 }
 
 // A majority may have an absurd count if all clocks were wrong once. Then nothing has to be raised.
-TEST_F(AbsurdCount, IsATokenWhereAMajorityHasCountedSoFar) {
+TEST_F(AbsurdCount, IsUsedAsATokenIfAMajorityHasIt) {
     world.count_on(1, absurd);
     world.count_on(4, absurd);
     EXPECT_EQ(token_of_a_holder(), absurd + 1);
@@ -291,7 +292,7 @@ TEST_F(Fencing, IsOffByDefault) {
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms"));
 }
 
-TEST_F(Fencing, StaysWhileItIsExtendedAndEndsWithTheRelease) {
+TEST_F(Fencing, KeepsTheTokenUntilTheRelease) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.extend(), Succeeds());
     EXPECT_EQ(lock.fencing_token(), seed);

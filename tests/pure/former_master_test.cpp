@@ -37,7 +37,7 @@ struct FormerMaster : testing::Test, RoundDriverWorld {
     int asked = 0;
 };
 
-TEST_F(FormerMaster, GetsALeaseWhileItWasHeardOfInTheLastSecond) {
+TEST_F(FormerMaster, GetsALeaseIfItRepliedWithinTheLastSecond) {
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
     network.pass(990ms);
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
@@ -46,7 +46,7 @@ TEST_F(FormerMaster, GetsALeaseWhileItWasHeardOfInTheLastSecond) {
     EXPECT_EQ(asked, 1);
 }
 
-TEST_F(FormerMaster, GetsNoneAfterASecondOfSilence) {
+TEST_F(FormerMaster, GetsNoLeaseAfterASecondOfSilence) {
     EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
     network.pass(1s);
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
@@ -73,7 +73,7 @@ TEST_F(FormerMaster, GetsNoLeaseBehindPendingReplies) {
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVAL", "2 PING"));
 }
 
-TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
+TEST_F(FormerMaster, GetsALeaseAfterItsRepliesArrivedInTime) {
     acquire_late("A");
     network.pass(500ms);
     network.resume(0);
@@ -82,7 +82,7 @@ TEST_F(FormerMaster, GetsALeaseOnceItsRepliesHaveComeInTime) {
 }
 
 // The Sentinels may name another server by now.
-TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
+TEST_F(FormerMaster, IsDisconnectedIfItReportsThatItIsReadOnly) {
     (void)extend("nobody");
     server().instead = "-READONLY You can't write against a read only replica.\r\n";
     const auto tally = acquire("A");
@@ -95,7 +95,7 @@ TEST_F(FormerMaster, IsLeftWhereItSaysThatItIsReadOnly) {
 }
 
 // The server has just been thawed.
-TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
+TEST_F(FormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     acquire_late("A");
     network.pass(1s);
     network.resume(0);
@@ -104,7 +104,7 @@ TEST_F(FormerMaster, GetsNoneOnceItsRepliesHaveComeLate) {
     EXPECT_THAT(log.lines, Contains(HasSubstr("may be a former master's")));
 }
 
-TEST_F(FormerMaster, GetsNoneOnceItHasLetUsInLate) {
+TEST_F(FormerMaster, GetsNoLeaseAfterItAcceptedTheHandshakeLate) {
     server().paused = true;
     EXPECT_FALSE(acquire("A")[0].sent);
     network.pass(1s);
@@ -152,7 +152,7 @@ TEST_F(AReplacedMaster, GetsNothingOverItsIdleConnections) {
     EXPECT_THAT(log.lines, Contains(HasSubstr("the Sentinels name another")));
 }
 
-TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatComesBackLater) {
+TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatIsCheckedInLater) {
     (void)extend("A");
     extend_meanwhile([&] {
         named = 2;
@@ -165,7 +165,7 @@ TEST_F(AReplacedMaster, GetsNothingOverAConnectionThatComesBackLater) {
     EXPECT_THAT(former().log(), testing::IsEmpty());
 }
 
-TEST_F(AReplacedMaster, GetsNothingOnceItsPendingRepliesHaveCome) {
+TEST_F(AReplacedMaster, GetsNothingAfterItsPendingRepliesArrived) {
     (void)extend("A");
     former().paused = true;
     EXPECT_EQ(extend("A")[0].cause, Errc::timed_out);

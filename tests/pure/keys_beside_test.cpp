@@ -17,7 +17,7 @@ Command of_reader(Command command) {
 
 // ---- The queue
 
-TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
+TEST(CommandBytes, OfAnEntryIntoTheQueueUseEnterQueue) {
     const Command enter{.verb = Verb::enter_queue, .owner = ticket};
     expect_script(
         detail::scripts::enter_queue,
@@ -53,7 +53,7 @@ TEST(CommandBytes, OfAQuestionInTheQueueAreTheScriptEnterQueue) {
         });
 }
 
-TEST(CommandBytes, OfAWaitersAttemptAreTheScriptAcquire) {
+TEST(CommandBytes, OfAnAttemptOfAWaiterUseAcquire) {
     const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(detail::scripts::acquire,
                   {
@@ -72,7 +72,7 @@ TEST(CommandBytes, OfAWaitersAttemptAreTheScriptAcquire) {
                   });
 }
 
-TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptAcquire) {
+TEST(CommandBytes, OfAFencedAttemptOfAWaiterUseAcquire) {
     const QueueTerms waiter{.ticket = ticket, .reservation_ttl = 100ms};
     expect_script(
         detail::scripts::acquire,
@@ -92,7 +92,7 @@ TEST(CommandBytes, OfAWaitersFencedAttemptAreTheScriptAcquire) {
         });
 }
 
-TEST(CommandBytes, OfAFairReleaseAreTheScriptRelease) {
+TEST(CommandBytes, OfAReleaseOfAFairLockUseRelease) {
     expect_script(detail::scripts::release,
                   {
                       {.variant = "of one resource",
@@ -138,7 +138,7 @@ TEST(CommandBytes, OfAFairReleaseAreTheScriptRelease) {
 
 // ---- Readers
 
-TEST(CommandBytes, OfAReaderAreTheScriptsOfReaders) {
+TEST(CommandBytes, OfAReaderUseTheScriptsForReaders) {
     const auto extend = of_reader({.verb = Verb::compare_and_expire, .owner = owner, .ttl = 10s});
     const auto raise_to =
         of_reader({.verb = Verb::raise_count, .owner = owner, .fence = 1'760'000'000'123'456});
@@ -210,7 +210,7 @@ TEST(CommandBytes, OfAReaderAreTheScriptsOfReaders) {
 
 // ---- Descriptions and queries
 
-TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
+TEST(CommandBytes, OfAHolderDescriptionUseDescribeHolder) {
     const auto describe = [](std::string_view text, std::chrono::milliseconds ttl = 10s) {
         return Command{.verb = Verb::describe_holder, .owner = owner, .ttl = ttl, .description = text};
     };
@@ -238,7 +238,7 @@ TEST(CommandBytes, OfADescriptionAreTheScriptDescribeHolder) {
                   });
 }
 
-TEST(CommandBytes, OfAQueryHaveTheKeysThatTheUserMayUse) {
+TEST(CommandBytes, OfAQueryContainOnlyTheKeysThatTheUserMayRead) {
     expect_script(detail::scripts::query,
                   {
                       {.variant = "all",
@@ -258,7 +258,7 @@ TEST(CommandBytes, OfAQueryHaveTheKeysThatTheUserMayUse) {
                   });
 }
 
-TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptExist) {
+TEST(CommandBytes, OfAQueryOfSlotsUseExist) {
     const Words slots{"{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
     const Words words{"3", "{pool}:slot:0", "{pool}:slot:1", "{pool}:slot:2"};
     expect_script(
@@ -277,7 +277,7 @@ TEST(CommandBytes, OfAQueryOfSlotsAreTheScriptExist) {
 // is empty; then it hashes the whole name. A name in braces has keys of its own, because otherwise they would
 // be those of the name without them.
 
-TEST(KeysBeside, HaveTheHashTagOfTheResource) {
+TEST(AuxiliaryKeys, HaveTheHashTagOfTheResource) {
     const auto names = [](const char* variant, const std::string& resource, const std::string& queue,
                           const std::string& holder, const std::string& readers, const std::string& fence) {
         expect_script(detail::scripts::query, {{.variant = variant,

@@ -23,7 +23,7 @@ void PrintTo(const Outage& outage, std::ostream* out) {
 struct LeadershipInAnOutage : Leadership, testing::WithParamInterface<Outage> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Of, LeadershipInAnOutage,
+    EachOutage, LeadershipInAnOutage,
     testing::Values(Outage{"AllNodesDown", [](BatchingWorld& world) { world.cut_all(); }},
                     Outage{"AllNodesHang", [](BatchingWorld& world) { world.silence(0, 1, 2, 3, 4); }},
                     Outage{"AMajorityHangs", [](BatchingWorld& world) { world.lose_replies_of(1, 2, 4); }},
@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 // Stop is requested from the work when exactly the margin is left. Until then the watchdog tries to extend.
-TEST_P(LeadershipInAnOutage, IsToldTheMarginBeforeTheEnd) {
+TEST_P(LeadershipInAnOutage, IsAskedToStopTheMarginBeforeTheEnd) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         const Notice notice{term, world.clock};
         pass(1min);
@@ -59,7 +59,7 @@ TEST_P(LeadershipInAnOutage, IsToldTheMarginBeforeTheEnd) {
 }
 
 // Rounds that are under way when the report is due end at that moment.
-TEST_F(LeaderMargin, IsToldInTimeWhereOneNodeMayTakeLongerThanAMargin) {
+TEST_F(LeaderMargin, RequestsTheStopInTimeIfANodeTakesLongerThanTheMargin) {
     BatchingWorld slow{3, 10s};
     detail::RenewalQueue its{slow.clock};
     Leader one{
@@ -75,7 +75,7 @@ TEST_F(LeaderMargin, IsToldInTimeWhereOneNodeMayTakeLongerThanAMargin) {
                 FailsWith(Errc::lost));
 }
 
-TEST_F(LeaderMargin, ResignsWithinTheMargin) {
+TEST_F(LeaderMargin, LeavesTimeToResign) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         world.cut_all();
         while (!term.lost().stop_requested()) pass(10ms);
@@ -86,7 +86,7 @@ TEST_F(LeaderMargin, ResignsWithinTheMargin) {
 }
 
 // There may already be another leader, so no margin remains.
-TEST_F(LeaderMargin, IsToldAtOnceWhereAMajorityHasLostTheKey) {
+TEST_F(LeaderMargin, RequestsTheStopAtOnceIfAMajorityHasLostTheKey) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         const Notice notice{term, world.clock};
         world.forget(0, 1, 2);
@@ -112,7 +112,7 @@ TEST_F(LeaderMargin, BeginsNoWorkWithinTheMargin) {
 
 using Margin = Watched;
 
-TEST_F(Margin, TellsTheLossEarlier) {
+TEST_F(Margin, MakesTheLossReportEarlier) {
     auto options = watched();
     options.margin = 10s;
     auto lock = world.held(options);
@@ -144,7 +144,7 @@ TEST_F(Margin, LeavesTheLockValidUntilTheEnd) {
 }
 
 // An extension by the holder that is under way when the loss is reported comes too late.
-TEST_F(Margin, OutlastsAnExtensionThatIsUnderWay) {
+TEST_F(Margin, EndsTheEffectOfAnExtensionUnderWay) {
     auto options = watched();
     options.margin = 10s;
     auto lock = world.held(options);

@@ -12,7 +12,7 @@ namespace {
 
 // ---- A term
 
-TEST_F(Leadership, WorksAsTheOnlyHolderAndResigns) {
+TEST_F(Leadership, DoesTheWorkAsTheOnlyHolderAndResigns) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         ++terms;
         EXPECT_EQ(term.fencing_token(), world.counted_on(0));
@@ -28,7 +28,7 @@ TEST_F(Leadership, WorksAsTheOnlyHolderAndResigns) {
 }
 
 // C7. A leader has no max_hold.
-TEST_F(Leadership, LeadsForAsLongAsTheWorkLasts) {
+TEST_F(Leadership, LastsAsLongAsTheWork) {
     EXPECT_THAT(leader.run_once([&](const Term& term) {
         pass(5h);
         EXPECT_FALSE(term.lost().stop_requested());
@@ -46,7 +46,7 @@ TEST_F(Leadership, WaitsWhileAnotherLeads) {
     EXPECT_LE(world.clock.now() - start, 10min + 1s) << "the longest pause of the campaign";
 }
 
-TEST_F(Leadership, HandsTheLeadershipOverWithALargerToken) {
+TEST_F(Leadership, PassesToAnotherLeaderWithALargerToken) {
     auto other = candidate(options());
     std::uint64_t first = 0;
     const auto campaign_in_vain = [&](const Term& term) {
@@ -61,7 +61,7 @@ TEST_F(Leadership, HandsTheLeadershipOverWithALargerToken) {
                 Succeeds());
 }
 
-TEST_F(Leadership, IsSeenByAQuery) {
+TEST_F(Leadership, IsShownByAQuery) {
     auto its = options();
     its.holder = "web1";
     auto one = candidate(its);
@@ -69,11 +69,11 @@ TEST_F(Leadership, IsSeenByAQuery) {
                 Succeeds());
 }
 
-TEST_F(Leadership, IsOverWithItsTerm) {
+TEST_F(Leadership, EndsWithItsTerm) {
     std::optional<Term> kept;
     EXPECT_THAT(leader.run_once([&](const Term& term) { kept = term; }), Succeeds());
     EXPECT_THAT(leader.run_once([&](const Term& term) {
-        EXPECT_THAT(kept->remaining(), Lasts(0s)) << "though there is a term now";
+        EXPECT_THAT(kept->remaining(), Lasts(0s)) << "although there is another term now";
         EXPECT_GT(term.remaining(), 0s);
     }),
                 Succeeds());
@@ -82,7 +82,7 @@ TEST_F(Leadership, IsOverWithItsTerm) {
 
 // ---- Stopping
 
-TEST_F(Leadership, GivesACampaignUpWhenStopped) {
+TEST_F(Leadership, EndsTheCampaignIfStopped) {
     another_leads(1h);
     world.after(10s, [&] { stop.request_stop(); });
     EXPECT_THAT(time_taken(world, [&] { leader.run([&](const Term&) { ++terms; }, stop.get_token()); }),
@@ -91,7 +91,7 @@ TEST_F(Leadership, GivesACampaignUpWhenStopped) {
     EXPECT_THAT(failures, IsEmpty());
 }
 
-TEST_F(Leadership, DoesNothingWhereItIsStoppedAlready) {
+TEST_F(Leadership, DoesNothingIfItIsAlreadyStopped) {
     stop.request_stop();
     leader.run([&](const Term&) { ++terms; }, stop.get_token());
     EXPECT_THAT(leader.run_once([&](const Term&) { ++terms; }, stop.get_token()), FailsWith(Errc::cancelled));
@@ -99,7 +99,7 @@ TEST_F(Leadership, DoesNothingWhereItIsStoppedAlready) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-TEST_F(Leadership, EndsAPauseWhenStopped) {
+TEST_F(Leadership, EndsAPauseIfStopped) {
     world.after(100ms, [&] { stop.request_stop(); });
     EXPECT_THAT(time_taken(world, [&] { leader.run([&](const Term&) { ++terms; }, stop.get_token()); }),
                 Lasts(100ms));
@@ -107,7 +107,7 @@ TEST_F(Leadership, EndsAPauseWhenStopped) {
 }
 
 // The term also ends if the work ignores the stop request.
-TEST_F(Leadership, TellsTheWorkWhenStoppedAndExtendsNoMore) {
+TEST_F(Leadership, RequestsAStopOfTheWorkAndExtendsNoMoreIfStopped) {
     auto beside = world.held("beside", watched(14s));  // due a little earlier
     leader.run(
         [&](const Term& term) {
@@ -130,7 +130,7 @@ TEST_F(Leadership, TellsTheWorkWhenStoppedAndExtendsNoMore) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-TEST_F(Leadership, SucceedsWhereItWasStopped) {
+TEST_F(Leadership, SucceedsIfItWasStopped) {
     EXPECT_THAT(leader.run_once(
                     [&](const Term& term) {
                         stop.request_stop();
@@ -143,7 +143,7 @@ TEST_F(Leadership, SucceedsWhereItWasStopped) {
 
 // ---- Between two terms
 
-TEST_F(Leadership, PausesAfterATermSoThatAnotherMayLead) {
+TEST_F(Leadership, PausesAfterATermSoThatAnotherClientMayLead) {
     leader.run(
         [&](const Term&) {
             if (++terms == 20) stop.request_stop();
@@ -156,7 +156,7 @@ TEST_F(Leadership, PausesAfterATermSoThatAnotherMayLead) {
     }
 }
 
-TEST_F(Leadership, TellsWhatTheWorkThrowsAndBacksOffFurtherEachTime) {
+TEST_F(Leadership, ReportsAnExceptionOfTheWorkAndBacksOff) {
     leader.run(
         [&](const Term&) {
             if (++terms == 12) return stop.request_stop(), void();
@@ -176,7 +176,7 @@ TEST_F(Leadership, TellsWhatTheWorkThrowsAndBacksOffFurtherEachTime) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(Leadership, ThrowsWhatTheWorkThrowsWhereNobodyIsTold) {
+TEST_F(Leadership, RethrowsAnExceptionOfTheWorkWithoutOnError) {
     auto its = options();
     its.on_error = {};
     auto one = candidate(its);
@@ -191,7 +191,7 @@ TEST_F(Leadership, ThrowsWhatTheWorkThrowsWhereNobodyIsTold) {
     EXPECT_THAT(errors, IsEmpty());
 }
 
-TEST_F(Leadership, TellsThatThereIsNoQuorumAndGoesOn) {
+TEST_F(Leadership, ReportsThatThereIsNoQuorumAndContinues) {
     world.cut(0, 1, 2);
     world.after(30s, [&] { world.heal_all(); });
     leader.run([&](const Term&) { stop.request_stop(); }, stop.get_token());
@@ -203,7 +203,7 @@ TEST_F(Leadership, TellsThatThereIsNoQuorumAndGoesOn) {
     EXPECT_THAT(leader.run_once([](const Term&) {}), FailsWith(Errc::no_quorum));
 }
 
-TEST_F(Leadership, TellsThatItWasLostAndLeadsAgain) {
+TEST_F(Leadership, ReportsItsLossAndLeadsAgain) {
     leader.run(
         [&](const Term& term) {
             if (++terms == 2) return stop.request_stop(), void();
@@ -217,13 +217,13 @@ TEST_F(Leadership, TellsThatItWasLostAndLeadsAgain) {
 }
 
 // Its keys remain until they expire.
-TEST_F(Leadership, TellsThatItsReleaseWasNotConfirmed) {
+TEST_F(Leadership, ReportsThatItsReleaseWasNotConfirmed) {
     EXPECT_THAT(leader.run_once([&](const Term&) { world.silence(0, 1, 2); }), FailsWith(Errc::no_quorum));
 }
 
 // ---- Options
 
-TEST_F(Leadership, RefusesWhatCannotWork) {
+TEST_F(Leadership, RejectsImpossibleOptions) {
     const auto message = [&](auto change) {
         auto its = options();
         change(its);
@@ -249,7 +249,7 @@ TEST_F(Leadership, RefusesWhatCannotWork) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
-TEST_F(Leadership, HasAWatchdogOfItsOwnWhereNoneIsGiven) {
+TEST_F(Leadership, HasItsOwnWatchdogIfNoneIsGiven) {
     auto its = options();
     its.watchdog = nullptr;
     World calm;

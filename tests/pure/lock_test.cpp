@@ -32,11 +32,11 @@ static_assert(!TakesDoubleBraces<RecursiveLock>);
 static_assert(!std::constructible_from<Lock, Nodes&, int>);
 
 template <class L>
-struct MakingA : testing::Test {};
+struct Construction : testing::Test {};
 using Locks = testing::Types<Lock, RecursiveLock>;
-TYPED_TEST_SUITE(MakingA, Locks);
+TYPED_TEST_SUITE(Construction, Locks);
 
-TYPED_TEST(MakingA, LockTakesANameOfAnyKind) {
+TYPED_TEST(Construction, AcceptsANameOfAnyType) {
     World world;
     const std::string name = "a";
     const std::string_view view = name;
@@ -52,7 +52,7 @@ TYPED_TEST(MakingA, LockTakesANameOfAnyKind) {
     EXPECT_EQ((TypeParam{world, view, {.ttl = 10s}, world.clock, world.entropy}).resource(), "a");
 }
 
-TYPED_TEST(MakingA, LockTakesSeveralNames) {
+TYPED_TEST(Construction, AcceptsSeveralNames) {
     World world;
     const std::string name = "a";
     const std::vector<std::string> names{"b", "a"};
@@ -75,7 +75,7 @@ struct AFreeLock : testing::Test {
 };
 
 // Constructing and destroying a free lock does no I/O.
-TEST_F(AFreeLock, AnswersThatItIsFree) {
+TEST_F(AFreeLock, ReportsThatItIsFree) {
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(0ns));
     EXPECT_EQ(lock.owner(), "");
@@ -85,14 +85,14 @@ TEST_F(AFreeLock, AnswersThatItIsFree) {
     EXPECT_EQ(world.log.owners_met(), 0U);
 }
 
-TEST_F(AFreeLock, BringsAlongWhatItDrawsFrom) {
+TEST_F(AFreeLock, IsMovedTogetherWithItsEntropy) {
     ConstantEntropy ones{0x11};
     lock = Lock{world, the_resource, {}, world.clock, ones};
     EXPECT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(lock.owner(), std::string(40, '1'));
 }
 
-TEST_F(AFreeLock, StaysFreeWhereItCannotBeWatched) {
+TEST_F(AFreeLock, StaysFreeIfItCannotBeWatched) {
     struct WithoutThreads : detail::Renewer {
         explicit WithoutThreads(Clock& the_clock) : its_clock(the_clock) {}
         Clock& clock() noexcept override { return its_clock; }
@@ -106,7 +106,7 @@ TEST_F(AFreeLock, StaysFreeWhereItCannotBeWatched) {
     EXPECT_THAT(watched.acquire(),
                 FailsWith(std::make_error_code(std::errc::resource_unavailable_try_again)));
     EXPECT_FALSE(watched.valid());
-    EXPECT_TRUE(world.held().valid()) << "others can have it";
+    EXPECT_TRUE(world.held().valid()) << "another lock can hold it";
 }
 
 TEST_F(AFreeLock, HasNothingToExtendOrRelease) {
@@ -137,7 +137,7 @@ TEST_F(AFreeLock, IsHeldAfterEachKindOfAcquire) {
 }
 
 // S12. try_acquire() makes one attempt, whatever the options say.
-TEST_F(AFreeLock, TriesOnceWithTryAcquire) {
+TEST_F(AFreeLock, MakesOneAttemptInTryAcquire) {
     world.occupy(1h, 0, 1, 2);
     EXPECT_EQ(lock.try_acquire().attempts(), 1);
     EXPECT_EQ(lock.acquire().attempts(), 3);
@@ -155,7 +155,7 @@ struct AHeldLock : AFreeLock {
 };
 
 // A11. Acquiring a held lock is an error without I/O. The lock is not reentrant, and nothing is overwritten.
-TEST_F(AHeldLock, RefusesToBeAcquiredAgain) {
+TEST_F(AHeldLock, CannotBeAcquiredAgain) {
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::already_held));
     EXPECT_THAT(lock.try_acquire(), FailsWith(Errc::already_held));
     EXPECT_THAT(lock.acquire_for(1s), FailsWith(Errc::already_held));
@@ -188,7 +188,7 @@ struct ALapsedLock : AHeldLock {
     ALapsedLock() { world.pass(lock.remaining()); }
 };
 
-TEST_F(ALapsedLock, AnswersThatItCannotBeCountedOn) {
+TEST_F(ALapsedLock, IsNotValid) {
     EXPECT_FALSE(lock.valid());
     EXPECT_THAT(lock.remaining(), Lasts(0ns));
     EXPECT_EQ(lock.owner(), owner);
@@ -211,14 +211,14 @@ TEST_F(ALapsedLock, ReportsTheLossOnRelease) {
 
 // B3. The loss is reported even if no node replies. A repetition would be of no use, because the owner is not
 // kept (B4).
-TEST_F(ALapsedLock, ReportsTheLossOnReleaseThoughNobodyAnswers) {
+TEST_F(ALapsedLock, ReportsTheLossOnReleaseEvenIfNoNodeAnswers) {
     world.cut_all();
     EXPECT_THAT(lock.release(), FailsWith(Errc::lost));
     EXPECT_EQ(lock.owner(), "");
 }
 
 // A5. The keys of the old acquisition are deleted first. The new acquisition has another owner.
-TEST_F(ALapsedLock, CanBeAcquiredAnew) {
+TEST_F(ALapsedLock, CanBeAcquiredAgain) {
     EXPECT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(world.events(), ElementsAre("delete #1", "set #2 for 10000 ms"));
     EXPECT_TRUE(lock.valid());
@@ -232,7 +232,7 @@ TEST_F(ALapsedLock, IsReleasedWhenDestroyed) {
 
 // ---- Moving.
 
-TEST_F(AHeldLock, MovesWithWhatItHolds) {
+TEST_F(AHeldLock, IsStillHeldAfterAMove) {
     auto next = std::move(lock);
     EXPECT_THAT(world.events(), IsEmpty());
     EXPECT_TRUE(next.valid());
@@ -243,7 +243,7 @@ TEST_F(AHeldLock, MovesWithWhatItHolds) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(AHeldLock, LeavesNothingToHoldWhereItMovedFrom) {
+TEST_F(AHeldLock, LeavesTheMovedFromLockFree) {
     const auto next = std::move(lock);
     EXPECT_FALSE(lock.valid());
     EXPECT_EQ(lock.owner(), "");
@@ -254,23 +254,23 @@ TEST_F(AHeldLock, LeavesNothingToHoldWhereItMovedFrom) {
 }
 
 // The constructor rejects an empty resource. A moved-from lock must not acquire one.
-TEST_F(AHeldLock, CannotBeAcquiredWithoutAResourceAfterItMovedAway) {
+TEST_F(AHeldLock, CannotBeAcquiredAfterItWasMovedFrom) {
     const auto next = std::move(lock);
     (void)lock.acquire();
     EXPECT_EQ(world.held_by({}, ""), 5U) << "the empty resource was locked";
 }
 
-TEST_F(AHeldLock, IsReleasedWhenAnotherIsMovedIn) {
+TEST_F(AHeldLock, IsReleasedByAMoveAssignment) {
     auto other = world.lock("stock:7");
     ASSERT_THAT(other.acquire(), Succeeds());
     lock = std::move(other);
-    EXPECT_TRUE(world.clean()) << "what it held was released";
+    EXPECT_TRUE(world.clean()) << "the former acquisition was released";
     EXPECT_EQ(lock.resource(), "stock:7");
     EXPECT_TRUE(lock.valid());
     EXPECT_EQ(world.held_by(lock.owner(), "stock:7"), 5U);
 }
 
-TEST_F(AHeldLock, SurvivesBeingMovedIntoItself) {
+TEST_F(AHeldLock, SurvivesASelfMove) {
     auto& same = lock;
     lock = std::move(same);
     EXPECT_TRUE(lock.valid());
@@ -283,7 +283,7 @@ TEST_F(AHeldLock, SurvivesBeingMovedIntoItself) {
 
 // D10. In a child process the lock of the parent is not held. Neither releasing nor destroying it there sends
 // anything.
-TEST_F(AHeldLock, StaysTheParentsAfterAFork) {
+TEST_F(AHeldLock, StaysWithTheParentAfterAFork) {
     const auto child = [this] {
         const bool free = !lock.valid() && lock.remaining() == 0ns && lock.owner().empty() &&
                           lock.extend().error() == Errc::not_held && lock.release().error() == Errc::not_held;
@@ -310,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(LapsedAndWatched, AFailedAcquireOfAHeldLock,
                          testing::Combine(testing::Bool(), testing::Bool()));
 
 // A failed acquire() forgets the former acquisition, even if no node has confirmed its release.
-TEST_P(AFailedAcquireOfAHeldLock, LeavesNothingOfIt) {
+TEST_P(AFailedAcquireOfAHeldLock, ForgetsTheFormerAcquisition) {
     const auto [lapsed, watched] = GetParam();
     World world;
     detail::RenewalQueue queue{world.clock};

@@ -20,7 +20,7 @@ using LossReport = Watched;
 // ---- Losing
 
 // C6. "At valid_until declares the loss." C8. "One loss, one notice": the token first, then the callback.
-TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
+TEST_F(LossReport, IsMadeWhenTheValidityEnds) {
     std::stop_token lost;
     auto options = watched();
     options.on_lost = [&, note = options.on_lost](const Result& loss) {
@@ -45,7 +45,7 @@ TEST_F(LossReport, TellsTheLossWhenTheValidityEnds) {
 }
 
 // A12. The report has the cause for each node.
-TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
+TEST_F(LossReport, HasTheCauseForEachNode) {
     auto lock = held();
     world.silence(0, 1);
     world.lie(Errc::quarantined, 3);
@@ -58,7 +58,7 @@ TEST_F(LossReport, TellsWhatHappenedOnEachNode) {
 }
 
 // C6. "Goes on trying until valid_until."
-TEST_F(LossReport, SavesALockWhoseNodesComeBackInTheLastMoment) {
+TEST_F(LossReport, IsNotMadeIfTheNodesReturnAtTheLastMoment) {
     auto lock = held();
     world.cut_all();
     pass(27s);
@@ -69,7 +69,7 @@ TEST_F(LossReport, SavesALockWhoseNodesComeBackInTheLastMoment) {
 }
 
 // C6. A hanging round for other locks on other nodes does not delay the report.
-TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
+TEST_F(LossReport, IsMadeInTimeWhileOtherNodesHang) {
     ScriptedNodes hanging{3, 1h, world.clock, world.log};
     Lock other{hanging, "other", watched(10h), world.clock, world.entropy};
     EXPECT_THAT(other.acquire(), Succeeds());
@@ -85,7 +85,7 @@ TEST_F(LossReport, TellsALossInTimeWhileOtherNodesHang) {
 }
 
 // The same with the nodes of the lock itself: node_timeout is longer than the remaining validity.
-TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
+TEST_F(LossReport, IsMadeInTimeWhileItsOwnNodesHang) {
     World slow{5, 20s};
     detail::RenewalQueue list{slow.clock};
     Clock::time_point told{};
@@ -100,7 +100,7 @@ TEST_F(LossReport, TellsALossInTimeWhileItsOwnNodesHang) {
 }
 
 // Another client may hold the resource now, so the report must not wait for the end of the validity.
-TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
+TEST_F(LossReport, IsMadeAtOnceIfAMajorityHasLostTheKey) {
     auto lock = held();
     world.forget(0, 1, 2);
     pass(13s);
@@ -112,7 +112,7 @@ TEST_F(LossReport, TellsTheLossAtOnceWhereAMajorityHasLostTheKey) {
 }
 
 // Each acquisition has its own report.
-TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
+TEST_F(LossReport, IsMadeForEachAcquisition) {
     auto lock = held();
     const auto first = lock.lost();
     world.cut_all();
@@ -129,7 +129,7 @@ TEST_F(LossReport, BeginsAnewWithTheNextAcquisition) {
     EXPECT_THAT(losses, SizeIs(2));
 }
 
-TEST_F(LossReport, FindsTheReasonOfEachAcquisitionAnew) {
+TEST_F(LossReport, HasItsOwnReasonForEachAcquisition) {
     auto options = watched();
     options.max_hold = 1min;
     auto lock = world.held(options);
@@ -154,7 +154,7 @@ struct LossReportAfterTwoEvents : Watched {
     }
 };
 
-TEST_F(LossReportAfterTwoEvents, NamesNoFailureThatASuccessHasFollowed) {
+TEST_F(LossReportAfterTwoEvents, HasNoFailureThatWasFollowedByASuccess) {
     auto lock = held_for_a_minute();
     world.silence(0, 1, 2);
     pass(13s);
@@ -163,7 +163,7 @@ TEST_F(LossReportAfterTwoEvents, NamesNoFailureThatASuccessHasFollowed) {
     expect_one_loss(Errc::hold_limit, 0);
 }
 
-TEST_F(LossReportAfterTwoEvents, NamesAFailureThatHasFollowedASuccess) {
+TEST_F(LossReportAfterTwoEvents, HasTheFailureThatFollowedASuccess) {
     auto lock = held_for_a_minute();
     pass(20s);
     world.silence(0, 1, 2);
@@ -173,7 +173,7 @@ TEST_F(LossReportAfterTwoEvents, NamesAFailureThatHasFollowedASuccess) {
     EXPECT_EQ(losses[0].nodes()[1].cause, Errc::timed_out);
 }
 
-TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundBeforeTheLimit) {
+TEST_F(LossReportAfterTwoEvents, HasTheLossThatAnExtensionFoundBeforeTheLimit) {
     auto lock = held_for_a_minute();
     pass(50s);
     world.forget(0, 1, 2);
@@ -183,7 +183,7 @@ TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundBeforeTheLimit) {
     expect_one_loss(Errc::lost, 5);
 }
 
-TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundAfterTheLimit) {
+TEST_F(LossReportAfterTwoEvents, HasTheLossThatAnExtensionFoundAfterTheLimit) {
     auto lock = held_for_a_minute();
     pass(70s);
     world.forget(0, 1, 2);
@@ -192,7 +192,7 @@ TEST_F(LossReportAfterTwoEvents, IsALossThatAnExtensionFoundAfterTheLimit) {
     expect_one_loss(Errc::lost, 5);
 }
 
-TEST_F(LossReportAfterTwoEvents, IsTheLimitWhenTheHolderHasExtendedAfterIt) {
+TEST_F(LossReportAfterTwoEvents, HasTheLimitIfTheHolderExtendedTheLockAfterIt) {
     auto lock = held_for_a_minute();
     pass(70s);
     EXPECT_THAT(lock.extend(), Succeeds());
@@ -204,7 +204,7 @@ TEST_F(LossReportAfterTwoEvents, IsTheLimitWhenTheHolderHasExtendedAfterIt) {
 
 // The first acquisition ends before its max_hold. The failures during it must not appear in the report of the
 // next one.
-TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
+TEST_F(LossReportAfterTwoEvents, HasNoFailureOfAnEarlierAcquisition) {
     auto lock = held_for_a_minute();
     world.silence(0, 1, 2);
     pass(20s);
@@ -217,7 +217,7 @@ TEST_F(LossReportAfterTwoEvents, NamesNoFailureOfAnEarlierAcquisition) {
 }
 
 // A round that was cut short says less than the failure before it, and more than nothing.
-TEST_F(LossReportAfterTwoEvents, NamesARoundThatWasCutShortOnlyIfNothingElseHasFailed) {
+TEST_F(LossReportAfterTwoEvents, HasAShortenedRoundOnlyIfNothingElseFailed) {
     const auto cause_after = [&](std::initializer_list<Errc> rounds) {
         losses.clear();
         detail::LeaseState lease{world, world.clock, {"a"}, watched()};
@@ -242,7 +242,7 @@ TEST_F(LossReportAfterTwoEvents, NamesARoundThatWasCutShortOnlyIfNothingElseHasF
 
 // The pause after a failure, and the shorter time for sharing a round, end with the next success and with the
 // acquisition.
-TEST_F(LossReportAfterTwoEvents, PlansAsBeforeTheFailure) {
+TEST_F(LossReportAfterTwoEvents, LeavesThePlanAsBeforeTheFailure) {
     const auto now = world.clock.now();
     detail::LeaseState lease{world, world.clock, {"a"}, watched()};
     Lease held{.valid_until = now + 5s};
@@ -264,7 +264,7 @@ TEST_F(LossReportAfterTwoEvents, PlansAsBeforeTheFailure) {
     EXPECT_EQ(wait_of(lease.begin(held, std::stop_source{})), before);
 }
 
-TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
+TEST_F(LossReport, IsMadeForAllLostLocksAtOnce) {
     std::vector<Lock> locks;
     for (int i = 0; i < 300; ++i) locks.push_back(world.held("resource " + std::to_string(i), watched()));
     const auto end = end_of(locks.front());
@@ -277,7 +277,7 @@ TEST_F(LossReport, TellsAllThatAreLostAtOnce) {
 // ---- C8: callbacks
 
 // A loss is reported during the turn of a queue. The context of the turn is restored afterwards.
-TEST(RenewalScope, LeavesWhatWasBefore) {
+TEST(RenewalScope, RestoresTheFormerContext) {
     const int queue = 0;
     const detail::RenewalScope turn{{.queue = &queue}};
     {
@@ -326,7 +326,7 @@ TEST_F(LossReportCallback, MayAcquireAgain) {
 }
 
 // C8. A release() in the callback ends the lost acquisition, and no later one of any thread.
-TEST_F(LossReportCallback, ReleasesWhatWasLostAndNoMore) {
+TEST_F(LossReportCallback, ReleasesOnlyTheLostAcquisition) {
     hold_until_lost([this] {
         world.heal_all();
         std::thread{[this] { EXPECT_THAT(lock->acquire(), Succeeds()); }}.join();
@@ -349,7 +349,7 @@ TEST_F(LossReportCallback, MayThrow) {
 }
 
 /// Two locks. If one is lost, its callback performs an action on both.
-struct LossReportOfTwo : Watched {
+struct LossReportOfTwoLocks : Watched {
     void hold_until_lost(const std::function<void(Lock&)>& action) {
         auto options = watched();
         options.on_lost = [this, action](const Result& loss) {
@@ -363,7 +363,7 @@ struct LossReportOfTwo : Watched {
 };
 
 // If a lock is released before its own report is due, its loss is not reported.
-TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
+TEST_F(LossReportOfTwoLocks, LetsTheCallbackOfOneLockReleaseAnother) {
     hold_until_lost([](Lock& lock) { (void)lock.release(); });
     world.cut_all();
     pass(1min);
@@ -371,7 +371,7 @@ TEST_F(LossReportOfTwo, LetsTheCallbackOfOneLockReleaseAnother) {
 }
 
 // C8. While one loss is reported, another lock, which was lost as well, is acquired again.
-TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
+TEST_F(LossReportOfTwoLocks, IsNotMadeForALaterAcquisition) {
     hold_until_lost([this](Lock& lock) {
         world.heal_all();
         if (lock.valid() || lock.lost().stop_requested()) return;
@@ -386,7 +386,7 @@ TEST_F(LossReportOfTwo, TellsNoLossToALaterAcquisition) {
 }
 
 // C8. While one loss is reported, the holder of another lock extends it.
-TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
+TEST_F(LossReport, IsNotMadeForALeaseThatWasExtendedMeanwhile) {
     auto kept = world.lock("kept", watched());
     auto options = watched();
     options.on_lost = [&](const Result&) {
@@ -405,7 +405,7 @@ TEST_F(LossReport, TellsNoLossOfWhatWasExtendedMeanwhile) {
 }
 
 // C2, C8. If the holder's own extension finds the loss, it is reported at once, and only once.
-TEST_F(LossReport, TellsTheLossThatTheHolderHasFound) {
+TEST_F(LossReport, IsMadeIfTheHolderFindsTheLoss) {
     auto lock = held();
     const auto lost = lock.lost();
     pass(1s);
@@ -437,7 +437,7 @@ struct LossReportDuringARelease : Watched {
     bool released = false;
 };
 
-TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenReleaseHasReturned) {
+TEST_F(LossReportDuringARelease, BeginsNoCallbackAfterReleaseHasReturned) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
     world.forget(0, 1, 2);
@@ -448,7 +448,7 @@ TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenReleaseHasReturned) {
 }
 
 // The holder's own extension finds the loss, and runs the callbacks of lost() in the holder's thread.
-TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenTheHolderHasFoundTheLoss) {
+TEST_F(LossReportDuringARelease, BeginsNoCallbackIfTheHolderFoundTheLoss) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(), release_in_another_thread()};
     world.forget(0, 1, 2);
@@ -459,7 +459,7 @@ TEST_F(LossReportDuringARelease, BeginsNoCallbackWhenTheHolderHasFoundTheLoss) {
     EXPECT_TRUE(queue.idle()) << "the watchdog keeps nothing of a lock that was released";
 }
 
-TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseInItsOwnThread) {
+TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseTheLock) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(),
                                      [&] { EXPECT_THAT(lock->release(), FailsWith(Errc::lost)); }};
@@ -470,7 +470,7 @@ TEST_F(LossReportDuringARelease, LetsACallbackOfLostReleaseInItsOwnThread) {
 }
 
 // The next acquisition has its own report.
-TEST_F(LossReportDuringARelease, ReportsNothingToTheNextAcquisition) {
+TEST_F(LossReportDuringARelease, IsNotMadeForTheNextAcquisition) {
     lock.emplace(held());
     const std::stop_callback on_stop{lock->lost(), [&] {
                                          EXPECT_THAT(lock->release(), FailsWith(Errc::lost));
@@ -485,7 +485,7 @@ TEST_F(LossReportDuringARelease, ReportsNothingToTheNextAcquisition) {
 
 // An Observer is called in the thread of the round, so a release() there must not wait for the end of the
 // round.
-TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
+TEST_F(LossReport, LetsAnObserverReleaseTheLock) {
     auto lock = held();
     world.round_ended = [&] { EXPECT_THAT(lock.release(), Succeeds()); };
     pass(1min);
@@ -495,7 +495,7 @@ TEST_F(LossReport, LetsAnObserverOfTheRoundRelease) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
+TEST_F(LossReport, LetsAnObserverAcquireTheLockAgain) {
     auto lock = held();
     world.round_ended = [&] {
         EXPECT_THAT(lock.release(), Succeeds());
@@ -507,7 +507,7 @@ TEST_F(LossReport, LetsAnObserverOfTheRoundAcquireAnew) {
 }
 
 // A user's Nodes may run out of memory or break its contract. The loss is still reported.
-TEST_F(LossReport, TellsTheLossThoughNothingCanBeAsked) {
+TEST_F(LossReport, IsMadeEvenIfTheNodesThrow) {
     auto lock = held();
     const auto end = end_of(lock);
     world.throws = true;
@@ -520,7 +520,7 @@ TEST_F(LossReport, TellsTheLossThoughNothingCanBeAsked) {
 
 // ---- Without a watchdog
 
-TEST(Unwatched, IsNeverToldLost) {
+TEST(AnUnwatchedLock, HasNoStopTokenForItsLoss) {
     World world;
     auto lock = world.lock();
     EXPECT_FALSE(lock.lost().stop_possible());

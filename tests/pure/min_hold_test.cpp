@@ -21,7 +21,7 @@ struct MinHold : testing::Test {
 };
 
 // Whatever ends the hold, the minimum hold time counts from the acquisition.
-TEST_F(MinHold, KeepsTheResourceFromEverybodyForTheRest) {
+TEST_F(MinHold, KeepsTheResourceUnavailableForTheRemainingTime) {
     const std::pair<const char*, std::function<void()>> ways[] = {
         {"release", [&] { EXPECT_THAT(lock->release(), Succeeds()); }},
         {"unlock", [&] { lock->unlock(); }},
@@ -43,7 +43,7 @@ TEST_F(MinHold, KeepsTheResourceFromEverybodyForTheRest) {
     }
 }
 
-TEST_F(MinHold, IsOverForALateRelease) {
+TEST_F(MinHold, HasNoEffectOnALateRelease) {
     world.pass(40s);
     world.forget_events();
     EXPECT_THAT(lock->release(), Succeeds());
@@ -61,14 +61,14 @@ TEST_F(MinHold, IsNotUndoneByALateExtension) {
     expect_rest(25s);
 }
 
-TEST_F(MinHold, IsNotLongerForAnExtension) {
+TEST_F(MinHold, IsNotLengthenedByAnExtension) {
     world.pass(15s);
     EXPECT_THAT(lock->extend(), Succeeds());
     EXPECT_THAT(lock->release(), Succeeds());
     expect_rest(25s);
 }
 
-TEST_F(MinHold, LeavesKeysOfOthersAlone) {
+TEST_F(MinHold, DoesNotTouchKeysOfOtherClients) {
     world.forget(0, 1);
     world.occupy(5s, 0);
     EXPECT_THAT(lock->release(), Succeeds()) << "three of five had it";
@@ -78,7 +78,7 @@ TEST_F(MinHold, LeavesKeysOfOthersAlone) {
 }
 
 // B4. A repeated release also keeps the resource.
-TEST_F(MinHold, IsKeptByARepeatedRelease) {
+TEST_F(MinHold, AppliesToARepeatedRelease) {
     world.cut(0, 1, 2);
     EXPECT_THAT(lock->release(), FailsWith(Errc::no_quorum));
     world.heal(0, 1, 2);
@@ -87,7 +87,7 @@ TEST_F(MinHold, IsKeptByARepeatedRelease) {
     expect_rest(30s);
 }
 
-TEST_F(MinHold, IsForEachOfSeveralResources) {
+TEST_F(MinHold, AppliesToEachOfSeveralResources) {
     Lock both{world, {"a", "b"}, options, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     EXPECT_THAT(both.release(), Succeeds());
@@ -95,7 +95,7 @@ TEST_F(MinHold, IsForEachOfSeveralResources) {
 }
 
 // A failed attempt has held nothing, so nothing is kept.
-TEST_F(MinHold, IsNotForAnAttemptThatFails) {
+TEST_F(MinHold, DoesNotApplyToAFailedAttempt) {
     (void)lock->release();
     world.pass(41s);
     world.occupy(60s, 0, 1, 2);

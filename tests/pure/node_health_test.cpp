@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Transition{"half open", "connects", State::closed},  //
                     Transition{"half open and replied late", "looked at after the pause", State::closed}));
 
-TEST_P(NodeHealthTable, Holds) {
+TEST_P(NodeHealthTable, MatchesTheCode) {
     const auto& row = GetParam();
     bring_to(row.state);
     apply(row.event);
@@ -117,20 +117,20 @@ std::vector<Clock::duration> pauses_of_failing_probes(Entropy& entropy, int coun
     return pauses;
 }
 
-TEST(NodeHealth, PausesDoubleFromTenMillisecondsToASecond) {
+TEST(NodeHealth, DoublesItsPausesFromTenMillisecondsToASecond) {
     ConstantEntropy longest{0xFF};
     EXPECT_THAT(pauses_of_failing_probes(longest, 10),
                 testing::ElementsAre(10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s, 1s));
 }
 
 // Otherwise clients that met the same failure would probe at the same times.
-TEST(NodeHealth, HalfOfAPauseIsRandom) {
+TEST(NodeHealth, RandomizesHalfOfAPause) {
     ConstantEntropy shortest{0x00};
     EXPECT_THAT(pauses_of_failing_probes(shortest, 9),
                 testing::ElementsAre(5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms));
 }
 
-TEST_F(NodeHealthTest, PausesGrowThoughProbesConnectUntilACommandIsAnswered) {
+TEST_F(NodeHealthTest, PausesGrowUntilACommandIsAnsweredInTime) {
     EXPECT_EQ(fail(), 10ms);
     health.connected();
     EXPECT_EQ(fail(), 20ms) << "a node that takes connections, but no commands";
@@ -157,12 +157,12 @@ int probes_in_a_minute(unsigned char random_part) {
     return probes;
 }
 
-TEST(NodeHealth, AFailingNodeIsSoonProbedOnceASecond) {
+TEST(NodeHealth, ProbesAFailingNodeOnceOrTwiceASecond) {
     EXPECT_EQ(probes_in_a_minute(0xFF), 8 + 58);
-    EXPECT_EQ(probes_in_a_minute(0x00), 8 + 118) << "twice a second, where the random part is least";
+    EXPECT_EQ(probes_in_a_minute(0x00), 8 + 118) << "twice a second, if the random part is zero";
 }
 
-TEST_F(NodeHealthTest, AProbeThatHangsIsFollowedByAnotherAPauseLater) {
+TEST_F(NodeHealthTest, AHangingProbeIsFollowedByAnotherAfterAPause) {
     fail();
     now += 10ms;
     begin_probe();
@@ -170,7 +170,7 @@ TEST_F(NodeHealthTest, AProbeThatHangsIsFollowedByAnotherAPauseLater) {
     EXPECT_TRUE(health.probe_due(now + 10ms));
 }
 
-TEST_F(NodeHealthTest, PausesLongestWhereTheEntropyFails) {
+TEST_F(NodeHealthTest, ThePauseIsTheLongestIfEntropyFails) {
     test::SeededEntropy dry{1};
     dry.dry_up_after(0);
     EXPECT_EQ(health.failed({}, now, dry), 10ms);
@@ -178,7 +178,7 @@ TEST_F(NodeHealthTest, PausesLongestWhereTheEntropyFails) {
 
 // ---- Which failures count
 
-TEST_F(NodeHealthTest, OneOfManyConcurrentFailuresCounts) {
+TEST_F(NodeHealthTest, ConcurrentFailuresCountOnce) {
     EXPECT_EQ(fail(Errc::timed_out), 10ms);
     EXPECT_EQ(fail(Errc::connection_failed), std::nullopt);
     now += 9ms;
@@ -189,7 +189,7 @@ TEST_F(NodeHealthTest, OneOfManyConcurrentFailuresCounts) {
     EXPECT_EQ(fail(), 20ms);
 }
 
-TEST_F(NodeHealthTest, ManyFailuresDuringOneProbeCountOnce) {
+TEST_F(NodeHealthTest, FailuresDuringOneProbeCountOnce) {
     fail();
     now += 10ms;
     begin_probe();
@@ -197,7 +197,7 @@ TEST_F(NodeHealthTest, ManyFailuresDuringOneProbeCountOnce) {
     EXPECT_EQ(fail(), std::nullopt);
 }
 
-TEST_F(NodeHealthTest, AReplyBeforeTheLastFailureIsNoSignOfLife) {
+TEST_F(NodeHealthTest, AReplyBeforeTheLastFailureDoesNotCloseTheCircuit) {
     fail();
     health.replied_late();
     now += 10ms;
@@ -206,7 +206,7 @@ TEST_F(NodeHealthTest, AReplyBeforeTheLastFailureIsNoSignOfLife) {
     EXPECT_FALSE(health.trusted());
 }
 
-TEST_F(NodeHealthTest, RemembersWhyItFailedLast) {
+TEST_F(NodeHealthTest, TheCauseOfTheLastFailureIsKept) {
     fail(Errc::authentication_failed);
     health.connected();
     EXPECT_EQ(health.last_failure().cause, Errc::authentication_failed);

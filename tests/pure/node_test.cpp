@@ -36,7 +36,7 @@ struct NodeTest : testing::Test, RoundDriverWorld {
 // ---- Order
 
 // B5: over another connection the release would overtake the SET.
-TEST_F(NodeTest, AReleaseGoesBehindItsPendingSetOnTheSameConnection) {
+TEST_F(NodeTest, AReleaseFollowsItsPendingSetOnTheSameConnection) {
     acquire_late("A");
     EXPECT_TRUE(release("A")[0].sent);
     network.resume(0);
@@ -44,7 +44,7 @@ TEST_F(NodeTest, AReleaseGoesBehindItsPendingSetOnTheSameConnection) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(NodeTest, AReleaseFindsTheSetOfItsOwnOwner) {
+TEST_F(NodeTest, AReleaseFollowsTheSetOfItsOwnOwner) {
     acquire_late("A");
     server().paused = false;  // for new connections
     (void)extend("nobody");
@@ -56,7 +56,7 @@ TEST_F(NodeTest, AReleaseFindsTheSetOfItsOwnOwner) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(NodeTest, AnExtensionGoesBehindItsPendingSet) {
+TEST_F(NodeTest, AnExtensionFollowsItsPendingSet) {
     acquire_late("A");
     (void)extend("A");
     network.resume(0);
@@ -65,7 +65,7 @@ TEST_F(NodeTest, AnExtensionGoesBehindItsPendingSet) {
 }
 
 // Between a SET and its release there may be only commands of the same owner.
-TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
+TEST_F(NodeTest, NoOtherCommandFollowsAPendingSet) {
     acquire_late("A");
     (void)release("B");
     (void)extend("B");
@@ -75,7 +75,7 @@ TEST_F(NodeTest, NoOtherCommandGoesBehindAPendingSet) {
 }
 
 // B1, D4. The SET was executed, and its reply is lost.
-TEST_F(NodeTest, AReleaseTakesANewConnectionWhereThatOfItsSetBroke) {
+TEST_F(NodeTest, AReleaseUsesANewConnectionIfThatOfItsSetBroke) {
     (void)extend("nobody");
     server().latency = 1s;
     EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
@@ -88,7 +88,7 @@ TEST_F(NodeTest, AReleaseTakesANewConnectionWhereThatOfItsSetBroke) {
 }
 
 // This holds whatever other locks sent meanwhile, and however often this lock was extended.
-TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
+TEST_F(NodeTest, AReleaseFollowsItsSetBehindManyOtherCommands) {
     acquire_late("A", 10min);
     for (int i = 0; i < 100; ++i) {
         (void)extend("A");
@@ -100,7 +100,7 @@ TEST_F(NodeTest, AReleaseFindsItsSetAmongManyCommandsThatWait) {
 }
 
 // The node has not failed, so the report must not say that it is left alone after a failure.
-TEST_F(NodeTest, AnExtensionIsNotSentBehindTooManyPendingReplies) {
+TEST_F(NodeTest, AnExtensionIsNotSentIfTooManyRepliesArePending) {
     (void)extend("nobody");  // makes a connection
     server().paused = true;
     // Each round ends with the time of its caller, so nothing is known about the node.
@@ -119,7 +119,7 @@ TEST_F(NodeTest, AnExtensionIsNotSentBehindTooManyPendingReplies) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(NodeTest, AReleaseGoesBehindTheHandshakeOfASilentServer) {
+TEST_F(NodeTest, AReleaseFollowsTheHandshakeWithASilentServer) {
     server().paused = true;
     EXPECT_EQ(release("A")[0].cause, Errc::timed_out);
     EXPECT_EQ(server().connections(), 1u);
@@ -127,7 +127,7 @@ TEST_F(NodeTest, AReleaseGoesBehindTheHandshakeOfASilentServer) {
     EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 EVAL"));
 }
 
-TEST_F(NodeTest, AnAcquireDoesNotGoBehindTheHandshake) {
+TEST_F(NodeTest, AnAcquireDoesNotFollowTheHandshake) {
     server().paused = true;
     const auto tally = acquire("A");
     EXPECT_FALSE(tally[0].sent);
@@ -139,7 +139,7 @@ TEST_F(NodeTest, AnAcquireDoesNotGoBehindTheHandshake) {
 // ---- Draining
 
 // D1.
-TEST_F(NodeTest, ALateGrantAnswersNobodyElse) {
+TEST_F(NodeTest, ALateGrantIsNotTakenForAnotherReply) {
     EXPECT_EQ(acquire("0")[0].vote, Vote::granted);
     acquire_late("A");  // refused, but late
     network.resume(0);
@@ -149,7 +149,7 @@ TEST_F(NodeTest, ALateGrantAnswersNobodyElse) {
     EXPECT_EQ(server().connections(), 1u) << "the drained connection is used on";
 }
 
-TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
+TEST_F(NodeTest, AConnectionDrainsAsLongAsItsKeyCanLive) {
     acquire_late("A", 10min);
     network.pass(10min - 1s);
     (void)release("B");
@@ -161,14 +161,14 @@ TEST_F(NodeTest, AConnectionIsDrainedAsLongAsItsKeyCanLive) {
 }
 
 // The server would execute the SET long after its owner has given up.
-TEST_F(NodeTest, WhatIsNotDeliveredWhenItsConnectionIsGivenUpNeverIs) {
+TEST_F(NodeTest, AnUndeliveredCommandIsDroppedWithItsConnection) {
     (void)extend("nobody");
     server().cut_off = true;
     EXPECT_TRUE(acquire("A")[0].sent);
     network.pass(2min);
     (void)release("B");
     server().reach_again(network.clock().now());
-    EXPECT_THAT(server().log(), Contains("2 EVAL")) << "of a connection that is not given up";
+    EXPECT_THAT(server().log(), Contains("2 EVAL")) << "on a connection that is not given up";
     EXPECT_THAT(server().log(), Not(Contains("1 SET")));
     EXPECT_EQ(holder(0), "");
 }
@@ -187,11 +187,11 @@ TEST_F(NodeTest, AnIdleConnectionThatWasClosedIsReplaced) {
                             "n0 connecting", "round of A: 1 granted"));
 }
 
-struct WithOneIdle : NodeTest {
-    WithOneIdle() : NodeTest({.max_idle = 1}) {}
+struct ANodeWithOneIdleConnection : NodeTest {
+    ANodeWithOneIdleConnection() : NodeTest({.max_idle = 1}) {}
 };
 
-TEST_F(WithOneIdle, FurtherConnectionsAreClosed) {
+TEST_F(ANodeWithOneIdleConnection, ClosesFurtherConnections) {
     acquire_late("A");
     server().paused = false;
     EXPECT_EQ(release("B")[0].vote, Vote::refused) << "over a second connection";
@@ -250,8 +250,8 @@ TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {
 // ---- Addresses
 
 /// A node with two addresses, and a server at each. The addresses are found like those of a master.
-struct WithTwoAddresses : testing::Test, RoundDriverWorld {
-    WithTwoAddresses() : RoundDriverWorld(2) {
+struct ANodeWithTwoAddresses : testing::Test, RoundDriverWorld {
+    ANodeWithTwoAddresses() : RoundDriverWorld(2) {
         auto configs = network.configs();
         configs.resize(1);
         configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
@@ -265,7 +265,7 @@ struct WithTwoAddresses : testing::Test, RoundDriverWorld {
     }
 };
 
-TEST_F(WithTwoAddresses, ADeadOneIsNotTriedFirstAgain) {
+TEST_F(ANodeWithTwoAddresses, DoesNotTryADeadAddressFirstAgain) {
     network.server(0).unreachable = true;
     EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
     network.pass(2s);
@@ -275,11 +275,11 @@ TEST_F(WithTwoAddresses, ADeadOneIsNotTriedFirstAgain) {
 
 // ---- Replicas
 
-struct WithAQuarantine : NodeTest {
-    WithAQuarantine() : NodeTest({.quarantine = 1h}) {}
+struct ANodeWithAQuarantine : NodeTest {
+    ANodeWithAQuarantine() : NodeTest({.quarantine = 1h}) {}
 };
 
-TEST_F(WithAQuarantine, AReplicaHasNoVote) {
+TEST_F(ANodeWithAQuarantine, AReplicaHasNoVote) {
     server().redis->demote();
     const auto tally = acquire("A");
     EXPECT_EQ(tally[0].cause, Errc::read_only);
@@ -287,7 +287,7 @@ TEST_F(WithAQuarantine, AReplicaHasNoVote) {
 }
 
 // B1. A release needs no vote.
-TEST_F(WithAQuarantine, KeysAreDeletedAllTheSame) {
+TEST_F(ANodeWithAQuarantine, DeletesKeysWithoutAVote) {
     server().redis->execute({"SET", "r", "A"}, {});
     EXPECT_EQ(extend("A")[0].cause, Errc::quarantined);
     EXPECT_EQ(release("A")[0].vote, Vote::granted);
@@ -307,7 +307,7 @@ TEST_F(NodeTest, ACommandIsWrittenToItsEnd) {
 // ---- Scripts
 
 // D6.
-TEST_F(NodeTest, AScriptThatTheServerHasForgottenIsSentWhole) {
+TEST_F(NodeTest, AForgottenScriptIsSentInFull) {
     (void)acquire("A");
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
     EXPECT_EQ(extend("A")[0].vote, Vote::granted);
@@ -316,7 +316,7 @@ TEST_F(NodeTest, AScriptThatTheServerHasForgottenIsSentWhole) {
     EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVAL"));
 }
 
-TEST_F(NodeTest, AServerThatHasForgottenOneScriptIsSentEachWhole) {
+TEST_F(NodeTest, AServerThatForgotOneScriptGetsEachInFull) {
     (void)extend("A");
     (void)release("A");
     server().forget_log();
@@ -327,7 +327,7 @@ TEST_F(NodeTest, AServerThatHasForgottenOneScriptIsSentEachWhole) {
 }
 
 // The replies may come after the round, and then nothing would send the script a second time.
-TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
+TEST_F(NodeTest, AScriptIsSentInFullIfRepliesArePending) {
     (void)release("nobody");
     acquire_late("A");
     (void)release("A");
@@ -338,7 +338,7 @@ TEST_F(NodeTest, AScriptGoesWholeBehindPendingReplies) {
 }
 
 // B5. The server has forgotten the script, and reports this when the round of the release is over.
-TEST_F(NodeTest, AReleaseIsSentWholeThoughItsRoundIsOver) {
+TEST_F(NodeTest, AReleaseIsSentInFullEvenIfItsRoundIsOver) {
     (void)release("nobody");
     (void)acquire("A");
     server().redis->restart("run-0", server().redis->keys());
@@ -352,12 +352,12 @@ TEST_F(NodeTest, AReleaseIsSentWholeThoughItsRoundIsOver) {
         if (holder(0) != "A") break;
     }
     EXPECT_NE(holder(0), "A");
-    EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "of nobody's and of A's release";
+    EXPECT_EQ(std::ranges::count(server().log(), "1 EVAL"), 2) << "for the releases of nobody and of A";
 }
 
 // D1. The release is repeated only when nothing is pending, so that no reply is taken for that of another
 // command.
-TEST_F(NodeTest, ARepeatedReleaseMixesUpNoReplies) {
+TEST_F(NodeTest, ARepeatedReleaseDoesNotMixUpReplies) {
     (void)release("nobody");
     (void)acquire("A");
     server().redis->restart("run-0", server().redis->keys());
@@ -370,7 +370,7 @@ TEST_F(NodeTest, ARepeatedReleaseMixesUpNoReplies) {
     EXPECT_EQ(acquire("C")[0].vote, Vote::granted);
 }
 
-TEST_F(NodeTest, ABatchSendsAScriptWholeOnce) {
+TEST_F(NodeTest, ABatchSendsAScriptInFullOnlyOnce) {
     (void)acquire("A");
     server().forget_log();
     const std::vector batch(3, request(Verb::compare_and_expire, "A"));
@@ -380,7 +380,7 @@ TEST_F(NodeTest, ABatchSendsAScriptWholeOnce) {
                 ElementsAre("1 EVAL", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA", "1 EVALSHA"));
 }
 
-TEST_F(NodeTest, ABatchThatMeetsAForgottenScriptSucceedsTheNextTime) {
+TEST_F(NodeTest, ABatchWithAForgottenScriptSucceedsTheNextTime) {
     (void)acquire("A");
     const std::vector batch(3, request(Verb::compare_and_expire, "A"));
     (void)ask(batch);

@@ -19,7 +19,7 @@ public:
 };
 
 // Such nodes have no node_timeout unless they set one. Then any ttl above the drift is valid.
-TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
+TEST(UserDefinedNodes, CanReplaceTheNetwork) {
     World world;
     WillingNodes nodes{{"a", "b", "c"}};
     EXPECT_EQ(nodes.node_timeout(), 0ms);
@@ -30,7 +30,7 @@ TEST(NodesOfOnesOwn, CanStandInForTheNetwork) {
 }
 
 // A10. Impossible values are rejected by the constructor.
-TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
+TEST(UserDefinedNodes, RejectImpossibleValues) {
     const auto refusal_of = [](std::vector<std::string> names, milliseconds node_timeout = 0ms) {
         return refusal([&] { const WillingNodes nodes{std::move(names), node_timeout}; });
     };
@@ -44,7 +44,7 @@ TEST(NodesOfOnesOwn, RefuseWhatCannotWork) {
 }
 
 // A10, S30. A ttl longer than the quarantine would make the quarantine useless.
-TEST(NodesOfOnesOwn, RefuseATtlLongerThanTheirQuarantine) {
+TEST(UserDefinedNodes, RejectATtlLongerThanTheirQuarantine) {
     World world;
     WillingNodes nodes{{"a"}, 0ms, 3s};
     Lock lock{nodes, the_resource, {.ttl = 3s}, world.clock, world.entropy};
@@ -53,7 +53,7 @@ TEST(NodesOfOnesOwn, RefuseATtlLongerThanTheirQuarantine) {
     EXPECT_THAT(refusal([&] { (void)Lock{nodes, "a", {.ttl = 3001ms}}; }), HasSubstr("LockOptions::ttl"));
 }
 
-TEST(NodesOfOnesOwn, AreNamedInTheOrderConfigured) {
+TEST(UserDefinedNodes, HaveNamesInTheConfiguredOrder) {
     const WillingNodes nodes{{"a", "b", "c"}};
     EXPECT_EQ(nodes.size(), 3U);
     EXPECT_EQ(nodes.name(0), "a");
@@ -82,7 +82,7 @@ TEST_F(ATally, StartsUnknown) {
 }
 
 // B1. A release must reach every node that voted or may have received a byte. A vote has no cause.
-TEST_F(ATally, CountsVotesAndWhereAByteMayHaveGone) {
+TEST_F(ATally, CountsVotesAndTheNodesThatMayHaveGotAByte) {
     tally.grant(0);
     tally.refuse(1);
     EXPECT_EQ(tally.granted(), 1U);
@@ -97,7 +97,7 @@ TEST_F(ATally, CountsVotesAndWhereAByteMayHaveGone) {
     EXPECT_EQ(tally.sent(), NodeSet{0b011});
 }
 
-TEST_F(ATally, HasOneReportForEachNodeConfigured) {
+TEST_F(ATally, HasOneReportForEachConfiguredNode) {
     EXPECT_EQ(tally.size(), 3U);
     EXPECT_THAT(tally.reports(), SizeIs(3));
     EXPECT_EQ(tally.reports()[1].name, "b");

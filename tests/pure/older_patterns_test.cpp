@@ -223,24 +223,24 @@ void expect_none(const Pattern& pattern, const Bounds& bounds = {}) {
 
 constexpr Bounds clock_ahead{.ahead = seconds{15}};
 
-TEST(OlderPatterns, HaveASafeSuccessor) {
+TEST(OlderPatterns, AreReplacedByASafePattern) {
     expect_none(page());
     expect_none(page(), clock_ahead);
 }
 
-TEST(OlderPatterns, TrustClocksWithATimeStamp) {
+TEST(OlderPatterns, DependOnClocksIfTheyStoreATimeStamp) {
     expect_shown("S40", shortest_schedule(getset(), two_holders, clock_ahead).schedule);
 }
 
-TEST(OlderPatterns, LetTwoInByDelThenSetnx) {
+TEST(OlderPatterns, HaveTwoHoldersWithDelThenSetnx) {
     expect_shown("S41", shortest_schedule(del_then_setnx(), two_holders).schedule);
 }
 
-TEST(OlderPatterns, LetTwoInByGetset) {
+TEST(OlderPatterns, HaveTwoHoldersWithGetset) {
     expect_shown("S42", shortest_schedule(getset(), two_holders).schedule);
 }
 
-TEST(OlderPatterns, DeleteAnothersLockAfterALookAtTheClock) {
+TEST(OlderPatterns, DeleteAnotherLockAfterACheckOfTheClock) {
     expect_shown("S43", shortest_schedule(deadline_then_del(), two_holders).schedule);
 }
 
@@ -248,19 +248,19 @@ TEST(OlderPatterns, LeaveALockForEverBetweenSetnxAndExpire) {
     expect_shown("S44", shortest_schedule(setnx_then_expire(), held_for_ever).schedule);
 }
 
-TEST(OlderPatterns, HaveTheSameRaceAndTheSameDeadlockWithBits) {
+TEST(OlderPatterns, HaveTheSameRaceAndDeadlockWithBits) {
     const auto pattern = getbit_then_setbit();
     expect_shown("S45", shortest_schedule(pattern, two_holders).schedule +
                             shortest_schedule(pattern, held_for_ever).schedule);
 }
 
-TEST(OlderPatterns, AreSafeWithWatchAndOnlyWithIt) {
+TEST(OlderPatterns, AreSafeOnlyWithWatch) {
     expect_none(release_in_steps(true));
     EXPECT_NE(shortest_schedule(release_in_steps(false), two_holders).schedule, "");
 }
 
 // S46. A release needs three round trips, and three more whenever another client changes the key.
-TEST(OlderPatterns, AreCostlyWithWatch) {
+TEST(OlderPatterns, NeedMoreRoundTripsWithWatch) {
     for (const int touches : {0, 1, 2, 3}) {
         EXPECT_EQ(longest_release(release_in_steps(true), touches).round_trips, 3 * (1 + touches));
         EXPECT_EQ(longest_release(page(), touches).round_trips, 1);
@@ -269,7 +269,7 @@ TEST(OlderPatterns, AreCostlyWithWatch) {
 }
 
 // owner_test.cpp shows that a caller cannot give a Lock such a value.
-TEST(OlderPatterns, LetTwoInWhereTheyShareAValue) {
+TEST(OlderPatterns, HaveTwoHoldersIfClientsShareAValue) {
     const auto shared = page([](const Client&) { return "shared"; });
     expect_shown("S53", shortest_schedule(shared, two_holders).schedule);
 }

@@ -20,10 +20,10 @@ void PrintTo(const BadOption& bad, std::ostream* out) {
     *out << bad.name;
 }
 
-struct BadOptions : testing::TestWithParam<BadOption> {};
+struct InvalidOptions : testing::TestWithParam<BadOption> {};
 
 // A10. The ttl, node_timeout and the retries are checked before any I/O.
-TEST_P(BadOptions, AreRefusedByName) {
+TEST_P(InvalidOptions, AreRejectedByName) {
     World world{5, 50ms};
     const auto message = refusal([&] { (void)world.lock(GetParam().options); });
     EXPECT_THAT(message, HasSubstr(std::string{"LockOptions::"} + GetParam().field));
@@ -35,7 +35,7 @@ constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
 constexpr auto infinity = std::numeric_limits<double>::infinity();
 
 INSTANTIATE_TEST_SUITE_P(
-    Table, BadOptions,
+    Table, InvalidOptions,
     testing::Values(BadOption{"TtlZero", {.ttl = 0ms}, "ttl"}, BadOption{"TtlNegative", {.ttl = -1ms}, "ttl"},
                     BadOption{"TtlMostNegative", {.ttl = milliseconds::min()}, "ttl"},
                     BadOption{"TtlOfOneMillisecond", {.ttl = 1ms}, "ttl"},
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 // A9, A10. If node_timeout leaves no validity, the message names both options.
-TEST(Options, RefuseANodeTimeoutNotBelowTheTtl) {
+TEST(Options, MustHaveANodeTimeoutBelowTheTtl) {
     for (const auto node_timeout : {9899ms, 10'000ms, 20'000ms}) {
         World world{5, node_timeout};
         const auto message = refusal([&] { (void)world.lock({.ttl = 10s}); });
@@ -75,7 +75,7 @@ TEST(Options, RefuseANodeTimeoutNotBelowTheTtl) {
 }
 
 // A10, S34. The message names the smallest valid ttl.
-TEST(Options, TellTheLeastTtl) {
+TEST(Options, AreRejectedWithTheSmallestValidTtl) {
     World world{5, 50ms};
     EXPECT_EQ(refusal([&] { (void)world.lock({.ttl = 20ms, .drift_factor = 0}); }),
               "redlock: LockOptions::ttl is 20 ms; it must exceed 52 ms (the drift and "
@@ -83,7 +83,7 @@ TEST(Options, TellTheLeastTtl) {
 }
 
 // A10. The limits of the permitted values are permitted, and work.
-TEST(Options, AcceptTheirLimits) {
+TEST(Options, MayHaveTheirLimits) {
     const LockOptions table[] = {
         {.ttl = 876'600h},                         // 100 years
         {.ttl = 4ms, .drift_factor = 0},           // with a node_timeout of 1 ms
@@ -109,7 +109,7 @@ static_assert(!std::is_convertible_v<std::chrono::microseconds, decltype(LockOpt
 static_assert(std::is_convertible_v<std::chrono::hours, decltype(LockOptions::ttl)>);
 
 // S13. 5 to 50 ms for each node if the ttl is 10 s. S21. A pause is clearly longer than a round.
-TEST(Options, HaveTheDefaultsDocumented) {
+TEST(Options, HaveTheDocumentedDefaults) {
     EXPECT_EQ(LockOptions{}.ttl, 10s);
     EXPECT_EQ(LockOptions{}.retry.attempts, 3);
     EXPECT_EQ(LockOptions{}.retry.delay, 200ms);
@@ -121,7 +121,7 @@ TEST(Options, HaveTheDefaultsDocumented) {
 
 // ---- The resource.
 
-TEST(AResource, IsRefusedWhenEmpty) {
+TEST(AResource, IsRejectedIfEmpty) {
     World world;
     EXPECT_THAT(refusal([&] { (void)world.lock(std::string{}); }), HasSubstr("resource is empty"));
     EXPECT_THAT(world.events(), IsEmpty());
@@ -156,7 +156,7 @@ private:
 };
 
 // With another clock each round would end before it began, or never.
-TEST(AClock, IsRefusedWhereTheNodesGoByAnother) {
+TEST(AClock, IsRejectedIfTheNodesUseAnotherClock) {
     World world;
     World other;
     NodesOfAClock nodes{world.clock, world.log};

@@ -79,7 +79,7 @@ struct OutOfMemory : testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(WithFencing, OutOfMemory, testing::Bool());
 
-TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNothing) {
+TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNoKeys) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Client world;
@@ -99,7 +99,7 @@ TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNothing) {
     EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
 }
 
-TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
+TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     for (long count = 0;; ++count) {
         Client world;
         detail::RenewalQueue queue{world.clock};
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(WithFencing, OutOfMemoryInARound,
                          testing::Combine(testing::Bool(),
                                           testing::Values(Round::sequential, Round::all_at_once)));
 
-TEST_P(OutOfMemoryInARound, AnAcquireFailsAndLeavesNothing) {
+TEST_P(OutOfMemoryInARound, AnAcquireFailsAndLeavesNoKeys) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Setting it;
@@ -176,7 +176,7 @@ TEST_P(OutOfMemoryInARound, AnAcquireFailsAndLeavesNothing) {
     EXPECT_GT(count, 20) << "nothing was asked for: this shows nothing";
 }
 
-TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
+TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     for (long count = 0;; ++count) {
         Setting it;
         EXPECT_THAT(it.lock.acquire(), Succeeds());
@@ -194,7 +194,7 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndMayBeRepeated) {
 }
 
 // From some allocation on all fail, also those in destructors and in noexcept functions.
-TEST_P(OutOfMemoryInARound, NothingEndsTheProcess) {
+TEST_P(OutOfMemoryInARound, TheProcessDoesNotEnd) {
     const auto use = [](Lock& lock) {
         (void)lock.acquire();
         (void)lock.extend();
@@ -217,7 +217,7 @@ TEST_P(OutOfMemoryInARound, NothingEndsTheProcess) {
 }
 
 // C6. Memory runs out in one turn, or in all turns of some seconds. A later turn extends the lock.
-TEST_P(OutOfMemoryInARound, AWatchdogExtendsLater) {
+TEST_P(OutOfMemoryInARound, AWatchdogExtendsInALaterTurn) {
     for (const bool for_all_turns : {false, true}) {
         long count = 0;
         for (bool went_on = true; went_on; ++count) {
@@ -244,7 +244,7 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsLater) {
 }
 
 // A connection whose late replies were read becomes idle again, or is closed.
-TEST_P(OutOfMemoryInARound, ANodeKeepsTheConnectionsThatItHas) {
+TEST_P(OutOfMemoryInARound, ANodeKeepsItsConnections) {
     for (const bool closed : {false, true}) {
         long count = 0;
         for (bool went_on = true; went_on; ++count) {
@@ -272,7 +272,7 @@ class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
 INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
                          testing::Values(std::tuple{false, Round::all_at_once}));
 
-TEST_P(OutOfMemoryInTheQueue, AWaiterGoesAndLeavesNothing) {
+TEST_P(OutOfMemoryInTheQueue, AWaiterLeavesTheQueueAndNoKeys) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         WaitingWorld world;
@@ -306,7 +306,7 @@ TEST(OutOfMemoryInTheBootClock, AStopEndsASleepWithoutMemory) {
 }
 
 // C6. Whatever fails in one turn, a later one extends.
-TEST_P(OutOfMemory, AWatchdogGoesOn) {
+TEST_P(OutOfMemory, AWatchdogExtendsInALaterTurn) {
     long count = 0;
     for (bool went_on = true; went_on; ++count) {
         Client world;
@@ -328,7 +328,7 @@ TEST_P(OutOfMemory, AWatchdogGoesOn) {
 }
 
 // C6. If there is no memory as long as the lock is valid, its loss is still reported in time.
-TEST_P(OutOfMemory, TheLossIsReportedAllTheSame) {
+TEST_P(OutOfMemory, TheLossIsStillReported) {
     Client world;
     detail::RenewalQueue queue{world.clock};
     Clock::time_point told{};

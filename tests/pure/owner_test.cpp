@@ -82,7 +82,7 @@ std::string owner_of_an_acquisition(World& world, Lock& lock) {
 }
 
 // S6. The locks use the generator that a Lock has by default.
-TEST(OwnerOfALock, IsNeverThatOfAnotherAcquisition) {
+TEST(OwnerOfALock, IsDifferentForEachAcquisition) {
     constexpr std::size_t acquisitions = 1'000;
     World world;
     Lock one{world, "a", {}, world.clock};
@@ -96,7 +96,7 @@ TEST(OwnerOfALock, IsNeverThatOfAnotherAcquisition) {
 }
 
 // The holder description is not the owner: two locks with the same description exclude each other.
-TEST(OwnerOfALock, IsNotWhatTheHolderSaysOfItself) {
+TEST(OwnerOfALock, IsNotTheHolderDescription) {
     World world;
     auto ours = world.held(LockOptions{.holder = "host 7"});
     auto theirs = world.lock({.retry = {.attempts = 1}, .holder = "host 7"});

@@ -24,7 +24,7 @@ TEST(RedlockSpecification, HasOneHolderAtAnyMoment) {
 
 // S2, S25. No deadlock: the lock can be acquired again even if its holder crashed or was cut off before it
 // could release. The cost is unavailability for one ttl, and no more.
-TEST(RedlockSpecification, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
+TEST(RedlockSpecification, FreesALockOneTtlAfterItsHolderWasCutOff) {
     World world;
     auto theirs = world.held({.ttl = 10s}), ours = world.lock();
     world.cut_all();
@@ -47,7 +47,7 @@ TEST(RedlockSpecification, LetsALockBeTakenAgainATtlAfterItsHolderWasCutOff) {
 // S5. Acquiring on a node is one atomic SET resource owner NX PX ttl.
 // S11. There are N masters, for example 5, with the same key and the same owner on each.
 // S27. Many operations each second: one round to acquire, one to release, and no other commands.
-TEST(RedlockSpecification, AcquiresWithOneSetThatCarriesTheTtl) {
+TEST(RedlockSpecification, AcquiresWithOneSetThatIncludesTheTtl) {
     World world;
     auto lock = world.held({.ttl = 30s});
     EXPECT_EQ(world.held_by(lock.owner()), 5U);
@@ -70,14 +70,15 @@ TEST(RedlockSpecification, NeverRemovesALockCreatedByAnotherClient) {
     EXPECT_TRUE(theirs.valid());
 }
 
-// S9. The ttl is both the auto-release time and the time that the holder has: Validity.EndsBeforeTheKeysDo.
-// S10. Release as soon as the work is done: Release.FreesTheResourceOnAllNodes.
+// S9. The ttl is both the auto-release time and the time that the holder has:
+// Validity.EndsBeforeTheKeysExpire. S10. Release as soon as the work is done:
+// Release.FreesTheResourceOnAllNodes.
 
 // ---- The algorithm.
 
 // S13. Step 2: the client tries all N nodes in turn, each with a timeout that is small compared with the ttl.
 // It skips a node that is down at once.
-TEST(RedlockSpecification, GivesEachNodeAShortTimeoutAndGoesOn) {
+TEST(RedlockSpecification, GivesEachNodeAShortTimeoutAndContinues) {
     World world{5, 50ms};
     world.silence(1);
     world.cut(3);
@@ -89,7 +90,7 @@ TEST(RedlockSpecification, GivesEachNodeAShortTimeoutAndGoesOn) {
 // S14. Step 3: the lock is held only with N/2 + 1 grants (quorum_test.cpp), and only if less than the
 // validity has elapsed, here 1 s less a drift of 12 ms. S18. A majority that came too late is no lock, and is
 // released.
-TEST(RedlockSpecification, NeedsTimeLeft) {
+TEST(RedlockSpecification, RequiresRemainingValidity) {
     for (const auto second_node : {499ms, 500ms}) {
         World world{2, 500ms};
         world.slow(0, 488ms);
@@ -107,7 +108,7 @@ TEST(RedlockSpecification, NeedsTimeLeft) {
 // S12, S15, S16. Steps 1 and 4: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is read before anything is
 // sent. The example: of 5 minutes, 2 were spent and 1 is the drift, so 2 remain. More tests are in
 // validity_test.cpp.
-TEST(RedlockSpecification, WorksOutItsOwnExample) {
+TEST(RedlockSpecification, HasTheResultOfItsOwnExample) {
     World world{5, 3min};
     world.slow(2, 2min);
     constexpr double one_minute_less_2_ms = 59'998.0 / 300'000.0;
@@ -118,14 +119,14 @@ TEST(RedlockSpecification, WorksOutItsOwnExample) {
 
 // S17. Step 5: a client that failed releases all nodes, also those that it does not seem to hold:
 // acquire_test.cpp.
-// S19. Clocks need only run at about the same rate: Validity.AllowsForClocksThatRunFaster.
+// S19. Clocks need only run at about the same rate: Validity.AllowsForFasterClocksOfTheNodes.
 
 // ---- Retry on failure, release.
 
 // S20, S21, S22. A client that failed tries again after a random delay that is clearly longer than a majority
 // takes, and not for ever: retry_test.cpp.
 // S24. Before that it releases partial locks: retry_test.cpp.
-// S26. A release goes to all nodes, whatever they replied: Releasing.GoesWhereTheSetMayHaveGone.
+// S26. A release goes to all nodes, whatever they replied: Releasing.ReachesEveryNodeThatMayHaveGotTheSet.
 
 // ---- Crash recovery.
 
@@ -144,14 +145,14 @@ struct BareMajority : testing::Test {
 
 // S28. Without persistence a restarted node breaks safety. This test documents the behaviour, which is no
 // guarantee.
-TEST_F(BareMajority, IsNotSafeFromANodeThatForgets) {
+TEST_F(BareMajority, IsNotSafeIfANodeForgetsItsKeys) {
     world.forget(1);
     EXPECT_THAT(theirs.try_acquire(), Succeeds());
     EXPECT_TRUE(ours.valid() && theirs.valid()) << "two holders";
 }
 
 // S28. With the key on disk (AOF, fsync always) a restart changes nothing.
-TEST_F(BareMajority, IsSafeFromANodeThatRestartsWithItsData) {
+TEST_F(BareMajority, IsSafeIfANodeRestartsWithItsData) {
     world.cut(1);
     EXPECT_THAT(theirs.try_acquire(), Not(Succeeds()));
     world.heal(1);
@@ -161,7 +162,7 @@ TEST_F(BareMajority, IsSafeFromANodeThatRestartsWithItsData) {
 
 // S29, S30. A crashed node that stays away for a bit more than the longest ttl takes part in no lock that was
 // active, and therefore needs no persistence.
-TEST_F(BareMajority, IsSafeFromANodeThatForgetsAndStaysAwayForATtl) {
+TEST_F(BareMajority, IsSafeIfANodeForgetsItsKeysAndStaysAwayForATtl) {
     world.forget(1);
     world.cut(1);
     EXPECT_THAT(theirs.try_acquire(), Not(Succeeds()));

@@ -53,7 +53,7 @@ TEST(PendingReplies, RepliesToEarlierCommandsAreLate) {
 }
 
 // D1.
-TEST(PendingReplies, AReplyToNothingIsUnexpected) {
+TEST(PendingReplies, AReplyWithoutACommandIsUnexpected) {
     PendingReplies pending;
     EXPECT_EQ(pending.received(), Reply::unexpected);
     ask(pending, set_of("A"));
@@ -62,7 +62,7 @@ TEST(PendingReplies, AReplyToNothingIsUnexpected) {
     EXPECT_TRUE(pending.none());
 }
 
-TEST(PendingReplies, ManyCommandsSentAtOnceAreAnsweredInOrder) {
+TEST(PendingReplies, RepliesToManyCommandsAreMatchedInOrder) {
     PendingReplies pending;
     ask(pending, extension_of("late"));
     pending.expect_answers(300);
@@ -76,7 +76,7 @@ TEST(PendingReplies, ManyCommandsSentAtOnceAreAnsweredInOrder) {
 }
 
 // A release may be written after AUTH, SELECT and PING.
-TEST(PendingReplies, TheHandshakeAnswersNothing) {
+TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
     PendingReplies pending;
     pending.sent_other(3);
     ask(pending, release_of("A"));
@@ -84,7 +84,7 @@ TEST(PendingReplies, TheHandshakeAnswersNothing) {
     EXPECT_EQ(pending.received(), Reply::answer);
 }
 
-TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
+TEST(PendingReplies, AReplyThatIsNotAwaitedIsNotAnAnswer) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     EXPECT_EQ(pending.received(), Reply::answer);
@@ -96,11 +96,11 @@ TEST(PendingReplies, WhatIsSentWhenNothingIsAwaitedIsNoAnswer) {
 
 // ---- The SET that has neither a reply nor a release (B5).
 
-TEST(PendingReplies, RememberTheSetThatIsPending) {
+TEST(PendingReplies, RememberThePendingSet) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, Verb::enter_queue}) {
         PendingReplies pending;
         EXPECT_FALSE(pending.is_bound());
-        EXPECT_FALSE(pending.is_bound_to("")) << "nobody's";
+        EXPECT_FALSE(pending.is_bound_to("")) << "of no owner";
         auto command = set_of("A");
         command.verb = verb;
         ask(pending, command);
@@ -111,7 +111,7 @@ TEST(PendingReplies, RememberTheSetThatIsPending) {
     }
 }
 
-TEST(PendingReplies, RememberNoOtherCommandAsASet) {
+TEST(PendingReplies, DoNotRememberOtherCommandsAsASet) {
     for (const auto verb : {Verb::compare_and_expire, Verb::compare_and_delete, Verb::raise_count}) {
         PendingReplies pending;
         auto command = set_of("A");
@@ -122,7 +122,7 @@ TEST(PendingReplies, RememberNoOtherCommandAsASet) {
 }
 
 // A release follows the writing of a holder description, and the next SET follows its removal.
-TEST(PendingReplies, RememberANote) {
+TEST(PendingReplies, RememberAPendingHolderDescription) {
     PendingReplies pending;
     auto note = set_of("A");
     note.verb = Verb::describe_holder;
@@ -136,7 +136,7 @@ TEST(PendingReplies, RememberANote) {
     EXPECT_TRUE(pending.may_release(resource));
 }
 
-TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
+TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, release_of("B"));
@@ -145,7 +145,7 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseIsBehindIt) {
     EXPECT_FALSE(pending.is_bound());
 }
 
-TEST(PendingReplies, ASetIsPendingWhileRepliesToWhatWasBeforeItCome) {
+TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
     PendingReplies pending;
     ask(pending, release_of("B"));
     ask(pending, set_of("A"));
@@ -153,7 +153,7 @@ TEST(PendingReplies, ASetIsPendingWhileRepliesToWhatWasBeforeItCome) {
     EXPECT_TRUE(pending.is_bound_to("A"));
 }
 
-TEST(PendingReplies, AnExtensionBehindASetLeavesItPending) {
+TEST(PendingReplies, ASetStaysPendingIfAnExtensionFollowsIt) {
     PendingReplies pending;
     ask(pending, set_of("A"));
     ask(pending, extension_of("A"));
@@ -163,7 +163,7 @@ TEST(PendingReplies, AnExtensionBehindASetLeavesItPending) {
     EXPECT_FALSE(pending.is_bound());
 }
 
-TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
+TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
     PendingReplies pending;
     {
         const std::string owner(40, 'a');
@@ -174,7 +174,7 @@ TEST(PendingReplies, KeepTheOwnerOfASetThatHasEndedElsewhere) {
 
 // The handshake is written in front of a queued command, whose reply therefore comes after those to the
 // handshake.
-TEST(PendingReplies, CountAHandshakeInFrontOfWhatWasQueued) {
+TEST(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
     PendingReplies pending;
     ask(pending, release_of("A"));
     pending.sent_first(2);
@@ -188,7 +188,7 @@ TEST(PendingReplies, CountAHandshakeInFrontOfWhatWasQueued) {
 
 // ---- For how long pending commands matter.
 
-TEST(PendingReplies, KnowTheLongestTtlThatIsPending) {
+TEST(PendingReplies, ReturnTheLongestPendingTtl) {
     PendingReplies pending;
     ask(pending, set_of("A", 10s));
     ask(pending, extension_of("A", 30s));
@@ -196,7 +196,7 @@ TEST(PendingReplies, KnowTheLongestTtlThatIsPending) {
     EXPECT_EQ(pending.max_ttl(), 30s);
     for (int i = 0; i < 3; ++i) (void)pending.received();
     ask(pending, set_of("B", 5s));
-    EXPECT_EQ(pending.max_ttl(), 5s) << "what was answered does not count";
+    EXPECT_EQ(pending.max_ttl(), 5s) << "a command with a reply does not count";
 }
 
 }  // namespace

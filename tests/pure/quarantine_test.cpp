@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string{info.param.first}; });
 
 // The quarantine begins with the first command. Its last instant belongs to it.
-TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
+TEST_P(Quarantine, BeginsWithTheFirstCommand) {
     EXPECT_EQ(vote(), "QUARANTINED for another 10000 ms");
     EXPECT_EQ(value("marker"), "1760000000123456");
     EXPECT_EQ(ttl("marker"), 24h * 28);
@@ -58,7 +58,7 @@ TEST_P(Quarantine, BeginsWithTheFirstQuestion) {
     EXPECT_EQ(vote(), "yes");
 }
 
-TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
+TEST_P(Quarantine, BeginsAgainIfTheMarkerIsMissing) {
     mark(now - 1h);
     EXPECT_EQ(vote(), "yes");
     redis.keys().erase("marker");
@@ -67,7 +67,7 @@ TEST_P(Quarantine, BeginsAnewWithoutTheMarker) {
 
 // The marker of another run comes from an old file. The marker of an earlier time as a master comes by
 // replication and back.
-TEST_P(Quarantine, BeginsAnewWhereTheMarkerIsOfOtherData) {
+TEST_P(Quarantine, BeginsAgainIfTheMarkerIsOfOtherData) {
     mark(now - 1h);
     redis.promote(redis.keys());
     EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
@@ -84,14 +84,14 @@ TEST_P(Quarantine, AReplicaHasNoVote) {
     EXPECT_THAT(vote(), StartsWith("(error) READONLY"));
 }
 
-TEST_P(Quarantine, CountsAClockThatWasSetBack) {
+TEST_P(Quarantine, IsLongerIfTheClockWasSetBack) {
     mark(now + 1h);
     EXPECT_EQ(vote(), "QUARANTINED for another 3610000 ms");
     EXPECT_EQ(value("marker"), std::to_string((now + 1h).count()));
 }
 
 // A lock may have the same name as the marker, or another program may have created the key.
-TEST_P(Quarantine, OverwritesNothingButAMarker) {
+TEST_P(Quarantine, DoesNotOverwriteAForeignKey) {
     for (const std::string foreign : {"x", "4e0f60557466e358c3ef0160d3ef7ce682a8b4c6", "web:17:1760000000"}) {
         EXPECT_EQ(ask({"SET", "marker", foreign}), "OK");
         EXPECT_THAT(vote(), StartsWith("(error) WRONGTYPE"));
@@ -100,7 +100,7 @@ TEST_P(Quarantine, OverwritesNothingButAMarker) {
 }
 
 // From half of its time on, the marker's expiry is renewed, so that it does not expire while it is used.
-TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
+TEST_P(Quarantine, RenewsTheMarkerWhileItIsUsed) {
     mark(now - 1h, 24h * 14);
     EXPECT_EQ(vote(), "yes");
     EXPECT_EQ(ttl("marker"), 24h * 14);
@@ -111,20 +111,20 @@ TEST_P(Quarantine, KeepsTheMarkerWhileItIsUsed) {
 }
 
 // However long the quarantine is, its marker lives twice as long.
-TEST_P(Quarantine, KeepsTheMarkerOfALongQuarantine) {
+TEST_P(Quarantine, KeepsTheMarkerForTwiceItsLength) {
     quarantine = 24h * 30;
     EXPECT_THAT(vote(), StartsWith("QUARANTINED"));
     EXPECT_EQ(ttl("marker"), 24h * 60);
 }
 
-TEST_P(Quarantine, MayBeNone) {
+TEST_P(Quarantine, MayBeZero) {
     quarantine = 0us;
     EXPECT_EQ(vote(), "yes");
     EXPECT_EQ(value("marker"), "(nil)");
 }
 
 // The marker is the last key, whatever the number of resources.
-TEST_F(Scripts, KeepTheMarkerApartFromTheRest) {
+TEST_F(Scripts, FindTheMarkerBehindAnyNumberOfResources) {
     quarantine = 10s;
     hold("marker", std::to_string((now - 1h).count()), 24h * 28);
     EXPECT_EQ(acquire_and_count({"a", "b", "c"}), "1760000000123456");

@@ -19,7 +19,7 @@ struct Row {
     Kind kind;
 };
 
-TEST(Query, IsWhatAMajoritySays) {
+TEST(Query, ReturnsTheStateOnAMajority) {
     const std::vector<Row> table{
         {"aaaaa", Kind::held},      {"aaabb", Kind::held},      {"aaa??", Kind::held},
         {"aaa..", Kind::held},      {".....", Kind::free},      {"...aa", Kind::free},
@@ -35,7 +35,7 @@ TEST(Query, IsWhatAMajoritySays) {
 
 // The keys expire after 10, 11, 12, 13 and 14 s. The majority of five nodes is gone when the third key
 // expires.
-TEST(Query, EndsWhenFewerThanAMajorityAreLeft) {
+TEST(Query, ReportsTheExpiryOfTheMajority) {
     EXPECT_EQ(conclude(nodes_of("aaaaa")).expires_in, 12s);
     EXPECT_EQ(conclude(nodes_of("aaa..")).expires_in, 10s);
     EXPECT_EQ(conclude(nodes_of("..aaa")).expires_in, 12s);
@@ -43,7 +43,7 @@ TEST(Query, EndsWhenFewerThanAMajorityAreLeft) {
     EXPECT_EQ(conclude(nodes_of("aabb.")).expires_in, -1ms);
 }
 
-TEST(Query, ShowsWhatItsOwnHolderSays) {
+TEST(Query, ShowsTheDescriptionOfTheOwnerOnly) {
     auto nodes = nodes_of("aba");
     nodes[1].holder = "another";
     EXPECT_EQ(conclude(nodes).holder, "");
@@ -52,7 +52,7 @@ TEST(Query, ShowsWhatItsOwnHolderSays) {
 }
 
 // A server accepts an expiry that is longer than the clock can count.
-TEST(Query, ShowsAnExpiryOfACenturyAtMost) {
+TEST(Query, LimitsTheExpiryToACentury) {
     const auto expires_in = [](const std::string& ttl) {
         NodeReport report;
         report.vote = Vote::granted;
@@ -67,7 +67,7 @@ TEST(Query, ShowsAnExpiryOfACenturyAtMost) {
 
 // ---- The holder description
 
-struct Holder : testing::Test {
+struct HolderDescription : testing::Test {
     std::string note_on(std::size_t node) { return world.command(node, {"GET", "{orders:42}:holder"}); }
 
     World world;
@@ -75,7 +75,7 @@ struct Holder : testing::Test {
     const std::string owner{lock.owner()};
 };
 
-TEST_F(Holder, IsShownWithTheLock) {
+TEST_F(HolderDescription, IsReturnedByAQuery) {
     const auto status = query(world, the_resource);
     EXPECT_EQ(status.kind, Kind::held);
     EXPECT_EQ(status.owner, lock.owner());
@@ -91,14 +91,14 @@ TEST_F(Holder, IsShownWithTheLock) {
     EXPECT_EQ(query(world, "another").kind, Kind::free);
 }
 
-TEST_F(Holder, LastsAsLongAsTheLock) {
+TEST_F(HolderDescription, LastsAsLongAsTheLock) {
     world.pass(4s);
     EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(6s));
     EXPECT_THAT(lock.extend(), Succeeds());
     EXPECT_THAT(world.ttl_on(0, "{orders:42}:holder"), Lasts(10s));
 }
 
-TEST_F(Holder, GoesWithTheRelease) {
+TEST_F(HolderDescription, IsDeletedByTheRelease) {
     for (const bool unlocks : {true, false}) {
         unlocks ? lock.unlock() : (void)lock.release();
         for (std::size_t node = 0; node < 5; ++node) EXPECT_EQ(note_on(node), "(nil)");
@@ -106,7 +106,7 @@ TEST_F(Holder, GoesWithTheRelease) {
     }
 }
 
-TEST_F(Holder, SaysNothingAsAReader) {
+TEST_F(HolderDescription, IsNotWrittenByAReader) {
     (void)lock.release();
     world.forget_events();
     auto reader = world.lock({.ttl = 10s, .shared = true, .holder = "host=web1 pid=8"});
@@ -117,7 +117,7 @@ TEST_F(Holder, SaysNothingAsAReader) {
 }
 
 // A description may arrive late, after the release. By then another client may hold the resource.
-TEST_F(Holder, IsNotWrittenForAnother) {
+TEST_F(HolderDescription, IsNotWrittenIfAnotherClientHoldsTheResource) {
     const auto late = [&](milliseconds ttl) {
         return world.ask({.command = {.verb = Verb::describe_holder,
                                       .resources = lock.resources(),
@@ -136,14 +136,14 @@ TEST_F(Holder, IsNotWrittenForAnother) {
 }
 
 // The description of an earlier holder does not describe the next one.
-TEST_F(Holder, IsThatOfTheOwnerAlone) {
+TEST_F(HolderDescription, IsShownOnlyForItsOwner) {
     world.occupy(5s, 0, 1, 2, 3, 4);
     const auto status = query(world, the_resource);
     EXPECT_EQ(status.owner, "somebody else");
     EXPECT_EQ(status.holder, "");
 }
 
-TEST_F(Holder, IsNoPartOfAnyVote) {
+TEST_F(HolderDescription, DoesNotAffectAnyVote) {
     (void)lock.release();
     for (std::size_t node = 0; node < 5; ++node) world.command(node, {"RPUSH", "{orders:42}:holder", "x"});
     EXPECT_THAT(lock.acquire(), Succeeds());
@@ -151,14 +151,14 @@ TEST_F(Holder, IsNoPartOfAnyVote) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-TEST_F(Holder, StandsBesideEachOfSeveralResources) {
+TEST_F(HolderDescription, IsWrittenForEachOfSeveralResources) {
     Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
 // The resource account:{42}:holder has the same name as the key for the description of account:{42}.
-TEST(Description, OverwritesNoLockOfItsName) {
+TEST(HolderDescriptionKey, DoesNotOverwriteALockWithTheSameName) {
     World world;
     auto lock = world.held("account:{42}:holder");
     for (const bool unlocks : {true, false}) {
@@ -171,7 +171,7 @@ TEST(Description, OverwritesNoLockOfItsName) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
-TEST(Description, OverwritesNoOtherResourceOfTheSameLock) {
+TEST(HolderDescriptionKey, DoesNotOverwriteAnotherResourceOfTheSameLock) {
     World world;
     Lock both{world, {"a:{1}", "a:{1}:holder"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
@@ -180,7 +180,7 @@ TEST(Description, OverwritesNoOtherResourceOfTheSameLock) {
     EXPECT_THAT(both.release(), Succeeds());
 }
 
-TEST(Description, OverwritesNoKeyOfAnotherKind) {
+TEST(HolderDescriptionKey, DoesNotOverwriteAForeignKey) {
     World world;
     world.command(0, {"RPUSH", "{orders:42}:holder", "x"});
     world.command(1, {"SET", "{orders:42}:holder", "a text of the user's"});
@@ -192,7 +192,7 @@ TEST(Description, OverwritesNoKeyOfAnotherKind) {
 }
 
 // Without a description no further command is sent, and an acquisition never awaits more rounds.
-TEST(Holders, CostNothingUnlessAskedFor) {
+TEST(WithoutAHolderDescription, NoAdditionalCommandIsSent) {
     World world;
     auto lock = world.held();
     EXPECT_THAT(lock.release(), Succeeds());
@@ -208,10 +208,10 @@ TEST(Query, CountsTheReaders) {
     EXPECT_EQ(status.owner, "redlock:shared");
     EXPECT_EQ(status.readers, 2U);
     world.pass(6s);
-    EXPECT_EQ(query(world, the_resource).readers, 1U) << "though nobody has removed the other";
+    EXPECT_EQ(query(world, the_resource).readers, 1U) << "although the other reader was not removed";
 }
 
-TEST(Query, TellsWhatIsNoLock) {
+TEST(Query, ReportsKeysThatAreNotLocks) {
     World world;
     world.command(0, {"RPUSH", the_resource, "x"});
     world.command(1, {"SET", the_resource, "x"});
@@ -222,7 +222,7 @@ TEST(Query, TellsWhatIsNoLock) {
     EXPECT_EQ(status.nodes[2].state, State::free);
 }
 
-TEST(Query, ReadsAnyBytes) {
+TEST(Query, ReturnsAnyBytesAsTheOwner) {
     using namespace std::string_literals;
     World world{1};
     const auto value = "a b\n1 2\0\xff"s;
@@ -232,7 +232,7 @@ TEST(Query, ReadsAnyBytes) {
     EXPECT_EQ(query(world, the_resource).owner, std::string(512, 'x'));
 }
 
-TEST(Query, TellsWhyANodeDoesNotAnswer) {
+TEST(Query, ReportsWhyANodeDoesNotAnswer) {
     World world;
     world.cut(0);
     world.silence(1, 2);
@@ -248,7 +248,7 @@ TEST(Query, TellsWhyANodeDoesNotAnswer) {
 }
 
 // A server that is not Redis may send a reply without the expected words.
-TEST(Query, BelievesNoAnswerThatIsNone) {
+TEST(Query, RejectsAReplyOfTheWrongForm) {
     for (const std::string answer :
          {"", "string", "string 1 2 3", "string 10 0 0 0 9\nshort", "string x 0 0 0 0\n"}) {
         NodeReport report{.name = "a", .vote = Vote::granted, .cause = {}};

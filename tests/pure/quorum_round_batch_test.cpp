@@ -26,7 +26,7 @@ TEST(QuorumRoundBatch, CountsEachRequestByItself) {
     EXPECT_EQ(round.report(2, 1), "granted sent 2 ms");
 }
 
-TEST(QuorumRoundBatch, GoesOnUntilTheLastRequestIsDecided) {
+TEST(QuorumRoundBatch, ContinuesUntilTheLastRequestIsDecided) {
     auto round = batch(2);
     round.node(1).voting("gr");
     round.node(2).answers_after(20ms);
@@ -44,7 +44,7 @@ TEST(QuorumRoundBatch, EndsWhenEveryRequestIsDecided) {
     for (const auto request : {0U, 1U}) EXPECT_EQ(round.report(2, request), "not_awaited sent 2 ms");
 }
 
-TEST(QuorumRoundBatch, TakesHundredsOfRequests) {
+TEST(QuorumRoundBatch, CanHaveHundredsOfRequests) {
     constexpr std::size_t requests = 600;
     auto round = batch(requests);
     for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(0ms);
@@ -54,7 +54,7 @@ TEST(QuorumRoundBatch, TakesHundredsOfRequests) {
     EXPECT_EQ(round.report(1, 298), "granted sent 0 ms");
     EXPECT_EQ(round.report(1, 299), "refused sent 0 ms");
     EXPECT_EQ(round.report(0, 599), "granted sent 0 ms");
-    EXPECT_EQ(round.ended(), 50ms) << "one of them hangs on the silent node";
+    EXPECT_EQ(round.ended(), 50ms) << "the silent node decides one of them";
 }
 
 TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
@@ -70,7 +70,7 @@ TEST(QuorumRoundBatch, SendsEachRequestToItsOwnNodes) {
 // ---- Timeouts
 
 // A node that has replied to some of its commands is alive. The other requests are left to the next round.
-TEST(QuorumRoundBatch, ANodeThatAnswersInPartIsNotToBlame) {
+TEST(QuorumRoundBatch, DoesNotBlameANodeThatRepliedToSomeCommands) {
     auto round = batch(3, 1);
     round.node(0).answers_at_most = 2;
     round.play();
@@ -80,7 +80,7 @@ TEST(QuorumRoundBatch, ANodeThatAnswersInPartIsNotToBlame) {
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
 
-TEST(QuorumRoundBatch, TheDeadlineOfTheCallerBlamesNobody) {
+TEST(QuorumRoundBatch, BlamesNoNodeForTheDeadlineOfTheCaller) {
     PlayedRound round{{.nodes = 1, .verb = Verb::compare_and_expire, .deadline = 30ms, .requests = 2}};
     round.node(0).answers_at_most = 1;
     round.play();
@@ -88,7 +88,7 @@ TEST(QuorumRoundBatch, TheDeadlineOfTheCallerBlamesNobody) {
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
 
-TEST(QuorumRoundBatch, WhatWasAnsweredBeforeTheConnectionBrokeCounts) {
+TEST(QuorumRoundBatch, CountsRepliesFromBeforeTheConnectionBroke) {
     auto round = batch(2, 1);
     round.node(0).breaks_after(5ms).answers_at_most = 1;
     round.play();
@@ -98,18 +98,18 @@ TEST(QuorumRoundBatch, WhatWasAnsweredBeforeTheConnectionBrokeCounts) {
 
 // ---- Requests that are not sent to a node, because they would overtake their own SET.
 
-TEST(QuorumRoundBatch, AnExcludedRequestIsNotSent) {
+TEST(QuorumRoundBatch, DoesNotSendAnExcludedRequest) {
     auto round = batch(3, 1);
     round.node(0).excludes = {1};
     round.play();
-    EXPECT_THAT(round.log(), ElementsAre("0 ask 0")) << "the answers are to the others";
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 0")) << "the replies belong to the other requests";
     EXPECT_EQ(round.report(0, 0), "granted sent 1 ms");
     EXPECT_EQ(round.report(0, 1), "not_asked unsent 0 ms excluded");
     EXPECT_EQ(round.report(0, 2), "granted sent 2 ms");
     EXPECT_EQ(round.ended(), 2ms);
 }
 
-TEST(QuorumRoundBatch, ANodeThatMayBeSentNothingIsNotAsked) {
+TEST(QuorumRoundBatch, DoesNotAskANodeThatExcludesAllRequests) {
     auto round = batch(2, 1);
     round.node(0).excludes = {0, 1};
     round.play();
@@ -117,7 +117,7 @@ TEST(QuorumRoundBatch, ANodeThatMayBeSentNothingIsNotAsked) {
     EXPECT_EQ(round.ended(), 0ms);
 }
 
-TEST(QuorumRoundBatch, AnExclusionIsNoAnswer) {
+TEST(QuorumRoundBatch, DoesNotCountAnExclusionAsAReply) {
     for (const std::size_t excluded : {0U, 1U}) {
         auto round = batch(2, 1);
         round.node(0).silent().excludes = {excluded};
@@ -127,7 +127,7 @@ TEST(QuorumRoundBatch, AnExclusionIsNoAnswer) {
     }
 }
 
-TEST(QuorumRoundBatch, AnExcludedRequestMayBecomeImpossible) {
+TEST(QuorumRoundBatch, EndsIfExclusionsMakeARequestImpossible) {
     auto round = batch(2);
     for (const auto node : {0U, 1U}) round.node(node).excludes = {0};
     round.node(2).silent();
@@ -137,7 +137,7 @@ TEST(QuorumRoundBatch, AnExcludedRequestMayBecomeImpossible) {
 
 // ---- Half time
 
-TEST(QuorumRoundBatch, AsksANodeAfterAllThatOneRequestHangsOn) {
+TEST(QuorumRoundBatch, AsksAnUntrustedNodeThatDecidesOneRequest) {
     auto round = batch(2);
     round.node(0).untrusted();
     round.node(1).answers_after(1ms);
@@ -148,7 +148,7 @@ TEST(QuorumRoundBatch, AsksANodeAfterAllThatOneRequestHangsOn) {
     EXPECT_EQ(round.report(2, 1), "not_awaited sent 27 ms");
 }
 
-TEST(QuorumRoundBatch, AsksANodeAtOnceThatTheVoteHangsOn) {
+TEST(QuorumRoundBatch, AsksAnUntrustedNodeThatDecidesAtOnce) {
     auto round = batch(2);
     round.node(0).untrusted();
     round.node(1).untrusted();
@@ -156,7 +156,7 @@ TEST(QuorumRoundBatch, AsksANodeAtOnceThatTheVoteHangsOn) {
     EXPECT_THAT(round.log(), ElementsAre("0 ask 2", "0 ask 0", "0 leave alone 1", "2 leave alone 1"));
 }
 
-TEST(QuorumRoundBatch, LeavesANodeAloneThatOnlyALostRequestLacks) {
+TEST(QuorumRoundBatch, LeavesANodeAloneThatOnlyALostRequestNeeds) {
     auto round = batch(2, 5);
     round.node(0).untrusted();
     for (const auto node : {1U, 2U, 3U, 4U}) round.node(node).voting("gr");
@@ -165,7 +165,7 @@ TEST(QuorumRoundBatch, LeavesANodeAloneThatOnlyALostRequestLacks) {
                                          "2 leave alone 0"));
 }
 
-TEST(QuorumRoundBatch, LeavesANodeAloneThatMayNotBeSentWhatHangsOnIt) {
+TEST(QuorumRoundBatch, LeavesANodeAloneThatExcludesTheUndecidedRequest) {
     auto round = batch(2);
     round.node(0).untrusted().excludes = {1};
     round.node(2).voting("gu");

@@ -37,7 +37,7 @@ TEST(QuorumRound, AQueryAwaitsEveryTrustedNode) {
     EXPECT_EQ(round.ended(), 50ms);
 }
 
-TEST(QuorumRound, ANoteAwaitsNothing) {
+TEST(QuorumRound, AHolderDescriptionAwaitsNoReply) {
     PlayedRound round{{.verb = Verb::describe_holder, .awaits_answers = false}};
     round.node(1).connects_after(5ms);
     round.play();
@@ -47,7 +47,7 @@ TEST(QuorumRound, ANoteAwaitsNothing) {
 }
 
 // The release stays queued on the connection. An eighth of node_timeout is too short to blame a node.
-TEST(QuorumRound, AReleaseThatIsNotAwaitedBlamesNobodyForASlowConnection) {
+TEST(QuorumRound, AnUnawaitedReleaseBlamesNoNodeForASlowConnection) {
     PlayedRound round{{.verb = release, .node_timeout = 80ms, .awaits_answers = false}};
     round.node(2).connects_after(PlayedRound::never);
     round.play();
@@ -56,14 +56,14 @@ TEST(QuorumRound, AReleaseThatIsNotAwaitedBlamesNobodyForASlowConnection) {
     EXPECT_THAT(round.blamed(), testing::IsEmpty());
 }
 
-TEST(QuorumRound, AReleaseGivesEachTrustedNodeItsNodeTimeoutToConnect) {
+TEST(QuorumRound, AReleaseGivesTrustedNodesANodeTimeoutToConnect) {
     PlayedRound round{{.verb = release}};
     round.node(2).connects_after(45ms);
     round.play();
     EXPECT_EQ(round.report(2), "granted sent 46 ms");
 }
 
-TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheOthersAnswered) {
+TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheVotes) {
     PlayedRound round{{.nodes = 5, .verb = release}};
     for (const auto node : {0U, 1U, 2U}) round.node(node).voting("r");
     round.node(3).untrusted();
@@ -74,7 +74,7 @@ TEST(QuorumRound, AReleaseGoesToEveryNodeWhateverTheOthersAnswered) {
 }
 
 // Deleting twice does no harm.
-TEST(QuorumRound, AReleaseIsRepeatedOnceOnABrokenConnection) {
+TEST(QuorumRound, AReleaseIsRepeatedOnceIfItsConnectionBreaks) {
     PlayedRound once{{.verb = release}}, twice{{.verb = release}}, in_protocol{{.verb = release}};
     once.node(1).breaks_after(5ms).answers_after(10ms);
     twice.node(1).breaks_after(5ms).silent().breaks_times = 2;
@@ -95,7 +95,7 @@ TEST(QuorumRound, AReleaseIsNotRepeatedAfterItsDeadline) {
     EXPECT_EQ(round.report(1), "connection_failed sent 50 ms reset");
 }
 
-TEST(QuorumRound, NothingElseIsRepeated) {
+TEST(QuorumRound, OtherCommandsAreNotRepeated) {
     for (const auto verb : {Verb::set_if_absent, Verb::set_and_count, extension, Verb::raise_count}) {
         PlayedRound round{{.verb = verb, .order = all_at_once}};
         round.node(0).breaks_after(5ms).silent();
@@ -106,7 +106,7 @@ TEST(QuorumRound, NothingElseIsRepeated) {
     }
 }
 
-TEST(QuorumRound, ARepeatedReleaseThatFindsNoConnectionReportsTheTimeItTook) {
+TEST(QuorumRound, ARepeatedReleaseWithoutAConnectionReportsItsTime) {
     const Request request{.command = {.verb = release}, .to = NodeSet{1}};
     Tally tally{std::make_shared<const std::vector<std::string>>(1, "0")};
     const Clock::time_point start{1h};

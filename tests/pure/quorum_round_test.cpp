@@ -16,7 +16,7 @@ constexpr auto extension = Verb::compare_and_expire;
 
 // ---- Order
 
-TEST(QuorumRound, AsksOneNodeAfterTheOtherAndGoesOnAfterAQuorum) {
+TEST(QuorumRound, AsksOneNodeAfterAnotherAndContinuesAfterAQuorum) {
     PlayedRound round{{}};
     for (std::size_t node = 0; node < 3; ++node) round.node(node).answers_after(10ms);
     round.play();
@@ -44,7 +44,7 @@ TEST(QuorumRound, AReleaseIsWrittenToTheFirstNodeLast) {
 }
 
 // One node has the queue of waiters.
-TEST(QuorumRound, OneAnswerDecidesWhoWaits) {
+TEST(QuorumRound, OneReplyDecidesAnEntryIntoTheQueue) {
     PlayedRound round{{.nodes = 5, .verb = Verb::enter_queue}};
     round.request(0).to = NodeSet{0b00010};
     round.node(1).voting("r");
@@ -70,19 +70,19 @@ TEST(QuorumRound, AsksOnlyTheNodesOfTheRequest) {
     EXPECT_EQ(round.report(0), "not_asked unsent 0 ms");
 }
 
-TEST(QuorumRound, AsksNoFurtherNodeOnceStopped) {
+TEST(QuorumRound, AsksNoFurtherNodeAfterAStop) {
     PlayedRound round{{}};
     round.node(0).answers_after(10ms);
     round.stop_at(5ms);
     round.play();
     EXPECT_THAT(round.log(), ElementsAre("0 ask 0"));
-    EXPECT_EQ(round.report(0), "granted sent 10 ms") << "what was sent is still awaited";
+    EXPECT_EQ(round.report(0), "granted sent 10 ms") << "the reply to the sent command is still awaited";
     EXPECT_EQ(round.report(1), "not_asked unsent 0 ms");
 }
 
 // ---- Time limits
 
-TEST(QuorumRound, ASilentNodeCostsItsNodeTimeout) {
+TEST(QuorumRound, ASilentNodeDelaysTheRoundByOneNodeTimeout) {
     PlayedRound round{{}};
     round.node(1).silent();
     round.play();
@@ -92,7 +92,7 @@ TEST(QuorumRound, ASilentNodeCostsItsNodeTimeout) {
 }
 
 // A node that hangs must not use up the time for the others.
-TEST(QuorumRound, SharesTheTimeOfTheCallerFairly) {
+TEST(QuorumRound, DividesTheTimeOfTheCallerAmongTheNodes) {
     PlayedRound round{{.nodes = 5, .deadline = 100ms}};
     round.node(0).silent();
     round.node(3).silent();
@@ -113,7 +113,7 @@ TEST(QuorumRound, ANodeIsNotBlamedForTheDeadlineOfTheCaller) {
 }
 
 // An eighth of node_timeout is too short to blame a node.
-TEST(QuorumRound, ANodeIsNotBlamedForAShareThatIsTooSmall) {
+TEST(QuorumRound, ANodeIsNotBlamedIfItsShareOfTheTimeIsTooSmall) {
     PlayedRound round{{.nodes = 5, .deadline = 20ms}};
     round.node(0).silent();
     round.play();
@@ -121,7 +121,7 @@ TEST(QuorumRound, ANodeIsNotBlamedForAShareThatIsTooSmall) {
     EXPECT_THAT(round.blamed(), IsEmpty());
 }
 
-TEST(QuorumRound, AsksNobodyAfterTheDeadlineButToRelease) {
+TEST(QuorumRound, AsksNoNodeAfterTheDeadlineExceptForARelease) {
     PlayedRound acquire{{.deadline = 0ms}}, extend{{.verb = extension, .deadline = 0ms}};
     PlayedRound free{{.verb = release, .deadline = 0ms}};
     for (auto* const round : {&acquire, &extend, &free}) round->play();
@@ -130,7 +130,7 @@ TEST(QuorumRound, AsksNobodyAfterTheDeadlineButToRelease) {
     EXPECT_EQ(free.report(2), "deadline sent 0 ms") << "it is sent, but not waited for";
 }
 
-TEST(QuorumRound, SaysThatANodeWasConnecting) {
+TEST(QuorumRound, ReportsThatANodeWasConnecting) {
     PlayedRound round{{.nodes = 1}};
     round.node(0).connects_after(PlayedRound::never);
     round.play();
@@ -139,7 +139,7 @@ TEST(QuorumRound, SaysThatANodeWasConnecting) {
 }
 
 // However late this process reads the reply: it checks once more before it gives up.
-TEST(QuorumRound, AnAnswerThatHasComeCountsThoughTheProcessStalled) {
+TEST(QuorumRound, AReplyCountsEvenIfTheProcessStalledBeforeItRead) {
     for (const auto order : {Round::sequential, all_at_once})
         for (const auto answers : {20ms, 300ms}) {
             PlayedRound round{{.nodes = 1, .order = order}};
@@ -151,7 +151,7 @@ TEST(QuorumRound, AnAnswerThatHasComeCountsThoughTheProcessStalled) {
         }
 }
 
-TEST(QuorumRound, AnAnswerCountsThatCameWhileTheProcessStalledAfterTheWait) {
+TEST(QuorumRound, AReplyCountsEvenIfTheProcessStalledAfterTheWait) {
     for (const auto order : {Round::sequential, all_at_once}) {
         PlayedRound round{{.nodes = 1, .order = order}};
         round.node(0).answers_after(20ms);
@@ -164,7 +164,7 @@ TEST(QuorumRound, AnAnswerCountsThatCameWhileTheProcessStalledAfterTheWait) {
 
 // ---- Nodes that are not trusted
 
-TEST(QuorumRound, AsksNodesThatAreNotTrustedLastAllAtOnce) {
+TEST(QuorumRound, AsksUntrustedNodesLastAndAllAtOnce) {
     PlayedRound round{{.nodes = 5}};
     round.node(0).untrusted(true).silent();
     round.node(2).untrusted(true).silent();
@@ -199,7 +199,7 @@ TEST(QuorumRound, AwaitsAnUntrustedNodeThatDecides) {
 
 // One grant and one refusal leave the decision to the third node, whichever it is. A missing reply is
 // neither.
-TEST(QuorumRound, AGrantAndARefusalAwaitTheThirdNode) {
+TEST(QuorumRound, AwaitsTheThirdNodeAfterAGrantAndARefusal) {
     for (std::size_t third = 0; third < 3; ++third) {
         PlayedRound silent{{.order = all_at_once}}, late{{.order = all_at_once}};
         for (auto* const round : {&silent, &late}) {
@@ -215,7 +215,7 @@ TEST(QuorumRound, AGrantAndARefusalAwaitTheThirdNode) {
 }
 
 // In sequential order, no further node is asked when a silent and a refusing node have decided the vote.
-TEST(QuorumRound, ASilenceAndARefusalAskNoThirdNode) {
+TEST(QuorumRound, AsksNoThirdNodeAfterASilenceAndARefusal) {
     PlayedRound round{{}};
     round.node(0).silent();
     round.node(1).voting("r");
@@ -235,13 +235,13 @@ TEST(QuorumRound, ARefusedAcquireLeavesUntrustedNodesAlone) {
     }
 }
 
-TEST(QuorumRound, ARefusedAcquireDoesNotCountOnUntrustedNodes) {
+TEST(QuorumRound, ARefusedAcquireExpectsNoVoteOfUntrustedNodes) {
     PlayedRound round{{.nodes = 5, .order = all_at_once}};
     for (const auto node : {0U, 1U}) round.node(node).untrusted();
     round.node(2).voting("r");
     round.node(4).silent();
     round.play();
-    EXPECT_EQ(round.ended(), 1ms) << "no quorum without them, whatever the silent node says";
+    EXPECT_EQ(round.ended(), 1ms) << "without them there is no quorum, whatever the silent node votes";
 }
 
 TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
@@ -254,7 +254,7 @@ TEST(QuorumRound, ARefusedAcquireAwaitsAProbeThatIsDue) {
 }
 
 // Many clients may collide, and only one of them may probe the node.
-TEST(QuorumRound, ARefusedAcquireDoesNotInsistOnAProbe) {
+TEST(QuorumRound, ARefusedAcquireDoesNotWaitForAnotherClientsProbe) {
     PlayedRound round{{}};
     round.node(0).untrusted(true).silent();
     round.node(0).probe_taken = true;
@@ -280,7 +280,7 @@ struct HalfTime : testing::TestWithParam<Verb> {};
 INSTANTIATE_TEST_SUITE_P(QuorumRound, HalfTime,
                          testing::Values(Verb::set_if_absent, Verb::set_and_count, extension));
 
-TEST_P(HalfTime, AsksANodeAfterAllThatTheVoteHangsOn) {
+TEST_P(HalfTime, AsksAnUntrustedNodeThatDecides) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().answers_after(10ms);
     round.node(2).silent();
@@ -290,7 +290,7 @@ TEST_P(HalfTime, AsksANodeAfterAllThatTheVoteHangsOn) {
     EXPECT_EQ(round.report(2), "not_awaited sent 35 ms");
 }
 
-TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
+TEST_P(HalfTime, ComesAtOnceIfNoOtherNodeCanReply) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.node(2).breaks_after(5ms).silent();
@@ -298,7 +298,7 @@ TEST_P(HalfTime, ComesAtOnceWhereNobodyElseCanAnswer) {
     EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0", "5 ask 0"));
 }
 
-TEST_P(HalfTime, EndsWithTheSameNodeTimeout) {
+TEST_P(HalfTime, DoesNotLengthenTheNodeTimeout) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted().silent();
     round.node(2).silent();
@@ -317,11 +317,11 @@ TEST_P(HalfTime, LeavesANodeAloneThatIsNotNeeded) {
     round.node(1).untrusted(true).answers_after(20ms);
     round.play();
     EXPECT_EQ(round.ended(), 30ms);
-    EXPECT_EQ(round.log()[3], "0 leave alone 0") << "four others are asked";
+    EXPECT_EQ(round.log()[3], "0 leave alone 0") << "four other nodes are asked";
     EXPECT_EQ(round.log().back(), "25 ask 0") << "by then only one has answered";
 }
 
-TEST_P(HalfTime, IsNoMatterOnceDecided) {
+TEST_P(HalfTime, HasNoEffectOnceDecided) {
     PlayedRound round{{.verb = GetParam(), .order = all_at_once}};
     round.node(0).untrusted();
     round.play();
@@ -332,7 +332,7 @@ TEST_P(HalfTime, IsNoMatterOnceDecided) {
 // ---- What is awaited
 
 // A lock on exactly a quorum cannot survive the loss of another node.
-TEST(QuorumRound, CapsTheTimeToConnectOnceDecided) {
+TEST(QuorumRound, LimitsTheTimeToConnectOnceDecided) {
     for (const auto verb : {Verb::set_if_absent, extension}) {
         PlayedRound round{{.verb = verb, .order = all_at_once, .node_timeout = 80ms}};
         round.node(2).connects_after(PlayedRound::never);
@@ -358,7 +358,7 @@ TEST(QuorumRound, DoesNotWaitForAnUntrustedNodeToConnectOnceDecided) {
     EXPECT_EQ(round.report(2), "not_awaited unsent 1 ms");
 }
 
-TEST(QuorumRound, AnUndecidedRoundGivesTheWholeNodeTimeoutToConnect) {
+TEST(QuorumRound, AllowsTheFullNodeTimeoutToConnectWhileUndecided) {
     PlayedRound round{{.order = all_at_once}};
     round.node(1).voting("u");
     round.node(2).connects_after(45ms);
@@ -380,7 +380,7 @@ TEST(QuorumRound, EndsWhenTheVotesAreDecided) {
 
 // ---- Counts
 
-TEST(QuorumRound, AGrantComesWithItsCount) {
+TEST(QuorumRound, ReportsTheCountOfAGrant) {
     PlayedRound round{{.nodes = 1, .verb = Verb::set_and_count}};
     round.node(0).voting("c");
     round.play();

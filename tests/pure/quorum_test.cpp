@@ -15,10 +15,10 @@ static_assert(quorum(7) == 4);
 
 // S1. Two majorities have a node in common, and that node grants only one of them. Half of the nodes is too
 // few.
-TEST(Quorum, MeetsEveryOtherQuorumInANode) {
+TEST(Quorum, SharesANodeWithEveryOtherQuorum) {
     for (std::size_t nodes = 1; nodes <= max_nodes; ++nodes) {
         EXPECT_GT(2 * quorum(nodes), nodes);
-        EXPECT_LE(2 * (quorum(nodes) - 1), nodes) << "one node fewer would not do";
+        EXPECT_LE(2 * (quorum(nodes) - 1), nodes) << "one node fewer is no quorum";
     }
 }
 
@@ -74,7 +74,7 @@ TEST_P(EveryMinority, MayFailInAnyWay) {
 }
 
 // S14. The keys of other clients on a minority do not exclude us.
-TEST_P(EveryMinority, MayBeHeldByAnother) {
+TEST_P(EveryMinority, MayBeHeldByAnotherClient) {
     afflict([this](auto node) { world.occupy(1h, node); });
     auto lock = world.lock(no_retry());
     const auto result = lock.acquire();
@@ -90,7 +90,7 @@ TEST_P(EveryMinority, MayForgetTheKey) {
     EXPECT_EQ(static_cast<bool>(theirs.acquire()), forgotten_by_a_majority);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfUpTo15, EveryMinority, testing::ValuesIn(cases()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(UpTo15Nodes, EveryMinority, testing::ValuesIn(cases()), [](const auto& test) {
     return std::to_string(test.param.afflicted) + "of" + std::to_string(test.param.nodes);
 });
 

@@ -9,7 +9,7 @@
 namespace redlock::test {
 namespace {
 
-struct Recursive : testing::Test {
+struct RecursiveLockTest : testing::Test {
     /// Returns the result of `verb` in another thread.
     template <class Verb>
     std::error_code elsewhere(Verb verb) {
@@ -22,7 +22,7 @@ struct Recursive : testing::Test {
     RecursiveLock lock{world, the_resource, no_retry(), world.clock, world.entropy};
 };
 
-TEST_F(Recursive, TakesARoundForTheOutermostLevelAlone) {
+TEST_F(RecursiveLockTest, MakesARoundOnlyForTheOutermostLevel) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_THAT(lock.try_acquire(), Succeeds());
     EXPECT_THAT(lock.acquire_for(1s), Succeeds());
@@ -39,7 +39,7 @@ TEST_F(Recursive, TakesARoundForTheOutermostLevelAlone) {
 }
 
 // The inner level gets the remaining validity, and reports it.
-TEST_F(Recursive, LastsAsLongAsTheOutermostLevel) {
+TEST_F(RecursiveLockTest, LastsAsLongAsTheOutermostLevel) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.pass(6s);
     const auto inner = lock.acquire();
@@ -49,7 +49,7 @@ TEST_F(Recursive, LastsAsLongAsTheOutermostLevel) {
 }
 
 // C3. A lock whose validity is over cannot be entered again, until all levels have been left.
-TEST_F(Recursive, IsNotEnteredOnceItIsOver) {
+TEST_F(RecursiveLockTest, CannotBeEnteredAfterItsValidity) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     world.pass(10s);
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::lost));
@@ -59,7 +59,7 @@ TEST_F(Recursive, IsNotEnteredOnceItIsOver) {
 }
 
 // While one thread holds the lock, no other thread can use it.
-TEST_F(Recursive, RefusesOtherThreads) {
+TEST_F(RecursiveLockTest, RejectsOtherThreads) {
     const auto refused = std::make_error_code(std::errc::operation_not_permitted);
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), refused);
@@ -79,7 +79,7 @@ TEST_F(Recursive, RefusesOtherThreads) {
 }
 
 // The C++ library may give the id of a thread that has ended to a later thread.
-TEST_F(Recursive, IsNotHandedToALaterThreadWithTheSameId) {
+TEST_F(RecursiveLockTest, DoesNotBelongToALaterThreadWithTheSameId) {
     std::thread::id first;
     std::thread{[&] {
         first = std::this_thread::get_id();
@@ -95,7 +95,7 @@ TEST_F(Recursive, IsNotHandedToALaterThreadWithTheSameId) {
 }
 
 // After a failed acquire() other threads may use the lock.
-TEST_F(Recursive, IsNobodysAfterAFailure) {
+TEST_F(RecursiveLockTest, BelongsToNoThreadAfterAFailure) {
     world.occupy(1min, 0, 1, 2);
     EXPECT_THAT(lock.acquire(), FailsWith(Errc::held_by_other));
     EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), Errc::held_by_other);
@@ -105,7 +105,7 @@ TEST_F(Recursive, IsNobodysAfterAFailure) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
 }
 
-TEST_F(Recursive, SpeaksTheStdVocabulary) {
+TEST_F(RecursiveLockTest, WorksWithTheLocksOfTheStandardLibrary) {
     const std::lock_guard outer{lock};
     {
         const std::unique_lock inner{lock, 1s};

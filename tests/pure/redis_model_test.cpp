@@ -39,7 +39,7 @@ TEST_F(RedisModelTest, ExpiresAKeyAfterItsLastMillisecond) {
 }
 
 // The keys are a value: a snapshot is a copy, and an eviction is an erase().
-TEST_F(RedisModelTest, RestartsWithWhatItIsGiven) {
+TEST_F(RedisModelTest, RestartsWithTheGivenData) {
     ask({"SET", "key", "me"});
     const auto snapshot = redis.keys();
     ask({"SET", "key", "you"});

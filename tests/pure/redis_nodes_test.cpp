@@ -78,7 +78,7 @@ const std::vector<Refusal>& refusals() {
 
 class RedisNodesConstructor : public testing::TestWithParam<Refusal> {};
 
-TEST_P(RedisNodesConstructor, Refuses) {
+TEST_P(RedisNodesConstructor, RejectsInvalidArguments) {
     try {
         GetParam().construct();
         FAIL() << "accepted";
@@ -91,14 +91,14 @@ INSTANTIATE_TEST_SUITE_P(RedisNodes, RedisNodesConstructor, testing::ValuesIn(re
                          [](const auto& it) { return it.param.name; });
 
 // Two pointers in braces must not be taken for a range of characters.
-TEST(RedisNodesConstructor, TakesTwoLiteralsInBracesForTwoNodes) {
+TEST(RedisNodesConstructor, AcceptsTwoLiteralsInBracesAsTwoNodes) {
     const RedisNodes nodes{{"a", "b"}};
     ASSERT_EQ(nodes.size(), 2U);
     EXPECT_EQ(nodes.name(0), "a:6379");
     EXPECT_EQ(nodes.name(1), "b:6379");
 }
 
-TEST(RedisNodesConstructor, TakesTheLimitsThemselves) {
+TEST(RedisNodesConstructor, AcceptsTheLimits) {
     with({.node_timeout = 1ms, .max_idle = 1});
     with({.node_timeout = 1h, .max_idle = 10'000, .quarantine = std::chrono::hours{24 * 36'525}});
     with(Endpoint{.unix_socket = "/" + std::string(106, 'x')});

@@ -47,7 +47,7 @@ TEST(Releasing, IsStillPossibleAtTheEndOfTheThread) {
 
 // B1, S26. The release goes to every node to which a byte of the SET may have been sent, whatever it replied,
 // and to no other.
-TEST(Releasing, GoesWhereTheSetMayHaveGone) {
+TEST(Releasing, ReachesEveryNodeThatMayHaveGotTheSet) {
     World world{7};
     world.cut(0);
     world.silence(1);
@@ -60,7 +60,7 @@ TEST(Releasing, GoesWhereTheSetMayHaveGone) {
 }
 
 // B2, B7. A second release finds nothing to do, and nothing is sent for this owner afterwards.
-TEST_F(Release, IsTheEndOfItsOwner) {
+TEST_F(Release, IsTheLastCommandWithItsOwner) {
     EXPECT_THAT(lock.release(), Succeeds());
     world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
@@ -72,7 +72,7 @@ TEST_F(Release, IsTheEndOfItsOwner) {
 // ---- Lost (B3). lock_test.cpp has the lock whose validity is over.
 
 // B3. If a majority has forgotten a lock within its validity, the lock is reported as lost.
-TEST_F(Release, TellsThatAMajorityHadLostTheKey) {
+TEST_F(Release, ReportsThatAMajorityHadLostTheKey) {
     world.forget(0, 1);
     EXPECT_THAT(lock.release(), Succeeds()) << "three of five had it: held to the end";
 
@@ -83,7 +83,7 @@ TEST_F(Release, TellsThatAMajorityHadLostTheKey) {
 }
 
 // B3. The nodes that were down at the acquisition never had the key.
-TEST_F(Release, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
+TEST_F(Release, CountsNodesWithoutOurKeyAsNodesThatLostIt) {
     hold_on_a_bare_majority();
     world.heal(1, 4);
     world.forget(0);
@@ -92,7 +92,7 @@ TEST_F(Release, CountsNodesThatNeverHadOurKeyWithThoseThatLostIt) {
 }
 
 // B3, B4. A lost lock may still have keys on nodes that did not reply.
-TEST_F(Release, CanBeRepeatedAfterALossThatMostNodesDidNotAnswer) {
+TEST_F(Release, DeletesTheRemainingKeysIfRepeatedAfterALoss) {
     hold_on_a_bare_majority();
     world.forget(0);
     world.cut(2, 3);
@@ -124,7 +124,7 @@ TEST_F(UnansweredRelease, CanBeRepeated) {
 }
 
 // B4. The repeated release finds no key on nodes that deleted it the first time. This is no loss.
-TEST_F(Release, SucceedsWhenRepeatedThoughTheFirstHadWorked) {
+TEST_F(Release, SucceedsIfRepeatedAfterItsRepliesWereLost) {
     world.lose_replies_of(0, 1, 2);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     ASSERT_TRUE(world.clean());
@@ -140,7 +140,7 @@ TEST_F(Release, NeedsAMajorityThatDeletedTheKeyTheFirstTime) {
 }
 
 // B4. A quorum replied, but too few nodes confirmed. It is unknown whether the silent nodes have the key.
-TEST_F(Release, CanBeRepeatedWhereAQuorumAnsweredAndNoneConfirmed) {
+TEST_F(Release, CanBeRepeatedIfAQuorumRepliedButNoQuorumConfirmed) {
     world.forget(0, 1);
     world.silence(3, 4);
     const auto owner = std::string{lock.owner()};
@@ -154,7 +154,7 @@ TEST_F(Release, CanBeRepeatedWhereAQuorumAnsweredAndNoneConfirmed) {
 }
 
 // B4. The same if some nodes replied the first time and the others reply now.
-TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
+TEST_F(Release, AddsUpTheConfirmationsOfItsRepetitions) {
     world.cut(2, 3, 4);
     ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
     world.heal(2, 3);
@@ -163,7 +163,7 @@ TEST_F(Release, AddsUpWhatItsRepetitionsConfirm) {
 }
 
 // B4. Once valid_until has passed, the keys have expired or soon will, so the owner is forgotten.
-TEST_F(UnansweredRelease, IsNotRepeatedBeyondTheValidity) {
+TEST_F(UnansweredRelease, IsNotRepeatedAfterTheValidity) {
     world.pass(10s);
     world.forget_events();
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
@@ -171,7 +171,7 @@ TEST_F(UnansweredRelease, IsNotRepeatedBeyondTheValidity) {
 }
 
 // B4. An extension cannot undo a release.
-TEST_F(UnansweredRelease, CannotBeUndoneByExtending) {
+TEST_F(UnansweredRelease, CannotBeUndoneByAnExtension) {
     EXPECT_THAT(lock.extend(), FailsWith(Errc::not_held));
     EXPECT_FALSE(lock.valid());
 }

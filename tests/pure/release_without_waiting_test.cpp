@@ -33,7 +33,7 @@ struct ReleaseWithoutWaiting : testing::Test {
     ConstantEntropy entropy{0x11};
 };
 
-TEST_F(ReleaseWithoutWaiting, WaitsForNoAnswer) {
+TEST_F(ReleaseWithoutWaiting, DoesNotWaitForReplies) {
     for (const bool unlocks : {true, false}) {
         std::optional<Lock> it{lock()};
         ASSERT_TRUE(it->acquire());
@@ -46,7 +46,7 @@ TEST_F(ReleaseWithoutWaiting, WaitsForNoAnswer) {
     }
 }
 
-TEST_F(ReleaseWithoutWaiting, WaitsForNoNodeThatIsFrozen) {
+TEST_F(ReleaseWithoutWaiting, DoesNotWaitForAFrozenNode) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(1).paused = true;
@@ -60,7 +60,7 @@ TEST_F(ReleaseWithoutWaiting, WaitsForNoNodeThatIsFrozen) {
 
 // On another connection, the SET could overtake the release. The node would then refuse the SET because the
 // key of this client still exists.
-TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfTheResource) {
+TEST_F(ReleaseWithoutWaiting, PrecedesTheNextSetOfTheResource) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     auto& server = network.server(0);
@@ -72,7 +72,7 @@ TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfTheResource) {
     EXPECT_THAT(server.log(), ElementsAre("1 EVAL", "1 SET"));
 }
 
-TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfOneOfTheResources) {
+TEST_F(ReleaseWithoutWaiting, PrecedesTheNextSetOfOneOfItsResources) {
     Lock both{*nodes, {"r", "s"}, {}, clock, entropy};
     ASSERT_TRUE(both.acquire());
     auto& server = network.server(0);
@@ -85,7 +85,7 @@ TEST_F(ReleaseWithoutWaiting, IsFollowedByTheNextSetOfOneOfTheResources) {
 }
 
 // No connection is opened only for a holder description.
-TEST_F(ReleaseWithoutWaiting, OfANoteGoesBehindWhatIsPending) {
+TEST_F(ReleaseWithoutWaiting, OpensNoConnectionForAHolderDescription) {
     Lock noted{*nodes, "r", {.holder = "me"}, clock, entropy};
     ASSERT_TRUE(noted.acquire());
     network.pass(1s);
@@ -99,7 +99,7 @@ TEST_F(ReleaseWithoutWaiting, OfANoteGoesBehindWhatIsPending) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
-TEST_F(ReleaseWithoutWaiting, KeepsNoOtherResourceWaiting) {
+TEST_F(ReleaseWithoutWaiting, DoesNotDelayOtherResources) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     auto& server = network.server(0);
@@ -111,7 +111,7 @@ TEST_F(ReleaseWithoutWaiting, KeepsNoOtherResourceWaiting) {
 
 // After the restart, the server does not know the script any more. A release that does not wait for replies
 // cannot be sent again after a NOSCRIPT error, so its command has to contain the text of the script.
-TEST_F(ReleaseWithoutWaiting, IsSentWhole) {
+TEST_F(ReleaseWithoutWaiting, SendsTheScriptInFull) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     (void)it.release();
@@ -121,7 +121,7 @@ TEST_F(ReleaseWithoutWaiting, IsSentWhole) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(ReleaseWithoutWaiting, IsDeliveredWhereTheSocketTakesItInParts) {
+TEST_F(ReleaseWithoutWaiting, IsDeliveredEvenIfTheSocketAcceptsItInParts) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(0).takes_at_once = 10;
@@ -131,7 +131,7 @@ TEST_F(ReleaseWithoutWaiting, IsDeliveredWhereTheSocketTakesItInParts) {
     EXPECT_EQ(holder(0), "");
 }
 
-TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForItsDeliveryAtTheEnd) {
+TEST_F(ReleaseWithoutWaiting, DelaysTheDestructorByAtMostOneNodeTimeout) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     network.server(0).takes_at_once = 1;
@@ -142,7 +142,7 @@ TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForItsDeliveryAtTheEnd) {
 }
 
 // The nodes share the node_timeout: they do not have one node_timeout each, one after the other.
-TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesTogetherAtTheEnd) {
+TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesInTheDestructor) {
     auto it = lock();
     ASSERT_TRUE(it.acquire());
     for (std::size_t node = 0; node < 3; ++node) network.server(node).takes_at_once = 6;
@@ -156,7 +156,7 @@ TEST_F(ReleaseWithoutWaiting, HasOneNodeTimeoutForAllNodesTogetherAtTheEnd) {
 }
 
 // The replies to the two releases arrive before the reply with the run id of the server.
-TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
+TEST(ReleaseWithoutWaitingInAQuarantine, DoesNotMixUpReplies) {
     MemoryNetwork network{1};
     MemoryNodes nodes{network, 1, {.node_timeout = 50ms, .quarantine = 20s}};
     auto& clock = network.clock();
@@ -175,7 +175,7 @@ TEST(ReleaseWithoutWaitingInAQuarantine, MixesUpNoReplies) {
 }
 
 // The release of a fair lock waits for replies because they tell whether other clients wait.
-TEST_F(ReleaseWithoutWaiting, OfAFairLockWaits) {
+TEST_F(ReleaseWithoutWaiting, WaitsForRepliesIfTheLockIsFair) {
     Lock fair{*nodes, "r", {.fair = true}, clock, entropy};
     ASSERT_TRUE(fair.acquire());
     const auto before = clock.now();

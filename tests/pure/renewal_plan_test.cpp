@@ -25,34 +25,34 @@ detail::RenewalPlan plan(milliseconds ttl, std::optional<Clock::time_point> fail
 }
 
 /// From the shortest ttl that works to the longest.
-struct RenewalPlanOf : testing::TestWithParam<milliseconds> {
+struct RenewalPlanOfEachTtl : testing::TestWithParam<milliseconds> {
     milliseconds ttl = GetParam();
     detail::RenewalPlan plan_now = plan(ttl);
 };
 
-INSTANTIATE_TEST_SUITE_P(Ttl, RenewalPlanOf,
+INSTANTIATE_TEST_SUITE_P(Ttl, RenewalPlanOfEachTtl,
                          testing::Values(4ms, 10ms, 53ms, 100ms, 1s, 10s, 30s, 1h, 24h, detail::longest_ttl),
                          [](const auto& info) { return std::to_string(info.param.count()) + "ms"; });
 
 // C6, S61. With 30 s, after 10 s.
-TEST_P(RenewalPlanOf, ExtendsFromAThirdOfTheTtlOn) {
+TEST_P(RenewalPlanOfEachTtl, ExtendsAfterAThirdOfTheTtl) {
     const auto validity = validity_of(ttl) - start;
     EXPECT_THAT(plan_now.extend_from - start, Lasts(std::min(Clock::duration{ttl}, 2 * validity) / 3));
 }
 
-TEST_P(RenewalPlanOf, WaitsForCompanyButNotUntilHalfOfTheTtl) {
+TEST_P(RenewalPlanOfEachTtl, WaitsToShareARoundForLessThanHalfOfTheTtl) {
     EXPECT_GT(plan_now.extend_by, plan_now.extend_from);
     EXPECT_LT(plan_now.extend_by - start, Clock::duration{ttl} * 2 / 5);
 }
 
-TEST_P(RenewalPlanOf, TellsTheLossBeforeTheValidityEndsButHardlyEarlier) {
+TEST_P(RenewalPlanOfEachTtl, ReportsTheLossShortlyBeforeTheValidityEnds) {
     EXPECT_LT(plan_now.notify_at, validity_of(ttl));
     EXPECT_GE(plan_now.notify_at, validity_of(ttl) - 5ms);
     EXPECT_GE(plan_now.notify_at, validity_of(ttl) - Clock::duration{ttl} / 100);
 }
 
 // C6. "Goes on trying": several times, and with pauses.
-TEST_P(RenewalPlanOf, TriesAgainAfterAFailure) {
+TEST_P(RenewalPlanOfEachTtl, RetriesAfterAFailure) {
     if (ttl < 53ms) return;  // too short for a second try
     auto failure = plan_now.extend_by;
     int tries = 0;
@@ -66,20 +66,20 @@ TEST_P(RenewalPlanOf, TriesAgainAfterAFailure) {
     EXPECT_GE(tries, 4);
 }
 
-TEST_P(RenewalPlanOf, TriesNoMoreWhenTheLossIsToldBefore) {
+TEST_P(RenewalPlanOfEachTtl, DoesNotRetryAfterTheLossReport) {
     EXPECT_EQ(plan(ttl, plan_now.notify_at).extend_from, Clock::never());
     EXPECT_EQ(plan(ttl, plan_now.notify_at).next(), plan_now.notify_at);
 }
 
 // C7. No extension begins after max_hold.
-TEST_P(RenewalPlanOf, ExtendsNoMoreFromTheLimitOn) {
+TEST_P(RenewalPlanOfEachTtl, DoesNotExtendAfterTheHoldLimit) {
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from).extend_from, Clock::never());
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from).next(), plan_now.notify_at);
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from + 1ns).extend_from, plan_now.extend_from);
 }
 
 // A lock does not wait beyond max_hold to share a round either.
-TEST_P(RenewalPlanOf, WaitsForCompanyNoLongerThanTheLimit) {
+TEST_P(RenewalPlanOfEachTtl, WaitsToShareARoundNoLongerThanTheHoldLimit) {
     EXPECT_EQ(plan(ttl, {}, plan_now.extend_from + 1ns).extend_by, plan_now.extend_from + 1ns);
 }
 
@@ -90,14 +90,14 @@ TEST(RenewalPlan, CountsFromTheStartOfTheRound) {
 }
 
 // If the holder extends with a longer ttl, the watchdog need not extend for as long.
-TEST(RenewalPlan, WaitsWhileTheHolderHasExtendedFurther) {
+TEST(RenewalPlan, WaitsLongerIfTheHolderExtendedWithALongerTtl) {
     const auto longer = detail::plan_renewal(validity_of(30s) + 1h, request(30s), {}, no_limit);
     EXPECT_THAT(longer.extend_from - start, Lasts(1h + 10s));
 }
 
 // C6. Extensions begin when they would without a margin, as long as there is time to win one before the
 // report.
-TEST_P(RenewalPlanOf, TellsTheLossAMarginEarlier) {
+TEST_P(RenewalPlanOfEachTtl, ReportsTheLossEarlierByTheMargin) {
     const auto validity = validity_of(ttl) - start;
     for (const auto margin : {validity / 100, validity / 5, validity / 2 - 1ns}) {
         const auto plan = detail::plan_renewal(validity_of(ttl), request(ttl), {}, no_limit, margin);
@@ -108,13 +108,13 @@ TEST_P(RenewalPlanOf, TellsTheLossAMarginEarlier) {
     }
 }
 
-TEST(RenewalPlan, ExtendsNoEarlierForAMarginThatLeavesTime) {
+TEST(RenewalPlan, DoesNotExtendEarlierIfTheMarginLeavesTime) {
     const auto plan_now = detail::plan_renewal(validity_of(15s), request(15s), {}, no_limit, 3s);
     EXPECT_EQ(plan_now.extend_from, plan(15s).extend_from);
 }
 
 // The drift may take nearly all of the ttl. The extension begins while there is time to win it.
-TEST(RenewalPlan, LeavesTimeToExtendWhateverTheDrift) {
+TEST(RenewalPlan, LeavesTimeToExtendWithAnyDrift) {
     for (const double factor : {0.0, 0.3, 0.5, 0.6, 2.0 / 3, 0.8, 0.9, 0.99}) {
         const algorithm::LeaseRequest drifting{.resources = {}, .ttl = 10s, .drift_factor = factor};
         const auto valid_until = algorithm::valid_until(start, drifting);

@@ -16,7 +16,7 @@ using RenewalQueue = Watched;
 // ---- Extending
 
 // C6.
-TEST_F(RenewalQueue, ExtendsALockThatIsHeld) {
+TEST_F(RenewalQueue, ExtendsAHeldLock) {
     auto lock = held();
     world.forget_events();
     pass(10s - 1ns);
@@ -27,7 +27,7 @@ TEST_F(RenewalQueue, ExtendsALockThatIsHeld) {
 }
 
 // Two of the five nodes are down.
-TEST_F(RenewalQueue, KeepsALockForAsLongAsItIsHeld) {
+TEST_F(RenewalQueue, ExtendsALockForAsLongAsItIsHeld) {
     world.cut(1);
     world.silence(4);
     auto lock = held();
@@ -51,7 +51,7 @@ TEST_F(RenewalQueue, LetsLocksThatAreDueTogetherShareARound) {
     EXPECT_THAT(world.batches, ElementsAre(100U));
 }
 
-TEST_F(RenewalQueue, PutsNoMoreIntoARoundThanItsNodesCanAnswerInTime) {
+TEST_F(RenewalQueue, LimitsTheNumberOfLocksInARound) {
     std::vector<Lock> locks;
     for (int i = 0; i < 600; ++i) locks.push_back(world.held("resource " + std::to_string(i), watched()));
     pass(13s);
@@ -59,7 +59,7 @@ TEST_F(RenewalQueue, PutsNoMoreIntoARoundThanItsNodesCanAnswerInTime) {
 }
 
 // All locks are overdue. The locks that expire first must be extended first.
-TEST_F(RenewalQueue, ExtendsTheMostUrgentFirstWhenTheyAreTooManyForARound) {
+TEST_F(RenewalQueue, ExtendsTheMostUrgentLocksFirstIfTheyAreTooMany) {
     std::vector<Lock> others;
     std::vector<Lock> urgent;
     for (int i = 0; i < 300; ++i) others.push_back(world.held("resource " + std::to_string(i), watched(30s)));
@@ -71,7 +71,7 @@ TEST_F(RenewalQueue, ExtendsTheMostUrgentFirstWhenTheyAreTooManyForARound) {
     EXPECT_EQ(std::ranges::count_if(others, [](const auto& it) { return it.remaining() > 25s; }), 156);
 }
 
-TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
+TEST_F(RenewalQueue, BeginsWithTheNodesOfTheMostUrgentLock) {
     for (const bool urgent_is_acquired_first : {false, true}) {
         ScriptedNodes others{3, 50ms, world.clock, world.log};
         Lock urgent{others, "urgent", watched(27s), world.clock, world.entropy};
@@ -89,7 +89,7 @@ TEST_F(RenewalQueue, ExtendsOnTheNodesOfTheMostUrgentLockFirst) {
 }
 
 // This also holds if the holder has extended the lock itself, with another ttl.
-TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
+TEST_F(RenewalQueue, ExtendsTheHolderDescriptionWithTheLock) {
     const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
     auto options = watched();
     options.holder = "host=a";
@@ -111,7 +111,7 @@ TEST_F(RenewalQueue, KeepsTheHolderDescriptionForAsLongAsTheLock) {
     EXPECT_EQ(world.owner_on(0, description), "");
 }
 
-TEST_F(RenewalQueue, KeepsLocksOfManyTtlsOnSeveralNodes) {
+TEST_F(RenewalQueue, ExtendsLocksWithManyTtlsOnSeveralNodes) {
     ScriptedNodes others{3, 50ms, world.clock, world.log};
     std::vector<Lock> locks;
     for (int i = 0; i < 50; ++i) {
@@ -127,7 +127,7 @@ TEST_F(RenewalQueue, KeepsLocksOfManyTtlsOnSeveralNodes) {
 }
 
 // The holder may extend the lock itself. The watchdog then uses the new validity.
-TEST_F(RenewalQueue, LeavesALockAloneThatItsHolderHasExtended) {
+TEST_F(RenewalQueue, ExtendsLaterIfTheHolderHasExtended) {
     auto lock = held();
     pass(9s);
     EXPECT_THAT(lock.extend(), Succeeds());
@@ -138,7 +138,7 @@ TEST_F(RenewalQueue, LeavesALockAloneThatItsHolderHasExtended) {
     EXPECT_THAT(world.events(), SizeIs(1));
 }
 
-TEST_F(RenewalQueue, FollowsALockThatIsMoved) {
+TEST_F(RenewalQueue, ExtendsALockThatWasMoved) {
     std::optional<Lock> first{world.lock(watched())};
     EXPECT_THAT(first->acquire(), Succeeds());
     auto second = std::move(*first);
@@ -197,7 +197,7 @@ TEST(RenewalQueueWithStalls, NeverMakesALockValidAgain) {
 
 // ---- C7: max_hold
 
-TEST_F(RenewalQueue, StopsExtendingAtTheHoldLimitAndSaysSo) {
+TEST_F(RenewalQueue, StopsExtendingAtTheHoldLimitAndReportsIt) {
     auto options = watched();
     options.max_hold = 1min;
     auto lock = world.held(options);
@@ -212,7 +212,7 @@ TEST_F(RenewalQueue, StopsExtendingAtTheHoldLimitAndSaysSo) {
 }
 
 // This turn is late because a round for other locks hung, or because the thread got no processor.
-TEST_F(RenewalQueue, ExtendsNothingAfterTheHoldLimitWhenItComesLate) {
+TEST_F(RenewalQueue, DoesNotExtendAfterTheHoldLimitInALateTurn) {
     auto options = watched();
     options.max_hold = 11s;
     auto lock = world.held(options);
@@ -222,7 +222,7 @@ TEST_F(RenewalQueue, ExtendsNothingAfterTheHoldLimitWhenItComesLate) {
     EXPECT_EQ(end_of(lock), end);
 }
 
-TEST_F(RenewalQueue, HoldsAnHourUnlessToldOtherwise) {
+TEST_F(RenewalQueue, HoldsALockForAnHourByDefault) {
     auto lock = held();
     pass(1h);
     EXPECT_TRUE(lock.valid());
@@ -230,7 +230,7 @@ TEST_F(RenewalQueue, HoldsAnHourUnlessToldOtherwise) {
     EXPECT_FALSE(lock.valid());
 }
 
-TEST_F(RenewalQueue, HoldsForEverWhereThatIsWanted) {
+TEST_F(RenewalQueue, HoldsALockForEverIfConfigured) {
     auto options = watched();
     options.max_hold = Clock::duration::max();
     auto lock = world.held(options);
@@ -239,7 +239,7 @@ TEST_F(RenewalQueue, HoldsForEverWhereThatIsWanted) {
 }
 
 // The nodes had no time to reply, so the failure says nothing about them.
-TEST_F(RenewalQueue, IsTriedAgainAtOnceWhereItWasCutShort) {
+TEST_F(RenewalQueue, RetriesAShortenedRoundAtOnce) {
     const auto now = world.clock.now();
     detail::LeaseState lease{world, world.clock, {"a"}, watched()};
     Lease held{.valid_until = now + 5s};
@@ -255,7 +255,7 @@ TEST_F(RenewalQueue, IsTriedAgainAtOnceWhereItWasCutShort) {
 
 // ---- B7, C9: the end of the watch
 
-TEST_F(RenewalQueue, ExtendsNothingAfterTheRelease) {
+TEST_F(RenewalQueue, DoesNotExtendAfterTheRelease) {
     auto lock = held();
     const auto lost = lock.lost();
     pass(15s);
@@ -268,7 +268,7 @@ TEST_F(RenewalQueue, ExtendsNothingAfterTheRelease) {
 }
 
 // A late release of an earlier acquisition must not remove the next acquisition.
-TEST_F(RenewalQueue, ForgetsNoLaterAcquisition) {
+TEST_F(RenewalQueue, DoesNotRemoveALaterAcquisition) {
     const auto state = std::make_shared<detail::LeaseState>(
         world, world.clock, std::vector<std::string>{the_resource}, watched());
     Lease lease{.valid_until = world.clock.now() + 30s};
@@ -283,7 +283,7 @@ TEST_F(RenewalQueue, ForgetsNoLaterAcquisition) {
     EXPECT_TRUE(queue.idle());
 }
 
-TEST_F(RenewalQueue, KeepsNothingOfALockThatWasReleased) {
+TEST_F(RenewalQueue, KeepsNoReferenceToAReleasedLock) {
     std::weak_ptr<int> kept;
     {
         auto options = watched();
@@ -300,7 +300,7 @@ TEST_F(RenewalQueue, KeepsNothingOfALockThatWasReleased) {
     EXPECT_TRUE(kept.expired());
 }
 
-TEST_F(RenewalQueue, TellsNothingAfterAReleaseThatFailed) {
+TEST_F(RenewalQueue, ReportsNothingAfterAFailedRelease) {
     auto lock = held();
     world.cut_all();
     EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
@@ -308,7 +308,7 @@ TEST_F(RenewalQueue, TellsNothingAfterAReleaseThatFailed) {
     EXPECT_THAT(losses, IsEmpty());
 }
 
-TEST_F(RenewalQueue, EndsWithTheLock) {
+TEST_F(RenewalQueue, DoesNotExtendADestroyedLock) {
     { (void)held(); }
     world.forget_events();
     pass(10min);
@@ -318,7 +318,7 @@ TEST_F(RenewalQueue, EndsWithTheLock) {
 
 // ---- Incorrect use
 
-TEST_F(RenewalQueue, RefusesOptionsThatCannotWork) {
+TEST_F(RenewalQueue, RejectsImpossibleOptions) {
     World other;
     detail::RenewalQueue of_another_clock{other.clock};
     const auto refusal_of = [this](const LockOptions& options) {

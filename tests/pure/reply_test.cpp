@@ -120,7 +120,7 @@ const std::vector<Row> table{
 };
 // clang-format on
 
-TEST(ToVote, IsAsTheTableSays) {
+TEST(ToVote, ReturnsTheVoteOfTheTable) {
     for (const auto& [bytes, cells] : table) {
         SCOPED_TRACE(bytes);
         std::istringstream expected{cells};
@@ -133,7 +133,7 @@ TEST(ToVote, IsAsTheTableSays) {
 }
 
 // A list is read for the answers of Sentinels, and nothing else.
-TEST(ToVote, IsUnknownForAListAndForNothing) {
+TEST(ToVote, ReturnsAnUnknownVoteForAListAndForNoReply) {
     for (const auto& question : questions)
         for (const auto kind : {Reply::Kind::list, Reply::Kind::none})
             EXPECT_EQ(cell_of(to_vote(question.command, {.kind = kind, .text = "OK"}, question.scripted)),
@@ -143,7 +143,7 @@ TEST(ToVote, IsUnknownForAListAndForNothing) {
 
 // ---- Errors. An error is never a refusal, because it does not say who holds the resource.
 
-TEST(ToVote, IsUnknownForEachErrorWithItsCause) {
+TEST(ToVote, ReturnsAnUnknownVoteWithTheCauseOfAnError) {
     const std::vector<std::pair<const char*, Errc>> errors{
         {"NOAUTH Authentication required.", Errc::authentication_failed},
         {"NOAUTH", Errc::authentication_failed},
@@ -193,7 +193,7 @@ NodeVote vote_of_waiter(std::string_view status) {
     return vote_of(enter, "+" + std::string{status} + "\r\n");
 }
 
-TEST(ToVote, OfAWaiterComesWithItsPlace) {
+TEST(ToVote, ReturnsThePlaceOfAWaiter) {
     struct PlaceRow {
         const char* status;
         std::chrono::milliseconds held_for;
@@ -218,7 +218,7 @@ TEST(ToVote, OfAWaiterComesWithItsPlace) {
     }
 }
 
-TEST(ToVote, IsUnknownForAPlaceThatIsNotWhole) {
+TEST(ToVote, ReturnsAnUnknownVoteForAnIncompletePlace) {
     for (const auto* const status : {"WAITING",
                                      "WAITING ",
                                      "WAITING 1200",
@@ -251,7 +251,7 @@ TEST(ToVote, IsUnknownForAPlaceThatIsNotWhole) {
 
 // ---- Lists, which Sentinels answer with
 
-TEST(ReplyParser, ReadsFlatListsIfTheyAreAdmitted) {
+TEST(ReplyParser, ParsesFlatListsIfTheyAreAllowed) {
     const auto list_of = [](std::string_view bytes) {
         Reply reply;
         ReplyParser parser{reply};
@@ -292,7 +292,7 @@ TEST(LineOfInfo, IsAWholeLine) {
     EXPECT_EQ(line_of_info(info, "id:"), "");
 }
 
-TEST(PrintableWords, AreOneLineAndNotTooLong) {
+TEST(PrintableWords, AreASingleShortLine) {
     EXPECT_EQ(printable("ERR two\r\nlines \x1B[31m\xC3\xA9"), "ERR two??lines ?[31m??");
     EXPECT_EQ(printable(std::string(120, 'x')), std::string(120, 'x'));
     EXPECT_EQ(printable(std::string(121, 'x')), std::string(120, 'x') + "...");

@@ -25,7 +25,7 @@ TEST_F(SeveralResources, AreLockedTogether) {
     EXPECT_THAT(world.events(), SizeIs(3)) << "a round each";
 }
 
-TEST_F(SeveralResources, ExcludeLocksThatOverlap) {
+TEST_F(SeveralResources, ExcludeOverlappingLocks) {
     auto first = lock_of({"a", "b"});
     ASSERT_THAT(first.acquire(), Succeeds());
     EXPECT_THAT(lock_of({"b", "c"}).acquire(), FailsWith(Errc::held_by_other));
@@ -40,7 +40,7 @@ TEST_F(SeveralResources, AreSortedAndLockedOnce) {
 }
 
 // A10. Rejected before any I/O. The message names the field.
-TEST_F(SeveralResources, HaveToBeNamed) {
+TEST_F(SeveralResources, MustNotBeEmpty) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
         {{}, "list of resources is empty"},
         {{"a", ""}, "resource is empty"},

@@ -12,7 +12,7 @@ static_assert(!std::is_convertible_v<Result, bool>, "explicit, or it would add a
 static_assert(std::is_copy_constructible_v<Result> && std::is_nothrow_move_constructible_v<Result>);
 
 // A range-for keeps the return value of nodes(), but not the temporary Result.
-TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
+TEST(AResult, ReturnsACopyOfItsReportsIfItIsATemporary) {
     static_assert(std::same_as<decltype(std::declval<Result>().nodes()), std::vector<NodeReport>>);
     static_assert(std::same_as<decltype(std::declval<Result&>().nodes()), std::span<const NodeReport>>);
     World world{3};
@@ -22,7 +22,7 @@ TEST(AResult, ThatIsAboutToGoHandsOutItsReports) {
 }
 
 // The message names the nodes that refused, and why others did not reply.
-TEST(AResult, NamesTheNodesThatMattered) {
+TEST(AResult, NamesTheNodesThatCausedAFailure) {
     World world;
     world.occupy(1h, 0, 1, 2);
     world.silence(3);
@@ -48,7 +48,7 @@ TEST(AResult, CountsTheAttempts) {
 }
 
 // Even if some nodes granted, a failed attempt has no validity.
-TEST(AResult, OfAFailureHasNoValidity) {
+TEST(AResult, HasNoValidityAfterAFailure) {
     World world;
     auto lock = world.lock({.ttl = 10s, .retry = {.attempts = 1}});
     EXPECT_THAT(lock.acquire().validity(), Lasts(10s - 102ms));
@@ -70,7 +70,7 @@ TEST(AResult, OfAFailureHasNoValidity) {
     EXPECT_THAT(held.validity(), Lasts(0ns));
 }
 
-TEST(AResult, OfAFailureHasNoValidityThoughAMajorityGranted) {
+TEST(AResult, HasNoValidityIfAMajorityGrantedTooLate) {
     World world;
     world.slow(0, 40ms);
     world.slow(1, 40ms);
@@ -80,7 +80,7 @@ TEST(AResult, OfAFailureHasNoValidityThoughAMajorityGranted) {
     EXPECT_THAT(late.validity(), Lasts(0ns));
 }
 
-TEST(AResult, IsAWordWhereThereWasNoRound) {
+TEST(AResult, HasAShortMessageIfThereWasNoRound) {
     World world;
     auto lock = world.lock();
     EXPECT_EQ(lock.release().message(), "not held");
@@ -90,7 +90,7 @@ TEST(AResult, IsAWordWhereThereWasNoRound) {
 }
 
 // The message omits nodes that were not asked or not awaited.
-TEST(AResult, IsSilentAboutNodesThatWereNotAsked) {
+TEST(AResult, OmitsNodesThatWereNotAsked) {
     World world;
     world.silence(0, 1);
     EXPECT_EQ(world.lock().acquire_for(100ms).message(),
@@ -99,7 +99,7 @@ TEST(AResult, IsSilentAboutNodesThatWereNotAsked) {
 }
 
 // The validity ended and no node refused, so "lost on 0 of 5 nodes" would be misleading.
-TEST(AResult, DoesNotCountRefusalsOfALossByTime) {
+TEST(AResult, CountsNoNodesInALossByTime) {
     World world;
     auto lock = world.lock();
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -128,7 +128,7 @@ public:
     }
 };
 
-TEST(AResult, QuotesTheServersOwnWords) {
+TEST(AResult, QuotesTheErrorMessageOfTheServer) {
     World world;
     WordyNode node;
     Lock lock{node, the_resource, {}, world.clock, world.entropy};

@@ -38,14 +38,14 @@ TEST(Retry, PausesUniformly) {
 }
 
 // A8. Without entropy the pause is the longest one, and never zero.
-TEST(Retry, PausesLongestWithoutEntropy) {
+TEST(Retry, UsesTheLongestPauseWithoutEntropy) {
     SeededEntropy dry{1};
     dry.dry_up_after(0);
     EXPECT_THAT(random_pause(200ms, dry), Lasts(200ms));
 }
 
 // A8, S22. There are as many attempts as requested, with pauses only between them, and none after the last.
-TEST(Retry, PausesBetweenAttemptsOnly) {
+TEST(Retry, PausesOnlyBetweenAttempts) {
     for (const int attempts : {1, 2, 3, 10}) {
         ContendedWorld world;
         auto lock = world.lock({.retry = {.attempts = attempts}});
@@ -70,7 +70,7 @@ TEST(Retry, TakesTheDelayFromTheOptions) {
 }
 
 // A8, A2, S24. Each failed attempt is cleaned up before the pause, with its own owner (A5).
-TEST(Retry, CleansUpBeforeEachPause) {
+TEST(Retry, DeletesItsKeysBeforeEachPause) {
     ContendedWorld world;
     (void)world.lock({.retry = {.attempts = 3}}).acquire();
     EXPECT_THAT(world.events(), ElementsAre("set #1 for 10000 ms", "delete #1", "pause",  //
@@ -79,7 +79,7 @@ TEST(Retry, CleansUpBeforeEachPause) {
 }
 
 // A8. No pause lasts beyond the deadline, and no attempt begins that cannot end before it.
-TEST(Retry, NeverPausesBeyondTheDeadline) {
+TEST(Retry, DoesNotPauseBeyondTheDeadline) {
     ContendedWorld world;
     for (const auto span : {1ms, 50ms, 99ms, 100ms, 150ms, 201ms, 999ms, 5000ms}) {
         auto lock = world.lock();
@@ -91,7 +91,7 @@ TEST(Retry, NeverPausesBeyondTheDeadline) {
 
 // A8, S21. Attempts do not become more frequent as the deadline approaches. A shortened pause leaves no time
 // for a second one.
-TEST(Retry, DoesNotHurryAsTheDeadlineComesNear) {
+TEST(Retry, IsNotMoreFrequentNearTheDeadline) {
     ContendedWorld world;
     const auto result = world.lock({.retry = {.delay = 200ms}}).acquire_for(1s);
     EXPECT_THAT(result, FailsWith(Errc::held_by_other));
@@ -99,7 +99,7 @@ TEST(Retry, DoesNotHurryAsTheDeadlineComesNear) {
 }
 
 // A8. With a deadline, the option for the number of attempts has no effect.
-TEST(Retry, TriesUntilTheDeadlineWhateverTheAttempts) {
+TEST(Retry, IgnoresTheNumberOfAttemptsIfThereIsADeadline) {
     ContendedWorld world;
     auto lock = world.lock({.retry = {.attempts = 1, .delay = 100ms}});
     world.after(5s, [&] { world.forget(0), world.forget(1); });

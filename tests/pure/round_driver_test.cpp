@@ -14,7 +14,7 @@ constexpr auto extension = Verb::compare_and_expire;
 
 // ---- Waiting
 
-TEST(RoundDriver, ASilentNodeCostsItsNodeTimeoutAndNoMore) {
+TEST(RoundDriver, ASilentNodeDelaysARoundByOneNodeTimeout) {
     for (const auto order : {Round::sequential, Round::all_at_once}) {
         RoundDriverWorld world{3, {.round = order}};
         (void)world.extend("A");
@@ -23,11 +23,11 @@ TEST(RoundDriver, ASilentNodeCostsItsNodeTimeoutAndNoMore) {
         const auto tally = world.acquire("A");
         const auto took = world.network.clock().now() - start;
         EXPECT_EQ(tally.granted(), 2u);
-        EXPECT_EQ(took, order == Round::sequential ? 1ms + 50ms + 1ms : 1ms) << "others decide";
+        EXPECT_EQ(took, order == Round::sequential ? 1ms + 50ms + 1ms : 1ms) << "the other nodes decide";
     }
 }
 
-TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheNodeTimeout) {
+TEST(RoundDriver, AReplyCountsUntilTheEndOfTheNodeTimeout) {
     for (const auto span : {1ms, 10ms, 26ms, 49ms}) {
         RoundDriverWorld world{1};
         (void)world.extend("A");
@@ -39,7 +39,7 @@ TEST(RoundDriver, AnAnswerCountsUntilTheEndOfTheNodeTimeout) {
 }
 
 // If the socket accepts only a part of a command, the rest is sent while the round waits for the reply.
-TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsAnswerIsAwaited) {
+TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsReplyIsAwaited) {
     RoundDriverWorld world{1, {.round = Round::sequential}};
     (void)world.extend("A");
     world.network.server(0).takes_at_once = 7;
@@ -50,7 +50,7 @@ TEST(RoundDriver, ACommandIsWrittenToItsEndWhileItsAnswerIsAwaited) {
 
 // ---- Batches
 
-TEST(RoundDriver, ABatchSendsNoExtensionThatWouldOvertakeItsSet) {
+TEST(RoundDriver, ABatchDoesNotSendAnExtensionThatCouldOvertakeItsSet) {
     RoundDriverWorld world{1};
     auto& server = world.network.server(0);
     server.redis->execute({"SET", "r", "B"}, {});
@@ -65,7 +65,7 @@ TEST(RoundDriver, ABatchSendsNoExtensionThatWouldOvertakeItsSet) {
     EXPECT_EQ(tallies[1][0].vote, Vote::granted);
 }
 
-TEST(RoundDriver, ABatchOfNothingButSuchExtensionsAsksNobody) {
+TEST(RoundDriver, ABatchOfOnlySuchExtensionsAsksNoNode) {
     RoundDriverWorld world{1};
     (void)world.acquire("0");
     world.network.server(0).paused = true;
@@ -75,7 +75,7 @@ TEST(RoundDriver, ABatchOfNothingButSuchExtensionsAsksNobody) {
     EXPECT_EQ(world.network.server(0).connections(), 1u);
 }
 
-TEST(RoundDriver, ABatchTellsItsObserverOfEachRequest) {
+TEST(RoundDriver, ABatchNotifiesTheObserverOfEachRequest) {
     RoundDriverWorld world{3};
     (void)world.acquire("A");
     world.network.server(1).refuses = true;
@@ -91,7 +91,7 @@ TEST(RoundDriver, ABatchTellsItsObserverOfEachRequest) {
 }
 
 // B5. A connection remembers one pending SET.
-TEST(RoundDriver, OfManySetsEachIsReleasedBehindItself) {
+TEST(RoundDriver, EachReleaseFollowsItsOwnSet) {
     RoundDriverWorld world{1};
     (void)world.extend("nobody");
     world.network.server(0).paused = true;
@@ -103,7 +103,7 @@ TEST(RoundDriver, OfManySetsEachIsReleasedBehindItself) {
     EXPECT_EQ(world.holder(0), "");
 }
 
-TEST(RoundDriver, RequestsOfDifferentKindsAreAnsweredEachAsItsKind) {
+TEST(RoundDriver, RepliesAreReadAccordingToTheVerbOfTheirRequest) {
     RoundDriverWorld world{1};
     const auto tallies = world.ask(
         {world.request(Verb::compare_and_expire, "A"), world.request(Verb::set_if_absent, "A"),
@@ -126,7 +126,7 @@ TEST(RoundDriver, AServerBehindTwoNodesHasOneVote) {
             EXPECT_FALSE(tally[2].sent);
             EXPECT_NE(tally[0].cause, Errc::same_server) << "the first keeps its vote";
         }
-        EXPECT_TRUE(world.release("A")[2].sent) << "what releases goes to it all the same";
+        EXPECT_TRUE(world.release("A")[2].sent) << "the release is still sent to it";
     }
 }
 
@@ -142,7 +142,7 @@ TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
 }
 
 // The server is reached at the address of another node, whose own server is gone.
-TEST(RoundDriver, AServerVotesElsewhereOnceItsNodeIsGoneForGood) {
+TEST(RoundDriver, AServerVotesForAnotherNodeIfItsFormerNodeIsGone) {
     RoundDriverWorld world{3};
     const auto count = [&](std::string_view owner) {
         return world.ask({world.request(Verb::set_and_count, owner)}).front();
@@ -173,7 +173,7 @@ TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {
 }
 
 // A7, D1.
-TEST(RoundDriver, WhatIsNoAnswerIsNotBelievedAndEndsTheConnection) {
+TEST(RoundDriver, AnInvalidReplyIsNotCountedAndEndsTheConnection) {
     for (const std::string reply : {"+QUEUED\r\n", ":1\r\n", "+OK\r\n+OK\r\n", "OK\r\n", "*1\r\n+OK\r\n"}) {
         RoundDriverWorld world{1};
         (void)world.extend("A");
@@ -186,7 +186,7 @@ TEST(RoundDriver, WhatIsNoAnswerIsNotBelievedAndEndsTheConnection) {
     }
 }
 
-TEST(RoundDriver, AReleaseThatWasNotAnsweredIsRepeated) {
+TEST(RoundDriver, AReleaseIsRepeatedAfterAnInvalidReply) {
     RoundDriverWorld world{1};
     (void)world.acquire("A");
     world.network.server(0).instead = "+OK\r\n";
@@ -207,7 +207,7 @@ struct OutageWorld : RoundDriverWorld {
 };
 struct Outage : testing::Test, OutageWorld {};
 
-TEST_F(Outage, ANodeIsProbedOnceASecond) {
+TEST_F(Outage, ANodeIsProbedAboutOnceASecond) {
     for (const auto cause : {&MemoryServer::refuses, &MemoryServer::unreachable}) {
         OutageWorld world;
         world.network.server(0).*cause = true;
@@ -217,7 +217,7 @@ TEST_F(Outage, ANodeIsProbedOnceASecond) {
     }
 }
 
-TEST_F(Outage, AnAnswerEndsTheGrowthOfThePauses) {
+TEST_F(Outage, AReplyResetsThePauses) {
     network.server(0).refuses = true;
     (void)connections_in_a_minute();
     network.server(0).refuses = false;
@@ -266,7 +266,7 @@ TEST_F(Outage, OneProbeIsUnderWayAtATime) {
     EXPECT_EQ(network.clock().now() - start, 1ms);
 }
 
-TEST_F(Outage, EndsWithALateReplyAfterThePause) {
+TEST_F(Outage, ALateReplyEndsItAfterThePause) {
     (void)extend("A");
     network.server(0).paused = true;
     EXPECT_EQ(acquire("A")[0].cause, Errc::timed_out);
@@ -277,7 +277,7 @@ TEST_F(Outage, EndsWithALateReplyAfterThePause) {
     EXPECT_EQ(network.server(0).connections(), 1u) << "over the same connection";
 }
 
-TEST_F(Outage, OfTheOthersEndsTheRest) {
+TEST_F(Outage, ANodeThatDecidesIsAskedAtOnce) {
     for (const auto node : {0U, 1U}) network.server(node).refuses = true;
     (void)extend("A");
     for (const auto node : {0U, 1U}) network.server(node).refuses = false;
@@ -285,7 +285,7 @@ TEST_F(Outage, OfTheOthersEndsTheRest) {
 }
 
 // D7. If the report said `backing_off`, the caller would retry until its deadline.
-TEST(RoundDriver, ANodeLeftAloneIsReportedWithACauseThatWaitingDoesNotCure) {
+TEST(RoundDriver, APermanentCauseIsReportedForANodeThatIsLeftAlone) {
     RoundDriverWorld world{3};
     world.network.server(0).instead = "-NOAUTH Authentication required.\r\n";
     EXPECT_EQ(world.acquire("A")[0].cause, Errc::authentication_failed);

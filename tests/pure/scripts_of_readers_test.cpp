@@ -46,11 +46,11 @@ struct Readers : Scripts {
 
 // ---- Together
 
-TEST_F(Readers, HoldItBesideOneAnother) {
+TEST_F(Readers, CanHoldAResourceTogether) {
     EXPECT_EQ(share("A", 10s), "1");
     EXPECT_EQ(share("B", 5s), "1");
     EXPECT_EQ(value("a"), marker);
-    EXPECT_EQ(ttl("a"), 10s) << "that of the last to end, not of the last to come";
+    EXPECT_EQ(ttl("a"), 10s) << "the ttl of the reader that expires last, not of the newest reader";
     EXPECT_EQ(ttl("readers"), 10s);
 }
 
@@ -63,7 +63,7 @@ TEST_F(Readers, AreExcludedByAnOrdinaryLock) {
     EXPECT_EQ(redis.keys().size(), 1U);
 }
 
-TEST_F(Readers, TakeAnyOtherTypeForHeld) {
+TEST_F(Readers, TreatAKeyOfAnotherTypeAsHeld) {
     ask({"RPUSH", "a", "x"});
     EXPECT_EQ(share("A"), "0");
     EXPECT_EQ(redis.keys().size(), 1U);
@@ -78,14 +78,14 @@ TEST_F(Readers, ExcludeAnOrdinaryLock) {
     EXPECT_EQ(ttl("a"), 10s);
 }
 
-TEST_F(Readers, OfAKeyThatIsNoneAreNone) {
+TEST_F(Readers, FailIfTheirSetHasAnotherType) {
     ask({"RPUSH", "readers", "x"});
     EXPECT_THAT(share("A"), HasSubstr("WRONGTYPE"));
-    EXPECT_EQ(value("a"), "(nil)") << "it would stand there for nobody";
+    EXPECT_EQ(value("a"), "(nil)") << "the key would belong to no reader";
 }
 
 // An application may have a sorted set of this name.
-TEST_F(Readers, ChangeNoSortedSetOfAnotherKind) {
+TEST_F(Readers, DoNotChangeASortedSetOfAnApplication) {
     share("A");
     leave("A");
     ask({"ZADD", "readers", "1", "user:17"});
@@ -98,7 +98,7 @@ TEST_F(Readers, ChangeNoSortedSetOfAnotherKind) {
 
 // ---- Their ends
 
-TEST_F(Readers, EndEachByItself) {
+TEST_F(Readers, ExpireOneByOne) {
     share("A", 5s);
     share("B", 10s);
     pass(5'001ms);
@@ -111,7 +111,7 @@ TEST_F(Readers, EndEachByItself) {
     EXPECT_EQ(ttl("readers"), -2ms);
 }
 
-TEST_F(Readers, LastToTheEndOfTheirLastMillisecond) {
+TEST_F(Readers, LastUntilTheEndOfTheirLastMillisecond) {
     share("A", 5s);
     pass(5s);
     EXPECT_EQ(stay("A", 1s), "1");
@@ -120,7 +120,7 @@ TEST_F(Readers, LastToTheEndOfTheirLastMillisecond) {
 }
 
 // Expired readers are removed from the set.
-TEST_F(Readers, AreForgottenAfterTheirEnd) {
+TEST_F(Readers, AreRemovedAfterTheyExpired) {
     for (int i = 0; i < 500; ++i) share("dead" + std::to_string(i), 1s);
     share("A", 10s);
     pass(1'001ms);
@@ -128,7 +128,7 @@ TEST_F(Readers, AreForgottenAfterTheirEnd) {
     EXPECT_EQ(readers(), owner("A") + "\n" + owner("B"));
 }
 
-TEST_F(Readers, LengthenTheirOwnTimeAlone) {
+TEST_F(Readers, ExtendOnlyTheirOwnTime) {
     share("A", 5s);
     share("B", 5s);
     EXPECT_EQ(stay("A", 20s), "1");
@@ -138,13 +138,13 @@ TEST_F(Readers, LengthenTheirOwnTimeAlone) {
     EXPECT_EQ(readers(), owner("A"));
 }
 
-TEST_F(Readers, LengthenNothingThatHasGone) {
+TEST_F(Readers, CannotExtendAfterTheyExpired) {
     EXPECT_EQ(stay("A"), "0");
     EXPECT_TRUE(redis.keys().empty());
     share("A");
     ask({"DEL", "a"});
     EXPECT_EQ(stay("A"), "0");
-    EXPECT_EQ(value("a"), "(nil)") << "others may have had it since";
+    EXPECT_EQ(value("a"), "(nil)") << "another client may have held it since";
     hold("a", "you", 5s);
     EXPECT_EQ(stay("A", 20s), "0");
     EXPECT_EQ(ttl("a"), 5s);
@@ -152,18 +152,18 @@ TEST_F(Readers, LengthenNothingThatHasGone) {
 
 // ---- Leaving
 
-TEST_F(Readers, LeaveOneByOne) {
+TEST_F(Readers, AreReleasedOneByOne) {
     share("A", 10s);
     share("B", 5s);
     EXPECT_EQ(leave("A"), "1");
     EXPECT_EQ(value("a"), marker);
-    EXPECT_EQ(ttl("a"), 5s) << "that of those that are left";
+    EXPECT_EQ(ttl("a"), 5s) << "the ttl of the remaining readers";
     EXPECT_EQ(leave("A"), "0");
     EXPECT_EQ(leave("B"), "1");
     EXPECT_TRUE(redis.keys().empty());
 }
 
-TEST_F(Readers, LeaveAnOrdinaryLockAlone) {
+TEST_F(Readers, DoNotReleaseAnOrdinaryLock) {
     hold("a", "you", 5s);
     EXPECT_EQ(leave("A"), "0");
     EXPECT_EQ(value("a"), "you");
@@ -179,7 +179,7 @@ TEST_F(Readers, LeaveAnOrdinaryLockAlone) {
 
 // ---- Counts
 
-TEST_F(Readers, AreCountedWithTheOthers) {
+TEST_F(Readers, AreCountedLikeWriters) {
     hold("count:a", "7");
     EXPECT_EQ(share_and_count("A"), "8");
     EXPECT_EQ(share_and_count("B"), "9");
@@ -190,7 +190,7 @@ TEST_F(Readers, AreCountedWithTheOthers) {
     EXPECT_EQ(share_and_count("A"), "0");
 }
 
-TEST_F(Readers, RaiseTheCountForAsLongAsTheyRead) {
+TEST_F(Readers, RaiseTheCountOnlyWhileTheyHoldTheResource) {
     hold("count:a", "7");
     share("A");
     EXPECT_EQ(raise("A", 9), "1");
@@ -206,7 +206,7 @@ TEST_F(Readers, RaiseTheCountForAsLongAsTheyRead) {
     EXPECT_EQ(raise("A", 11), "0");
 }
 
-TEST_F(Readers, AreNotCountedWithACountThatIsNone) {
+TEST_F(Readers, FailIfTheCounterIsInvalid) {
     hold("count:a", "x");
     EXPECT_THAT(share_and_count("A"), HasSubstr("WRONGTYPE"));
     EXPECT_EQ(value("a"), "(nil)");
@@ -214,7 +214,7 @@ TEST_F(Readers, AreNotCountedWithACountThatIsNone) {
 
 // ---- Quarantine
 
-TEST_F(Readers, HaveNoVoteOfAYoungNode) {
+TEST_F(Readers, GetNoVoteOfANodeInQuarantine) {
     quarantine = 10s;
     share("A");
     EXPECT_THAT(share("A"), StartsWith("QUARANTINED"));
@@ -232,7 +232,7 @@ TEST_F(Readers, HaveNoVoteOfAYoungNode) {
 // ---- Resources whose names look like those of keys beside another resource
 
 // The readers of `x` and those of `{x}` are independent.
-TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
+TEST(ReadersOfAResourceInBraces, AreIndependentOfReadersOfTheNameInside) {
     World world;
     auto reader = world.held("{x}", {.ttl = 10s, .shared = true});
     auto other = world.held("x", {.ttl = 600s, .shared = true});
@@ -245,7 +245,7 @@ TEST(ReadersOfAResourceInBraces, AreNotThoseOfTheNameInside) {
 
 // Earlier versions keep the readers under `{x}:readers`. Each version takes the readers of the other one for
 // an exclusive lock.
-TEST_F(Readers, OfAResourceInBracesExcludeThoseOfEarlierVersions) {
+TEST_F(Readers, OfAResourceInBracesExcludeReadersOfEarlierVersions) {
     const auto older = [&] {
         return run(detail::scripts::reader_acquire, {"{x}", "{x}:readers"},
                    arguments(owner("A"), 10'000, ""));

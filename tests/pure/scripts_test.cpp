@@ -11,7 +11,7 @@ namespace redlock::test {
 namespace {
 
 // D6. EVALSHA uses the digest that SCRIPT LOAD returns.
-TEST_F(Scripts, AreKnownByTheirSha1) {
+TEST_F(Scripts, HaveTheSha1OfTheServer) {
     for (const auto* const script : detail::scripts::all)
         EXPECT_EQ(ask({"SCRIPT", "LOAD", std::string{script->text}}), script->sha1);
 }
@@ -20,7 +20,7 @@ TEST_F(Scripts, AreKnownByTheirSha1) {
 
 using CompareAndDelete = Scripts;
 
-TEST_F(CompareAndDelete, DeletesOnlyItsOwn) {
+TEST_F(CompareAndDelete, DeletesOnlyItsOwnKey) {
     hold("a", me);
     hold("b", "you");
     EXPECT_EQ(run(detail::scripts::compare_and_delete, {"a"}, {me}), "1");
@@ -32,7 +32,7 @@ TEST_F(CompareAndDelete, DeletesOnlyItsOwn) {
 
 using CompareAndExpire = Scripts;
 
-TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
+TEST_F(CompareAndExpire, LengthensOnlyItsOwnKey) {
     hold("a", me, 5s);
     hold("b", "you", 5s);
     EXPECT_EQ(run(detail::scripts::compare_and_expire, {"a"}, {me, "7000"}), "1");
@@ -43,7 +43,7 @@ TEST_F(CompareAndExpire, LengthensOnlyItsOwn) {
     EXPECT_EQ(value("c"), "(nil)");
 }
 
-TEST_F(CompareAndExpire, NeverShortens) {
+TEST_F(CompareAndExpire, NeverShortensAKey) {
     hold("a", me, 5s);
     EXPECT_EQ(run(detail::scripts::compare_and_expire, {"a"}, {me, "4999"}), "1");
     EXPECT_EQ(ttl("a"), 5s);
@@ -53,14 +53,14 @@ TEST_F(CompareAndExpire, NeverShortens) {
 
 using DeleteAll = Scripts;
 
-TEST_F(DeleteAll, DeletesAll) {
+TEST_F(DeleteAll, DeletesAllKeys) {
     for (const auto* const key : {"a", "b", "c"}) hold(key, me);
     EXPECT_EQ(release_all({"a", "b", "c"}), "1");
     EXPECT_TRUE(redis.keys().empty());
 }
 
 // The script deletes our keys wherever they are in the list, keeps the others, and reports them.
-TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
+TEST_F(DeleteAll, DeletesOnlyItsOwnKeys) {
     for (const std::string foreign : {"a", "b", "c"}) {
         for (const auto* const key : {"a", "b", "c"}) hold(key, foreign == key ? "you" : me);
         EXPECT_EQ(release_all({"a", "b", "c"}), "0");
@@ -69,7 +69,7 @@ TEST_F(DeleteAll, DeletesItsOwnAmongOthers) {
     }
 }
 
-TEST_F(DeleteAll, ReportsWhatIsMissing) {
+TEST_F(DeleteAll, ReportsAMissingKey) {
     for (const std::string missing : {"a", "b"}) {
         hold(missing == "a" ? "b" : "a", me);
         EXPECT_EQ(release_all({"a", "b"}), "0");
@@ -78,9 +78,9 @@ TEST_F(DeleteAll, ReportsWhatIsMissing) {
     EXPECT_EQ(release_all({"a", "b"}), "0");
 }
 
-using RestAll = Scripts;
+using ReleaseWithinMinHold = Scripts;
 
-TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
+TEST_F(ReleaseWithinMinHold, ReplacesOnlyItsOwnKeys) {
     for (const auto* const key : {"a", "c"}) hold(key, me, 60s);
     hold("b", "you", 5s);
     EXPECT_EQ(hold_remaining({"a", "c"}, 7s), "1");
@@ -97,7 +97,7 @@ TEST_F(RestAll, ReplacesOnlyItsOwnForATime) {
 
 using SetAll = Scripts;
 
-TEST_F(SetAll, SetsAllForATime) {
+TEST_F(SetAll, SetsAllKeysWithTheTtl) {
     EXPECT_EQ(acquire({"a", "b", "c"}, 7s), "1");
     for (const auto* const key : {"a", "b", "c"}) {
         EXPECT_EQ(value(key), me);
@@ -106,7 +106,7 @@ TEST_F(SetAll, SetsAllForATime) {
     EXPECT_EQ(redis.keys().size(), 3U);
 }
 
-TEST_F(SetAll, SetsNoneWhereOneIsHeld) {
+TEST_F(SetAll, SetsNoKeyIfOneIsHeld) {
     for (const std::string held : {"a", "b", "c"})
         for (const std::string owner : {"you", "me"}) {
             redis.keys().clear();
@@ -117,7 +117,7 @@ TEST_F(SetAll, SetsNoneWhereOneIsHeld) {
         }
 }
 
-TEST_F(SetAll, TakesAnyOtherTypeForHeld) {
+TEST_F(SetAll, TreatsAKeyOfAnotherTypeAsHeld) {
     ask({"RPUSH", "b", "x"});
     EXPECT_EQ(acquire({"a", "b"}), "0");
     EXPECT_EQ(redis.keys().size(), 1U);
@@ -125,7 +125,7 @@ TEST_F(SetAll, TakesAnyOtherTypeForHeld) {
 
 using ExpireAll = Scripts;
 
-TEST_F(ExpireAll, LengthensEach) {
+TEST_F(ExpireAll, LengthensEachKey) {
     hold("a", me, 20s);
     hold("b", me, 9'999ms);
     hold("c", me, 5s);
@@ -135,7 +135,7 @@ TEST_F(ExpireAll, LengthensEach) {
     EXPECT_EQ(ttl("c"), 10s);
 }
 
-TEST_F(ExpireAll, LengthensNoneWhereOneIsNotItsOwn) {
+TEST_F(ExpireAll, LengthensNoKeyIfOneIsNotItsOwn) {
     for (const std::string odd : {"a", "b", "c"})
         for (const bool missing : {true, false}) {
             redis.keys().clear();
@@ -150,7 +150,7 @@ TEST_F(ExpireAll, LengthensNoneWhereOneIsNotItsOwn) {
         }
 }
 
-TEST_F(ExpireAll, CallsAWrongTypeByItsName) {
+TEST_F(ExpireAll, ReportsAWrongType) {
     hold("a", me, 5s);
     ask({"RPUSH", "b", "x"});
     EXPECT_THAT(extend({"a", "b"}), StartsWith("(error) WRONGTYPE"));
@@ -161,7 +161,7 @@ TEST_F(ExpireAll, CallsAWrongTypeByItsName) {
 
 using SetAndCount = Scripts;
 
-TEST_F(SetAndCount, SeedsWithTheTime) {
+TEST_F(SetAndCount, BeginsANewCounterWithTheTime) {
     EXPECT_EQ(acquire_and_count({"a", "b"}, 7s), "1760000000123456");
     for (const auto* const key : {"a", "b"}) {
         EXPECT_EQ(value(key), me);
@@ -171,7 +171,7 @@ TEST_F(SetAndCount, SeedsWithTheTime) {
     }
 }
 
-TEST_F(SetAndCount, CountsOnAndKeepsTheCount) {
+TEST_F(SetAndCount, IncrementsTheCounterAndRenewsItsExpiry) {
     hold("count:a", "41", 5s);
     EXPECT_EQ(acquire_and_count({"a"}), "42");
     EXPECT_EQ(value("count:a"), "42");
@@ -179,7 +179,7 @@ TEST_F(SetAndCount, CountsOnAndKeepsTheCount) {
 }
 
 // All counters are set to the largest one plus one, wherever that is in the list.
-TEST_F(SetAndCount, CountsSeveralAlike) {
+TEST_F(SetAndCount, SetsSeveralCountersToTheSameCount) {
     for (const std::string larger : {"a", "b", "c"}) {
         redis.keys().clear();
         for (const std::string key : {"a", "b", "c"}) hold("count:" + key, key == larger ? "41" : "7");
@@ -188,7 +188,7 @@ TEST_F(SetAndCount, CountsSeveralAlike) {
     }
 }
 
-TEST_F(SetAndCount, SeedsWhatIsMissingBesideWhatIsCounted) {
+TEST_F(SetAndCount, BeginsAMissingCounterBesideAnExistingOne) {
     for (const std::string counted : {"a", "b"}) {
         redis.keys().clear();
         hold("count:" + counted, "41");
@@ -200,7 +200,7 @@ TEST_F(SetAndCount, SeedsWhatIsMissingBesideWhatIsCounted) {
     }
 }
 
-TEST_F(SetAndCount, CountsNothingWhereOneIsHeld) {
+TEST_F(SetAndCount, CountsNothingIfOneResourceIsHeld) {
     for (const std::string held : {"a", "b"}) {
         redis.keys().clear();
         hold(held, "you", 5s);
@@ -212,7 +212,7 @@ TEST_F(SetAndCount, CountsNothingWhereOneIsHeld) {
     }
 }
 
-TEST_F(SetAndCount, RefusesACounterThatCountsNothing) {
+TEST_F(SetAndCount, RejectsAnInvalidCounter) {
     for (const std::string counter : {"count:a", "count:b"})
         for (const std::string garbage :
              {"x", "", "-1", "9000000000000000", "9223372036854775807", "nan", "inf"}) {
@@ -230,7 +230,7 @@ TEST_F(SetAndCount, RefusesACounterThatCountsNothing) {
 }
 
 // A counter of another dataset may lack the last holders: of another run, or of an earlier time as a master.
-TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
+TEST_F(SetAndCount, BeginsAgainIfTheCounterIsOfOtherData) {
     for (const bool promoted : {true, false}) {
         hold("count:a", "41");
         if (promoted)
@@ -247,7 +247,7 @@ TEST_F(SetAndCount, BeginsAnewWhereTheCountIsOfOtherData) {
 }
 
 // A value that is no counter must not be overwritten.
-TEST_F(SetAndCount, LeavesAStrangersKeyAlone) {
+TEST_F(SetAndCount, DoesNotOverwriteAForeignKey) {
     for (const std::string stranger : {"41", "x:41", "run:x", ":x:41"}) {
         ask({"SET", "count:a", stranger});
         EXPECT_EQ(acquire_and_count({"a"}), "(error) WRONGTYPE count:a holds no count");
@@ -255,7 +255,7 @@ TEST_F(SetAndCount, LeavesAStrangersKeyAlone) {
     }
 }
 
-TEST_F(SetAndCount, CountsToTheLimit) {
+TEST_F(SetAndCount, CountsUpToTheLimit) {
     hold("count:a", "8999999999999999");
     EXPECT_EQ(acquire_and_count({"a"}), "9000000000000000");
     EXPECT_EQ(value("count:a"), "9000000000000000");
@@ -275,22 +275,22 @@ struct RaiseCount : Scripts {
     }
 };
 
-TEST_F(RaiseCount, RaisesWhatIsSmaller) {
+TEST_F(RaiseCount, RaisesSmallerCounts) {
     hold("count:b", "1760000000000001", 5s);
     EXPECT_EQ(raise_counts({"a", "b", "c"}, 1'760'000'000'000'000), "1");
     expect_counts("1760000000000000", "1760000000000001", "1760000000000000");
     EXPECT_EQ(ttl("count:a"), keep);
     EXPECT_EQ(ttl("count:b"), 5s);
     EXPECT_EQ(ttl("count:c"), keep);
-    EXPECT_EQ(ttl("a"), 10s) << "of the resource nothing changes";
+    EXPECT_EQ(ttl("a"), 10s) << "the key of the resource does not change";
 }
 
-TEST_F(RaiseCount, LeavesWhatIsEqual) {
+TEST_F(RaiseCount, DoesNotChangeAnEqualCount) {
     EXPECT_EQ(raise_counts({"a"}, 7), "1");
     EXPECT_EQ(ttl("count:a"), 5s);
 }
 
-TEST_F(RaiseCount, NeedsEachKey) {
+TEST_F(RaiseCount, RequiresEachKey) {
     for (const std::string odd : {"a", "b", "c"})
         for (const std::string owner : {"you", ""}) {
             for (const auto* const key : {"a", "b", "c"}) hold(key, me);
@@ -301,7 +301,7 @@ TEST_F(RaiseCount, NeedsEachKey) {
 }
 
 // The next grant sets a missing counter to a new seed.
-TEST_F(RaiseCount, MakesNoCounter) {
+TEST_F(RaiseCount, DoesNotCreateACounter) {
     for (const std::string missing : {"a", "b", "c"}) {
         for (const std::string key : {"a", "b", "c"}) hold("count:" + key, "7");
         redis.keys().erase("count:" + missing);
@@ -313,7 +313,7 @@ TEST_F(RaiseCount, MakesNoCounter) {
 
 // A counter may be ahead of the clock by the time for which counters are kept, because a later seed is still
 // larger then. Beyond that, the script returns minus the largest of its own counters.
-TEST_F(RaiseCount, GoesNotFarAheadOfTheClock) {
+TEST_F(RaiseCount, DoesNotRaiseFarAheadOfTheClock) {
     hold("count:b", "8", 5s);
     const auto most = (now + keep).count();
     for (const auto fence : {most + 1, std::int64_t{8'900'000'000'000'000}, INT64_MAX}) {
@@ -325,14 +325,14 @@ TEST_F(RaiseCount, GoesNotFarAheadOfTheClock) {
     expect_counts(std::to_string(most), std::to_string(most), std::to_string(most));
 }
 
-TEST_F(RaiseCount, SaysNothingOfItsCountWhereAKeyIsGone) {
+TEST_F(RaiseCount, ReportsNoCountIfAKeyIsMissing) {
     hold("b", "you");
     EXPECT_EQ(raise_counts({"a", "b"}, INT64_MAX), "0");
     redis.keys().erase("count:a");
     EXPECT_EQ(raise_counts({"a"}, INT64_MAX), "0");
 }
 
-TEST_F(RaiseCount, FailsWhereACounterCountsNothing) {
+TEST_F(RaiseCount, FailsIfACounterIsInvalid) {
     for (const std::string counter : {"count:a", "count:b"}) {
         for (const std::string key : {"a", "b"}) hold("count:" + key, "7");
         hold(counter, "x");

@@ -45,7 +45,7 @@ TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
 }
 
 // This is the documented bound.
-TEST_F(Semaphores, OfDifferentLimitsHaveAsManyHoldersAsTheLargest) {
+TEST_F(Semaphores, HaveAsManyHoldersAsTheLargestOfDifferentLimits) {
     EXPECT_EQ(hold_all(2), 2U);
     EXPECT_EQ(hold_all(3), 1U);
     EXPECT_EQ(hold_all(2), 0U);
@@ -53,7 +53,7 @@ TEST_F(Semaphores, OfDifferentLimitsHaveAsManyHoldersAsTheLargest) {
     EXPECT_EQ(hold_all(4), 0U);
 }
 
-TEST_F(Semaphores, OfOneSlotAreALock) {
+TEST_F(Semaphores, WithOneSlotBehaveLikeALock) {
     auto one = semaphore(1);
     world.forget_events();
     EXPECT_THAT(one.acquire(), Succeeds());
@@ -67,7 +67,7 @@ TEST_F(Semaphores, OfOneSlotAreALock) {
                                             "expire #1 in 10000 ms", "delete #1"));
 }
 
-TEST_F(Semaphores, ExcludeNoLockOfTheSameName) {
+TEST_F(Semaphores, DoNotExcludeALockOfTheSameName) {
     auto one = semaphore(1);
     auto lock = world.lock("jobs", no_retry());
     EXPECT_THAT(one.acquire(), Succeeds());
@@ -75,7 +75,7 @@ TEST_F(Semaphores, ExcludeNoLockOfTheSameName) {
 }
 
 // It sends a SET that is refused, its release, and one query of all slots. It does not try the other slots.
-TEST_F(Semaphores, LookBeforeTheyTryAllSlots) {
+TEST_F(Semaphores, QueryAllSlotsBeforeTheyTryThem) {
     ASSERT_EQ(hold_all(50), 50U);
     auto late = semaphore(50);
     world.forget_events();
@@ -87,7 +87,7 @@ TEST_F(Semaphores, LookBeforeTheyTryAllSlots) {
     EXPECT_LE(world.events().size(), 4U);
 }
 
-TEST_F(Semaphores, TakeASlotThatAMinorityKeepsFromThem) {
+TEST_F(Semaphores, AcquireASlotThatOnlyAMinorityRefuses) {
     for (std::size_t node = 0; node < 5; ++node) {
         world.command(node, {"SET", "{jobs}:slot:1", "x", "PX", "60000"});
         if (node < 2) world.command(node, {"SET", "{jobs}:slot:0", "x", "PX", "60000"});
@@ -99,7 +99,7 @@ TEST_F(Semaphores, TakeASlotThatAMinorityKeepsFromThem) {
 }
 
 // Slots that a query cannot decide are tried: at most L + 1 rounds, and the releases of refused attempts.
-TEST_F(Semaphores, AskAtMostOneRoundMoreThanThereAreSlots) {
+TEST_F(Semaphores, MakeAtMostOneRoundMoreThanThereAreSlots) {
     for (std::size_t slot = 0; slot < 8; ++slot)
         for (std::size_t node = 0; node < 5; ++node)
             if ((node + slot) % 5 < 2)
@@ -128,7 +128,7 @@ private:
 };
 
 // acquire() stops at the first slot that fails for another reason than contention.
-TEST_F(Semaphores, StopAtOnceWhenTheNodesAreSilent) {
+TEST_F(Semaphores, StopAtOnceIfTheNodesAreSilent) {
     world.silence(0, 1, 2, 3, 4);
     auto late = semaphore(8);
     world.forget_events();
@@ -147,7 +147,7 @@ TEST_F(Semaphores, StopAtOnceWhenTheNodesBecomeSilent) {
                 ElementsAre("set #1 for 10000 ms", "delete #1", "query", "set #3 for 10000 ms", "delete #3"));
 }
 
-TEST_F(Semaphores, BeginAtASlotAtRandom) {
+TEST_F(Semaphores, BeginAtARandomSlot) {
     std::set<std::size_t> slots;
     for (int i = 0; i < 100; ++i) {
         auto it = semaphore(4);
@@ -171,7 +171,7 @@ TEST_F(Semaphores, WaitForASlot) {
     EXPECT_THAT(semaphore(2).acquire(stop.get_token()), FailsWith(Errc::cancelled));
 }
 
-TEST_F(Semaphores, AreForUniqueLock) {
+TEST_F(Semaphores, WorkWithUniqueLock) {
     auto it = semaphore(2);
     { const std::lock_guard guard{it}; }
     {
@@ -186,7 +186,7 @@ TEST_F(Semaphores, AreForUniqueLock) {
     EXPECT_THROW(it.lock(), Error);
 }
 
-TEST_F(Semaphores, NumberTheHoldersOfASlot) {
+TEST_F(Semaphores, HaveFencingTokensForEachSlot) {
     std::uint64_t last = 0;
     for (int i = 0; i < 3; ++i) {
         auto it = semaphore(1, {.ttl = 10s, .fencing = true});
@@ -196,7 +196,7 @@ TEST_F(Semaphores, NumberTheHoldersOfASlot) {
     }
 }
 
-TEST_F(Semaphores, ReleaseWhatTheyHoldWhenTheyGo) {
+TEST_F(Semaphores, ReleaseTheirSlotWhenDestroyed) {
     {
         auto it = semaphore(1);
         ASSERT_THAT(it.acquire(), Succeeds());
@@ -209,7 +209,7 @@ TEST_F(Semaphores, ReleaseWhatTheyHoldWhenTheyGo) {
 }
 
 // These nodes do not reply to queries.
-TEST_F(Semaphores, NeedNoAnswerToTheirLook) {
+TEST_F(Semaphores, WorkIfNodesDoNotReplyToTheQuery) {
     struct Deaf : World {
         using World::World;
         void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -223,7 +223,7 @@ TEST_F(Semaphores, NeedNoAnswerToTheirLook) {
     EXPECT_EQ(count, 4U);
 }
 
-TEST_F(Semaphores, RefuseWhatCannotWork) {
+TEST_F(Semaphores, RejectImpossibleOptions) {
     EXPECT_THAT(refusal([&] { (void)semaphore(0); }), HasSubstr("limit is 0; it must be from 1 to 1000"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1001); }), HasSubstr("limit"));
     EXPECT_THAT(refusal([&] { (void)semaphore(1, {}, ""); }), HasSubstr("name is empty"));

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"ARefusalThatIsListedTwice", {s1_a, refuses("2"), refuses("2"), is_silent("3")}, 3, 1, ""}),
     [](const auto& it) { return it.param.name; });
 
-TEST_P(CountSentinels, IsAsTheTableSays) {
+TEST_P(CountSentinels, ReturnsTheCountsOfTheTable) {
     const auto& row = GetParam();
     const auto count = count_sentinels(row.answers);
     EXPECT_EQ(count.sentinels, row.sentinels);

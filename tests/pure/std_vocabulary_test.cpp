@@ -28,12 +28,12 @@ static_assert(TimedLockable<Lock, std::chrono::nanoseconds, std::chrono::system_
 static_assert(TimedLockable<Lock, std::chrono::duration<double>, std::chrono::sys_days>);
 static_assert(TimedLockable<Lock, std::chrono::hours, Clock::time_point>);
 
-struct StdVocabulary : testing::Test {
+struct StandardLibrary : testing::Test {
     World world;
     Lock lock = world.lock({.ttl = 10s});
 };
 
-TEST_F(StdVocabulary, HasUniqueLock) {
+TEST_F(StandardLibrary, WorksWithUniqueLock) {
     { const std::lock_guard guard{lock}; }
     EXPECT_TRUE(world.clean());
     std::unique_lock guard{lock};
@@ -47,7 +47,7 @@ TEST_F(StdVocabulary, HasUniqueLock) {
 }
 
 // S48. A wait with a time limit.
-TEST_F(StdVocabulary, HasUniqueLockWithADuration) {
+TEST_F(StandardLibrary, WorksWithUniqueLockAndADuration) {
     world.occupy(5s, 0, 1, 2);
     const auto took = time_taken(world, [this] { EXPECT_FALSE(lock.try_lock_for(2s)); });
     EXPECT_LE(took, 2s);
@@ -59,7 +59,7 @@ TEST_F(StdVocabulary, HasUniqueLockWithADuration) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST_F(StdVocabulary, HasUniqueLockWithATimePointOfAnyClock) {
+TEST_F(StandardLibrary, WorksWithUniqueLockAndATimePointOfAnyClock) {
     const auto expect_lock_until = [this](auto until) {
         const std::unique_lock guard{lock, until};
         EXPECT_TRUE(guard.owns_lock());
@@ -70,14 +70,14 @@ TEST_F(StdVocabulary, HasUniqueLockWithATimePointOfAnyClock) {
 }
 
 // std::lock releases the first lock while another client holds the second one. It has both in the end.
-TEST_F(StdVocabulary, HasStdLockThatWaitsForBoth) {
+TEST_F(StandardLibrary, WorksWithStdLock) {
     auto holder = world.held("stock:7"), other = world.lock("stock:7");
     world.after(3s, [&] { (void)holder.release(); });
     std::lock(lock, other);
     EXPECT_TRUE(lock.valid() && other.valid());
 }
 
-TEST_F(StdVocabulary, HasStdTryLock) {
+TEST_F(StandardLibrary, WorksWithStdTryLock) {
     auto holder = world.held("stock:7"), other = world.lock("stock:7");
     EXPECT_EQ(std::try_lock(lock, other), 1);
     EXPECT_TRUE(world.clean()) << "the first was let go again";
@@ -86,7 +86,7 @@ TEST_F(StdVocabulary, HasStdTryLock) {
 // ---- lock()
 
 // lock() waits while other clients hold the resource, longer than retry.attempts, even if a node is down.
-TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
+TEST_F(StandardLibrary, LockWaitsForHoldersWithoutALimit) {
     world.occupy(10min, 0, 1, 2);
     world.cut(4);
     const auto took = time_taken(world, [this] { lock.lock(); });
@@ -96,7 +96,7 @@ TEST_F(StdVocabulary, LockWaitsForHoldersWithoutBound) {
 }
 
 // lock() does not wait for a missing quorum: it throws after retry.attempts attempts.
-TEST_F(StdVocabulary, LockThrowsWhenThereIsNoQuorum) {
+TEST_F(StandardLibrary, LockThrowsIfThereIsNoQuorum) {
     world.cut(0, 1, 2);
     try {
         lock.lock();
@@ -111,7 +111,7 @@ TEST_F(StdVocabulary, LockThrowsWhenThereIsNoQuorum) {
 }
 
 // Refused attempts in between do not count towards retry.attempts.
-TEST_F(StdVocabulary, LockCountsTheAttemptsWithoutQuorumOnly) {
+TEST_F(StandardLibrary, LockCountsOnlyTheAttemptsWithoutAQuorum) {
     world.occupy(10s, 0, 1, 2);
     world.after(5s, [&] { world.cut(0, 1, 2); });
     EXPECT_THROW(lock.lock(), Error);
@@ -119,7 +119,7 @@ TEST_F(StdVocabulary, LockCountsTheAttemptsWithoutQuorumOnly) {
 }
 
 // A11. A thread that locks its own lock again would wait for itself.
-TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
+TEST_F(StandardLibrary, LockThrowsIfItIsAlreadyHeld) {
     lock.lock();
     try {
         lock.lock();
@@ -135,7 +135,7 @@ TEST_F(StdVocabulary, LockThrowsWhenItHoldsAlready) {
 
 // If the time limit has passed, try_lock_for() and try_lock_until() behave like try_lock(), as the standard
 // requires for its own mutexes.
-TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
+TEST_F(StandardLibrary, TryLockForMakesOneAttemptIfTheTimeIsOver) {
     EXPECT_TRUE(lock.try_lock_for(0s));
     lock.unlock();
     EXPECT_TRUE(lock.try_lock_for(-1s));
@@ -151,7 +151,7 @@ TEST_F(StdVocabulary, TryLockForTriesOnceWhenTheSpanIsOver) {
 }
 
 // B2. A runtime failure returns false and throws nothing.
-TEST_F(StdVocabulary, TryLockNeverThrows) {
+TEST_F(StandardLibrary, TryLockNeverThrows) {
     world.cut_all();
     EXPECT_FALSE(lock.try_lock());
     EXPECT_THAT(world.clock.pauses(), IsEmpty()) << "one attempt";
@@ -160,7 +160,7 @@ TEST_F(StdVocabulary, TryLockNeverThrows) {
 }
 
 // B2. unlock() ignores errors that release() would report.
-TEST_F(StdVocabulary, UnlockSwallowsWhatHappens) {
+TEST_F(StandardLibrary, UnlockIgnoresErrors) {
     lock.unlock();
     lock.lock();
     world.cut_all();

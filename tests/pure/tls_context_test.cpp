@@ -20,7 +20,7 @@ std::string refusal_of(const Endpoint& endpoint) {
 }
 
 // Without a name, OpenSSL would accept a certificate for any name.
-TEST(TlsContext, RefusesToCheckNoName) {
+TEST(TlsContext, RejectsAnEmptyServerName) {
     if (!TlsContext::supported()) GTEST_SKIP() << "a build without OpenSSL";
     Endpoint endpoint{.host = "db"};
     endpoint.tls.enabled = true;

@@ -118,7 +118,7 @@ TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
     EXPECT_EQ(keys(), 3U);
 }
 
-TEST_F(UnsentRelease, IsSentByTheNextRoundThatLooksAtTheNode) {
+TEST_F(UnsentRelease, IsSentByTheNextRoundThatUsesTheNode) {
     auto it = held();
     become_unreachable();
     it.unlock();
@@ -138,7 +138,7 @@ TEST_F(UnsentRelease, IsSentByTheDestructorOfTheNodes) {
     EXPECT_EQ(keys(), 0U);
 }
 
-TEST_F(UnsentRelease, KeepsTheDestructorOfTheNodesWaitingForOneNodeTimeoutAtMost) {
+TEST_F(UnsentRelease, DelaysTheDestructorOfTheNodesByAtMostOneNodeTimeout) {
     auto it = held();
     become_unreachable();
     it.unlock();
@@ -148,18 +148,18 @@ TEST_F(UnsentRelease, KeepsTheDestructorOfTheNodesWaitingForOneNodeTimeoutAtMost
 }
 
 // A release() is also sent later, because its caller may have no time to repeat it.
-TEST_F(UnsentRelease, IsSentLaterThoughItsAnswersWereAwaited) {
+TEST_F(UnsentRelease, IsSentLaterEvenIfItsRepliesWereAwaited) {
     auto it = held();
     become_unreachable();
     EXPECT_EQ(it.release().error(), Errc::no_quorum);
     reach_again();
     network.pass(node_timeout);
     EXPECT_EQ(keys(), 0U);
-    EXPECT_TRUE(it.release()) << "B4: it can be repeated all the same";
+    EXPECT_TRUE(it.release()) << "B4: it can still be repeated";
 }
 
 // While the node is in back-off, no round waits for it, and a probe may be under way.
-TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
+TEST_F(UnsentRelease, GoesBehindAProbeOfANodeThatIsLeftAlone) {
     auto it = held();
     become_unreachable();
     for (int i = 0; i < 3; ++i) {
@@ -174,7 +174,7 @@ TEST_F(UnsentRelease, GoesBehindTheProbeOfANodeThatIsLeftAlone) {
 }
 
 // Two other nodes have lost the key, so that no majority can confirm the release.
-TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
+TEST_F(UnsentRelease, GoesBehindAProbeEvenIfNoMajorityCanConfirmIt) {
     auto it = held();
     for (const std::size_t node : {0U, 1U}) network.server(node).redis->keys().clear();
     network.server(2).close_connections(clock.now());
@@ -194,7 +194,7 @@ TEST_F(UnsentRelease, GoesBehindAProbeThoughItCanNoLongerWin) {
 // ---- The order
 
 // Over another connection the SET could overtake the release, and our own key would make it fail.
-TEST_F(UnsentRelease, IsFollowedByTheNextSetOfItsResource) {
+TEST_F(UnsentRelease, PrecedesTheNextSetOfItsResource) {
     auto it = held();
     become_unreachable();
     it.unlock();
@@ -206,7 +206,7 @@ TEST_F(UnsentRelease, IsFollowedByTheNextSetOfItsResource) {
 }
 
 // D1. The replies to the handshake come first, although the handshake was sent last.
-TEST_F(UnsentRelease, MixesUpNoReplies) {
+TEST_F(UnsentRelease, DoesNotMixUpReplies) {
     auto it = held();
     become_unreachable();
     it.unlock();
@@ -221,7 +221,7 @@ TEST_F(UnsentRelease, MixesUpNoReplies) {
 }
 
 // The server rejects the first form of the release when no round waits for its reply any more.
-TEST_F(UnsentRelease, OfAFairLockIsRepeatedWhereItMayWakeNobody) {
+TEST_F(UnsentRelease, IsRepeatedForAFairLockWithoutPublishPermission) {
     auto it = held("r", {.ttl = 10min, .fair = true});
     for_each_server([](auto& server) {
         server.refuses_command = [](const auto& words) {
@@ -238,7 +238,7 @@ TEST_F(UnsentRelease, OfAFairLockIsRepeatedWhereItMayWakeNobody) {
 
 // ---- The cost
 
-TEST_F(UnsentRelease, KeepsUnlockWaitingForAnEighthOfTheNodeTimeoutAtMost) {
+TEST_F(UnsentRelease, DelaysUnlockByAtMostAnEighthOfTheNodeTimeout) {
     std::deque<Lock> locks;
     for (int i = 0; i < 5; ++i) locks.push_back(held(std::to_string(i)));
     become_unreachable();
@@ -252,7 +252,7 @@ TEST_F(UnsentRelease, KeepsUnlockWaitingForAnEighthOfTheNodeTimeoutAtMost) {
 }
 
 // The connection takes longer than an eighth of node_timeout.
-TEST_F(UnsentRelease, IsNoFaultOfTheNode) {
+TEST_F(UnsentRelease, IsNotBlamedOnTheNode) {
     auto it = held();
     become_unreachable();
     it.unlock();
@@ -262,12 +262,12 @@ TEST_F(UnsentRelease, IsNoFaultOfTheNode) {
     EXPECT_THAT(faults.lines, Not(Contains("backing off")));
 }
 
-struct UnsentReleaseOfOneNode : UnsentRelease {
-    UnsentReleaseOfOneNode() : UnsentRelease(1) {}
+struct UnsentReleases : UnsentRelease {
+    UnsentReleases() : UnsentRelease(1) {}
 };
 
 // The newest releases replace the oldest ones, and an observer is informed.
-TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
+TEST_F(UnsentReleases, AreBoundedInNumber) {
     constexpr std::size_t on_a_connection = 32;
     constexpr std::size_t most = 64 * on_a_connection;
     std::deque<Lock> locks;
@@ -279,13 +279,13 @@ TEST_F(UnsentReleaseOfOneNode, IsOneOfABoundedNumber) {
     EXPECT_THAT(faults.lines, Contains(HasSubstr("too many connections have replies pending")));
     reach_again();
     network.pass(1s);
-    EXPECT_EQ(keys(), on_a_connection) << "those of the oldest connection";
+    EXPECT_EQ(keys(), on_a_connection) << "the keys of the oldest connection";
 }
 
 // ---- Releases that were sent without a reply
 
 // The connection of a queued release is no probe. A probe would be closed if it hangs.
-TEST_F(UnsentRelease, OutlivesTheProbesOfANodeThatNothingReaches) {
+TEST_F(UnsentRelease, IsNotDroppedWithAHangingProbe) {
     auto it = held();
     become_unreachable();
     reach_again();

@@ -11,7 +11,7 @@ struct DriftCase {
 };
 
 // S16. The drift is ttl × drift_factor + 2 ms.
-TEST(Validity, AllowsForDrift) {
+TEST(Validity, IsShorterThanTheTtlByTheDrift) {
     const DriftCase table[] = {
         {10s, 0.01, 102ms},  {1s, 0.01, 12ms},       {10s, 0, 2ms},
         {1ms, 0.01, 2010us}, {100h, 0.5, 50h + 2ms}, {876'600h, 0.01, 8'766h + 2ms},
@@ -21,18 +21,18 @@ TEST(Validity, AllowsForDrift) {
 }
 
 // S16. A fraction of a nanosecond is rounded up, which shortens the validity.
-TEST(Validity, RoundsDriftUp) {
+TEST(Validity, RoundsTheDriftUp) {
     EXPECT_THAT(drift(1ms, 1.5e-6), Lasts(2ms + 2ns));
 }
 
 // S19. A node whose clock is too fast by the drift factor lets no other client in early.
-TEST(Validity, AllowsForClocksThatRunFaster) {
+TEST(Validity, AllowsForFasterClocksOfTheNodes) {
     for (const milliseconds ttl : {1ms, 10'000ms, 3'600'000ms})
         EXPECT_LT(ttl - drift(ttl, 0.01), std::chrono::duration<double>{ttl} / 1.01) << text(ttl);
 }
 
 // S15, S16. The validity does not depend on which node was slow, nor on how many nodes had granted by then.
-TEST(Validity, LosesWhatTheWholeRoundTook) {
+TEST(Validity, IsReducedByTheDurationOfTheWholeRound) {
     for (std::size_t slow_one = 0; slow_one < 5; ++slow_one) {
         World world;
         world.slow(slow_one, 40ms);
@@ -55,7 +55,7 @@ TEST(Validity, CountsFromTheAttemptThatSucceeded) {
 }
 
 // C4, S33. The validity decreases with the clock, without I/O, to zero and not below.
-TEST(Validity, RunsOut) {
+TEST(Validity, DecreasesToZero) {
     World world;
     auto lock = world.held({.ttl = 10s});
     world.forget_events();
@@ -76,7 +76,7 @@ TEST(Validity, RunsOut) {
 }
 
 // S1, S9, S16. While valid() is true, the keys exist. The reverse is not guaranteed.
-TEST(Validity, EndsBeforeTheKeysDo) {
+TEST(Validity, EndsBeforeTheKeysExpire) {
     for (const milliseconds ttl : {100ms, 1'000ms, 10'000ms, 3'600'000ms}) {
         World world;
         for (std::size_t node = 0; node < 5; ++node) world.slow(node, 3ms);

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 // S20: three clients ask all nodes at once, and each has the shortest way to a different node. Without random
 // pauses they would split the votes for ever.
-TEST(Acquire, EndsWithOneHolderWhereClientsSplitTheVotes) {
+TEST(Acquire, EndsWithOneHolderAfterSplitVotes) {
     int holders = 0;
     Scenario world{{.round = Round::all_at_once}};
     for (std::size_t number = 0; number < 3; ++number) {
@@ -37,7 +37,7 @@ TEST(Acquire, EndsWithOneHolderWhereClientsSplitTheVotes) {
 
 // S30: the spec names unavailability as the price of a delayed restart. It lasts from the first query of a
 // client on.
-TEST(Quarantine, MakesAMajorityThatLostItsDataUnavailableForItsLength) {
+TEST(Quarantine, MakesAMajorityWithoutDataUnavailableForItsLength) {
     for (const bool fresh : {false, true}) {
         Scenario world{{.quarantine = 6s, .trusted = !fresh}};
         auto& alice = world.client("alice");
@@ -57,7 +57,7 @@ TEST(Quarantine, MakesAMajorityThatLostItsDataUnavailableForItsLength) {
 // ---- "How to do distributed locking" by Kleppmann, and the answer of antirez to it (S35)
 
 // The first of its two attacks on the timing: the clock of a node jumps forward.
-TEST(NodeClock, LetsASecondHolderInWithALargerTokenWhenItJumps) {
+TEST(NodeClock, JumpAllowsASecondHolderWithALargerToken) {
     std::vector<std::uint64_t> tokens;
     Scenario world{{.nodes = 5}};
     const auto acquire = [&](Client& client, std::initializer_list<std::size_t> unreachable) {
@@ -82,7 +82,7 @@ TEST(NodeClock, LetsASecondHolderInWithALargerTokenWhenItJumps) {
 }
 
 // The second attack: client 1 is paused while the replies to its SETs wait in its sockets.
-TEST(Pause, BeforeTheRepliesAreReadIsNoticed) {
+TEST(Pause, IsNoticedIfItIsBeforeTheRepliesAreRead) {
     Scenario world{{.nodes = 5, .node_timeout = 200ms, .round = Round::all_at_once}};
     auto& one = world.client("client 1");
     auto& two = world.client("client 2");
@@ -104,7 +104,7 @@ TEST(Pause, BeforeTheRepliesAreReadIsNoticed) {
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-TEST(Pause, AtAnyInstantOfAnAcquireIsHarmless) {
+TEST(Pause, IsHarmlessAtAnyInstantOfAnAcquire) {
     for (auto at = 0ns; at < 40us; at += 500ns) {
         Scenario world;
         auto& one = world.client("client 1");
@@ -130,7 +130,7 @@ TEST(Pause, AtAnyInstantOfAnAcquireIsHarmless) {
 /// If an extension created missing keys, two clients could hold the lock. Bob has the grant of node 2 and
 /// waits for node 0, when node 2 is flushed. Alice extends on node 1, and would extend on node 2 if that
 /// created her key again. Her extension reaches node 0 after her key there has expired and bob has it.
-TEST(Extension, MakesNoMissingKeyAnew) {
+TEST(Extension, DoesNotCreateAMissingKey) {
     LockOptions options = once(300ms);
     options.drift_factor = 0;
     Scenario world{{.node_timeout = 120ms, .quarantine = 300ms, .round = Round::all_at_once}};
@@ -168,7 +168,7 @@ TEST(Extension, MakesNoMissingKeyAnew) {
 // Alice has two connections to node 2. One has a pending SET of another lock, so that no other command may
 // follow on it. The other one is still being made. The release of the lock can use neither, does not wait,
 // and leaves a key on node 2 until its ttl has passed.
-TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
+TEST(Release, DoesNotWaitForANewConnectionToAnUntrustedNode) {
     Scenario world;
     auto& alice = world.client("alice");
     alice.set_settling_time(1s);
@@ -177,7 +177,7 @@ TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
         CheckedLock other{alice, "another", once()};
         EXPECT_THAT(lock.acquire(), Succeeds());
         alice.network().link(2).delay_to_process = 300ms;
-        EXPECT_THAT(other.acquire(), Succeeds()) << "where node 2 is late";
+        EXPECT_THAT(other.acquire(), Succeeds()) << "although node 2 is late";
         alice.sleep(15ms);
         EXPECT_THAT(lock.extend(), Succeeds()) << "which probes node 2";
         const auto before = world.now();
@@ -191,7 +191,7 @@ TEST(Release, DoesNotWaitForTheNextConnectionToANodeThatIsNotTrusted) {
 }
 
 // B7, C9: release() waits for the round of the watchdog, so that none of its extensions follows the release.
-TEST(Release, InTheMiddleOfARoundOfTheWatchdogIsTheLastWord) {
+TEST(Release, IsTheLastCommandIfTheWatchdogIsInARound) {
     Scenario world{{.node_timeout = 200ms}};
     auto& alice = world.client("alice");
     world.at(300ms, [&] {
@@ -207,7 +207,7 @@ TEST(Release, InTheMiddleOfARoundOfTheWatchdogIsTheLastWord) {
     });
     world.run();
     const auto extends = [](const std::string& line) { return line.find(": extend to") != line.npos; };
-    EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3) << "of the round that was under way";
+    EXPECT_EQ(std::ranges::count_if(world.log().lines(), extends), 3) << "in the round that was under way";
     EXPECT_THAT(world.violations(), IsEmpty());
 }
 
@@ -258,7 +258,7 @@ TEST(Watchdog, HoldsManyLocksWhileANodeHangs) {
 
 // ---- The simulation itself
 
-TEST(Fiber, WaitsForAMutexOfAnotherThatIsSuspended) {
+TEST(Fiber, WaitsForAMutexOfASuspendedFiber) {
     Scenario world;
     std::mutex mutex;
     std::vector<std::string> order;

@@ -36,12 +36,12 @@ TEST(Schedule, ViolatesNoInvariant) {
     EXPECT_GT(holds, 1000U) << "hardly any lock was ever held: nothing was tried";
 }
 
-TEST(Schedule, DependsOnItsSeedAlone) {
+TEST(Schedule, DependsOnlyOnItsSeed) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const auto once = run_schedule(seed, nullptr, Logging::yes);
         const auto again = run_schedule(seed, nullptr, Logging::yes);
         EXPECT_EQ(once.schedule, again.schedule);
-        EXPECT_EQ(once.events, run_schedule(seed).events) << "also where it is not logged";
+        EXPECT_EQ(once.events, run_schedule(seed).events) << "even without a log";
     }
 }
 
