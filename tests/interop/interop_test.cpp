@@ -130,7 +130,7 @@ std::vector<Pair> pairs() {
     return pairs;
 }
 
-class TwoMakes : public testing::TestWithParam<Pair> {
+class TwoClientLibraries : public testing::TestWithParam<Pair> {
 protected:
     std::string one(const std::string& line) { return clients_[0].ask(line); }
     std::string other(const std::string& line) { return clients_[1].ask(line); }
@@ -145,10 +145,10 @@ std::string name_of(const Pair& pair) {
     return name_of(pair.one) + "And" + name_of(pair.other) + (pair.nodes == 1 ? "OnOneNode" : "OnFiveNodes");
 }
 
-INSTANTIATE_TEST_SUITE_P(Interop, TwoMakes, testing::ValuesIn(pairs()),
+INSTANTIATE_TEST_SUITE_P(Interop, TwoClientLibraries, testing::ValuesIn(pairs()),
                          [](const auto& test) { return name_of(test.param); });
 
-TEST_P(TwoMakes, SeeEachOthersLocks) {
+TEST_P(TwoClientLibraries, SeeEachOthersLocks) {
     EXPECT_EQ(one("acquire " + resource + " 30000"), "held");
     EXPECT_EQ(other("acquire " + resource + " 30000"), "taken");
     EXPECT_EQ(one("extend 30000"), "held") << "the attempt of the other has done no harm";
@@ -157,13 +157,13 @@ TEST_P(TwoMakes, SeeEachOthersLocks) {
     EXPECT_EQ(other("release"), "released");
 }
 
-TEST_P(TwoMakes, LeaveEachOthersLocksAloneWhenTheirOwnHaveLapsed) {
+TEST_P(TwoClientLibraries, DoNotTouchEachOthersLocksAfterTheirOwnHaveLapsed) {
     EXPECT_EQ(one("acquire " + resource + " 1000"), "held");
     std::this_thread::sleep_for(1100ms);
     EXPECT_EQ(other("acquire " + resource + " 30000"), "held");
     EXPECT_EQ(one("extend 60000"), "lost");
     EXPECT_EQ(one("release"), "lost");
-    EXPECT_EQ(other("extend 30000"), "held") << "what was released and extended too late is not theirs";
+    EXPECT_EQ(other("extend 30000"), "held") << "the late release and extension did not touch the other lock";
     EXPECT_EQ(one("acquire " + resource + " 30000"), "taken");
     EXPECT_EQ(other("release"), "released");
 }
@@ -208,7 +208,7 @@ TEST_P(AContest, HasOneHolderAtATimeAndEachGetsItsShare) {
 }
 
 // Readers may hold the lock together. None of them may hold it together with any other client.
-TEST_P(AContest, HasReadersBesideOneAnotherAndBesideNoOther) {
+TEST_P(AContest, LetsReadersHoldTogetherButWithNoOtherClient) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_shared);
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);
@@ -224,7 +224,7 @@ TEST_P(AContest, HasOneHolderOfASlotAtATime) {
 
 // Three clients wait in the queue, and the others do not know of a queue. Each waiter waits at most as long
 // as it requested, and does not exclude the others.
-TEST_P(AContest, HasOneHolderAtATimeAmongThoseThatWaitInAQueueToo) {
+TEST_P(AContest, HasOneHolderAtATimeIfSomeClientsWaitInAQueue) {
     auto makes = GetParam().makes;
     makes.insert(makes.end(), 3, Make::ours_fair);
     expect_one_holder_at_a_time_and_a_share_for_each(GetParam().nodes, makes, 4s);

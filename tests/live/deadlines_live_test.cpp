@@ -10,7 +10,7 @@ namespace redlock::test {
 namespace {
 
 class Deadlines : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Asking, Deadlines, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Deadlines, each_round(), by_round);
 
 // ---- Dead nodes.
 
@@ -61,7 +61,7 @@ TEST_P(Deadlines, EndInTimeWithEveryNodeFrozen) {
 // ---- Cancellation.
 
 // A8, B6. A stop request ends a round within one node_timeout, and keys that were set are released.
-TEST_P(Deadlines, EndWithinANodeTimeoutWhereARoundIsCancelled) {
+TEST_P(Deadlines, EndWithinANodeTimeoutIfARoundIsCancelled) {
     constexpr auto node_timeout = 1s;
     LiveWorld world{5, {.node_timeout = node_timeout, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());

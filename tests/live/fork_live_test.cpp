@@ -86,7 +86,7 @@ std::set<int> socket_descriptors() {
 }
 
 // D10. After the parent has closed a socket, its descriptor number may belong to another file.
-TEST_F(Fork, TheChildClosesNothingThatHasTheNumberOfAClosedSocket) {
+TEST_F(Fork, TheChildClosesNoFileThatReusedTheNumberOfASocket) {
     auto numbers = socket_descriptors();
     world[2].kill();
     ASSERT_TRUE(wait_until([&] { return lock.extend().nodes()[2].cause == Errc::connection_failed; }));
@@ -131,7 +131,7 @@ TEST_F(Fork, ParentAndChildDoNotReadEachOthersReplies) {
 
 // A6, A8. No state of a generator is copied. The owners differ, and so do the pauses, which use the same
 // generator.
-TEST_F(Fork, EachChildDrawsOwnersOfItsOwn) {
+TEST_F(Fork, EachChildDrawsItsOwnOwners) {
     const auto drawn = [](auto report) {
         Owner owner;
         report(owner.draw(os_entropy()) ? "none" : std::string{owner.view()});
@@ -143,7 +143,7 @@ TEST_F(Fork, EachChildDrawsOwnersOfItsOwn) {
 }
 
 // D10, S2. This also holds for a grandchild. A parent that ends does not release the lock of its child.
-TEST_F(Fork, EveryGenerationHoldsItsOwn) {
+TEST_F(Fork, EveryGenerationHoldsItsOwnLocks) {
     ForkedChild child{[&](auto report) {
         auto mine = world.lock("child's", {.ttl = 1min});
         report(mine.acquire() ? "held" : "not held");
@@ -199,7 +199,7 @@ TEST_F(Fork, AChildWithTheSameProcessIdDoesNotOwnTheLockOfItsParent) {
 
 // D10. A child of fork() has the Watchdog object, but not its thread. It starts a thread when it needs one,
 // and leaves the locks of its parent alone.
-TEST(ForkedWatchdog, ExtendsInTheChildWhatTheChildHolds) {
+TEST(ForkedWatchdog, ExtendsTheLocksOfTheChildInTheChild) {
     LiveWorld world{3, {.node_timeout = 400ms}};
     Watchdog watchdog;
     auto lock = world.lock({.ttl = 1500ms, .retry = {.attempts = 1}, .watchdog = &watchdog});

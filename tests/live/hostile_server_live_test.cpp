@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Hostile, WithOneHostileNode,
 
 // A3, A12, E. One of three nodes is hostile. It is reported with its cause within its node_timeout, and the
 // others are not affected. After 200 rounds no descriptor has leaked.
-TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
+TEST_P(WithOneHostileNode, TheLockStillWorks) {
     constexpr auto node_timeout = 500ms;
     const FakeRedisServer fake{behavior(hostile, beginning)};
     Cluster servers{2};
@@ -173,7 +173,7 @@ TEST_P(WithOneHostileNode, TheLockWorksAllTheSame) {
 }
 
 // D1. A second reply that arrives on an idle connection must not grant the next lock.
-TEST(Hostile, AReplyTooManyIsNotTakenForTheNextOne) {
+TEST(HostileServer, AnExtraReplyIsNotTakenForTheNextReply) {
     std::atomic<bool> acquired = false, repeated = false;
     const FakeRedisServer server{[&](Session& session) {
         (void)session.receive_command();
@@ -196,7 +196,7 @@ TEST(Hostile, AReplyTooManyIsNotTakenForTheNextOne) {
 }
 
 // D11. If the error message of the server begins with a part of the password, the report does not show it.
-TEST(Hostile, AnErrorThatBeginsWithAPartOfThePasswordDoesNotTellIt) {
+TEST(HostileServer, AnErrorThatBeginsLikeThePasswordDoesNotRevealIt) {
     const FakeRedisServer server{[](Session& session) {
         for (;;) {
             (void)session.receive_command();

@@ -49,7 +49,7 @@ private:
 
 // D4. The command is larger than what the server's kernel accepts while the server reads nothing, and smaller
 // than what the client's kernel accepts.
-TEST(LateSet, IsNotSentWhenItsConnectionIsGivenUp) {
+TEST(LateSet, IsNotSentAfterItsConnectionIsGivenUp) {
     const std::string resource(400'000, 'r');
     StalledServer server;
     RedisNodes nodes{std::vector{server.uri()}, {.node_timeout = 2s}};

@@ -103,7 +103,7 @@ void campaign(int process, const std::vector<std::string>& uris, TermLog& log) {
         {});
 }
 
-TEST(LeaderProcesses, LeadOneAfterTheOtherWhateverBecomesOfThem) {
+TEST(LeaderProcesses, LeadOneAfterAnotherEvenIfSomeAreKilled) {
     LiveWorld world{3};
     const auto log = shared_log();
     std::deque<ForkedChild> processes;

@@ -29,7 +29,7 @@ struct Server {
 };
 
 // D14. Not even PING is needed. docs/operations.md lists what fencing and a quarantine need in addition.
-TEST(Permissions, TheLeastAreEnough) {
+TEST(Permissions, TheDocumentedMinimumIsEnough) {
     Server plain, counting{{}, " ~{orders:*}:fence +info +exists +time"},
         in_quarantine{{}, " ~redlock:since +info +exists +time", quarantine};
     for (auto* const server : {&plain, &counting, &in_quarantine}) {
@@ -45,7 +45,7 @@ TEST(Permissions, TheLeastAreEnough) {
 }
 
 // A query omits what it may not read beside the lock. A description that may not be written is omitted.
-TEST(Permissions, OfWhatStandsBesideALockAreNotNeeded) {
+TEST(Permissions, ForTheAuxiliaryKeysAreNotNeeded) {
     Server least{{}, " +type"};
     auto lock = least.lock(the_resource, {.holder = "host=web1"});
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -62,7 +62,7 @@ class EachPermission : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Permissions, EachPermission, testing::ValuesIn(needed), by_itself);
 
 // D7, D14. Each permission is needed. The report names the missing one.
-TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
+TEST_P(EachPermission, IsReportedByNameIfItIsMissing) {
     Server server{GetParam()};
     auto lock = server.lock();
     std::vector<Result> failures;
@@ -82,7 +82,7 @@ TEST_P(EachPermission, IsReportedByNameWhereItIsMissing) {
 }
 
 // D14. A quarantine needs INFO. A missing permission for it is reported by name.
-TEST(Permissions, ToAskForInfoAreReportedByName) {
+TEST(Permissions, ForInfoAreReportedByName) {
     Server server{{}, " ~redlock:since +exists +time", quarantine};
     const auto result = server.lock().acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));
@@ -91,7 +91,7 @@ TEST(Permissions, ToAskForInfoAreReportedByName) {
 }
 
 // D7. A user without a permission for the key cannot lock it.
-TEST(Permissions, OfTheKeyAreNeeded) {
+TEST(Permissions, ForTheKeyAreNeeded) {
     Server server;
     const auto result = server.lock("customers:42").acquire();
     EXPECT_THAT(result, FailsWith(Errc::no_quorum));

@@ -37,7 +37,7 @@ TEST(Query, ShowsTheHolderTheCountAndTheWaiters) {
 }
 
 // A query asks all nodes at once.
-TEST(Query, WaitsOneNodeTimeoutForFiveNodesThatHang) {
+TEST(Query, WaitsOneNodeTimeoutForFiveHangingNodes) {
     LiveWorld world{5, {.node_timeout = 500ms}};
     ASSERT_TRUE(world.warm_up());
     for (auto& node : world) node.freeze();
@@ -51,7 +51,7 @@ TEST(Query, WaitsOneNodeTimeoutForFiveNodesThatHang) {
 }
 
 // A holder description uses existing connections, and delays no round.
-TEST(Holder, NeedsNoFurtherConnections) {
+TEST(HolderDescription, NeedsNoAdditionalConnections) {
     LiveWorld world{1};
     Lock lock{world.nodes, the_resource, {.holder = "me"}};
     for (int i = 0; i < 200; ++i) {

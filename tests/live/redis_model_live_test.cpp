@@ -62,7 +62,7 @@ public:
     testing::AssertionResult agree_about_messages() {
         for (const auto& message : heard_)
             if (const auto real = listener_.read_reply().elements.at(2).text; real != message)
-                return testing::AssertionFailure() << "heard " << real << ", the model " << message;
+                return testing::AssertionFailure() << "received " << real << ", the model " << message;
         heard_.clear();
         return testing::AssertionSuccess();
     }
@@ -138,7 +138,7 @@ class RedisModelLikeRedis : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seed, RedisModelLikeRedis, testing::ValuesIn(seeds()),
                          testing::PrintToStringParamName());
 
-TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
+TEST_P(RedisModelLikeRedis, RepliesLikeRedisToRandomCommandsAndScripts) {
     Both both;
     both.subscribe("alive");
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
@@ -158,11 +158,11 @@ TEST_P(RedisModelLikeRedis, AnswersRandomCommandsAndScripts) {
         ASSERT_TRUE(both.agree_about_messages()) << "REDLOCK_SEED=" << GetParam() << ", after command " << i;
     }
     for (const auto* const queue : {"queue1", "queue2"})
-        for (int i = 0; i < 12; ++i) ASSERT_TRUE(both.agree({"ZPOPMIN", queue})) << "what is left in it";
+        for (int i = 0; i < 12; ++i) ASSERT_TRUE(both.agree({"ZPOPMIN", queue})) << "the rest of the queue";
 }
 
 // What scripts may return, and what they must not do.
-TEST(RedisModelLikeRedis, RunsLua) {
+TEST(RedisModelLikeRedis, RunsLuaLikeRedis) {
     Both both;
     ASSERT_TRUE(both.agree({"RPUSH", "list", "a"}));
     for (const auto* const text : {"return 1",
@@ -237,7 +237,7 @@ TEST(RedisModelLikeRedis, RunsLua) {
 }
 
 // Errors that are found before a command is executed.
-TEST(RedisModelLikeRedis, RefusesWhatIsNoCommand) {
+TEST(RedisModelLikeRedis, RejectsInvalidCommandsLikeRedis) {
     Both both;
     const std::string sha1(40, 'f');
     const std::initializer_list<Words> commands{{"nothing", "a"},

@@ -44,7 +44,7 @@ protected:
 
     LiveWorld world;
 };
-INSTANTIATE_TEST_SUITE_P(OfEachKind, RedissonsHash,
+INSTANTIATE_TEST_SUITE_P(EachKind, RedissonsHash,
                          testing::Values(Kind{"Plain", {.ttl = 1min}},
                                          Kind{"Fenced", {.ttl = 1min, .fencing = true}},
                                          Kind{"Fair", {.ttl = 1min, .fair = true}},
@@ -52,18 +52,18 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, RedissonsHash,
                                          Kind{"MinHold", {.ttl = 1min, .min_hold = 5s}}),
                          by_name);
 
-TEST_P(RedissonsHash, RefusesOursAndIsLeftAlone) {
+TEST_P(RedissonsHash, ExcludesOurLockAndIsNotChanged) {
     for (const auto& server : world) acquire_as_redisson(server);
     EXPECT_THAT(lock().try_acquire(), FailsWith(Errc::held_by_other));
     for (const auto& server : world) EXPECT_THAT(server, IsHeldByRedisson());
 }
 
-TEST_P(RedissonsHash, IsWaitedFor) {
+TEST_P(RedissonsHash, CanBeWaitedFor) {
     for (const auto& server : world) acquire_as_redisson(server, 500ms);
     EXPECT_THAT(lock().acquire_for(1min), Succeeds());
 }
 
-TEST_P(RedissonsHash, BesideAMajorityOfOursIsLeftAlone) {
+TEST_P(RedissonsHash, OnAMinorityIsNotChanged) {
     acquire_as_redisson(world[0]);
     auto ours = lock();
     EXPECT_THAT(ours.acquire(), Succeeds());
@@ -72,7 +72,7 @@ TEST_P(RedissonsHash, BesideAMajorityOfOursIsLeftAlone) {
     EXPECT_THAT(world[0], IsHeldByRedisson());
 }
 
-TEST_P(RedissonsHash, IsNotMadeOfOurKey) {
+TEST_P(RedissonsHash, CannotReplaceOurKey) {
     auto ours = lock();
     ASSERT_THAT(ours.acquire(), Succeeds());
     for (const auto& server : world) EXPECT_THAT(server, RefusesRedisson());

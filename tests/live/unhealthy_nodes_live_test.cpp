@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(UnhealthyNodes, AnUnhealthyNode, testing::ValuesIn(cond
 
 // A3, A12, D7, D11. With one such node of three, the lock works, and the report says what is wrong with the
 // node.
-TEST_P(AnUnhealthyNode, OfThreeIsReportedAndTheLockWorks) {
+TEST_P(AnUnhealthyNode, IsReportedAndTheLockStillWorks) {
     const auto unhealthy = GetParam().start();
     Cluster servers{2};
     RedisNodes nodes{{unhealthy->uri, servers[0].uri(), servers[1].uri()}, {.node_timeout = 2s}};
@@ -162,7 +162,7 @@ TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMinorityDoesNotMatter) {
 }
 
 // A12. SET NX returns nil for a key of any type. The release of the attempt shows the wrong type.
-TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityIsNamedInTheResult) {
+TEST(UnhealthyNodes, AKeyOfAnotherTypeOnAMajorityIsReported) {
     for (const bool fencing : {false, true}) {
         LiveWorld world{3};
         ASSERT_EQ(world[0].command({"HSET", the_resource, "field", "1"}), "1");

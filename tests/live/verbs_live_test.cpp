@@ -13,11 +13,11 @@ using testing::_;
 using testing::AnyOf;
 
 class Verbs : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Asking, Verbs, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Verbs, each_round(), by_round);
 
 // S5, S11, S26, S31, A10, A12, C1. Each server has the same key and owner. Each verb sends exactly one
 // command.
-TEST_P(Verbs, SetLengthenAndDeleteOneKeyOnEachServer) {
+TEST_P(Verbs, SetExtendAndDeleteOneKeyOnEachServer) {
     LiveWorld world{5, {.node_timeout = 2s, .round = GetParam()}};
     ASSERT_TRUE(world.warm_up());
     const CommandMonitor monitor{world[0]};
@@ -50,7 +50,7 @@ TEST_P(Verbs, SetLengthenAndDeleteOneKeyOnEachServer) {
 }
 
 // S5. The resource is the key, byte for byte.
-TEST(AnyResource, IsTheKeyAsItIs) {
+TEST(AnyResource, IsUsedAsTheKeyUnchanged) {
     LiveWorld world;
     for (const auto& resource :
          {std::string{"a\0b", 3}, std::string{"a\r\nb\n"}, std::string{"\xFF\xFE\x80 \xC3"},
@@ -83,7 +83,7 @@ TEST(Acquire, WorksOverUnixSocketsInAnyDatabase) {
 // A9. node_timeout is measured by our clock and not in ticks of the kernel, which are up to 10 ms each and
 // would make every round late. The machine may be late at any time, so the test waits for three rounds in
 // time.
-TEST(AFrozenNode, CostsARoundItsNodeTimeoutAndNoMore) {
+TEST(AFrozenNode, DelaysARoundByOneNodeTimeout) {
     LiveWorld world{3, {.node_timeout = 10ms}};
     int in_time = 0;
     EXPECT_TRUE(wait_until([&] {
@@ -100,7 +100,7 @@ TEST(AFrozenNode, CostsARoundItsNodeTimeoutAndNoMore) {
 }
 
 // C1, B1. Both work if memory is too short for a SET.
-TEST(ExtendAndRelease, WorkWithoutMemory) {
+TEST(ExtendAndRelease, WorkIfTheServerIsOutOfMemory) {
     LiveWorld world;
     auto lock = world.lock();
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -112,7 +112,7 @@ TEST(ExtendAndRelease, WorkWithoutMemory) {
 }
 
 // D6. NOSCRIPT costs another message within the same time limit, and is no failure.
-TEST(ExtendAndRelease, SendTheirScriptsAgainWhereTheServerHasForgottenThem) {
+TEST(ExtendAndRelease, SendTheirScriptsAgainIfTheServerHasForgottenThem) {
     LiveWorld world;
     ASSERT_TRUE(world.warm_up());
     auto lock = world.lock();
@@ -129,7 +129,7 @@ TEST(ExtendAndRelease, SendTheirScriptsAgainWhereTheServerHasForgottenThem) {
 }
 
 // B5. A command that was written after a SET arrives after it, even if the nodes are destroyed before.
-TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
+TEST(Release, ArrivesEvenIfTheNodesAreDestroyed) {
     for (const auto round : {Round::sequential, Round::all_at_once}) {
         RedisServer server;
         {
@@ -151,7 +151,7 @@ TEST(Release, ArrivesThoughTheNodesAreDestroyed) {
 }
 
 // B5, D9. This also holds while another thread releases another lock on that connection.
-TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
+TEST(Release, FollowsItsSetEvenIfAnotherThreadReleasesThere) {
     LiveWorld world{5, {.node_timeout = 700ms}};
     auto theirs = world.lock("theirs", {.ttl = 1min});
     ASSERT_THAT(theirs.acquire(), Succeeds());
@@ -170,7 +170,7 @@ TEST(Release, GoesBehindItsSetThoughAnotherThreadReleasesThere) {
 
 // B1, D4. The servers have closed their idle connections. The release uses new ones, however recently the old
 // ones were used.
-TEST(Release, GoesOverNewConnectionsWhereTheOldWereClosed) {
+TEST(Release, UsesNewConnectionsIfTheOldOnesWereClosed) {
     LiveWorld world{3};
     for (int i = 0; i < 20; ++i) {
         auto lock = world.lock("resource " + std::to_string(i));

@@ -61,7 +61,7 @@ protected:
     std::size_t connections = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(ThatIs, ADeadNode, testing::Combine(testing::ValuesIn(outages()), each_round()),
+INSTANTIATE_TEST_SUITE_P(EachOutage, ADeadNode, testing::Combine(testing::ValuesIn(outages()), each_round()),
                          [](const auto& info) {
                              return std::string{std::get<Outage>(info.param).name} +
                                     (std::get<Round>(info.param) == Round::sequential ? "InTurn" : "AtOnce");
@@ -83,7 +83,7 @@ TEST_P(ADeadNode, CostsItsNodeTimeoutOnce) {
 }
 
 // D4. After the longest back-off, both nodes are asked again within a second.
-TEST_P(ADeadNode, IsBackInUseWithinASecondOfItsReturn) {
+TEST_P(ADeadNode, IsUsedAgainWithinASecondOfItsReturn) {
     for (const std::size_t node : {0U, 2U}) disconnect(node);
     (void)lock_and_unlock(3s);
     for (auto& link : world.links()) link.heal();

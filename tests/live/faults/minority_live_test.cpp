@@ -63,11 +63,11 @@ std::string name_of_fault(const testing::TestParamInfo<std::tuple<Fault, Round>>
     return std::string{fault.name} + (round == Round::sequential ? "InTurn" : "AtOnce");
 }
 
-INSTANTIATE_TEST_SUITE_P(By, AMinorityAtFault, testing::Combine(testing::ValuesIn(faults()), each_round()),
-                         name_of_fault);
+INSTANTIATE_TEST_SUITE_P(EachFault, AMinorityAtFault,
+                         testing::Combine(testing::ValuesIn(faults()), each_round()), name_of_fault);
 
 // A3, A9. The faults occur before, during and after a hold.
-TEST_P(AMinorityAtFault, FailsNothingAndDelaysNothingForLong) {
+TEST_P(AMinorityAtFault, CausesNoFailureAndNoLongDelay) {
     ASSERT_THAT(lock.acquire(), Succeeds());
     begin_faults();
     expect_success_in_time([&] { return lock.extend(); });
@@ -80,7 +80,7 @@ TEST_P(AMinorityAtFault, FailsNothingAndDelaysNothingForLong) {
 }
 
 // A3, D4. When the faults end, all five nodes vote again, and agree on the holder of the lock.
-TEST_P(AMinorityAtFault, IsAskedAgainWhenItIsBack) {
+TEST_P(AMinorityAtFault, IsAskedAgainAfterItsReturn) {
     begin_faults();
     expect_success_in_time([&] { return lock.acquire(); });
     expect_success_in_time([&] { return lock.release(); });

@@ -61,9 +61,9 @@ protected:
     ObserverLog log{};
     FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam(), .observer = &log}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, AnObserver, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, AnObserver, each_round(), by_round);
 
-TEST_P(AnObserver, IsToldOfEachRoundWhatTheResultSays) {
+TEST_P(AnObserver, IsNotifiedOfEachRoundWithTheSameReportsAsTheResult) {
     world.warm_up();
     const auto before = log.rounds().size();
     auto lock = world.lock();
@@ -87,7 +87,7 @@ TEST_P(AnObserver, IsToldOfEachRoundWhatTheResultSays) {
 }
 
 // Whatever the fault, the new connections minus the lost ones are the existing ones.
-TEST_P(AnObserver, CanCountTheConnectionsThereAre) {
+TEST_P(AnObserver, CanCountTheOpenConnections) {
     const std::vector<std::function<void(TcpProxy&)>> faults{
         [](auto& link) { link.reset(); },      [](auto& link) { link.cut_after(2); },
         [](auto& link) { link.cut_after(8); }, [](auto& link) { link.replace_replies("+NO\r\n"); },
@@ -140,7 +140,7 @@ private:
     int successes_ = 0;
 };
 
-TEST_P(AnObserver, MayLockOnTheSameNodesFromWithinACall) {
+TEST_P(AnObserver, MayUseTheSameNodesFromItsCallback) {
     LockingObserver observer;
     FaultWorld observed{3, {.node_timeout = 2s, .round = GetParam(), .observer = &observer}};
     observer.use(observed.nodes);
@@ -171,7 +171,7 @@ private:
     std::atomic<bool> blocked_ = false;
 };
 
-TEST_P(AnObserver, ThatIsSlowDelaysNoOtherThread) {
+TEST_P(AnObserver, DelaysNoOtherThreadIfItIsSlow) {
     BlockingObserver observer;
     FaultWorld observed{3, {.node_timeout = 2s, .round = GetParam(), .observer = &observer}};
     std::jthread first{[&] { (void)observed.lock("first").acquire(); }};

@@ -41,7 +41,7 @@ class ProcessHygiene : public InEachRound {
 protected:
     FaultWorld world{3, {.node_timeout = 300ms, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, ProcessHygiene, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, ProcessHygiene, each_round(), by_round);
 
 /// Records whether a write found a connection closed, and not a check of an idle connection.
 class WriteObserver : public Observer {

@@ -38,7 +38,7 @@ protected:
 };
 
 // B5. The SET and the release are on one connection, in this order. Nothing is left when the proxy is healed.
-TEST_F(ReleaseOrder, AReleaseGoesBehindItsSetOnTheSameConnection) {
+TEST_F(ReleaseOrder, AReleaseFollowsItsSetOnTheSameConnection) {
     silent.black_hole();
     auto lock = world.lock();
     acquire_without_an_answer(lock);
@@ -54,12 +54,12 @@ TEST_F(ReleaseOrder, AReleaseGoesBehindItsSetOnTheSameConnection) {
 }
 
 /// A busy machine needs long for megabytes, also on the two healthy nodes.
-struct ReleaseOrderOfMuch : ReleaseOrder {
-    ReleaseOrderOfMuch() : ReleaseOrder{5s} {}
+struct ReleaseOrderOfLargeCommands : ReleaseOrder {
+    ReleaseOrderOfLargeCommands() : ReleaseOrder{5s} {}
 };
 
 // B1. A SET that was only partly written is pending like a whole one, and the release follows it.
-TEST_F(ReleaseOrderOfMuch, ASetOfAMegabyteThatIsHalfWrittenIsReleasedToo) {
+TEST_F(ReleaseOrderOfLargeCommands, APartlyWrittenSetOfAMegabyteIsReleased) {
     silent.black_hole();
     auto lock = world.lock(std::string(4U << 20U, 'r'), {.ttl = 60s});
     acquire_without_an_answer(lock);

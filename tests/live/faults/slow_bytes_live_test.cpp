@@ -44,7 +44,7 @@ private:
 };
 
 class SlowBytes : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Asking, SlowBytes, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, SlowBytes, each_round(), by_round);
 
 // D2. A signal interrupts poll() and does not restart the time limit: 400 ms remain 400 ms.
 TEST_P(SlowBytes, SignalsDoNotStretchTheNodeTimeout) {
@@ -75,7 +75,7 @@ TEST_P(SlowBytes, SignalsDoNotBreakAnything) {
 }
 
 // D1, D2. Replies that arrive byte by byte are parsed like whole ones.
-TEST(SlowReplies, AreUnderstoodByteByByte) {
+TEST(SlowReplies, AreParsedEvenIfTheyArriveByteByByte) {
     FaultWorld world{3, {.node_timeout = 10s}};
     for (auto& link : world.links()) link.trickle(1ms);
     auto lock = world.lock({.ttl = 60s});

@@ -29,7 +29,7 @@ protected:
     RespConnection client = connect();
 };
 
-TEST_F(TheLink, PassesEverythingOnAndCountsIt) {
+TEST_F(TheLink, ForwardsAndCountsAllBytes) {
     const std::string large(3'000'000, 'x');
     EXPECT_EQ(client.ask({"SET", "a", large}), "OK");
     EXPECT_EQ(client.ask({"GET", "a"}), large);
@@ -42,7 +42,7 @@ TEST_F(TheLink, PassesEverythingOnAndCountsIt) {
     EXPECT_EQ(traffic.waiting_bytes, 0U);
 }
 
-TEST_F(TheLink, RemembersCommandsByTheirConnection) {
+TEST_F(TheLink, RecordsTheCommandsOfEachConnection) {
     link.record();
     auto other = connect();
     (void)client.ask({"PING"});
@@ -54,7 +54,7 @@ TEST_F(TheLink, RemembersCommandsByTheirConnection) {
     EXPECT_THAT(seen[1].words, ElementsAre("SET", "key", std::string(64, 'v')));
 }
 
-TEST_F(TheLink, DelaysEachWay) {
+TEST_F(TheLink, DelaysBothDirections) {
     link.delay(50ms);
     EXPECT_THAT(time_taken([&] { EXPECT_EQ(client.ask({"PING"}), "PONG"); }), LastsAtLeast(100ms));
 }
@@ -78,7 +78,7 @@ TEST_F(TheLink, HoldsRepliesUntilTheyAreReleased) {
     EXPECT_EQ(client.read(), "2");
 }
 
-TEST_F(TheLink, SwallowsWhatIsSentIntoABlackHoleUntilItIsHealed) {
+TEST_F(TheLink, ForwardsNothingFromABlackHoleUntilItIsHealed) {
     (void)client.ask({"PING"});
     link.black_hole();
     client.send({"INCR", "n"});
@@ -91,7 +91,7 @@ TEST_F(TheLink, SwallowsWhatIsSentIntoABlackHoleUntilItIsHealed) {
     EXPECT_TRUE(wait_until([&] { return server.command({"GET", "n"}) == "2"; }));
 }
 
-TEST_F(TheLink, CutsOffInMidReply) {
+TEST_F(TheLink, CanStopInTheMiddleOfAReply) {
     link.cut_after(10);
     EXPECT_EQ(client.ask({"PING"}), "PONG");
     client.send({"PING"});
@@ -100,7 +100,7 @@ TEST_F(TheLink, CutsOffInMidReply) {
     EXPECT_EQ(link.traffic().open, 0U);
 }
 
-TEST_F(TheLink, ForgetsTheConnectionsThereAreAndServesNewOnes) {
+TEST_F(TheLink, ForgetsItsConnectionsAndServesNewOnes) {
     auto forgotten = connect(50ms);
     (void)forgotten.ask({"PING"});
     link.forget();
@@ -110,7 +110,7 @@ TEST_F(TheLink, ForgetsTheConnectionsThereAreAndServesNewOnes) {
     EXPECT_TRUE(is_silent(forgotten));
 }
 
-TEST_F(TheLink, ResetsWhatThereIsAndRefusesWhatComes) {
+TEST_F(TheLink, ResetsItsConnectionsAndRefusesNewOnes) {
     (void)client.ask({"PING"});
     link.refuse();
     EXPECT_EQ(client.ask({"PING"}), "PONG");
@@ -126,7 +126,7 @@ TEST_F(TheLink, ReplacesReplies) {
     EXPECT_EQ(client.ask({"PING"}), "Text");
 }
 
-TEST_F(TheLink, ServesAServerThatComesAndGoes) {
+TEST_F(TheLink, SurvivesARestartOfTheServer) {
     (void)client.ask({"PING"});
     server.kill();
     EXPECT_TRUE(is_silent(client));
@@ -136,7 +136,7 @@ TEST_F(TheLink, ServesAServerThatComesAndGoes) {
     EXPECT_EQ(connect().ask({"PING"}), "PONG");
 }
 
-TEST_F(TheLink, PassesTheEndOnBehindTheLastByte) {
+TEST_F(TheLink, ForwardsTheEndOfAStreamAfterTheLastByte) {
     link.delay(20ms);
     {
         auto leaving = connect();

@@ -54,13 +54,13 @@ class ManyThreads : public InEachRound {
 protected:
     FaultWorld world{3, {.node_timeout = 20ms, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, ManyThreads, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, ManyThreads, each_round(), by_round);
 
 // A1, D1, D9. If a thread counts a grant, the key exists with the thread's owner: no reply belonged to
 // another command. Each resource has one holder at a time.
 //
 // D4. After the faults all nodes grant again, and only broken connections may have left keys.
-TEST_P(ManyThreads, HoldOneAtATimeWhatTheyWereGranted) {
+TEST_P(ManyThreads, HoldAResourceOneAtATime) {
     std::array<std::atomic<int>, 2> holders{};
     std::atomic<int> successes = 0;
     std::optional<Nemesis> nemesis{std::in_place, world};
@@ -94,7 +94,7 @@ TEST_P(ManyThreads, HoldOneAtATimeWhatTheyWereGranted) {
 }
 
 // D9, D4. A node that hangs costs all threads their node_timeout at the same time, not one after the other.
-TEST_P(ManyThreads, WaitForAHungNodeTogether) {
+TEST_P(ManyThreads, WaitForAHangingNodeAtTheSameTime) {
     constexpr auto node_timeout = 1s;
     FaultWorld slow{3, {.node_timeout = node_timeout, .round = GetParam()}};
     slow.warm_up();

@@ -10,10 +10,10 @@ namespace redlock::test {
 namespace {
 
 class Guarantees : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Asking, Guarantees, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Guarantees, each_round(), by_round);
 
 // Fencing and a quarantine, for many resources at once.
-TEST_P(Guarantees, HoldForManyResourcesAsForOne) {
+TEST_P(Guarantees, HoldForManyResources) {
     QuarantineWorld world{3, {}, GetParam()};
     std::vector<std::string> resources{{"a\0\n", 3}};
     while (resources.size() < 500) resources.push_back("resource " + std::to_string(resources.size()));
@@ -38,7 +38,7 @@ TEST_P(Guarantees, HoldForManyResourcesAsForOne) {
 // ---- Fencing
 
 // If a restarted server has an old counter without the last holders, the counter is not continued.
-TEST(Fencing, DoesNotTrustACountFromAnEarlierRun) {
+TEST(Fencing, DoesNotContinueACountFromAnEarlierRun) {
     LiveWorld world{1, {.node_timeout = 1s}, RedisConfig{}.keeps_data()};
     const auto next_token = [&] {
         auto lock = world.lock({.retry = {.attempts = 1}, .fencing = true});
@@ -54,7 +54,7 @@ TEST(Fencing, DoesNotTrustACountFromAnEarlierRun) {
 }
 
 // Contenders show their tokens to a resource that remembers the largest one. It never rejects a token.
-TEST_P(Guarantees, TokensAreNeverSmallerThanWhatTheResourceHasSeen) {
+TEST_P(Guarantees, TokensAreNeverSmallerThanThoseTheResourceHasSeen) {
     LiveWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
     std::atomic<std::uint64_t> seen{0};
     std::atomic<int> holds{0};
@@ -74,7 +74,7 @@ TEST_P(Guarantees, TokensAreNeverSmallerThanWhatTheResourceHasSeen) {
 // ---- S29, S30: a node that may have forgotten the holders does not vote until the longest ttl has passed.
 
 // S30. Two of three nodes are restarted empty while the lock is held. No other client acquires it.
-TEST_P(Guarantees, AQuarantineKeepsNodesThatWereRestartedEmptyFromGrantingASecondLock) {
+TEST_P(Guarantees, AQuarantinePreventsASecondGrantByNodesRestartedEmpty) {
     QuarantineWorld world{3, {}, GetParam()};
     auto holder = world.claim();
     ASSERT_THAT(holder.acquire(), Succeeds());
@@ -89,7 +89,7 @@ TEST_P(Guarantees, AQuarantineKeepsNodesThatWereRestartedEmptyFromGrantingASecon
 }
 
 // A server that has lost the end of its log has a marker after the restart, but of another run.
-TEST(AQuarantine, IsForNodesThatWereRestartedWithOldDataToo) {
+TEST(AQuarantine, AppliesToNodesThatWereRestartedWithOldData) {
     QuarantineWorld world{3, RedisConfig{}.keeps_data()};
     world[1].restart();
     ASSERT_NE(world[1].command({"GET", marker}), "(nil)");

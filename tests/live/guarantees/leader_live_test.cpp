@@ -12,7 +12,7 @@
 namespace redlock::test {
 namespace {
 
-TEST(LeaderThreads, LeadInTurns) {
+TEST(LeaderThreads, LeadOneAfterAnother) {
     LiveWorld world;
     std::atomic<int> at_work{0};
     std::atomic<int> terms{0};
@@ -34,7 +34,7 @@ TEST(LeaderThreads, LeadInTurns) {
     EXPECT_TRUE(wait_until([&] { return holder(world[0]) == "(nil)"; }));
 }
 
-TEST(LeaderThreads, AreToldToStopFromAnotherThread) {
+TEST(LeaderThreads, CanBeStoppedFromAnotherThread) {
     LiveWorld world;
     Leader leader{world.nodes, the_resource, {.ttl = 10s}};
     std::stop_source stop;
@@ -54,7 +54,7 @@ TEST(LeaderThreads, AreToldToStopFromAnotherThread) {
 }
 
 // C6
-TEST(LeaderThreads, AreToldWithinTheTermThatAllNodesHang) {
+TEST(LeaderThreads, AreNotifiedWithinTheTermIfAllNodesHang) {
     LiveWorld world{3, {.node_timeout = 1s}};
     Leader leader{world.nodes, the_resource, {.ttl = 5s, .margin = 2s}};
     std::chrono::nanoseconds left{-1};

@@ -35,7 +35,7 @@ struct Client {
     Lock lock{nodes, the_resource, no_retry(quarantine)};
 };
 
-TEST(Sentinels, NameTheMasterAndTheNextOne) {
+TEST(Sentinels, NameTheMasterAndItsSuccessor) {
     SentinelWorld world;
     whole_since(world.servers[0], 1min);
     Client client{world};
@@ -92,7 +92,7 @@ TEST(AFormerMaster, GetsNoLeaseThatBeginsLater) {
     EXPECT_TRUE(second.lock.valid()) << "too slow a machine: the lock is over";
 }
 
-TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
+TEST(Sentinels, AreAskedUntilAMajorityNamesTheSameMaster) {
     SentinelWorld world;
     world.sentinels[0].freeze();
     Client client{world};
@@ -100,7 +100,7 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
     world.sentinels[1].kill();
     Client another{world};
     const auto result = another.lock.acquire();
-    EXPECT_EQ(result.error(), Errc::no_quorum) << "one is not, though it knows";
+    EXPECT_EQ(result.error(), Errc::no_quorum) << "one Sentinel is not enough, although it knows the master";
     world.sentinels[0].thaw();
     Client third{world};
     EXPECT_TRUE(wait_until([&] { return third.lock.acquire().nodes()[0].cause == Errc::quarantined; }))
@@ -111,7 +111,7 @@ TEST(Sentinels, AreAskedUntilMoreThanHalfNameTheSame) {
 }
 
 // A9. Asking the Sentinels counts towards node_timeout.
-TEST(Sentinels, ThatAreFrozenCostARoundItsNodeTimeoutAndNoMore) {
+TEST(Sentinels, DelayARoundByOneNodeTimeoutIfTheyAreFrozen) {
     SentinelWorld world;
     for (auto& it : world.sentinels) it.freeze();
     constexpr auto node_timeout = 400ms;
@@ -128,7 +128,7 @@ TEST(Sentinels, ThatAreFrozenCostARoundItsNodeTimeoutAndNoMore) {
     }
 }
 
-TEST(Sentinels, HaveAPasswordOfTheirOwn) {
+TEST(Sentinels, HaveTheirOwnPassword) {
     RedisServer server{RedisConfig{}.password("ours")};
     RedisServer sentinel{
         RedisConfig{}.sentinel_of(server.port()).line("sentinel auth-pass mymaster ours").password("theirs")};
@@ -157,7 +157,7 @@ Result acquire_once(const std::string& uri) {
 }
 
 // Each Sentinel may be cut off together with the server that it names.
-TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
+TEST(Sentinels, NameNoMasterIfOnlyHalfOfThemAgree) {
     const std::array<RedisServer, 2> servers;
     const RedisServer one{RedisConfig{}.sentinel_of(servers[0].port())};
     const RedisServer another{RedisConfig{}.sentinel_of(servers[1].port())};
@@ -170,7 +170,7 @@ TEST(Sentinels, OfWhichHalfNameAnotherNameNone) {
 
 // A majority of the entries is not a majority of the Sentinels. The second Sentinel is down, and the first
 // must not decide alone.
-TEST(Sentinels, ThatAreListedTwiceHaveOneVote) {
+TEST(Sentinels, HaveOneVoteEachEvenIfListedTwice) {
     const RedisServer server;
     const RedisServer one{RedisConfig{}.sentinel_of(server.port())};
     RedisServer down{RedisConfig{}.sentinel_of(server.port())};
@@ -185,11 +185,11 @@ TEST(Sentinels, ThatAreListedTwiceHaveOneVote) {
     refused(one.name() + "," + one.name() + "," + down.name());
     refused(one.name() + ",localhost:" + std::to_string(one.port()) + "," + down.name());
     refused(one.name() + name(elsewhere.port()) + "," + down.name());
-    EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one of one";
+    EXPECT_THAT(acquire_once(uri_of({one, one})), Succeeds()) << "one entry of one Sentinel";
 }
 
 // Two clients have the same name for a node, but neither the same Sentinels nor the same passwords.
-TEST(Sentinels, AreAskedForEachClientAlone) {
+TEST(Sentinels, AreAskedSeparatelyForEachClient) {
     const RedisServer server;
     RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
     const RedisServer two{RedisConfig{}.sentinel_of(server.port())};
@@ -201,7 +201,7 @@ TEST(Sentinels, AreAskedForEachClientAlone) {
 }
 
 // A9. The owner of an inquiry ends it, and does not wait for frozen Sentinels.
-TEST(Sentinels, AreNotWaitedForByTheEndOfTheNodes) {
+TEST(Sentinels, AreNotAwaitedByTheDestructorOfTheNodes) {
     const RedisServer server;
     RedisServer frozen{RedisConfig{}.sentinel_of(server.port())};
     frozen.freeze();
@@ -216,7 +216,7 @@ TEST(Sentinels, AreNotWaitedForByTheEndOfTheNodes) {
 }
 
 // D7. A permanent cause counts as such only if a majority needs the Sentinels that refuse.
-TEST(Sentinels, ThatRefuseThePasswordDoNotMatterBesideAMajority) {
+TEST(Sentinels, DoNotMatterIfAMinorityRejectsThePassword) {
     RedisServer server;
     const auto sentinel = [&](const std::string& password) {
         return RedisServer{RedisConfig{}.sentinel_of(server.port()).password(password)};

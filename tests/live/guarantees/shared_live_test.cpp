@@ -39,9 +39,9 @@ struct Shared : testing::TestWithParam<Round> {
 
     LiveWorld world{3, {.node_timeout = 2s, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, Shared, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Shared, each_round(), by_round);
 
-TEST_P(Shared, IsHeldBesideOthersAndByNobodyElse) {
+TEST_P(Shared, IsHeldWithOtherReadersAndWithNoOtherClient) {
     ASSERT_TRUE(world.warm_up());
     auto one = reader();
     auto other = reader();
@@ -58,14 +58,14 @@ TEST_P(Shared, IsHeldBesideOthersAndByNobodyElse) {
     EXPECT_EQ(one.acquire().error(), Errc::held_by_other);
 }
 
-TEST_P(Shared, IsExcludedByAClientThatKnowsOfNoReaders) {
+TEST_P(Shared, IsExcludedByAClientThatDoesNotKnowReaders) {
     EXPECT_EQ(grants_to_foreigner(), 3U);
     auto mine = reader();
     EXPECT_EQ(mine.acquire().error(), Errc::held_by_other);
     for (auto& server : world) EXPECT_EQ(holder(server), "another");
 }
 
-TEST_P(Shared, LeavesNothing) {
+TEST_P(Shared, LeavesNoKeysBehind) {
     {
         std::deque<Lock> many;
         for (int i = 0; i < 10; ++i) ASSERT_THAT(many.emplace_back(reader()).acquire(), Succeeds());
@@ -74,7 +74,7 @@ TEST_P(Shared, LeavesNothing) {
 }
 
 // The entries of killed readers are removed when the next reader comes.
-TEST_P(Shared, KeepsNoneOfThoseThatHaveDied) {
+TEST_P(Shared, RemovesTheEntriesOfReadersThatDied) {
     for (int i = 0; i < 300; ++i)
         for (auto& server : world)
             server.command({"ZADD", "{" + std::string{the_resource} + "}:readers", "1000",
@@ -84,7 +84,7 @@ TEST_P(Shared, KeepsNoneOfThoseThatHaveDied) {
     EXPECT_TRUE(wait_until([&] { return readers() == "1"; }));
 }
 
-TEST_P(Shared, EndsByItselfWhileOthersGoOn) {
+TEST_P(Shared, ExpiresWhileOtherReadersContinue) {
     auto brief = reader({.ttl = 2500ms});
     auto lasting = reader({.ttl = 1min});
     ASSERT_THAT(lasting.acquire(), Succeeds());
@@ -96,7 +96,7 @@ TEST_P(Shared, EndsByItselfWhileOthersGoOn) {
     EXPECT_EQ(writer().acquire().error(), Errc::held_by_other);
 }
 
-TEST_P(Shared, IsCountedWithWriters) {
+TEST_P(Shared, HasFencingTokensInOneSequenceWithWriters) {
     auto before = writer({.fencing = true});
     ASSERT_THAT(before.acquire(), Succeeds());
     const auto first = before.fencing_token();
@@ -110,7 +110,7 @@ TEST_P(Shared, IsCountedWithWriters) {
     EXPECT_GT(before.fencing_token(), second);
 }
 
-TEST_P(Shared, IsKeptByAWatchdog) {
+TEST_P(Shared, IsExtendedByAWatchdog) {
     Watchdog watchdog;
     auto watched = reader({.ttl = 2500ms, .watchdog = &watchdog});
     auto other = reader({.ttl = 2500ms});
@@ -120,10 +120,11 @@ TEST_P(Shared, IsKeptByAWatchdog) {
     EXPECT_TRUE(wait_until([&] { return readers() == "1"; })) << "pruned by an extension";
     EXPECT_TRUE(watched.valid());
     for (auto& server : world) server.command({"DEL", the_resource});
-    EXPECT_TRUE(wait_until([&] { return watched.lost().stop_requested(); })) << "others may have it now";
+    EXPECT_TRUE(wait_until([&] { return watched.lost().stop_requested(); }))
+        << "another client may hold the resource now";
 }
 
-TEST(SharedOptions, AreRefusedWhereTheyCannotWork) {
+TEST(SharedOptions, AreRejectedIfTheyCannotWork) {
     LiveWorld world{1};
     const auto refusal = [&](ResourceList resources, const LockOptions& options) -> std::string {
         try {

@@ -54,7 +54,7 @@ TEST(Watchdog, ExtendsFencedLocksOnSeveralResourcesUnderAQuarantine) {
 }
 
 // C10. Locks on other nodes are extended meanwhile, although a round here takes twice their ttl.
-TEST(Watchdog, IsNotHeldUpOnOtherNodesByAMajorityThatHangs) {
+TEST(Watchdog, ExtendsLocksOnOtherNodesWhileAMajorityHangs) {
     LiveWorld world{5, {.node_timeout = 2s}};
     LiveWorld others{3, {.node_timeout = 300ms}};
     Watchdog watchdog;
@@ -74,7 +74,7 @@ TEST(Watchdog, IsNotHeldUpOnOtherNodesByAMajorityThatHangs) {
 }
 
 // C6. A loss is reported in time, although the round that could save the lock hangs.
-TEST(Watchdog, NotifiesALossInTimeWhileAMajorityHangs) {
+TEST(Watchdog, ReportsALossInTimeWhileAMajorityHangs) {
     LiveWorld world{5, {.node_timeout = 1900ms}};
     Watchdog watchdog;
     LossLog losses;
@@ -141,7 +141,7 @@ std::vector<std::filesystem::path> tasks() {
 // C10, E. There is one thread for all locks on the same nodes, from construction to destruction. While locks
 // on other nodes are held, there is one more thread. It is reused for further nodes when those locks are
 // released.
-TEST(Watchdog, HasOneThreadForEachNodes) {
+TEST(Watchdog, HasOneThreadForEachNodesObject) {
     LiveWorld world{3, short_timeout};
     LiveWorld others{1, short_timeout};
     ASSERT_TRUE(world.warm_up() && others.warm_up());

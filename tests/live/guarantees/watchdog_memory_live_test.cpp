@@ -100,7 +100,7 @@ struct WatchdogWithoutMemory : testing::Test {
 };
 
 // A lock that is due earlier wakes the watchdog, which needs memory before it sleeps again.
-TEST_F(WatchdogWithoutMemory, GoesOnWhenItSleeps) {
+TEST_F(WatchdogWithoutMemory, ContinuesIfMemoryRunsOutBeforeItSleeps) {
     auto lock = world.lock(watched(6s));
     auto due_earlier = world.lock("due earlier", watched(5s));
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -115,7 +115,7 @@ TEST_F(WatchdogWithoutMemory, GoesOnWhenItSleeps) {
     EXPECT_EQ(losses, 0);
 }
 
-TEST_F(WatchdogWithoutMemory, ExtendsLaterWhenItCannotExtendNow) {
+TEST_F(WatchdogWithoutMemory, ExtendsLaterIfItCannotExtendNow) {
     auto lock = world.lock(watched(6s));
     ASSERT_THAT(lock.acquire(), Succeeds());
     ASSERT_TRUE(wait_until([&] { return lock.remaining() < 4s; })) << "it will be due in a moment";
@@ -128,7 +128,7 @@ TEST_F(WatchdogWithoutMemory, ExtendsLaterWhenItCannotExtendNow) {
     EXPECT_EQ(losses, 0);
 }
 
-TEST_F(WatchdogWithoutMemory, ReportsTheLossWhenItCannotExtendInTime) {
+TEST_F(WatchdogWithoutMemory, ReportsTheLossIfItCannotExtendInTime) {
     auto lock = world.lock(watched(1500ms));
     ASSERT_THAT(lock.acquire(), Succeeds());
     {
@@ -143,7 +143,7 @@ TEST_F(WatchdogWithoutMemory, ReportsTheLossWhenItCannotExtendInTime) {
 }
 
 // A release() waits for the extension that is under way, in a function that must not throw.
-TEST(ReleaseWithoutMemory, WaitsForAnExtensionThatIsUnderWay) {
+TEST(ReleaseWithoutMemory, WaitsForTheExtensionUnderWay) {
     SlowToExtend nodes;
     Watchdog watchdog;
     Lock lock{nodes, the_resource, watched_by(watchdog, 300ms)};

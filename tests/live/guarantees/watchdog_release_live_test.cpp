@@ -15,7 +15,7 @@ namespace redlock::test {
 namespace {
 
 // B7. An extension that is under way may still send commands, so release() waits for its end.
-TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
+TEST(Watchdog, FinishesItsRoundBeforeReleaseReturns) {
     SlowToExtend nodes;
     Watchdog watchdog;
     Lock lock{nodes, the_resource, watched_by(watchdog, 300ms)};
@@ -29,7 +29,7 @@ TEST(Watchdog, IsWaitedForByAReleaseInTheMiddleOfARound) {
 }
 
 // C8. The holder continues in its thread, while the callback releases the lost acquisition and no later one.
-TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
+TEST(Watchdog, LetsTheHolderAcquireAgainWhileTheCallbackReleases) {
     LiveWorld world{3, short_timeout};
     Watchdog watchdog;
     LossLog losses;
@@ -58,7 +58,7 @@ TEST(Watchdog, LetsTheHolderAcquireAnewWhileTheCallbackReleases) {
 }
 
 // C9. The callback destroys the lock, and another thread as well. One of them does it first.
-TEST(Watchdog, MayBeDestroyedFromAnyThread) {
+TEST(Watchdog, AllowsTheLockToBeDestroyedFromAnyThread) {
     LiveWorld world{3, {.node_timeout = 40ms}};
     Watchdog watchdog;
     for (int i = 0; i < 40; ++i) {
@@ -87,7 +87,7 @@ TEST(Watchdog, MayBeDestroyedFromAnyThread) {
 }
 
 // C9. A callback of lost() blocks until the release() in another thread has returned.
-TEST(Watchdog, BeginsNoCallbackWhenReleaseHasReturned) {
+TEST(Watchdog, BeginsNoCallbackAfterReleaseHasReturned) {
     LiveWorld world{3, short_timeout};
     Watchdog watchdog;
     LossLog losses;
@@ -115,7 +115,7 @@ TEST(Watchdog, BeginsNoCallbackWhenReleaseHasReturned) {
 
 // C9. One thread reports a loss while another one releases. Whichever comes first: after the release has
 // returned, the state of the token does not change.
-TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
+TEST(Watchdog, RequestsNoStopAfterReleaseHasReturned) {
     SlowToExtend nodes;
     Lease lease{.valid_until = Clock::never()};
     ASSERT_FALSE(lease.owner.draw(os_entropy()));
@@ -147,7 +147,7 @@ TEST(Watchdog, StopsNothingWhenReleaseHasReturned) {
     EXPECT_EQ(stopped_later, 0);
 }
 
-TEST(Watchdog, MayBeDestroyedItselfInACallback) {
+TEST(Watchdog, MayBeDestroyedInItsOwnCallback) {
     LiveWorld world{1, {.node_timeout = 50ms}};
     std::promise<void> gone;
     auto watchdog = std::make_unique<Watchdog>();

@@ -28,23 +28,23 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, Contention, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Contention, each_round(), by_round);
 
 // S21, S22
-TEST_P(Contention, OfFiveClientsLetsEachAcquireTwentyTimes) {
+TEST_P(Contention, LetsEachOfFiveClientsAcquireTwentyTimes) {
     Cluster servers;
     expect_all_to_acquire(servers, 5, 20);
 }
 
 // S3, A3: a client that lacks one vote must not delay the others while it waits for a node that does not
 // reply.
-TEST_P(Contention, OfEightClientsWithAFrozenNodeAmongThreeLetsEachAcquire) {
+TEST_P(Contention, LetsEachOfEightClientsAcquireWithOneOfThreeNodesFrozen) {
     Cluster servers{3};
     servers[1].freeze();
     expect_all_to_acquire(servers, 8, 10);
 }
 
-TEST_P(Contention, OfEightClientsWithADeadNodeAmongThreeLetsEachAcquire) {
+TEST_P(Contention, LetsEachOfEightClientsAcquireWithOneOfThreeNodesDead) {
     Cluster servers{3};
     servers[1].kill();
     expect_all_to_acquire(servers, 8, 10);

@@ -39,9 +39,9 @@ struct Addresses {
     std::vector<std::string> later{};
 };
 
-struct ANameThat : testing::TestWithParam<Addresses> {};
+struct AHostName : testing::TestWithParam<Addresses> {};
 INSTANTIATE_TEST_SUITE_P(
-    Dns, ANameThat,
+    Dns, AHostName,
     testing::Values(Addresses{"HasADeadAddressBeforeTheLivingOne", {"127.0.0.2", "127.0.0.1"}},
                     // "localhost" often resolves like this. A machine without IPv6 refuses the first address
                     // with another error.
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Addresses{"MovesAwayFromASilentAddress", {"127.0.0.3"}, {"127.0.0.1"}}),
     by_name);
 
-TEST_P(ANameThat, FindsItsServer) {
+TEST_P(AHostName, FindsItsServer) {
     const RedisServer server;
     const SilentAddress silent{"127.0.0.3", server.port()};
     set_addresses("name.test", GetParam().first);
@@ -67,7 +67,7 @@ TEST_P(ANameThat, FindsItsServer) {
 }
 
 /// One node with a name, and two healthy servers.
-class NameAmongThree : public InEachRound {
+class AHostNameAmongThree : public InEachRound {
 protected:
     std::vector<std::string> with(const std::string& name) const {
         return {at(name, servers_[2]), servers_[0].uri(), servers_[1].uri()};
@@ -77,10 +77,10 @@ protected:
     std::deque<RedisServer> servers_ = std::deque<RedisServer>(3);
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, NameAmongThree, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, AHostNameAmongThree, each_round(), by_round);
 
 // A3
-TEST_P(NameAmongThree, ThatIsUnknownDoesNotHinderTheOthers) {
+TEST_P(AHostNameAmongThree, DoesNotAffectTheOtherNodesIfItIsUnknown) {
     set_addresses("unknown.test", {});
     RedisNodes nodes{with("unknown.test"), options()};
     for (int time = 0; time < 10; ++time) {
@@ -99,7 +99,7 @@ TEST_P(NameAmongThree, ThatIsUnknownDoesNotHinderTheOthers) {
 }
 
 // A3
-TEST_P(NameAmongThree, WhoseLookUpHangsDoesNotHinderTheOthers) {
+TEST_P(AHostNameAmongThree, DoesNotAffectTheOtherNodesIfItsLookUpHangs) {
     const auto before = tasks_before();
     const auto looked_up = lookups_of("slow.test");
     HangingName hanging{"slow.test", "127.0.0.1"};
@@ -112,7 +112,8 @@ TEST_P(NameAmongThree, WhoseLookUpHangsDoesNotHinderTheOthers) {
         EXPECT_TRUE(lock.release());
         EXPECT_THAT(boot_clock().now() - start, Le(soon));
     }
-    EXPECT_EQ(lookups_of("slow.test"), looked_up + 1) << "one thread, however many rounds wait for it";
+    EXPECT_EQ(lookups_of("slow.test"), looked_up + 1)
+        << "there is one thread, however many rounds wait for it";
     hanging.resolve();
     EXPECT_TRUE(wait_until([&] {  // then it votes like the others
         const auto result = lock.try_acquire();
@@ -121,7 +122,7 @@ TEST_P(NameAmongThree, WhoseLookUpHangsDoesNotHinderTheOthers) {
     EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
 }
 
-TEST(HangingNames, KeepTheDeadlineAndAreReportedAsTimedOut) {
+TEST(HangingLookUps, DoNotExceedTheDeadlineAndAreReportedAsTimedOut) {
     HangingName hanging{"slow.test", "127.0.0.1"};
     RedisNodes nodes{{"slow.test:1", "slow.test:2", "slow.test:3"}, {.node_timeout = 100ms}};
     Lock lock{nodes, "resource"};
@@ -135,7 +136,7 @@ TEST(HangingNames, KeepTheDeadlineAndAreReportedAsTimedOut) {
 
 // A service may create new nodes for every job. It must not accumulate threads while DNS hangs, and
 // destroying the nodes must not wait for DNS.
-TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
+TEST(HangingLookUps, UseOneThreadForEachNameHoweverManyNodesAreCreated) {
     const auto before = tasks_before();
     const auto looked_up = lookups_of("slow.test");
     {
@@ -152,7 +153,7 @@ TEST(HangingNames, CostOneThreadEachHoweverManyNodesAreMade) {
 }
 
 // D10. The thread that resolves a name for the parent does not exist in a child.
-TEST(HangingNames, AreLookedUpAnewAfterFork) {
+TEST(HangingLookUps, AreRepeatedInTheChildAfterAFork) {
     RedisServer server;
     HangingName hanging{"slow.test", "127.0.0.1"};
     RedisNodes nodes{{at("slow.test", server)}, {.node_timeout = 1ms}};

@@ -44,7 +44,7 @@ TEST(OsNetwork, AStopEndsAWaitAtOnce) {
     EXPECT_LT(ended - stopped, 20s);
 }
 
-TEST(OsNetwork, AStopThatWasRequestedBeforeEndsAWait) {
+TEST(OsNetwork, AStopRequestedBeforeTheWaitEndsItAtOnce) {
     OsNetwork network;
     std::stop_source stop;
     stop.request_stop();
@@ -121,7 +121,7 @@ struct OsSockets : testing::Test {
 };
 
 // A command that was given up must not be executed later.
-TEST_F(OsSockets, DropWhatIsUnsent) {
+TEST_F(OsSockets, DropUnsentBytesIfAsked) {
     const auto sent = send_as_much_as_possible();
     socket->drop_unsent();
     socket.reset();
@@ -130,7 +130,7 @@ TEST_F(OsSockets, DropWhatIsUnsent) {
 }
 
 // A release that no round awaits may be on its way.
-TEST_F(OsSockets, SendWhatIsUnsentOtherwise) {
+TEST_F(OsSockets, SendUnsentBytesByDefault) {
     const auto sent = send_as_much_as_possible();
     socket.reset();
     EXPECT_EQ(peer.read_to_the_end(), 0);

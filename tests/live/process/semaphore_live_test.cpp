@@ -71,9 +71,9 @@ protected:
     std::atomic<std::size_t> served = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, SemaphoreOfThree, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, SemaphoreOfThree, each_round(), by_round);
 
-TEST_P(SemaphoreOfThree, HasThreeHoldersAmongAHundredThreadsAndFlatMemory) {
+TEST_P(SemaphoreOfThree, HasThreeHoldersAndConstantMemoryWithAHundredThreads) {
     hold_in_turns(threads, 4);
     const auto before = heap();
     hold_in_turns(threads, 16);
@@ -83,7 +83,7 @@ TEST_P(SemaphoreOfThree, HasThreeHoldersAmongAHundredThreadsAndFlatMemory) {
     for (auto& server : servers) EXPECT_EQ(server.command({"DBSIZE"}), "0");
 }
 
-TEST_P(SemaphoreOfThree, HasThreeHoldersAmongThousandsThatWaitAtOnce) {
+TEST_P(SemaphoreOfThree, HasThreeHoldersWhileThousandsOfThreadsWait) {
     hold_in_turns(threads, 1);
     const auto before = heap();
     hold_in_turns(waiters, 1, 3s);

@@ -83,12 +83,12 @@ protected:
     RedisNodes nodes_{servers_.uris(), options()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, Soak, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Soak, each_round(), by_round);
 
 // With all_at_once a reply may be pending when a node is asked again, which then gets a second connection.
 constexpr std::size_t one_more_a_node = 5;
 
-TEST_P(Soak, OfTenThousandAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
+TEST_P(Soak, TenThousandAttemptsDoNotIncreaseTheResourceUsage) {
     contend(nodes_, 500);
     hold(nodes_, 100);
     const Footprint before;
@@ -99,7 +99,7 @@ TEST_P(Soak, OfTenThousandAttemptsLeavesMemoryDescriptorsAndThreadsFlat) {
 }
 
 // Pending replies of the frozen node accumulate, but within bounds.
-TEST_P(Soak, WithOneFrozenNodeAmongFiveLeavesMemoryDescriptorsAndThreadsFlat) {
+TEST_P(Soak, OneFrozenNodeOfFiveDoesNotIncreaseTheResourceUsage) {
     contend(nodes_, 500);
     servers_[1].freeze();
     contend(nodes_, 1'000);
@@ -113,7 +113,7 @@ TEST_P(Soak, WithOneFrozenNodeAmongFiveLeavesMemoryDescriptorsAndThreadsFlat) {
     expect_flat(before, one_more_a_node);
 }
 
-TEST_P(Soak, WithDeadNodesAndARestartedOneLeavesMemoryDescriptorsAndThreadsFlat) {
+TEST_P(Soak, DeadAndRestartedNodesDoNotIncreaseTheResourceUsage) {
     contend(nodes_, 500);
     servers_[0].kill();
     contend(nodes_, 500);
@@ -133,7 +133,7 @@ TEST_P(Soak, WithDeadNodesAndARestartedOneLeavesMemoryDescriptorsAndThreadsFlat)
 
 /// Proxies into which faults are injected while locks are acquired and released.
 class SoakOverLinks : public InEachRound {};
-INSTANTIATE_TEST_SUITE_P(Asking, SoakOverLinks, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, SoakOverLinks, each_round(), by_round);
 
 void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault) {
     auto lock = world.lock(no_retry());
@@ -151,7 +151,7 @@ void expect_flat(FaultWorld& world, const std::function<void(int)>& inject_fault
     expect_flat(before, descriptors_a_connection * one_more_a_node);
 }
 
-TEST_P(SoakOverLinks, ThatHoldRepliesBackLeavesMemoryDescriptorsAndThreadsFlat) {
+TEST_P(SoakOverLinks, DelayedRepliesDoNotIncreaseTheResourceUsage) {
     FaultWorld world{3, {.node_timeout = 20ms, .round = GetParam(), .max_idle = 2}};
     world.warm_up();
     expect_flat(world, [&](int time) {
@@ -160,7 +160,7 @@ TEST_P(SoakOverLinks, ThatHoldRepliesBackLeavesMemoryDescriptorsAndThreadsFlat) 
     });
 }
 
-TEST_P(SoakOverLinks, ThatBreakLeavesMemoryDescriptorsAndThreadsFlat) {
+TEST_P(SoakOverLinks, BrokenConnectionsDoNotIncreaseTheResourceUsage) {
     FaultWorld world{3, {.node_timeout = 1s, .round = GetParam()}};
     expect_flat(world, [&](int time) {
         if (time % 5 == 0) world.link(1).reset();
@@ -211,7 +211,7 @@ bool localhost_is_known() {
 }
 
 // D5
-TEST(TheLibrary, ResolvesNamesInThreadsThatItDoesNotLeaveBehind) {
+TEST(TheLibrary, EndsTheThreadsThatResolveNames) {
     if (!localhost_is_known()) GTEST_SKIP() << "this machine knows no name to look up";
     Cluster servers{3};
     const auto by_name = [&](std::size_t node) {
@@ -224,7 +224,7 @@ TEST(TheLibrary, ResolvesNamesInThreadsThatItDoesNotLeaveBehind) {
         hold(nodes, 50);
         contend(nodes, 50);
         EXPECT_EQ(started_threads.load(), started + 2)
-            << "one a name: a connection more needs no look-up more";
+            << "one look-up for each name: another connection needs no other look-up";
     }
     EXPECT_TRUE(wait_until([&] { return tasks() == before.tasks; }));
     EXPECT_EQ(descriptors(), before.descriptors);

@@ -21,11 +21,11 @@ class Threads : public InEachRound {
 protected:
     LiveWorld world{3, {.node_timeout = 5s, .round = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(Asking, Threads, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, Threads, each_round(), by_round);
 
 // D9. A lock of one thread neither stops another thread nor is released by it. A Lock is created, moved and
 // destroyed, which releases it, while other threads use the same nodes.
-TEST_P(Threads, HoldResourcesOfTheirOwnAtOnce) {
+TEST_P(Threads, HoldDifferentResourcesAtTheSameTime) {
     std::atomic<int> held{0};
     std::latch all_hold{static_cast<std::ptrdiff_t>(threads)};
     in_threads(threads, [&](std::size_t thread) {
@@ -61,7 +61,7 @@ TEST_P(Threads, AreAllCancelledByOneStopSource) {
 }
 
 // D9, A4. The names may still be being resolved, and some nodes are down or frozen.
-TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
+TEST(ManyRedisNodes, AreCreatedAndDestroyedByManyThreads) {
     Cluster servers{4};
     auto uris = servers.uris();
     uris[0] = "localhost:" + std::to_string(servers[0].port());
@@ -83,7 +83,7 @@ TEST(ManyRedisNodes, AreMadeAndDestroyedByManyThreads) {
 }
 
 // D9, S23. A thread that waits for a frozen node does not delay the quorum of another thread.
-TEST(ThreadsAllAtOnce, AreNotHeldUpByOneThatWaitsForAFrozenNode) {
+TEST(ThreadsWithRoundsAllAtOnce, AreNotDelayedByAThreadThatWaitsForAFrozenNode) {
     LiveWorld world{3, {.node_timeout = 20s, .round = Round::all_at_once}};
     auto lock = world.lock({.ttl = 1min});
     ASSERT_TRUE(wait_until([&] {  // from now on there is a connection to all three

@@ -7,7 +7,7 @@ namespace {
 
 struct Certificates : TlsWorld {};
 
-TEST_F(Certificates, OfTheRightAuthorityForTheRightNameAreAccepted) {
+TEST_F(Certificates, AreAcceptedIfTheAuthorityAndTheNameAreRight) {
     TlsServer server{good, authority};
     auto by_address = server.endpoint(authority);
     auto by_name = by_address;
@@ -23,7 +23,7 @@ TEST_F(Certificates, OfTheRightAuthorityForTheRightNameAreAccepted) {
     }
 }
 
-TEST_F(Certificates, AreAskedForByTheUriToo) {
+TEST_F(Certificates, CanBeConfiguredInTheUri) {
     TlsServer server{good, authority};
     RedisNodes nodes{{"rediss://127.0.0.1:" + std::to_string(server.port()) +
                       "?ca_file=" + authority.certificate().string()},
@@ -32,7 +32,7 @@ TEST_F(Certificates, AreAskedForByTheUriToo) {
     EXPECT_THAT(lock.acquire(), Succeeds());
 }
 
-TEST_F(Certificates, ForAnotherNameOrTimeAreRejected) {
+TEST_F(Certificates, AreRejectedIfTheNameOrTheTimeIsWrong) {
     struct Case {
         Subject subject;
         std::string host = "127.0.0.1", server_name{}, reason = "mismatch";
@@ -65,7 +65,7 @@ TEST_F(Certificates, ForAnotherNameOrTimeAreRejected) {
     }
 }
 
-TEST_F(Certificates, AreComparedWithTheServerNameWhereOneIsGiven) {
+TEST_F(Certificates, AreComparedWithTheServerNameIfOneIsGiven) {
     TlsServer server{authority.issue({.names = {"redis.internal"}}), authority};
     auto endpoint = server.endpoint(authority);
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));
@@ -76,7 +76,7 @@ TEST_F(Certificates, AreComparedWithTheServerNameWhereOneIsGiven) {
     EXPECT_THAT(acquire_from(endpoint), IsRejectedFor("mismatch"));  // even if the host itself would match
 }
 
-TEST_F(Certificates, OfAnUnknownAuthorityAreRejected) {
+TEST_F(Certificates, AreRejectedIfTheAuthorityIsUnknown) {
     TlsServer server{good, authority};
     EXPECT_THAT(acquire_from(server.endpoint(stranger)), IsRejectedFor("certificate verify failed"));
 }
@@ -90,7 +90,7 @@ TEST_F(Certificates, AreNotTrustedByDefault) {
 }
 
 // OpenSSL uses SSL_CERT_FILE as the authorities of the system.
-TEST_F(Certificates, OfTheSystemsAuthoritiesAreTrustedByDefault) {
+TEST_F(Certificates, AreAcceptedByDefaultIfTheSystemTrustsTheAuthority) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
     endpoint.tls.ca_file.clear();
@@ -105,27 +105,27 @@ struct ClientCertificates : TlsWorld, testing::WithParamInterface<const char*> {
     TlsServer server{good, authority, Clients::show_a_certificate,
                      RedisConfig{}.line(std::string{"tls-protocols "} + GetParam())};
 };
-INSTANTIATE_TEST_SUITE_P(With, ClientCertificates, testing::Values("TLSv1.2", "TLSv1.3"),
+INSTANTIATE_TEST_SUITE_P(EachTlsVersion, ClientCertificates, testing::Values("TLSv1.2", "TLSv1.3"),
                          [](const auto& info) {
                              return std::string{info.param}.substr(3, 2) + info.param[6];
                          });
 
-TEST_P(ClientCertificates, AreShownWhereTheServerAsks) {
+TEST_P(ClientCertificates, ArePresentedIfTheServerAsks) {
     EXPECT_THAT(acquire_from(server.endpoint(authority, authority.issue({}))), Succeeds());
 }
 
-TEST_P(ClientCertificates, ThatAreMissingAreReported) {
+TEST_P(ClientCertificates, AreReportedIfTheyAreMissing) {
     EXPECT_THAT(acquire_from(server.endpoint(authority)), IsRejectedFor("TLS: "));
 }
 
-TEST_P(ClientCertificates, OfAnUnknownAuthorityAreReported) {
+TEST_P(ClientCertificates, AreReportedIfTheirAuthorityIsUnknown) {
     const auto theirs = stranger.issue({});
     EXPECT_THAT(acquire_from(server.endpoint(authority, theirs)), IsRejectedFor("TLS: "));
 }
 
 // D7, A3. The certificate will be the same the next time. So there is one attempt, and no round waits for
 // that node.
-TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
+TEST_F(Certificates, AreNotRetriedAfterARejection) {
     TlsServer server{good, authority};
     RedisNodes nodes{std::vector{server.endpoint(stranger)}, patient()};
     Lock lock{nodes, the_resource, {.retry = {.attempts = 5, .delay = 1ms}}};
@@ -135,7 +135,7 @@ TEST_F(Certificates, ThatAreRejectedAreNotTriedAgain) {
 }
 
 // A3. One invalid certificate of three costs only the vote of its node.
-TEST_F(Certificates, ThatAreBadOnAMinorityDoNotMatter) {
+TEST_F(Certificates, DoNotMatterIfTheyAreBadOnAMinority) {
     TlsServer one{good, authority};
     TlsServer two{good, authority};
     TlsServer bad{authority.issue({.names = {"elsewhere.example"}}), authority};

@@ -28,7 +28,7 @@ struct AnExitInTls : TlsWorld, testing::WithParamInterface<const char*> {
 INSTANTIATE_TEST_SUITE_P(Tls, AnExitInTls, testing::Values("automatic", "static", "early", "never"),
                          [](const auto& it) { return std::string{it.param}; });
 
-TEST_P(AnExitInTls, EndsAsItShould) {
+TEST_P(AnExitInTls, EndsTheProcessNormally) {
     const std::string mode = GetParam();
     const auto nodes = nodes_with_sentinels();
     for (int run = 0; run < 40; ++run) {

@@ -22,7 +22,7 @@ struct FairTls : TlsWorld {
     std::optional<RedisNodes> nodes{};
 };
 
-TEST_F(FairTls, TheReleaseWakesAWaiter) {
+TEST_F(FairTls, ReleaseWakesAWaiter) {
     auto holder = lock();
     auto waiting = lock();
     ASSERT_THAT(holder.acquire(), Succeeds());

@@ -119,7 +119,7 @@ bool speaks_tls_1_1(SSL* server) {
 }
 
 // D12
-TEST_F(Handshake, IsRefusedBelowTls12) {
+TEST_F(Handshake, IsRejectedBelowTls12) {
     if (!speaks_tls_1_1(server(TLS1_1_VERSION).get())) GTEST_SKIP() << "OpenSSL was built without TLS 1.1";
     EXPECT_NE(outcome(endpoint("db.internal"), TLS1_1_VERSION), "");
     EXPECT_EQ(outcome(endpoint("db.internal"), TLS1_2_VERSION), "");
@@ -127,7 +127,7 @@ TEST_F(Handshake, IsRefusedBelowTls12) {
 }
 
 // D12. Servers that share an address choose their certificate by this name.
-TEST_F(Handshake, TellsTheNameOfTheServer) {
+TEST_F(Handshake, SendsTheNameOfTheServer) {
     const auto told = [&](const Endpoint& to) {
         const TlsContext context{to};
         TlsSession client{context};
@@ -138,11 +138,11 @@ TEST_F(Handshake, TellsTheNameOfTheServer) {
     };
     EXPECT_EQ(told(endpoint("db.internal")), "db.internal");
     EXPECT_EQ(told(endpoint("127.0.0.1", "db.internal")), "db.internal");
-    EXPECT_EQ(told(endpoint("127.0.0.1")), "(none)") << "the extension has no addresses";
+    EXPECT_EQ(told(endpoint("127.0.0.1")), "(none)") << "the extension cannot contain an address";
 }
 
 // D12
-TEST_F(Handshake, IsRefusedForAnotherName) {
+TEST_F(Handshake, IsRejectedForAnotherName) {
     EXPECT_NE(outcome(endpoint("other.internal"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("127.0.0.2"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("127.0.0.1", "other.internal"), TLS1_3_VERSION), "");

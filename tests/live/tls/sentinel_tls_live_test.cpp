@@ -36,7 +36,7 @@ struct SentinelsOverTls : TlsWorld {
     static std::string address(const TlsServer& it) { return "127.0.0.1:" + std::to_string(it.port()); }
 };
 
-TEST_F(SentinelsOverTls, NameAServerThatSpeaksTlsToo) {
+TEST_F(SentinelsOverTls, MayNameAServerThatUsesTls) {
     std::array sentinels{sentinel(good), sentinel(good), sentinel(good)};
     const auto agree = [](TlsServer& it) {
         return it->command({"SENTINEL", "CKQUORUM", "mymaster"}).starts_with("OK 3 usable");
@@ -47,23 +47,23 @@ TEST_F(SentinelsOverTls, NameAServerThatSpeaksTlsToo) {
     EXPECT_THAT(acquire(addresses), Succeeds());
 }
 
-TEST_F(SentinelsOverTls, MayBeAskedWithout) {
+TEST_F(SentinelsOverTls, MayBeAskedWithoutTls) {
     auto plain = sentinel(good, RedisConfig{}.line("tls-replication yes"));
     EXPECT_THAT(acquire(plain->name(), "&sentinel_tls=no"), Succeeds());
 }
 
-TEST_F(SentinelsOverTls, OfAnUnknownAuthorityAreRejected) {
+TEST_F(SentinelsOverTls, AreRejectedIfTheAuthorityIsUnknown) {
     const auto unknown = sentinel(stranger.issue({.names = {"127.0.0.1"}}));
     EXPECT_THAT(acquire(address(unknown)), IsRejectedFor("certificate verify failed"));
 }
 
 // The name of the server is not a name of the Sentinels.
-TEST_F(SentinelsOverTls, AreComparedWithTheirOwnNames) {
+TEST_F(SentinelsOverTls, AreVerifiedAgainstTheirOwnNames) {
     const auto other = sentinel(authority.issue({.names = {name}}));
     EXPECT_THAT(acquire(address(other)), IsRejectedFor("IP address mismatch"));
 }
 
-TEST_F(SentinelsOverTls, NameAServerThatIsRejectedForItsName) {
+TEST_F(SentinelsOverTls, MayNameAServerWhoseCertificateIsRejected) {
     const TlsServer elsewhere{good, authority, Clients::show_a_certificate, tls_only()};
     const TlsServer sentinel{good, authority, Clients::show_a_certificate,
                              tls_only().sentinel_of(elsewhere.port())};

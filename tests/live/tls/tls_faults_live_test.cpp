@@ -42,7 +42,7 @@ protected:
     std::vector<Endpoint> endpoints{};
 };
 
-INSTANTIATE_TEST_SUITE_P(Asking, TlsFaults, each_round(), by_round);
+INSTANTIATE_TEST_SUITE_P(EachRound, TlsFaults, each_round(), by_round);
 
 /// Matches if no node has granted, and a majority is known to be broken.
 MATCHER(IsBroken, "is broken") {
@@ -59,7 +59,7 @@ void use(RedisNodes& nodes, const std::string& resource = the_resource) {
 }
 
 // D12. Nothing readable passes the proxy.
-TEST_P(TlsFaults, WhatPassesCannotBeRead) {
+TEST_P(TlsFaults, TheTrafficIsNotReadable) {
     auto nodes = this->nodes();
     use(nodes);
     for (const auto& link : links) {
@@ -69,14 +69,14 @@ TEST_P(TlsFaults, WhatPassesCannotBeRead) {
 }
 
 // D2. Both handshakes and the replies arrive byte by byte.
-TEST_P(TlsFaults, ATrickleIsUnderstood) {
+TEST_P(TlsFaults, BytesThatArriveOneByOneAreParsed) {
     for (auto& link : links) link.trickle();
     auto nodes = this->nodes(20s);
     use(nodes);
     use(nodes);
 }
 
-TEST_P(TlsFaults, AResourceOfAMegabyteFits) {
+TEST_P(TlsFaults, AResourceOfAMegabyteWorks) {
     auto nodes = this->nodes();
     use(nodes, std::string(1U << 20U, 'r'));
     for (auto& link : links) link.delay(2ms);
@@ -84,7 +84,7 @@ TEST_P(TlsFaults, AResourceOfAMegabyteFits) {
 }
 
 // D4. Wherever the handshake is cut off, no vote is counted, and the next connection works.
-TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
+TEST_P(TlsFaults, AnInterruptedHandshakeIsRepeated) {
     for (const std::size_t at : {0U, 1U, 5U, 6U, 100U, 127U, 500U, 800U, 1'000U, 1'200U}) {
         auto nodes = this->nodes();
         for (auto& link : links) link.cut_after(at);
@@ -97,7 +97,7 @@ TEST_P(TlsFaults, AHandshakeThatIsCutAnywhereIsStartedAnew) {
 }
 
 // D1. Bytes that are no TLS end the connection. This is no rejected certificate, so it is retried.
-TEST_P(TlsFaults, BytesThatAreNoTlsEndTheConnection) {
+TEST_P(TlsFaults, BytesThatAreNotTlsEndTheConnection) {
     auto nodes = this->nodes();
     warm_up(nodes);
     for (auto& link : links) link.replace_replies("+OK\r\n");
@@ -108,7 +108,7 @@ TEST_P(TlsFaults, BytesThatAreNoTlsEndTheConnection) {
 }
 
 // A3, D4. A node that freezes before or after the handshake costs one node_timeout once.
-TEST_P(TlsFaults, AFrozenNodeIsAMinorityAtFault) {
+TEST_P(TlsFaults, AFrozenNodeDelaysOneRoundByOneNodeTimeout) {
     auto warm = this->nodes(1s);
     warm_up(warm);
     auto cold = this->nodes(1s);
@@ -153,10 +153,10 @@ TEST_P(TlsFaults, ThreadsShareTheNodes) {
     for (int i = 0; i < 5; ++i) links[static_cast<std::size_t>(i) % 3].delay(2ms * i);
 }
 
-struct Mismatch : TlsWorld {};
+struct TlsMismatch : TlsWorld {};
 
 // A3. A plain client on a TLS port gets an unknown vote: no grant and no exception.
-TEST_F(Mismatch, APlainClientIsRefusedOnATlsPort) {
+TEST_F(TlsMismatch, APlainClientFailsOnATlsPort) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
     endpoint.tls = {};
@@ -166,7 +166,7 @@ TEST_F(Mismatch, APlainClientIsRefusedOnATlsPort) {
     EXPECT_EQ(holder(*server), "(nil)");
 }
 
-TEST_F(Mismatch, ATlsClientIsRefusedOnAPlainPort) {
+TEST_F(TlsMismatch, ATlsClientFailsOnAPlainPort) {
     TlsServer server{good, authority};
     auto endpoint = server.endpoint(authority);
     endpoint.port = server->port();

@@ -35,13 +35,13 @@ struct TlsFiles : TlsWorld {
                               .key = good.key}};
 };
 
-TEST_F(TlsFiles, ThatCanBeReadAreAccepted) {
+TEST_F(TlsFiles, AreAcceptedIfTheyAreReadable) {
     EXPECT_EQ(refusal(endpoint), "");
     endpoint.tls = {.enabled = true};
     EXPECT_EQ(refusal(endpoint), "");
 }
 
-TEST_F(TlsFiles, ThatCannotBeReadAreRefusedByTheirField) {
+TEST_F(TlsFiles, AreRejectedWithTheNameOfTheFieldIfTheyAreInvalid) {
     const auto garbage = written("garbage", "no PEM at all\n");
     const auto empty = written("empty", "");
     const auto missing = (directory / "missing").string();
@@ -74,14 +74,14 @@ private:
     }
 };
 
-TEST_F(TlsFiles, ThatMayNotBeReadAreRefusedByTheirField) {
+TEST_F(TlsFiles, AreRejectedWithTheNameOfTheFieldWithoutReadPermission) {
     std::filesystem::permissions(directory.path(), std::filesystem::perms{0755});
     std::filesystem::permissions(good.key, std::filesystem::perms::none);
     const WithoutPrivileges privileges;
     EXPECT_THAT(refusal(endpoint), HasSubstr("tls.key"));
 }
 
-TEST_F(TlsFiles, ComeInPairs) {
+TEST_F(TlsFiles, MustBeGivenInPairs) {
     auto lonely = endpoint;
     lonely.tls.key.clear();
     EXPECT_THAT(refusal(lonely), HasSubstr("tls.certificate and key"));
@@ -90,12 +90,12 @@ TEST_F(TlsFiles, ComeInPairs) {
     EXPECT_THAT(refusal(lonely), HasSubstr("tls.certificate and key"));
 }
 
-TEST_F(TlsFiles, ThatDoNotBelongTogetherAreRefused) {
+TEST_F(TlsFiles, AreRejectedIfTheyDoNotBelongTogether) {
     endpoint.tls.key = authority.issue({}).key;
     EXPECT_THAT(refusal(endpoint), HasSubstr("tls.key"));
 }
 
-TEST_F(TlsFiles, WhoseNamesWouldBeCutOffAtANulAreRefusedByTheirField) {
+TEST_F(TlsFiles, AreRejectedWithTheNameOfTheFieldIfAPathHasANul) {
     for (auto [field, name] :
          {std::pair{&Tls::ca_file, "tls.ca_file"}, std::pair{&Tls::certificate, "tls.certificate"},
           std::pair{&Tls::key, "tls.key"}, std::pair{&Tls::server_name, "tls.server_name"}}) {
@@ -107,7 +107,7 @@ TEST_F(TlsFiles, WhoseNamesWouldBeCutOffAtANulAreRefusedByTheirField) {
 }
 
 // A name that no certificate can contain is rejected before there is a connection.
-TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
+TEST_F(TlsFiles, AreRejectedWithAServerNameThatIsTooLong) {
     endpoint.tls.server_name = std::string(255, 's');
     EXPECT_EQ(refusal(endpoint), "");
     endpoint.tls.server_name += 's';
@@ -119,7 +119,7 @@ TEST_F(TlsFiles, WithAServerNameLongerThanAnyAreRefused) {
 
 // E. A key with a password is rejected. The library neither asks for the password on a terminal nor waits for
 // input.
-TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
+TEST_F(TlsFiles, AreRejectedWithoutAPromptIfTheyNeedAPassword) {
     const auto locked = authority.issue({.password = "open sesame"});
     endpoint.tls.certificate = locked.certificate;
     endpoint.tls.key = locked.key;
@@ -137,7 +137,7 @@ TEST_F(TlsFiles, ThatNeedAPasswordAreRefusedWithoutAskingForIt) {
 }
 
 // D10. The files are read once. A child of fork() that can no longer read them still locks.
-TEST_F(TlsFiles, AreNotNeededAgainAfterFork) {
+TEST_F(TlsFiles, AreNotReadAgainAfterAFork) {
     TlsServer server{good, authority, Clients::show_a_certificate};
     RedisNodes nodes{std::vector{server.endpoint(authority, authority.issue({}))}, patient()};
     ASSERT_THAT((Lock{nodes, the_resource, no_retry()}.acquire()), Succeeds());

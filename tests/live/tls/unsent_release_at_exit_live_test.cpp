@@ -46,7 +46,7 @@ protected:
     const std::filesystem::path slowed_down = directory / "slowed down";
 };
 
-TEST_F(UnsentReleaseOfAChild, IsSentWhenTheProcessExitsAtOnce) {
+TEST_F(UnsentReleaseOfAChild, IsSentIfTheProcessExitsAtOnce) {
     expect_clean_after_exit([&](auto slowed) {
         auto nodes = make_nodes();
         auto locks = acquire_two(nodes);

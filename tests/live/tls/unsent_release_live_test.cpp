@@ -9,7 +9,7 @@
 namespace redlock::test {
 namespace {
 
-TEST_F(UnsentRelease, IsSentInAProcessThatDoesNothingElse) {
+TEST_F(UnsentRelease, IsSentIfTheProcessDoesNothingElse) {
     auto nodes = make_nodes();
     auto locks = acquire_two(nodes);
     unlock_slowly(locks);
@@ -17,7 +17,7 @@ TEST_F(UnsentRelease, IsSentInAProcessThatDoesNothingElse) {
     EXPECT_TRUE(becomes_clean());
 }
 
-TEST_F(UnsentRelease, OfADestructorIsSentInAProcessThatDoesNothingElse) {
+TEST_F(UnsentRelease, IsSentAfterADestructorIfTheProcessDoesNothingElse) {
     auto nodes = make_nodes();
     auto locks = acquire_two(nodes);
     slow_down();
@@ -25,7 +25,7 @@ TEST_F(UnsentRelease, OfADestructorIsSentInAProcessThatDoesNothingElse) {
     EXPECT_TRUE(becomes_clean());
 }
 
-TEST_F(UnsentRelease, DoesNotKeepUnlockWaiting) {
+TEST_F(UnsentRelease, DoesNotDelayUnlock) {
     auto nodes = make_nodes();
     auto locks = acquire_two(nodes);
     slow_down();
