@@ -62,7 +62,7 @@ TEST_F(FencedStore, AcceptsATokenThatIsNotOlder) {
     }
 }
 
-TEST_F(FencedStore, RefusesAnOlderTokenAndChangesNothing) {
+TEST_F(FencedStore, RejectsAnOlderTokenAndChangesNothing) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
@@ -72,7 +72,7 @@ TEST_F(FencedStore, RefusesAnOlderTokenAndChangesNothing) {
 
 // A reads with token 5 and pauses, B reads with token 6, A writes, and B writes a value that it computed from
 // what it had read. If the store accepted the write of A, it would be lost.
-TEST_F(FencedStore, RefusesAWriteOlderThanTheNewestReadForItWouldBeLost) {
+TEST_F(FencedStore, RejectsAWriteThatIsOlderThanTheNewestRead) {
     Store store{file};
     store.write_unfenced(row, "100");
     EXPECT_THAT(store.read(row, 5).content, Optional(std::string{"100"}));
@@ -82,7 +82,7 @@ TEST_F(FencedStore, RefusesAWriteOlderThanTheNewestReadForItWouldBeLost) {
     EXPECT_THAT(store.read_unfenced(row), Optional(std::string{"150, by B"}));
 }
 
-TEST_F(FencedStore, RefusesAnOlderReadToo) {
+TEST_F(FencedStore, RejectsAnOlderRead) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     const auto late = store.read(row, 8);
@@ -99,7 +99,7 @@ TEST_F(FencedStore, RemembersTheReadOfARowThatWasNeverWritten) {
     EXPECT_EQ(store.read_unfenced(row), std::nullopt);
 }
 
-TEST_F(FencedStore, GoesOnRefusingWhenTheFileIsOpenedAnew) {
+TEST_F(FencedStore, StillRejectsAfterTheFileIsReopened) {
     EXPECT_THAT(Store{file}.write(row, "of the later holder", 9), AcceptedAs(9));
     EXPECT_THAT(Store{file}.write(row, "of the earlier holder", 8), RefusedBy(9));
     Store reopened{file};
@@ -107,7 +107,7 @@ TEST_F(FencedStore, GoesOnRefusingWhenTheFileIsOpenedAnew) {
     EXPECT_THAT(reopened.read_unfenced(row), Optional(std::string{"of the later holder"}));
 }
 
-TEST_F(FencedStore, KeepsTheTokensOfDifferentRowsApart) {
+TEST_F(FencedStore, HasSeparateTokensForDifferentRows) {
     Store store{file};
     EXPECT_THAT(store.write("account:7", "seven", 9), AcceptedAs(9));
     EXPECT_THAT(store.write("account:8", "eight", 3), AcceptedAs(3));
@@ -117,7 +117,7 @@ TEST_F(FencedStore, KeepsTheTokensOfDifferentRowsApart) {
     EXPECT_THAT(store.read_unfenced("account:8"), Optional(std::string{"eight"}));
 }
 
-TEST_F(FencedStore, TakesAnyBytesAsTheyAre) {
+TEST_F(FencedStore, StoresAnyBytesUnchanged) {
     Store store{file};
     const std::string odd{"it's; --\n\0\xff", 11};
     EXPECT_THAT(store.write(odd, odd, 1), AcceptedAs(1));
@@ -127,7 +127,7 @@ TEST_F(FencedStore, TakesAnyBytesAsTheyAre) {
 }
 
 // An unfenced write compares no tokens, and keeps the newest token of the row.
-TEST_F(FencedStore, TakesEveryUnfencedWriteAndKeepsTheNewestToken) {
+TEST_F(FencedStore, AcceptsUnfencedWritesAndKeepsTheNewestToken) {
     Store store{file};
     EXPECT_THAT(store.write(row, "of the later holder", 9), AcceptedAs(9));
     store.write_unfenced(row, "of anybody");
@@ -135,7 +135,7 @@ TEST_F(FencedStore, TakesEveryUnfencedWriteAndKeepsTheNewestToken) {
     EXPECT_THAT(store.write(row, "of the earlier holder", 8), RefusedBy(9));
 }
 
-TEST_F(FencedStore, NamesATokenThatIsNone) {
+TEST_F(FencedStore, ReportsAnInvalidToken) {
     Store store{file};
     EXPECT_THAT(complaint([&] { (void)store.write(row, "x", 0); }), HasSubstr("fencing_token is 0"));
     EXPECT_THAT(complaint([&] { (void)store.write(row, "x", std::numeric_limits<std::uint64_t>::max()); }),
@@ -145,7 +145,7 @@ TEST_F(FencedStore, NamesATokenThatIsNone) {
 
 // ---- Files that are no database, or that we must not write
 
-TEST_F(FencedStore, NamesAFileThatIsNone) {
+TEST_F(FencedStore, ReportsAFileThatIsNoDatabase) {
     const auto missing = directory / "no" / "such" / "directory.db";
     EXPECT_THAT(complaint([&] { Store{missing}; }), HasSubstr(missing.string() + ": unable to open"));
     std::ofstream{file} << std::string(4096, 'x');
@@ -153,7 +153,7 @@ TEST_F(FencedStore, NamesAFileThatIsNone) {
 }
 
 // The child runs as a user to whom the file is read-only, because root could write it all the same.
-TEST_F(FencedStore, NamesAFileThatIsNotWritable) {
+TEST_F(FencedStore, ReportsAFileThatIsNotWritable) {
     EXPECT_THAT(Store{file}.write(row, "content", 1), AcceptedAs(1));
     ASSERT_EQ(::chmod(file.c_str(), 0444), 0);
     ASSERT_EQ(::chmod(directory.path().c_str(), 0555), 0);
@@ -213,7 +213,7 @@ TEST_F(FencedStore, WaitsForAWriteUnderWayAndSeesItsToken) {
 
 // Two processes write at the same time, one with the odd and one with the even tokens. The content of the row
 // never goes back to that of an older token.
-TEST_F(FencedStore, NeverGoesBackWhileTwoProcessesWrite) {
+TEST_F(FencedStore, TokensNeverDecreaseWhileTwoProcessesWrite) {
     constexpr std::uint64_t last = 200;
     const auto writer = [&](std::uint64_t first) {
         return [&, first](auto say) {

@@ -12,7 +12,7 @@ Endpoint endpoint_of(const RedisServer& server) {
     return Endpoint::parse(server.uri());
 }
 
-TEST(AdminConnection, GivesBackEachKindOfReply) {
+TEST(AdminConnection, ReturnsEachKindOfReply) {
     RedisServer server;
     AdminConnection admin{endpoint_of(server), 2s};
     EXPECT_EQ(admin.ask({"SET", "a", "text"}).reply.kind, Kind::status);
@@ -28,7 +28,7 @@ TEST(AdminConnection, GivesBackEachKindOfReply) {
 }
 
 // A list is for those who asked for one that is short and flat.
-TEST(AdminConnection, RefusesListsThatAreLongOrDeep) {
+TEST(AdminConnection, RejectsLongAndNestedLists) {
     RedisServer server;
     for (const auto* script : {"return {{1}}", "local t={} for i=1,17 do t[i]=i end return t"}) {
         AdminConnection admin{endpoint_of(server), 2s};
@@ -36,7 +36,7 @@ TEST(AdminConnection, RefusesListsThatAreLongOrDeep) {
     }
 }
 
-TEST(AdminConnection, GoesOnAfterAnErrorReply) {
+TEST(AdminConnection, ContinuesAfterAnErrorReply) {
     RedisServer server;
     AdminConnection admin{endpoint_of(server), 2s};
     EXPECT_TRUE(admin.ask({"LPUSH", "list", "1"}));
@@ -46,7 +46,7 @@ TEST(AdminConnection, GoesOnAfterAnErrorReply) {
     EXPECT_EQ(admin.ask({"TYPE", "list"}).reply.text, "list");
 }
 
-TEST(AdminConnection, TellsWhyANodeCannotBeAsked) {
+TEST(AdminConnection, ReportsWhyANodeCannotBeAsked) {
     RedisServer server{RedisConfig{}.password("s3cret")};
     auto wrong = endpoint_of(server);
     wrong.password = "wrong";
@@ -58,7 +58,7 @@ TEST(AdminConnection, TellsWhyANodeCannotBeAsked) {
     EXPECT_EQ(AdminConnection(endpoint_of(server), 2s).connect().cause, Errc::connection_failed);
 }
 
-TEST(AdminConnection, KeepsItsTimeout) {
+TEST(AdminConnection, EndsAtItsTimeout) {
     RedisServer server;
     AdminConnection ready{endpoint_of(server), 200ms};
     ASSERT_TRUE(ready.ask({"PING"}));
@@ -76,7 +76,7 @@ TEST(AdminConnection, KeepsItsTimeout) {
 }
 
 // Connecting and asking are paid for together.
-TEST(AdminConnection, KeepsItsTimeoutThoughConnectingIsSlow) {
+TEST(AdminConnection, IncludesConnectingInItsTimeout) {
     FakeRedisServer server{[](Session& session) {
         session.receive_command();
         session.trickle("+PONG\r\n", 300ms);
@@ -87,7 +87,7 @@ TEST(AdminConnection, KeepsItsTimeoutThoughConnectingIsSlow) {
                 LastsAtMost(3500ms));
 }
 
-TEST(AdminConnection, ComesInByAUnixSocketAndSelectsADatabase) {
+TEST(AdminConnection, ConnectsOverAUnixSocketAndSelectsADatabase) {
     RedisServer server{RedisConfig{}.on_unix_socket()};
     AdminConnection admin{Endpoint::parse(server.uri() + "?db=3"), 2s};
     ASSERT_TRUE(admin.ask({"SET", "a", "text"}));

@@ -11,7 +11,7 @@ Invocation bench(const Cluster& cluster, std::vector<std::string> more = {"--sec
     return Invocation{cluster.uri_list(), more};
 }
 
-TEST(Bench, MeasuresBothKindsOfRoundAndLeavesNothing) {
+TEST(Bench, MeasuresBothOrdersOfRoundsAndLeavesNoKeys) {
     LiveWorld world{3};
     auto it = bench(world, {"--seconds", "300ms", "--threads", "3"});
     EXPECT_EQ(it.status(), 0) << it.output();
@@ -23,17 +23,17 @@ TEST(Bench, MeasuresBothKindsOfRoundAndLeavesNothing) {
     EXPECT_TRUE(world.clean());
 }
 
-TEST(Bench, MeetsNoLockInUse) {
+TEST(Bench, DoesNotAffectOtherLocks) {
     LiveWorld world{3};
     auto lock = world.lock("redlock:bench", {.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
     EXPECT_EQ(bench(world).status(), 0);
-    EXPECT_EQ(world.keys_of(lock.owner()), 0U) << "that is another resource";
+    EXPECT_EQ(world.keys_of(lock.owner()), 0U) << "it is another resource";
     EXPECT_EQ(holder(world[0], "redlock:bench"), lock.owner());
     EXPECT_EQ(world[0].command({"DBSIZE"}), "1");
 }
 
-TEST(Bench, TellsOfNodesThatFail) {
+TEST(Bench, ReportsFailedNodes) {
     LiveWorld world{3};
     world[2].kill();
     auto it = bench(world);
@@ -41,7 +41,7 @@ TEST(Bench, TellsOfNodesThatFail) {
     EXPECT_THAT(it.output(), HasSubstr("no vote: " + world[2].name() + ": "));
 }
 
-TEST(Bench, FailsWhereNothingCanBeAcquired) {
+TEST(Bench, FailsIfNothingCanBeAcquired) {
     LiveWorld world{3};
     world[1].kill();
     world[2].kill();
@@ -64,7 +64,7 @@ TEST(Bench, EndsEarlyOnASignal) {
     }
 }
 
-TEST(Bench, SaysInJsonThatItWasEndedEarly) {
+TEST(Bench, ReportsInJsonThatItWasEndedEarly) {
     LiveWorld world{3};
     auto it = bench(world, {"--seconds", "10m", "--json"});
     ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));

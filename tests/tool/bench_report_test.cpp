@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Bars, AreOnALogScaleFromTheFirstToTheLast) {
+TEST(Bars, HaveALogarithmicScaleFromTheFirstToTheLast) {
     LatencyHistogram histogram;
     for (const auto latency : {150us, 160us, 300us, 3ms + 0us}) histogram.record(latency);
     const auto bars = bars_of(histogram);
@@ -30,11 +30,11 @@ TEST(Bars, AreOnALogScaleFromTheFirstToTheLast) {
     EXPECT_EQ(bars[4].count, 1U);
 }
 
-TEST(Bars, OfNothingAreNone) {
+TEST(Bars, AreEmptyWithoutMeasurements) {
     EXPECT_TRUE(bars_of({}).empty());
 }
 
-TEST(BenchReport, TellsPercentilesRateAndFailures) {
+TEST(BenchReport, HasPercentilesRateAndFailures) {
     Measurement measurement;
     for (int i = 0; i < 100; ++i) measurement.acquire.record(3ms);
     for (int i = 0; i < 100; ++i) measurement.release.record(1ms);
@@ -49,7 +49,7 @@ TEST(BenchReport, TellsPercentilesRateAndFailures) {
     EXPECT_THAT(out.str(), HasSubstr("failed: acquire: no quorum, 7 times"));
 }
 
-TEST(BenchReport, OfNothingHasNoPercentiles) {
+TEST(BenchReport, HasNoPercentilesWithoutMeasurements) {
     std::ostringstream out;
     print(out, "all at once", {});
     EXPECT_THAT(out.str(), HasSubstr("0 times acquired"));

@@ -25,9 +25,9 @@ struct Case {
     std::string command;
 };
 
-class TheCommandOf : public testing::TestWithParam<Case> {};
+class CommandWords : public testing::TestWithParam<Case> {};
 
-TEST_P(TheCommandOf, BeginsBehindTheResource) {
+TEST_P(CommandWords, BeginAfterTheResource) {
     CommandLine line{"redlock", "", ""};
     auto& arguments = line.add("run", "", {});
     bool flag = false;
@@ -42,7 +42,7 @@ TEST_P(TheCommandOf, BeginsBehindTheResource) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lines, TheCommandOf,
+    Lines, CommandWords,
     testing::Values(Case{"job make", "job", "make"}, Case{"job -- make -n", "job", "make -n"},
                     Case{"-n job make -n --wait", "-n job", "make -n --wait"},
                     Case{"-w 5 job make", "-w 5 job", "make"}, Case{"-w5 job make", "-w5 job", "make"},

@@ -34,13 +34,13 @@ TEST_F(Cron, RunsItsJobAndSendsNoMail) {
 }
 
 // flock -n -E 0 /var/lock/job -c '...' becomes redlock run -n -E 0 job -c '...'
-TEST_F(Cron, LinesOfFlockWorkWithTheNameInPlaceOfTheFile) {
+TEST_F(Cron, LinesOfFlockWorkWithTheNameInsteadOfTheFile) {
     EXPECT_EQ(shell(redlock() + " -n -E 0 job -c 'echo $((2 + 3))'"), 0);
     EXPECT_EQ(world.in("mail"), "5\n");
 }
 
 // Each host starts it when its own clock says so. The ttl is raised to the minimum hold time.
-TEST_F(Cron, RunsAJobOnOneOfTheHostsWhoseClocksDiffer) {
+TEST_F(Cron, RunsAJobOnOneHostEvenIfTheClocksDiffer) {
     const auto line = redlock() + " -n -E 0 -q --ttl 5s --min-hold 60s job -c 'echo $REDLOCK_TTL_MS'";
     EXPECT_EQ(shell(line), 0);
     EXPECT_EQ(shell(line), 0);
@@ -56,14 +56,14 @@ TEST_F(Cron, AcceptsTheFormerNameOfMinHoldWithAWarning) {
     EXPECT_GT(std::stoi(world[0].command({"PTTL", "job"})), 5'000);
 }
 
-TEST_F(Cron, SaysOnceWhyAJobWasNotRun) {
+TEST_F(Cron, ReportsOnceWhyAJobWasNotRun) {
     world.occupy();
     EXPECT_EQ(shell(redlock() + " -n job true"), 1);
     EXPECT_THAT(world.in("mail"), testing::MatchesRegex("redlock: job: held by another on [23] of 3 nodes; "
                                                         "now held by \"another\" on 3 of 3 nodes[^\n]*\n"));
 }
 
-TEST_F(Cron, LinesThatShareRunBesideOneAnotherAndBesideNoOther) {
+TEST_F(Cron, SharedLinesRunTogetherButWithNoOtherLine) {
     const auto within =
         redlock() + " -n -s job true; echo $?; " + redlock() + " -n -E 7 job true 2>/dev/null; echo $?";
     EXPECT_EQ(shell(redlock() + " -s job -c '" + within + "'"), 0);

@@ -50,7 +50,7 @@ TEST(Diagnosis, CountsHowManyMayFail) {
               "2 of 5 nodes have a vote, the quorum is 3: no lock can be acquired");
 }
 
-TEST(Diagnosis, OfAnEvenNumberIsAHint) {
+TEST(Diagnosis, HasAHintForAnEvenNumberOfNodes) {
     for (const std::size_t count : {1U, 3U, 5U})
         EXPECT_THAT(diagnose(healthy_nodes(count), {}).findings, IsEmpty());
     for (const std::size_t count : {2U, 4U}) {
@@ -73,7 +73,7 @@ TEST(Diagnosis, GivesOneServerOneVote) {
     EXPECT_EQ(diagnosis.verdict, Severity::unsafe);
 }
 
-TEST(Diagnosis, TakesServersThatDoNotSayWhoTheyAreForSeveral) {
+TEST(Diagnosis, CountsServersWithoutARunIdSeparately) {
     auto nodes = healthy_nodes(3);
     for (auto& node : nodes) node.info.run_id = "";
     EXPECT_EQ(verdict(nodes), Severity::hint);
@@ -90,7 +90,7 @@ TEST(Diagnosis, WarnsOfAMajorityInQuarantine) {
     EXPECT_EQ(verdict(nodes, profile), Severity::unsafe);
 }
 
-TEST(Diagnosis, AdvisesTheWorstFirst) {
+TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
     auto nodes = healthy_nodes(3);
     EXPECT_EQ(advice_of(diagnose(nodes, {}), nodes), "");
     nodes[0].info.appendonly = false;
@@ -115,7 +115,7 @@ std::string judged(const std::vector<std::chrono::milliseconds>& offsets, const 
     return result;
 }
 
-TEST(Clocks, AreComparedWithTheOthers) {
+TEST(Clocks, AreComparedWithThoseOfOtherNodes) {
     EXPECT_EQ(judged({0ms, 0ms, 0ms}), "...");
     EXPECT_EQ(judged({1h, 1h, 1h}), "...") << "it may be we who are wrong";
     EXPECT_EQ(judged({0ms, 500ms, 0ms}), "...");
@@ -125,7 +125,7 @@ TEST(Clocks, AreComparedWithTheOthers) {
     EXPECT_EQ(judged({0ms, 30'001ms, 0ms}), ".u.");
     EXPECT_EQ(judged({0ms, 0ms, -1h, 0ms, 10ms}), "..u..");
     EXPECT_EQ(judged({0ms, 1h, 1h, 0ms, 0ms}), ".uu..");
-    EXPECT_EQ(judged({0ms, 1h}), "uu") << "of two nobody can tell which";
+    EXPECT_EQ(judged({0ms, 1h}), "uu") << "of two clocks, it is unknown which one is wrong";
     EXPECT_EQ(judged({1h}), ".");
 }
 
@@ -135,14 +135,14 @@ TEST(Clocks, MayDifferByTheDrift) {
     EXPECT_EQ(judged({0ms, 6'100ms, 0ms}, {.ttl = 10min}), ".w.");
 }
 
-TEST(Clocks, ThatAreUnknownAccuseNobody) {
+TEST(Clocks, CauseNoFindingIfTheyAreUnknown) {
     auto nodes = with_offsets({1h, 0ms, 0ms});
     nodes[1].clock_offset.reset();
     nodes[2].clock_offset.reset();
     EXPECT_EQ(verdict(nodes), Severity::hint);
 }
 
-TEST(Clocks, AreToldToBeBehindOrAhead) {
+TEST(Clocks, AreReportedAsBehindOrAhead) {
     EXPECT_THAT(diagnose(with_offsets({0ms, 0ms, -1h}), {}).nodes[2].findings.at(0).what,
                 HasSubstr("3600.0 s behind the other nodes'"));
     EXPECT_THAT(diagnose(with_offsets({0ms, 0ms, 2s}), {}).nodes[2].findings.at(0).what,

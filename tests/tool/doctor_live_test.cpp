@@ -38,7 +38,7 @@ struct UnhealthyWorld {
     nlohmann::json report{};
 };
 
-TEST(Doctor, FindsNothingWrongWithServersThatAreWell) {
+TEST(Doctor, FindsNothingWrongWithHealthyServers) {
     Cluster cluster{3, well};
     auto text = doctor(cluster.uri_list());
     EXPECT_EQ(text.status(), 0) << text.output();
@@ -57,7 +57,7 @@ TEST(Doctor, FindsNothingWrongWithServersThatAreWell) {
     }
 }
 
-TEST(Doctor, LeavesNothingBehind) {
+TEST(Doctor, LeavesNoKeysBehind) {
     Cluster cluster{3, well};
     EXPECT_EQ(doctor(cluster.uri_list()).status(), 0);
     EXPECT_EQ(doctor(cluster.uri_list(), {"--probe", ""}).status(), 64);
@@ -68,7 +68,7 @@ TEST(Doctor, LeavesNothingBehind) {
             << server.command({"KEYS", "*"});
 }
 
-TEST(Doctor, DoesNotTouchALockThatIsHeld) {
+TEST(Doctor, DoesNotTouchAHeldLock) {
     LiveWorld world{3, {.node_timeout = 2s}, well};
     auto lock = world.lock(LockOptions{.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -79,7 +79,7 @@ TEST(Doctor, DoesNotTouchALockThatIsHeld) {
     EXPECT_THAT(lock.extend(), Succeeds());
 }
 
-TEST(Doctor, WarnsOfServersThatForgetAndAreYoung) {
+TEST(Doctor, WarnsOfRecentlyStartedServersWithoutPersistence) {
     Cluster cluster{3};
     const auto json = doctor(cluster.uri_list(), {"--ttl", "10m", "--json"}).json();
     EXPECT_EQ(json.at("verdict"), "warning");
@@ -111,7 +111,7 @@ TEST(Doctor, DoesNotAcceptAServerThatEvictsKeys) {
     EXPECT_EQ(world.status(), 2);
 }
 
-TEST(Doctor, DoesNotAcceptAServerWithoutRoom) {
+TEST(Doctor, DoesNotAcceptAServerWithoutFreeMemory) {
     UnhealthyWorld world{RedisConfig{}.keeps_data().max_memory("1")};
     EXPECT_THAT(world.findings(), ElementsAre("memory"));
     EXPECT_EQ(world.report.at("votes"), 2);
@@ -128,7 +128,7 @@ TEST(Doctor, FindsTheSameServerBehindTwoNames) {
     EXPECT_EQ(doctor(list).status(), 2);
 }
 
-TEST(Doctor, FindsAClockThatIsOff) {
+TEST(Doctor, FindsAWrongClock) {
     support::TemporaryDirectory directory;
     const auto clock = directory / "clock";
     std::ofstream{clock} << -3600 << '\n';
@@ -156,7 +156,7 @@ TEST(Doctor, WarnsOfAMinorityThatDoesNotAnswer) {
     EXPECT_EQ(world.status(), 2);
 }
 
-TEST(Doctor, TellsAWrongPasswordFromAServerThatIsDown) {
+TEST(Doctor, DistinguishesAWrongPasswordFromADeadServer) {
     Cluster cluster{3, RedisConfig{}.keeps_data().password("s3cret")};
     const auto list = cluster[0].uri() + "," + cluster[1].uri() + ",redis://:wr0ng@" + cluster[2].name();
     auto text = doctor(list);
@@ -166,7 +166,7 @@ TEST(Doctor, TellsAWrongPasswordFromAServerThatIsDown) {
     EXPECT_THAT(text.output(), Not(HasSubstr("s3cret")));
 }
 
-TEST(Doctor, IsNotHeldUpByAFrozenNode) {
+TEST(Doctor, IsNotDelayedByAFrozenNode) {
     Cluster cluster{3, well};
     cluster[1].freeze();
     Invocation it{cluster.uri_list(), {"doctor"}, "500ms"};
@@ -175,7 +175,7 @@ TEST(Doctor, IsNotHeldUpByAFrozenNode) {
     cluster[1].thaw();
 }
 
-TEST(DoctorOfSentinels, JudgesWhatMakesAFailoverSafe) {
+TEST(DoctorWithSentinels, ChecksTheSafetyOfAFailover) {
     const support::SentinelGroup group;
     const auto& master = group.servers[0];
     const auto about_failover = [&] {

@@ -30,19 +30,19 @@ struct Permitted {
     RedisServer server;
 };
 
-TEST(DoctorPermissions, OfTheReadmeAreEnough) {
+TEST(DoctorPermissions, FromTheReadmeAreEnough) {
     Permitted world{least + to_look};
     auto it = world.doctor();
     EXPECT_EQ(it.status(), 0) << it.output();
     EXPECT_TRUE(world.clean());
 }
 
-struct Missing : testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(DoctorPermissions, Missing,
+struct AMissingPermission : testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(DoctorPermissions, AMissingPermission,
                          testing::Values("set", "get", "del", "pttl", "pexpire", "eval"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(Missing, IsUnsafeAndNamedAsARule) {
+TEST_P(AMissingPermission, IsUnsafeAndReportedWithItsAclRule) {
     Permitted world{least + to_look + " -" + GetParam()};
     const auto json = world.doctor({"--json"}).json();
     EXPECT_EQ(json.at("verdict"), "unsafe");
@@ -53,21 +53,21 @@ TEST_P(Missing, IsUnsafeAndNamedAsARule) {
     EXPECT_EQ(world.doctor().status(), 2);
 }
 
-TEST(DoctorPermissions, ForTheResourceAreNamedToo) {
+TEST(DoctorPermissions, ForTheResourceAreReported) {
     Permitted world{least + to_look + " resetkeys ~customers:*"};
     auto it = world.doctor();
     EXPECT_EQ(it.status(), 2);
     EXPECT_THAT(it.output(), HasSubstr("ACL SETUSER locker ~orders:42\n"));
 }
 
-TEST(DoctorPermissions, ForAMadeUpResourceAreAskedFor) {
+TEST(DoctorPermissions, ForAGeneratedResourceLeadToAHint) {
     Permitted world{least + to_look};
     Invocation it{world.server.uri("locker", "s3cret"), {"doctor"}};
     EXPECT_EQ(it.status(), 1);
     EXPECT_THAT(it.output(), HasSubstr("--probe with a resource that the ACL allows"));
 }
 
-TEST(DoctorPermissions, ToLookMayBeMissing) {
+TEST(DoctorPermissions, ForInspectionMayBeMissing) {
     Permitted world{least};
     auto it = world.doctor();
     EXPECT_EQ(it.status(), 1) << it.output();
@@ -78,7 +78,7 @@ TEST(DoctorPermissions, ToLookMayBeMissing) {
     EXPECT_THAT(other.output(), HasSubstr("ACL SETUSER locker +config|get"));
 }
 
-TEST(DoctorPermissions, OfFencingAndQuarantineAreTriedWhenAskedFor) {
+TEST(DoctorPermissions, ForFencingAndQuarantineAreTestedOnRequest) {
     Permitted plain{least + to_look};
     for (const std::vector<std::string>& guarantee :
          {std::vector<std::string>{"--fencing"}, {"--quarantine", "1m"}}) {
@@ -98,7 +98,7 @@ const std::string to_queue =
     " +exists +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
     "&redlock:wake:*";
 
-TEST(DoctorPermissions, OfTheQueueAreTriedWhenAskedFor) {
+TEST(DoctorPermissions, ForTheQueueAreTestedOnRequest) {
     Permitted whole{least + to_look + to_queue};
     auto it = whole.doctor({"--fair"});
     EXPECT_EQ(it.status(), 0) << it.output();
@@ -119,13 +119,13 @@ const std::map<std::string, std::pair<std::string, std::string>> taken_away{
     {"keys", {"resetkeys ~orders:*", "~{orders:42}:queue"}},
 };
 
-struct MissingOfTheQueue : testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(DoctorPermissions, MissingOfTheQueue,
+struct AMissingQueuePermission : testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(DoctorPermissions, AMissingQueuePermission,
                          testing::Values("exists", "zadd", "zpopmin", "zrem", "zrank", "publish", "subscribe",
                                          "channels", "keys"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(MissingOfTheQueue, IsAWarningAndNamedAsARule) {
+TEST_P(AMissingQueuePermission, IsAWarningAndReportedWithItsAclRule) {
     const auto& [rules, remedy] = taken_away.at(GetParam());
     Permitted world{least + to_look + to_queue + " " + rules};
     const auto json = world.doctor({"--fair", "--json"}).json();

@@ -18,7 +18,7 @@ std::vector<std::string> keys_of(const RedisServer& server) {
     return keys;
 }
 
-TEST(DoctorQuarantine, IsNotStartedUnasked) {
+TEST(DoctorQuarantine, IsNotStartedWithoutMark) {
     Cluster cluster{3};
     auto it = doctor(cluster);
     EXPECT_EQ(it.status(), 1);
@@ -38,7 +38,7 @@ TEST(DoctorQuarantine, IsStartedByMark) {
     EXPECT_TRUE(wait_until([&] { return static_cast<bool>(lock.acquire()); }));
 }
 
-TEST(DoctorQuarantine, ThatIsOverIsFine) {
+TEST(DoctorQuarantine, IsNoFindingAfterItsEnd) {
     Cluster cluster{3};
     for (auto& server : cluster) whole_since(server, 1min);
     for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--mark"}}) {
@@ -50,7 +50,7 @@ TEST(DoctorQuarantine, ThatIsOverIsFine) {
         EXPECT_TRUE(wait_until([&] { return keys_of(server) == std::vector{marker}; }));
 }
 
-TEST(DoctorQuarantine, OfOneNodeIsToldWithItsEnd) {
+TEST(DoctorQuarantine, OfOneNodeIsReportedWithItsEnd) {
     Cluster cluster{3};
     whole_since(cluster[0], 1min);
     whole_since(cluster[1], 1min);

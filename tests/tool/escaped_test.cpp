@@ -8,7 +8,7 @@
 namespace redlock::tool {
 namespace {
 
-TEST(Escaped, LeavesTextAlone) {
+TEST(Escaped, DoesNotChangePlainText) {
     for (const std::string text :
          {"", "orders:42", "back\\slash \"quoted\"", "Größe 漢字 😀", "\xF4\x8F\xBF\xBF"})
         EXPECT_EQ(escaped(text), text);
@@ -31,7 +31,7 @@ TEST(Escaped, ShowsLineBreaksAndChangesOfDirectionAsBytes) {
     EXPECT_EQ(escaped("\xE2\x80\x93"), "\xE2\x80\x93") << "a dash";
 }
 
-TEST(Escaped, ShowsWhatIsNoUtf8AsBytes) {
+TEST(Escaped, ShowsInvalidUtf8AsBytes) {
     EXPECT_EQ(escaped("\x9b"
                       "31m"),
               "\\x9b31m")
@@ -46,7 +46,7 @@ TEST(Escaped, ShowsWhatIsNoUtf8AsBytes) {
     EXPECT_EQ(escaped("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond the last character";
 }
 
-TEST(Escaped, ChangesNothingTheSecondTime) {
+TEST(Escaped, IsIdempotent) {
     const auto once = escaped("a\x1b\n\xFF ü");
     EXPECT_EQ(escaped(once), once);
 }

@@ -31,15 +31,15 @@ protected:
     ToolWorld world{3};
 };
 
-class OfFreeNodes : public ExitStatus {};
-class OfHeldNodes : public ExitStatus {};
-class OfDeadNodes : public ExitStatus {};
+class WithFreeNodes : public ExitStatus {};
+class WithAHeldResource : public ExitStatus {};
+class WithDeadNodes : public ExitStatus {};
 
 std::string name_of(const testing::TestParamInfo<Case>& it) {
     return it.param.name;
 }
 
-TEST_P(OfFreeNodes, IsAsDocumented) {
+TEST_P(WithFreeNodes, IsAsDocumented) {
     const auto outcome = world.run(GetParam().arguments);
     EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(GetParam().says));
@@ -50,7 +50,7 @@ TEST_P(OfFreeNodes, IsAsDocumented) {
 const std::string nobody(40, '0');
 
 INSTANTIATE_TEST_SUITE_P(
-    ExitStatus, OfFreeNodes,
+    ExitStatus, WithFreeNodes,
     testing::Values(
         Case{"Success", {"run", "job", "true"}, 0},
         Case{"TheCommandsOwn", {"run", "job", "--", "sh", "-c", "exit 7"}, 7},
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ReleaseOfNobodys", {"release", "--owner", nobody, "job"}, 75, "lost"}),
     name_of);
 
-TEST_P(OfHeldNodes, IsThatOfAConflict) {
+TEST_P(WithAHeldResource, IsThatOfAConflict) {
     world.occupy();
     const auto outcome = world.run(GetParam().arguments);
     EXPECT_EQ(outcome.status, GetParam().status) << outcome.err;
@@ -72,7 +72,7 @@ TEST_P(OfHeldNodes, IsThatOfAConflict) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    ExitStatus, OfHeldNodes,
+    ExitStatus, WithAHeldResource,
     testing::Values(
         Case{"Nonblock", {"run", "-n", "job", "true"}, 1, "job: held by another"},
         Case{"WaitUntilItIsOver", {"run", "-w", "0.3", "job", "true"}, 1, "job: held by another"},
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ReleaseOfAnothers", {"release", "--owner", nobody, "job"}, 75, "lost"}),
     name_of);
 
-TEST_P(OfDeadNodes, IsThatOfNoQuorum) {
+TEST_P(WithDeadNodes, IsThatOfNoQuorum) {
     world[0].kill();
     world[1].kill();
     const auto outcome = world.run(GetParam().arguments);
@@ -99,7 +99,7 @@ TEST_P(OfDeadNodes, IsThatOfNoQuorum) {
     EXPECT_EQ(world[2].command({"EXISTS", "job"}), "0");
 }
 
-INSTANTIATE_TEST_SUITE_P(ExitStatus, OfDeadNodes,
+INSTANTIATE_TEST_SUITE_P(ExitStatus, WithDeadNodes,
                          testing::Values(Case{"RunNonblock", {"run", "-n", "job", "true"}, 69},
                                          Case{"RunWait", {"run", "-w", "0.5", "job", "true"}, 69},
                                          Case{"Acquire", {"acquire", "-n", "job"}, 69},
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(ExitStatus, OfDeadNodes,
                          name_of);
 
 // An answer, and one that no waiting changes.
-TEST(ExitStatusOfStrangers, IsThatOfAPermission) {
+TEST(ExitStatusWithoutThePassword, ReportsAPermissionError) {
     ToolWorld world{3, RedisConfig{}.password("geheim")};
     std::string without_password = world.uri_list();
     for (std::size_t at; (at = without_password.find(":geheim@")) != without_password.npos;)
@@ -136,7 +136,7 @@ TEST(ExitStatusOfStrangers, IsThatOfAPermission) {
 }
 
 // Who asks for an answer and does not get it must not take the silence for one.
-TEST(ExitStatusOfAnswers, IsThatOfAnErrorWhereTheyCannotBeWritten) {
+TEST(ExitStatusOfQueries, ReportsAnErrorIfTheOutputCannotBeWritten) {
     ToolWorld world;
     const std::vector<std::string> commands{
         "status job", "who job", "who --json job",     "release --json --owner " + nobody + " job",
@@ -164,7 +164,7 @@ bool refuse_processes() {
            ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-TEST(ExitStatusOfAFullMachine, IsThatOfTheSystemAndTheLockIsReleased) {
+TEST(ExitStatusWithoutProcesses, ReportsASystemErrorAndTheLockIsReleased) {
     ToolWorld world{3};
     for (const std::string option : {"--on-lost=stop", "--on-lost=ignore"}) {  // with a guardian and without
         const auto err = world.file("err" + option).string();
@@ -189,7 +189,7 @@ TEST(ExitStatusOfAFullMachine, IsThatOfTheSystemAndTheLockIsReleased) {
     }
 }
 
-TEST(ExitStatusOfSentinels, IsThatOfAPermissionWhereTheyWantAPassword) {
+TEST(ExitStatusWithSentinels, ReportsAPermissionErrorWithoutTheirPassword) {
     RedisServer server;
     RedisServer sentinel{RedisConfig{}.sentinel_of(server.port()).password("geheim")};
     Tool tool{{"run", "job", "true"}, {"REDLOCK_NODES=redis+sentinel://" + sentinel.name() + "/mymaster"}};
@@ -205,7 +205,7 @@ struct WrongUse {
 };
 
 // Found before a node is asked: these are none.
-TEST(ExitStatusOfWrongUse, IsUsage) {
+TEST(ExitStatusOfIncorrectUse, IsAUsageError) {
     if (lists_nodes_of_its_own()) GTEST_SKIP() << "/etc/redlock/nodes names nodes of this machine";
     const std::vector<WrongUse> table{
         {{}, "a command is required"},

@@ -33,7 +33,7 @@ protected:
     ToolWorld world{3};
 };
 
-TEST_F(Fair, RunsInTheOrderOfComing) {
+TEST_F(Fair, RunsCommandsInTheOrderOfArrival) {
     auto holder = start(until_go);
     ASSERT_TRUE(world.comes("begun"));
     std::deque<Tool> waiters;
@@ -69,7 +69,7 @@ TEST_F(Fair, KeepsItsPlaceForAsLongAsItWaits) {
     EXPECT_EQ(waiter.wait().status, 0);
 }
 
-TEST_F(Fair, SaysWhereItStandsIfVerbose) {
+TEST_F(Fair, ReportsItsPlaceIfVerbose) {
     auto holder = start(until_go);
     ASSERT_TRUE(world.comes("begun"));
     auto first = start("true", {"-v"});
@@ -87,7 +87,7 @@ TEST_F(Fair, SaysWhereItStandsIfVerbose) {
     EXPECT_EQ(holder.wait().status, 0);
 }
 
-TEST_F(Fair, ARefusalAfterAWaitSaysWhereItStood) {
+TEST_F(Fair, ReportsItsLastPlaceIfRefusedAfterAWait) {
     world.occupy();
     const auto outcome = world.run(world.job("true", {"--fair", "--wait", "500ms"}));
     EXPECT_EQ(outcome.status, 1);
@@ -96,7 +96,7 @@ TEST_F(Fair, ARefusalAfterAWaitSaysWhereItStood) {
                              "more, 0 in front, [0-9]+ attempts; now held by \"another\"[^\n]*\n"));
 }
 
-TEST_F(Fair, LeavesTheQueueWhenItIsToldToEnd) {
+TEST_F(Fair, LeavesTheQueueOnASignal) {
     auto holder = start(until_go);
     ASSERT_TRUE(world.comes("begun"));
     auto waiter = start("touch $DIR/run");
@@ -110,7 +110,7 @@ TEST_F(Fair, LeavesTheQueueWhenItIsToldToEnd) {
     EXPECT_FALSE(world.has("run"));
 }
 
-TEST_F(Fair, HundredLinesOfTheSameSecondRunOneAtATime) {
+TEST_F(Fair, RunsAHundredSimultaneousLinesOneAtATime) {
     const auto* const script =
         "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; rmdir $DIR/inside";
     std::deque<Tool> lines;
@@ -123,7 +123,7 @@ TEST_F(Fair, HundredLinesOfTheSameSecondRunOneAtATime) {
     EXPECT_EQ(std::ranges::count(world.in("log"), '\n'), 100);
 }
 
-TEST_F(Fair, WaitsForNodesToo) {
+TEST_F(Fair, WaitsForNodesThatAreDown) {
     world[1].kill();
     world[2].kill();
     auto tool = start("true");
@@ -133,7 +133,7 @@ TEST_F(Fair, WaitsForNodesToo) {
     EXPECT_EQ(tool.wait().status, 0);
 }
 
-TEST_F(Fair, SaysWhereItStandsOnATerminal) {
+TEST_F(Fair, ReportsItsPlaceOnATerminal) {
     ShellOnATerminal shell{world.environment()};
     if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";
     auto holder = start(until_go);
@@ -148,7 +148,7 @@ TEST_F(Fair, SaysWhereItStandsOnATerminal) {
 }
 
 // From script to script: the one waits, the other wakes it.
-TEST_F(Fair, AcquireWaitsInTheQueueAndReleaseWakes) {
+TEST_F(Fair, LetsAcquireWaitAndReleaseWakeIt) {
     const auto lease = world.run({"acquire", "--fair", "job"}).out;
     auto waiter = world.start({"acquire", "--fair", "--retry-delay", "1m", "job"});
     ASSERT_TRUE(queue_has(1));

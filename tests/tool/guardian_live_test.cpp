@@ -53,7 +53,7 @@ protected:
     ToolWorld world{3};
 };
 
-TEST_F(Guardian, EndsTheWholeGroupWithinTheTtl) {
+TEST_F(Guardian, EndsTheWholeProcessGroupWithinTheTtl) {
     auto tool = world.start(world.job(stubborn, {"--ttl", "3s", "--grace", "1h"}));
     ASSERT_TRUE(world.comes("parent"));
     const SchedulingDelayMonitor monitor;
@@ -66,7 +66,7 @@ TEST_F(Guardian, EndsTheWholeGroupWithinTheTtl) {
 }
 
 // Not when the lease ends that it had at first.
-TEST_F(Guardian, GivesTheGraceAlsoWhenTheLockWasExtended) {
+TEST_F(Guardian, AllowsTheGraceAfterTheLastExtension) {
     auto tool = world.start(world.job(stubborn, {"--ttl", "3s", "--grace", "0.7s"}));
     ASSERT_TRUE(world.comes("parent"));
     boot_clock().sleep_until(now() + 4500ms, {});
@@ -79,7 +79,7 @@ TEST_F(Guardian, GivesTheGraceAlsoWhenTheLockWasExtended) {
     EXPECT_LE(now() - killed - monitor.delay(), 2s);
 }
 
-TEST_F(Guardian, TellsTheCommandFirst) {
+TEST_F(Guardian, SendsSigtermFirst) {
     auto tool = world.start(world.job(gentle));
     ASSERT_TRUE(world.comes("parent"));
     tool.signal(SIGKILL);
@@ -87,7 +87,7 @@ TEST_F(Guardian, TellsTheCommandFirst) {
     EXPECT_TRUE(ends("parent"));
 }
 
-TEST_F(Guardian, OnlyTellsIfSoAsked) {
+TEST_F(Guardian, OnlySendsSigtermIfConfigured) {
     const auto* const deaf =
         "trap 'touch $DIR/told' TERM; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; while :; do sleep 0.01; done";
     auto tool = world.start(world.job(deaf, {"--on-lost", "term", "--ttl", "3s", "--grace", "0"}));
@@ -99,7 +99,7 @@ TEST_F(Guardian, OnlyTellsIfSoAsked) {
     kill(world.pid_in("parent"));
 }
 
-TEST_F(Guardian, IsNotThereWhereTheCommandIsToGoOn) {
+TEST_F(Guardian, IsNotStartedIfTheCommandMayContinue) {
     auto tool = world.start(world.job(gentle, {"--on-lost", "ignore", "--ttl", "3s", "--grace", "0"}));
     ASSERT_TRUE(world.comes("parent"));
     tool.signal(SIGKILL);
@@ -111,7 +111,7 @@ TEST_F(Guardian, IsNotThereWhereTheCommandIsToGoOn) {
 }
 
 // It kills its own group, all that it has started; or tells it to end, which takes longer than it waits.
-TEST_F(Guardian, OutlivesTimeout) {
+TEST_F(Guardian, SurvivesTheProgramTimeout) {
     for (const std::vector<std::string>& kills :
          {std::vector<std::string>{"timeout", "-s", "KILL", "0.7"}, {"timeout", "-k", "0.5", "0.7"}}) {
         auto words = world.job(stubborn, {"--ttl", "3s", "--grace", "20s"});
@@ -128,7 +128,7 @@ TEST_F(Guardian, OutlivesTimeout) {
 }
 
 // Who reads from the command is not kept waiting by a process that nobody knows.
-TEST_F(Guardian, KeepsNothingOpenAndGoesWithUs) {
+TEST_F(Guardian, KeepsNoFileOpenAndEndsWithRedlock) {
     const auto pid = "until pid=$(pgrep -x -P $PPID redlock-guard); do :; done; ";
     const auto outcome = world.run(world.job(std::string{pid} + "echo $pid; ls /proc/$pid/fd | wc -l"));
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -139,7 +139,7 @@ TEST_F(Guardian, KeepsNothingOpenAndGoesWithUs) {
 }
 
 // As by `kill -9 -- -$PPID` in the first instant of the command. The guardian is made to be late.
-TEST_F(Guardian, IsOutOfReachBeforeTheCommandStarts) {
+TEST_F(Guardian, LeavesTheProcessGroupBeforeTheCommandStarts) {
     auto environment = world.environment();
     environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_SETSID);
     Tool tool{world.job("echo $$ >$DIR/q; mv $DIR/q $DIR/parent; kill -KILL -$PPID; exec sleep 1000"),
@@ -152,7 +152,7 @@ TEST_F(Guardian, IsOutOfReachBeforeTheCommandStarts) {
 /// $g is the guardian.
 const std::string find_guardian = "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; ";
 
-TEST_F(Guardian, IsReplacedWhenKilled) {
+TEST_F(Guardian, IsReplacedIfKilled) {
     auto tool = world.start(world.job(
         find_guardian +
             "kill -KILL $g; until n=$(pgrep -x -P $PPID redlock-guard) && [ \"$n\" != $g ]; do sleep 0.01; "
@@ -165,7 +165,7 @@ TEST_F(Guardian, IsReplacedWhenKilled) {
     EXPECT_TRUE(ends("child"));
 }
 
-TEST_F(Guardian, IsContinuedWhenStopped) {
+TEST_F(Guardian, IsContinuedIfStopped) {
     auto tool = world.start(world.job(
         find_guardian + "kill -STOP $g; while grep -q '^State:.T' /proc/$g/status; do sleep 0.01; done; " +
             stubborn,
@@ -177,7 +177,7 @@ TEST_F(Guardian, IsContinuedWhenStopped) {
 }
 
 // What stops it has left the group, and so is not ended before.
-TEST_F(Guardian, DoesNotHoldUsUpWhenStopped) {
+TEST_F(Guardian, DoesNotDelayTheEndIfStopped) {
     const auto outcome = world.run(
         world.job(find_guardian +
                   "export g; setsid sh -c 'while kill -STOP $g && touch $DIR/stopped; do :; done' & "
@@ -186,7 +186,7 @@ TEST_F(Guardian, DoesNotHoldUsUpWhenStopped) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(Guardian, OutlivesTheTerminal) {
+TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
     auto environment = world.environment();
     environment.push_back("SCRIPT=echo $PPID >$DIR/run; " + stubborn);
     ShellOnATerminal shell{environment};
@@ -228,7 +228,7 @@ protected:
 
 // PID 1 does not wait for orphans, as many programs in containers: their zombies are no reason to go on. And
 // a signal for all, or for the group of the guardian, would reach the bystander.
-TEST_F(GuardianInAContainer, EndsTheGroupAndNothingElse) {
+TEST_F(GuardianInAContainer, EndsTheProcessGroupAndNothingElse) {
     const auto* const script =
         "lives() { grep -q '^State:.[^Z]' /proc/$1/status 2>/dev/null; }; "
         "setsid sleep 1000 & bystander=$!; \"$@\" & run=$!; "
@@ -240,7 +240,7 @@ TEST_F(GuardianInAContainer, EndsTheGroupAndNothingElse) {
     EXPECT_EQ(status_of(in_container(words), world), 0);
 }
 
-TEST_F(GuardianInAContainer, GoesWithUsAlsoWhereWeArePid1) {
+TEST_F(GuardianInAContainer, EndsWithRedlockAsPid1) {
     std::vector<std::string> words{REDLOCK_TOOL};
     for (auto& word : world.job(find_guardian + "[ $g -gt 1 ] && [ $PPID = 1 ] && exit 5"))
         words.push_back(word);
@@ -293,7 +293,7 @@ private:
 
 // A part of the command eats up the memory. redlock run is killed for it, then the part: the rest of the
 // command is left. The guardian would be the second to be killed.
-TEST_F(Guardian, OutlivesUsWhereMemoryIsShort) {
+TEST_F(Guardian, SurvivesRedlockIfMemoryIsShort) {
     MemoryGroup memory{"64M"};
     if (!memory.exists()) GTEST_SKIP() << "no memory control group may be made here";
     auto environment = world.environment();

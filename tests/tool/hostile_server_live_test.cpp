@@ -125,12 +125,12 @@ void expect_harmless(const std::string& text) {
     EXPECT_EQ(("\n" + text).find("\nEVIL"), text.npos) << testing::PrintToString(text);
 }
 
-class HostileWords : public testing::TestWithParam<FakeRedisServer::Behavior> {
+class HostileServerText : public testing::TestWithParam<FakeRedisServer::Behavior> {
 protected:
     HostileServers servers{GetParam()};
 };
 
-TEST_P(HostileWords, DoNotReachATerminal) {
+TEST_P(HostileServerText, DoesNotReachATerminal) {
     for (const std::string resource : {"job", evil_lines.c_str()})
         for (const auto& words : all_commands(resource)) {
             SCOPED_TRACE(testing::PrintToString(words));
@@ -141,7 +141,7 @@ TEST_P(HostileWords, DoNotReachATerminal) {
         }
 }
 
-TEST_P(HostileWords, DoNotReachATerminalFromRun) {
+TEST_P(HostileServerText, DoesNotReachATerminalFromRun) {
     for (const std::string resource : {"job", evil_lines.c_str()})
         for (const std::string option : {"-nv", "-w0.1"}) {
             const auto words =
@@ -153,7 +153,7 @@ TEST_P(HostileWords, DoNotReachATerminalFromRun) {
         }
 }
 
-TEST_P(HostileWords, AreWholeAndHarmlessInJson) {
+TEST_P(HostileServerText, IsCompleteAndEscapedInJson) {
     for (auto words : all_commands(evil_lines)) {
         SCOPED_TRACE(testing::PrintToString(words));
         std::erase(words, "-v");
@@ -165,13 +165,13 @@ TEST_P(HostileWords, AreWholeAndHarmlessInJson) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(From, HostileWords,
+INSTANTIATE_TEST_SUITE_P(EachReply, HostileServerText,
                          testing::Values(refusing(status("string", evil_lines, evil_lines)),
                                          refusing(status("string", owner, evil_lines)),
                                          refusing(status("li" + evil + "st", "", "")), failing(error("ERR")),
                                          failing(error("NOPERM")), failing(error("WRONGTYPE"))));
 
-TEST(HostileWordsOfAUser, DoNotReachATerminal) {
+TEST(HostileUserInput, DoesNotReachATerminal) {
     LiveWorld world{1};
     for (const auto& words :
          std::vector<std::vector<std::string>>{{evil_lines},
@@ -190,7 +190,7 @@ TEST(HostileWordsOfAUser, DoNotReachATerminal) {
     }
 }
 
-TEST(HostileWordsOfAUser, ArePrintedAsBytesThatCanBeRead) {
+TEST(HostileUserInput, IsPrintedAsReadableBytes) {
     LiveWorld world{1};
     ASSERT_EQ(world[0].command({"HSET", "job\x1b", "field", "1"}), "1");
     Tool command{{"run", "-n", "job\x1b", "true"}, {"REDLOCK_NODES=" + world.uri_list()}};

@@ -13,7 +13,7 @@ struct InspectTls : TlsWorld {
     TlsServer server{good, authority, Clients::are_anybody, RedisConfig{}.keeps_data()};
 };
 
-TEST_F(InspectTls, DoctorAndStatusComeIn) {
+TEST_F(InspectTls, DoctorAndStatusWorkOverTls) {
     Invocation doctor{uri(authority), {"doctor"}};
     EXPECT_EQ(doctor.status(), 0) << doctor.output();
     Invocation status{uri(authority), {"status", the_resource}};
@@ -21,7 +21,7 @@ TEST_F(InspectTls, DoctorAndStatusComeIn) {
     EXPECT_THAT(status.output(), testing::EndsWith("\nfree\n"));
 }
 
-TEST_F(InspectTls, ACertificateThatIsNotTrustedIsTold) {
+TEST_F(InspectTls, AnUntrustedCertificateIsReported) {
     Invocation doctor{uri(stranger), {"doctor"}};
     EXPECT_EQ(doctor.status(), 2);
     EXPECT_THAT(doctor.output(), HasSubstr("authentication failed: TLS: certificate verify failed"));

@@ -230,7 +230,7 @@ TEST(DoctorJson, HasTheFieldsOfTheManual) {
 }
 
 // A part of the section more needs a test more above.
-TEST(ToolJson, OfEachCommandIsInTheManual) {
+TEST(ToolJson, IsInTheManualForEachCommand) {
     std::set<std::string> documented;
     for (const auto& [commands, fields] : fields_of_manual())
         documented.insert(commands.begin(), commands.end());

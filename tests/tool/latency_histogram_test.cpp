@@ -14,14 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-TEST(LatencyHistogram, OfNothingSaysZero) {
+TEST(LatencyHistogram, IsZeroWithoutMeasurements) {
     const LatencyHistogram histogram;
     EXPECT_EQ(histogram.count(), 0U);
     EXPECT_EQ(histogram.percentile(50), 0ns);
     EXPECT_EQ(histogram.largest(), 0ns);
 }
 
-TEST(LatencyHistogram, IsExactWhereNumbersAreSmall) {
+TEST(LatencyHistogram, IsExactForSmallNumbers) {
     LatencyHistogram histogram;
     for (int i = 1; i <= 100; ++i) histogram.record(nanoseconds{i});
     EXPECT_EQ(histogram.percentile(50), 50ns);
@@ -33,7 +33,7 @@ TEST(LatencyHistogram, IsExactWhereNumbersAreSmall) {
 }
 
 // Of a thousand, p99.9 is the second largest at most: the next is the maximum.
-TEST(LatencyHistogram, DoesNotTakeTheMaximumForAPercentile) {
+TEST(LatencyHistogram, DoesNotReportTheMaximumAsAPercentile) {
     LatencyHistogram histogram;
     for (int i = 0; i < 999; ++i) histogram.record(1ms);
     histogram.record(1s);
@@ -42,7 +42,7 @@ TEST(LatencyHistogram, DoesNotTakeTheMaximumForAPercentile) {
     EXPECT_EQ(histogram.largest(), 1s);
 }
 
-TEST(LatencyHistogram, IsWithinAPerCentOfASortedList) {
+TEST(LatencyHistogram, HasAnErrorOfAtMostOnePercent) {
     std::mt19937_64 random{42};
     std::lognormal_distribution<double> latency{12, 2};  // around 0.16 ms
     LatencyHistogram histogram;
@@ -61,7 +61,7 @@ TEST(LatencyHistogram, IsWithinAPerCentOfASortedList) {
     }
 }
 
-TEST(LatencyHistogram, TakesAnyLatency) {
+TEST(LatencyHistogram, AcceptsAnyLatency) {
     LatencyHistogram histogram;
     histogram.record(nanoseconds::max());
     histogram.record(0ns);
@@ -71,7 +71,7 @@ TEST(LatencyHistogram, TakesAnyLatency) {
     EXPECT_EQ(histogram.percentile(100), nanoseconds::max());
 }
 
-TEST(LatencyHistogram, AddsUp) {
+TEST(LatencyHistogram, CanBeAddedToAnother) {
     LatencyHistogram a;
     LatencyHistogram b;
     for (int i = 1; i <= 50; ++i) a.record(nanoseconds{i});
@@ -82,7 +82,7 @@ TEST(LatencyHistogram, AddsUp) {
     EXPECT_EQ(a.largest(), 100ns);
 }
 
-TEST(LatencyHistogram, CountsASpan) {
+TEST(LatencyHistogram, CountsTheLatenciesInARange) {
     LatencyHistogram histogram;
     for (int i = 1; i <= 100; ++i) histogram.record(nanoseconds{i});
     EXPECT_EQ(histogram.between(10ns, 20ns), 10U);

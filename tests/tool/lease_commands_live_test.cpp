@@ -24,7 +24,7 @@ protected:
     ToolWorld world{3};
 };
 
-TEST_F(LeaseCommands, AcquireALockThatOutlivesThem) {
+TEST_F(LeaseCommands, AcquireALockThatOutlivesTheProcess) {
     const auto outcome = world.run({"acquire", "--ttl", "60s", "job"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     const auto owner = value(outcome.out, "owner");
@@ -35,7 +35,7 @@ TEST_F(LeaseCommands, AcquireALockThatOutlivesThem) {
 }
 
 // Not themselves, which have ended by then, but the script that calls them.
-TEST_F(LeaseCommands, SayWhoHoldsTheLock) {
+TEST_F(LeaseCommands, DescribeTheCallingScriptAsTheHolder) {
     const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
     const auto says = [&](const std::string& end) {
         return wait_until([&] { return note().ends_with(end); });
@@ -51,7 +51,7 @@ TEST_F(LeaseCommands, SayWhoHoldsTheLock) {
     EXPECT_TRUE(says("(nil)")) << note();
 }
 
-TEST_F(LeaseCommands, SayThatTheProcessHoldsTheLockForWhichItIsKept) {
+TEST_F(LeaseCommands, DescribeTheProcessOfWhilePidAsTheHolder) {
     const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
     ForkedChild script{[](auto) { ::pause(); }};
     const auto pid = std::to_string(script.pid());
@@ -62,7 +62,7 @@ TEST_F(LeaseCommands, SayThatTheProcessHoldsTheLockForWhichItIsKept) {
     EXPECT_TRUE(wait_until(says_so)) << "with the next extension";
 }
 
-TEST_F(LeaseCommands, LeaveNoNoteOfAProcessThatHasEnded) {
+TEST_F(LeaseCommands, LeaveNoHolderDescriptionOfAnEndedProcess) {
     const auto note = [&] { return world[0].command({"GET", "{job}:holder"}); };
     ForkedChild script{[](auto) { ::pause(); }};
     const auto pid = std::to_string(script.pid());
@@ -73,12 +73,12 @@ TEST_F(LeaseCommands, LeaveNoNoteOfAProcessThatHasEnded) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(LeaseCommands, PrintTheFencingTokenThatWasAskedFor) {
+TEST_F(LeaseCommands, PrintTheFencingTokenIfRequested) {
     const auto outcome = world.run({"acquire", "--fencing", "job"});
     EXPECT_GT(std::stoll(value(outcome.out, "fencing_token")), 0);
 }
 
-TEST_F(LeaseCommands, ExtendByTheOwnerAlone) {
+TEST_F(LeaseCommands, ExtendALockByItsOwnerAlone) {
     const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
     const auto outcome = world.run({"extend", "--owner", owner, "--ttl", "60s", "job"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -89,7 +89,7 @@ TEST_F(LeaseCommands, ExtendByTheOwnerAlone) {
 }
 
 // lease=$(redlock acquire job); redlock extend --owner "$lease" job
-TEST_F(LeaseCommands, TakeAllThatAcquireAndExtendPrintForTheOwner) {
+TEST_F(LeaseCommands, AcceptTheOutputOfAcquireAndExtendAsTheOwner) {
     auto lease = world.run({"acquire", "--fencing", "job"}).out;
     lease.pop_back();  // as $(...) does
     const auto extended = world.run({"extend", "--owner", lease, "job"});
@@ -116,7 +116,7 @@ TEST_F(LeaseCommands, KeepALockForAsLongAsAProcessLives) {
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
 }
 
-TEST_F(LeaseCommands, ReleaseALockAsSoonAsTheProcessEnds) {
+TEST_F(LeaseCommands, ReleaseALockWhenItsProcessEnds) {
     ForkedChild script{[](auto) { ::pause(); }};
     const auto pid = std::to_string(script.pid());
     const auto owner = value(world.run({"acquire", "--ttl", "1h", "--while-pid", pid, "job"}).out, "owner");
@@ -125,7 +125,7 @@ TEST_F(LeaseCommands, ReleaseALockAsSoonAsTheProcessEnds) {
     EXPECT_TRUE(wait_until([&] { return world.keys() == 0; })) << "long before it would have expired";
 }
 
-TEST_F(LeaseCommands, AcquireForNoProcessThatIsNotThere) {
+TEST_F(LeaseCommands, DoNotAcquireForAProcessThatDoesNotExist) {
     std::string gone;
     {
         ForkedChild script{[](auto) { ::pause(); }};
@@ -139,7 +139,7 @@ TEST_F(LeaseCommands, AcquireForNoProcessThatIsNotThere) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
+TEST_F(LeaseCommands, ExtendOnlyOnAMajority) {
     const auto owner = value(world.run({"acquire", "--ttl", "20s", "job"}).out, "owner");
     world[0].command({"DEL", "job"});
     EXPECT_EQ(world.run({"extend", "--owner", owner, "job"}).status, 0);
@@ -149,7 +149,7 @@ TEST_F(LeaseCommands, ExtendOnAMajorityOnly) {
     EXPECT_EQ(outcome.out, "");
 }
 
-TEST_F(LeaseCommands, SayAllInJson) {
+TEST_F(LeaseCommands, PrintEverythingInJson) {
     const auto acquired = json::parse(world.run({"acquire", "--json", "--fencing", "job"}).out);
     EXPECT_EQ(acquired["resource"], "job");
     EXPECT_EQ(acquired["owner"], holder(world[0], "job"));
@@ -165,13 +165,13 @@ TEST_F(LeaseCommands, SayAllInJson) {
     EXPECT_TRUE(released["error"].is_null());
 }
 
-TEST_F(LeaseCommands, TakeTheOwnerOfTheCommandThatTheyAreCalledBy) {
+TEST_F(LeaseCommands, UseTheOwnerOfTheSurroundingRun) {
     const std::string redlock = REDLOCK_TOOL;
     const auto outcome = world.run(world.job(redlock + " extend --ttl 60s job >/dev/null && echo extended"));
     EXPECT_EQ(outcome.out, "extended\n") << outcome.err;
 }
 
-TEST_F(LeaseCommands, SayFailuresInJsonToo) {
+TEST_F(LeaseCommands, PrintFailuresInJson) {
     world[0].kill();
     world[1].kill();
     const auto outcome = world.run({"acquire", "-n", "--json", "job"});
@@ -184,7 +184,7 @@ TEST_F(LeaseCommands, SayFailuresInJsonToo) {
     EXPECT_EQ(said["nodes"][0]["cause"]["code"], "connection_failed");
 }
 
-TEST_F(LeaseCommands, AskAllNodesAtOnceIfSoAsked) {
+TEST_F(LeaseCommands, AskAllNodesAtOnceIfConfigured) {
     world[0].freeze();
     const auto took = [&](std::vector<std::string> more) {
         more.insert(more.begin(), {"acquire", "--node-timeout", "2s", "--json"});
@@ -194,20 +194,20 @@ TEST_F(LeaseCommands, AskAllNodesAtOnceIfSoAsked) {
     EXPECT_LT(took({"--all-at-once", "another"}), 2000);
 }
 
-TEST_F(LeaseCommands, CountOnNoNodeInQuarantine) {
+TEST_F(LeaseCommands, DoNotCountNodesInQuarantine) {
     const auto outcome = world.run({"acquire", "-n", "--quarantine", "60s", "job"});
     EXPECT_EQ(outcome.status, 69);
     EXPECT_THAT(outcome.err, HasSubstr("quarantined"));
 }
 
-TEST_F(LeaseCommands, TakeOffTheDriftThatTheyAreTold) {
+TEST_F(LeaseCommands, SubtractTheConfiguredDrift) {
     const auto outcome = world.run({"acquire", "--ttl", "20s", "--drift-factor", "0.5", "job"});
     EXPECT_THAT(std::stoi(value(outcome.out, "validity_ms")),
                 testing::AllOf(testing::Gt(5000), testing::Lt(10'000)));
 }
 
 // Nobody would know the owner of a lock that was acquired and not told.
-TEST_F(LeaseCommands, KeepNoLockThatTheyCannotTellOf) {
+TEST_F(LeaseCommands, ReleaseTheLockIfItsOwnerCannotBePrinted) {
     for (const std::string stdout_of : {">/dev/full", ">&-"}) {
         support::ChildProcess child{
             {{"sh", "-c", "exec " REDLOCK_TOOL " acquire job 2>/dev/null " + stdout_of},
@@ -218,7 +218,7 @@ TEST_F(LeaseCommands, KeepNoLockThatTheyCannotTellOf) {
     }
 }
 
-TEST_F(LeaseCommands, SayAResourceThatIsNotUtf8) {
+TEST_F(LeaseCommands, PrintAResourceThatIsNotUtf8) {
     EXPECT_TRUE(json::accept(world.run({"acquire", "--json", "job\xff"}).out));
 }
 

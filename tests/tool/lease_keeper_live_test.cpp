@@ -66,7 +66,7 @@ protected:
 };
 
 // Extensions fail from a third of the ttl on, for as long as a majority is frozen.
-TEST_F(LeaseKeeper, KeepsALockWhoseExtensionsFailWhileItIsValid) {
+TEST_F(LeaseKeeper, KeepsAValidLockWhoseExtensionsFail) {
     const auto begun = boot_clock().now();
     const auto outcome = world.run(acquire({"--ttl", "15s", "--node-timeout", "300ms"}));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -83,7 +83,7 @@ TEST_F(LeaseKeeper, KeepsALockWhoseExtensionsFailWhileItIsValid) {
 }
 
 // The first node takes so long to be given up that less than a third of the ttl is left.
-TEST_F(LeaseKeeper, ExtendsALockAtOnceThatWasAcquiredSlowly) {
+TEST_F(LeaseKeeper, ExtendsASlowlyAcquiredLockAtOnce) {
     world[0].freeze();
     const auto outcome = world.run(acquire({"--ttl", "9s", "--node-timeout", "6600ms"}));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -94,7 +94,7 @@ TEST_F(LeaseKeeper, ExtendsALockAtOnceThatWasAcquiredSlowly) {
     world[0].thaw();
 }
 
-class LostByTheKeeper : public LeaseKeeper {
+class LossOfAKeptLock : public LeaseKeeper {
 protected:
     /// Runs a script of the shell, in which $ACQUIRE is the command without its options.
     support::ChildProcess shell(const std::string& script) const {
@@ -104,7 +104,7 @@ protected:
     }
 };
 
-TEST_F(LostByTheKeeper, IsSaidInAFileAndByTheExitStatus) {
+TEST_F(LossOfAKeptLock, IsReportedInAFileAndByTheExitStatus) {
     auto tool = world.start(acquire({"--ttl", "3s"}));
     ASSERT_EQ(tool.wait().status, 0);
     const auto left = keepers();
@@ -116,7 +116,7 @@ TEST_F(LostByTheKeeper, IsSaidInAFileAndByTheExitStatus) {
                                       std::to_string(script.pid()) + " goes on without the lock\n"));
 }
 
-TEST_F(LostByTheKeeper, IsSaidWhileTheNodesHang) {
+TEST_F(LossOfAKeptLock, IsReportedWhileTheNodesHang) {
     auto tool = world.start(acquire({"--ttl", "3s", "--node-timeout", "500ms"}));
     ASSERT_EQ(tool.wait().status, 0);
     const auto left = keepers();
@@ -128,7 +128,7 @@ TEST_F(LostByTheKeeper, IsSaidWhileTheNodesHang) {
 }
 
 // As in a line of cron, whose output is a pipe.
-TEST_F(LostByTheKeeper, IsSaidInAPipeThatTheScriptHasToo) {
+TEST_F(LossOfAKeptLock, IsReportedInAPipeThatTheScriptHasOpen) {
     auto reader = shell(
         "sh -c '$ACQUIRE $$ job >/dev/null; touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done' "
         "2>&1 "
@@ -142,7 +142,7 @@ TEST_F(LostByTheKeeper, IsSaidInAPipeThatTheScriptHasToo) {
 }
 
 // A majority has lost the key, so nobody can have extended the lock: the rest is only in the way.
-TEST_F(LostByTheKeeper, LeavesNothingOnTheOtherNodes) {
+TEST_F(LossOfAKeptLock, LeavesNoKeysOnTheOtherNodes) {
     ASSERT_EQ(world.run(acquire({"--ttl", "12s"})).status, 0);
     world[0].command({"DEL", "job"});
     world[1].command({"DEL", "job"});
@@ -150,7 +150,7 @@ TEST_F(LostByTheKeeper, LeavesNothingOnTheOtherNodes) {
 }
 
 /// What a caller has open beside its standard streams.
-class KeeperAndDescriptors : public LeaseKeeper, public testing::WithParamInterface<const char*> {
+class DescriptorsOfTheKeeper : public LeaseKeeper, public testing::WithParamInterface<const char*> {
 protected:
     /// Acquires the job with the preloaded library that is the parameter.
     void acquire_with_preload() {
@@ -163,7 +163,7 @@ protected:
 
 constexpr auto highest_tried = 1500;
 
-TEST_P(KeeperAndDescriptors, KeepNoPipeOpen) {
+TEST_P(DescriptorsOfTheKeeper, KeepNoPipeOpen) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);
     const int high = ::fcntl(ends[1], F_DUPFD, highest_tried);  // -1 if so many are not allowed
@@ -177,7 +177,7 @@ TEST_P(KeeperAndDescriptors, KeepNoPipeOpen) {
     ::close(ends[0]);
 }
 
-TEST_P(KeeperAndDescriptors, KeepNoFileLocked) {
+TEST_P(DescriptorsOfTheKeeper, KeepNoFileLocked) {
     world.touch("lock");
     const int locked = ::open(world.file("lock").c_str(), O_RDONLY);
     ASSERT_EQ(::flock(locked, LOCK_EX | LOCK_NB), 0);
@@ -189,11 +189,11 @@ TEST_P(KeeperAndDescriptors, KeepNoFileLocked) {
     ::close(another);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, KeeperAndDescriptors, testing::Values("", REDLOCK_NO_CLOSE_RANGE),
+INSTANTIATE_TEST_SUITE_P(EachMeans, DescriptorsOfTheKeeper, testing::Values("", REDLOCK_NO_CLOSE_RANGE),
                          [](const auto& it) { return *it.param == 0 ? "ThisKernel" : "AnOldKernel"; });
 
 // lock=$(redlock acquire --while-pid $$ job 2>&1) ends when the command does.
-TEST_F(LostByTheKeeper, IsNotSaidInAPipeThatTheScriptDoesNotHave) {
+TEST_F(LossOfAKeptLock, IsNotReportedInAPipeThatTheScriptDoesNotHave) {
     auto script = shell("lock=$($ACQUIRE $$ job 2>&1); touch $DIR/begun; exec sleep 1000");
     EXPECT_TRUE(wait_until([&] { return world.has("begun"); }, 10s));
     EXPECT_EQ(keepers().size(), 1U);

@@ -17,7 +17,7 @@ LockStatus status_of(const std::string& letters) {
     return detail::conclude(support::nodes_of(letters));
 }
 
-TEST(LockStatus, IsSummedUpInALine) {
+TEST(LockStatus, IsSummarizedInALine) {
     EXPECT_EQ(summary_of(status_of("bba.b")), "held by " + b + " on 3 of 5 nodes, expires in 10.0 s");
     EXPECT_EQ(summary_of(status_of("...")), "free");
     EXPECT_EQ(summary_of(status_of("ab.")), "held by nobody: the votes are split");
@@ -26,7 +26,7 @@ TEST(LockStatus, IsSummedUpInALine) {
               "uncertain: " + a + " on 2 of 5 nodes, and 1 of 5 nodes did not answer");
 }
 
-TEST(LockStatus, SaysWhatRefusesEverybody) {
+TEST(LockStatus, ReportsAKeyThatExcludesAllClients) {
     EXPECT_EQ(summary_of(status_of("!!!")),
               "on 3 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
     EXPECT_EQ(summary_of(status_of("!!?")),
@@ -35,14 +35,14 @@ TEST(LockStatus, SaysWhatRefusesEverybody) {
               "free; on 1 of 3 nodes the key is no lock: it refuses everybody until it is deleted");
 }
 
-TEST(LockStatus, SaysThatAnOwnerIsNotOfThisLibrary) {
+TEST(LockStatus, ReportsAnOwnerThatIsNotOfThisLibrary) {
     auto nodes = support::nodes_of("aaa");
     for (auto& node : nodes) node.owner = "worker-7";
     EXPECT_EQ(summary_of(detail::conclude(nodes)),
               "held by \"worker-7\" on 3 of 3 nodes, expires in 11.0 s, no owner of this library");
 }
 
-TEST(LockStatus, SaysWhatTheHolderSaysOfItself) {
+TEST(LockStatus, ShowsTheHolderDescription) {
     auto nodes = support::nodes_of("aaa");
     nodes[2].holder = "host=web1\n";
     EXPECT_EQ(summary_of(detail::conclude(nodes)),
@@ -54,14 +54,14 @@ TEST(LockStatus, SaysWhatTheHolderSaysOfItself) {
     }
 }
 
-TEST(LockStatus, SaysHowManyReadIt) {
+TEST(LockStatus, ShowsTheNumberOfReaders) {
     auto nodes = support::nodes_of("aaa");
     for (auto& node : nodes) node.owner = "redlock:shared";
     nodes[1].readers = 2;
     EXPECT_EQ(summary_of(detail::conclude(nodes)), "held by 2 readers on 3 of 3 nodes, expires in 11.0 s");
 }
 
-TEST(Owners, AreShownPrintableAndShort) {
+TEST(Owners, AreShortenedAndPrintable) {
     EXPECT_EQ(shown(a), a);
     EXPECT_EQ(shown(""), "\"\"");
     EXPECT_EQ(shown("line\nbreak\x1b[31m"), "\"line\\x0abreak\\x1b[31m\"");

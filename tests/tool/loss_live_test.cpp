@@ -12,7 +12,7 @@
 namespace redlock::test {
 namespace {
 
-class Lost : public testing::Test {
+class LossDuringRun : public testing::Test {
 protected:
     /// Starts a job, and takes its lock away when it has begun.
     Outcome lose(const std::string& script, std::vector<std::string> options) {
@@ -30,7 +30,7 @@ const std::string deaf = "trap 'touch $DIR/heard' TERM; touch $DIR/begun; while 
 const std::string obedient =
     "trap 'touch $DIR/heard; exit 0' TERM; touch $DIR/begun; while :; do sleep 0.01; done";
 
-TEST_F(Lost, StopsTheCommand) {
+TEST_F(LossDuringRun, StopsTheCommand) {
     const auto outcome = lose(obedient, {});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_TRUE(world.has("heard"));
@@ -38,14 +38,14 @@ TEST_F(Lost, StopsTheCommand) {
                 testing::ContainsRegex("redlock: job: lost on [23] of 3 nodes; the command is ended"));
 }
 
-TEST_F(Lost, KillsACommandThatDoesNotStopWithinTheGrace) {
+TEST_F(LossDuringRun, KillsACommandThatDoesNotStopWithinTheGrace) {
     const auto outcome = lose(deaf, {"--grace", "1.5"});
     EXPECT_EQ(outcome.status, 75);
     EXPECT_TRUE(world.has("heard"));
 }
 
 // A shell that is at work hears a SIGTERM within microseconds: one that was sent before the SIGKILL, too.
-TEST_F(Lost, KillsAtOnceWhereThereIsNoGrace) {
+TEST_F(LossDuringRun, KillsTheCommandAtOnceWithoutAGrace) {
     for (int time = 0; time < 5; ++time) {
         const auto outcome =
             lose("exec 3>$DIR/heard; trap 'echo >&3' TERM; touch $DIR/begun; while :; do :; done",
@@ -56,7 +56,7 @@ TEST_F(Lost, KillsAtOnceWhereThereIsNoGrace) {
     }
 }
 
-TEST_F(Lost, LeavesTheEndToTheCommandIfSoAsked) {
+TEST_F(LossDuringRun, WaitsForTheCommandIfConfigured) {
     const auto outcome = lose(
         "trap 'touch $DIR/heard; sleep 0.5; exit 3' TERM; touch $DIR/begun; while :; do sleep 0.01; done",
         {"--on-lost", "term", "--grace", "0"});
@@ -64,7 +64,7 @@ TEST_F(Lost, LeavesTheEndToTheCommandIfSoAsked) {
     EXPECT_TRUE(world.has("heard"));
 }
 
-TEST_F(Lost, OnlySaysSoIfSoAsked) {
+TEST_F(LossDuringRun, IsOnlyReportedIfConfigured) {
     auto tool = world.start(world.job("trap 'touch $DIR/heard' TERM; " + until_go + "; exit 4",
                                       {"--ttl", "3s", "--on-lost", "ignore"}));
     ASSERT_TRUE(world.comes("begun"));
@@ -76,7 +76,7 @@ TEST_F(Lost, OnlySaysSoIfSoAsked) {
     EXPECT_FALSE(world.has("heard"));
 }
 
-TEST_F(Lost, IsHandledAlsoWhereNobodyReadsWhatWeSay) {
+TEST_F(LossDuringRun, IsHandledEvenIfTheOutputIsClosed) {
     const std::string redlock = REDLOCK_TOOL " run --node-timeout 2s --ttl 3s job -- sh -c \"$SCRIPT\"";
     auto environment = world.environment();
     environment.push_back("SCRIPT=exec 2>/dev/null; " + obedient);
@@ -90,7 +90,7 @@ TEST_F(Lost, IsHandledAlsoWhereNobodyReadsWhatWeSay) {
     EXPECT_TRUE(world.has("heard"));
 }
 
-TEST_F(Lost, LeavesTheEndToWhatTheCommandStartedAsWell) {
+TEST_F(LossDuringRun, WaitsForTheChildrenOfTheCommandIfConfigured) {
     const auto outcome = lose(
         "sh -c 'trap \"sleep 0.5; touch $DIR/cleaned-up; exit\" TERM; touch $DIR/begun; "
         "while :; do sleep 0.01; done' & wait",
@@ -100,7 +100,7 @@ TEST_F(Lost, LeavesTheEndToWhatTheCommandStartedAsWell) {
 }
 
 // By the time at the latest, whatever the nodes do.
-TEST_F(Lost, IsToldWhileTheNodesHang) {
+TEST_F(LossDuringRun, IsReportedWhileTheNodesHang) {
     auto tool =
         world.start({"run", "--ttl", "2s", "--node-timeout", "500ms", "job", "--", "sh", "-c", obedient});
     ASSERT_TRUE(world.comes("begun"));
@@ -110,7 +110,7 @@ TEST_F(Lost, IsToldWhileTheNodesHang) {
     EXPECT_EQ(tool.wait().status, 75);
 }
 
-TEST_F(Lost, IsWhatIsHeldForTooLong) {
+TEST_F(LossDuringRun, IsReportedAfterMaxHold) {
     const auto begun = boot_clock().now();
     auto tool = world.start(world.job(obedient, {"--ttl", "1h", "--max-hold", "0.1"}));
     const auto outcome = tool.wait();
@@ -128,7 +128,7 @@ std::chrono::microseconds processor_time_of_children() {
            std::chrono::microseconds{used.ru_utime.tv_usec + used.ru_stime.tv_usec};
 }
 
-TEST_F(Lost, SleepsDuringTheGrace) {
+TEST_F(LossDuringRun, UsesNoProcessorTimeDuringTheGrace) {
     const auto before = processor_time_of_children();
     const auto outcome =
         world.run(world.job("trap '' TERM; exec sleep 60", {"--max-hold", "0.5", "--grace", "2"}));
@@ -136,7 +136,7 @@ TEST_F(Lost, SleepsDuringTheGrace) {
     EXPECT_LE(processor_time_of_children() - before, 1s);
 }
 
-TEST_F(Lost, EndsWhatTheCommandHasLeftRunning) {
+TEST_F(LossDuringRun, EndsProcessesThatTheCommandLeftRunning) {
     const auto outcome = lose(
         "sh -c 'trap \"\" TERM; echo $$ >$DIR/p; mv $DIR/p $DIR/left; while :; do sleep 0.01; done' & "
         "until [ -e $DIR/left ]; do sleep 0.01; done; " +
@@ -148,7 +148,7 @@ TEST_F(Lost, EndsWhatTheCommandHasLeftRunning) {
 }
 
 // The verbose message between the acquisition and the command waits for its reader.
-TEST_F(Lost, BeforeTheCommandIsStartedStartsNone) {
+TEST_F(LossDuringRun, PreventsTheStartOfTheCommand) {
     const auto fifo = world.file("fifo").string();
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     const int ends = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);

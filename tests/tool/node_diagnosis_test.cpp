@@ -39,11 +39,11 @@ void expect(const std::vector<Row>& table, const LockProfile& profile = {}) {
     }
 }
 
-TEST(NodeDiagnosis, IsFineWhereNothingIsWrong) {
+TEST(NodeDiagnosis, HasNoFindingForAHealthyNode) {
     expect({{"nothing", [](NodeFacts&) {}, {}}});
 }
 
-TEST(NodeDiagnosis, JudgesTheKindOfServer) {
+TEST(NodeDiagnosis, ChecksTheKindOfServer) {
     expect({
         {"no SET NX PX", [](auto& n) { n.info.redis_version = "2.6.11"; }, {"unsafe version"}},
         {"the first with it", [](auto& n) { n.info.redis_version = "2.6.12"; }, {"warning version"}},
@@ -58,7 +58,7 @@ TEST(NodeDiagnosis, JudgesTheKindOfServer) {
 }
 
 // A ttl of 30 s, replicas that are 10 s behind at most, and 6 s.
-TEST(NodeDiagnosis, JudgesWhatMakesAFailoverSafe) {
+TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
     const auto failover = [](const Change& change) {
         return [change](NodeFacts& n) {
             n.info.replicas = 2;
@@ -103,7 +103,7 @@ Change memory(std::uint64_t used, std::uint64_t max, const char* policy) {
     };
 }
 
-TEST(NodeDiagnosis, JudgesMemory) {
+TEST(NodeDiagnosis, ChecksTheMemory) {
     expect({
         {"lru without a bound", memory(50, 0, "allkeys-lru"), {}},
         {"lru", memory(50, 100, "allkeys-lru"), {"unsafe eviction"}},
@@ -117,7 +117,7 @@ TEST(NodeDiagnosis, JudgesMemory) {
     });
 }
 
-TEST(NodeDiagnosis, JudgesPersistence) {
+TEST(NodeDiagnosis, ChecksThePersistence) {
     const auto appendonly = [](bool on, const char* fsync, std::chrono::seconds uptime = 24h) {
         return [=](NodeFacts& node) {
             node.info.appendonly = on;
@@ -139,14 +139,14 @@ TEST(NodeDiagnosis, JudgesPersistence) {
     for (auto row : table) expect({{row.what, row.change, {}}}, {.quarantine = 30s});
 }
 
-TEST(NodeDiagnosis, SaysExactlyHowNotToForget) {
+TEST(NodeDiagnosis, SuggestsTheExactSettingsForPersistence) {
     const auto findings = findings_after([](auto& n) { n.info.appendonly = false; }, {.ttl = 1500ms});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_THAT(findings[0].remedy, HasSubstr("appendonly yes with appendfsync always"));
     EXPECT_THAT(findings[0].remedy, HasSubstr("--quarantine 1500ms in every client"));
 }
 
-TEST(NodeDiagnosis, TellsWhatIsUnknownWhereAServerRefusesToTell) {
+TEST(NodeDiagnosis, ReportsFactsThatTheServerDoesNotReveal) {
     const NodeError refused{Errc::permission_denied, "NOPERM"};
     expect({
         {"info",
@@ -188,7 +188,7 @@ TEST(NodeDiagnosis, TellsWhatIsUnknownWhereAServerRefusesToTell) {
     EXPECT_THAT(renamed.at(0).remedy, Not(HasSubstr("ACL")));
 }
 
-TEST(NodeDiagnosis, JudgesTheSpeed) {
+TEST(NodeDiagnosis, ChecksTheRoundTripTime) {
     const LockProfile profile{.node_timeout = 50ms};
     expect({{"near", [](auto& n) { n.round_trip = 25ms; }, {}},
             {"far", [](auto& n) { n.round_trip = 26ms; }, {"warning speed"}},
@@ -196,7 +196,7 @@ TEST(NodeDiagnosis, JudgesTheSpeed) {
            profile);
 }
 
-TEST(NodeDiagnosis, JudgesTheQuarantine) {
+TEST(NodeDiagnosis, ChecksTheQuarantine) {
     const auto marker = [](bool placed, std::chrono::milliseconds left) {
         return [=](NodeFacts& node) { node.marker = MarkerFacts{.placed = placed, .left = left}; };
     };
@@ -208,7 +208,7 @@ TEST(NodeDiagnosis, JudgesTheQuarantine) {
     expect({{"without", marker(false, 0ms), {}}});
 }
 
-TEST(NodeDiagnosis, OfANodeThatCannotBeAskedIsItsCause) {
+TEST(NodeDiagnosis, HasTheCauseIfTheNodeCannotBeAsked) {
     for (const auto cause : {Errc::timed_out, Errc::connection_failed, Errc::authentication_failed,
                              Errc::loading, Errc::permission_denied, Errc::unexpected_reply}) {
         const auto findings = findings_after([=](NodeFacts& node) {
@@ -227,7 +227,7 @@ PermissionCheck forbidden(const std::string& words) {
     return {"extend", "orders:42", "+eval +pexpire", {Errc::permission_denied, words}};
 }
 
-TEST(MissingPermission, IsReadFromTheServersWords) {
+TEST(MissingPermission, IsParsedFromTheErrorMessage) {
     const std::vector<std::pair<const char*, const char*>> table{
         {"NOPERM this user has no permissions to run the 'eval' command", "+eval"},
         {"NOPERM User locker has no permissions to run the 'config|get' command", "+config|get"},
@@ -241,7 +241,7 @@ TEST(MissingPermission, IsReadFromTheServersWords) {
         EXPECT_EQ(missing_permission(forbidden(words)), permission) << words;
 }
 
-TEST(PermissionChecks, ThatLackTheSamePermissionAreOneFinding) {
+TEST(PermissionChecks, WithTheSameMissingPermissionAreOneFinding) {
     const auto findings = findings_after([](NodeFacts& node) {
         node.user = "locker";
         for (const auto* verb : {"extend", "release"})
@@ -255,7 +255,7 @@ TEST(PermissionChecks, ThatLackTheSamePermissionAreOneFinding) {
     EXPECT_EQ(findings[1].remedy, "ACL SETUSER locker +set");
 }
 
-TEST(PermissionChecks, ThatSayNothingExactGiveWayToThoseThatDo) {
+TEST(PermissionChecks, AreOmittedIfOthersAreMoreExact) {
     const auto findings = findings_after([](NodeFacts& node) {
         node.permission_checks.push_back(
             {"extend", "a", "", {Errc::permission_denied, "the 'pttl' command"}});
@@ -266,7 +266,7 @@ TEST(PermissionChecks, ThatSayNothingExactGiveWayToThoseThatDo) {
     EXPECT_EQ(findings[0].remedy, "ACL SETUSER default +pttl");
 }
 
-TEST(PermissionChecks, OfANameThatWeMadeUpBlameTheName) {
+TEST(PermissionChecks, SuggestAnotherResourceIfTheirsWasGenerated) {
     const auto findings = findings_after([](NodeFacts& node) {
         node.permission_checks.push_back(
             {"acquire",
@@ -278,7 +278,7 @@ TEST(PermissionChecks, OfANameThatWeMadeUpBlameTheName) {
     EXPECT_THAT(findings[0].remedy, HasSubstr("--probe"));
 }
 
-TEST(PermissionChecks, CostTheVoteWhereTheyFail) {
+TEST(PermissionChecks, CostTheVoteIfTheyFail) {
     for (const auto cause : {Errc::permission_denied, Errc::out_of_memory, Errc::read_only, Errc::timed_out,
                              Errc::server_busy, Errc::server_error}) {
         auto node = healthy();
@@ -289,7 +289,7 @@ TEST(PermissionChecks, CostTheVoteWhereTheyFail) {
     }
 }
 
-TEST(PermissionChecks, SayNothingThatInfoHasTold) {
+TEST(PermissionChecks, DoNotRepeatFindingsFromInfo) {
     const auto of_a_replica = findings_after([](NodeFacts& node) {
         node.info.role = "slave";
         node.permission_checks.push_back({"acquire", "orders:42", "+set", {Errc::read_only, "READONLY"}});

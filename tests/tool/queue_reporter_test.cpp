@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Held = QueuePlace::Held;
 
-TEST(QueueReporter, SaysForHowLongAtMostAndHowManyAreInFront) {
+TEST(QueueReporter, ReportsTheMaximumTimeAndTheWaitersInFront) {
     EXPECT_EQ(text_of({Held::by_holder, 11'001ms, 3}), "held for at most 12 s more, 3 in front");
     EXPECT_EQ(text_of({Held::by_holder, 0ms, 0}), "held for at most 0 s more, nobody in front");
     EXPECT_EQ(text_of({Held::by_holder, -1ms, 1}), "held without an end, 1 in front");
@@ -22,7 +22,7 @@ TEST(QueueReporter, SaysForHowLongAtMostAndHowManyAreInFront) {
     EXPECT_EQ(text_of({Held::by_nobody, -1ms, 2}), "free, 2 in front");
 }
 
-TEST(QueueReporter, SaysThatTooFewNodesAnswerAfterFailuresInARowOnly) {
+TEST(QueueReporter, ReportsMissingNodesOnlyAfterRepeatedFailures) {
     const Command attempt{.verb = Verb::set_if_absent};
     const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
     auto refused = silent;

@@ -12,7 +12,7 @@ protected:
     ToolWorld world{3};
 };
 
-TEST_F(Run, HoldsTheLockWhileTheCommandRunsAndNoLonger) {
+TEST_F(Run, HoldsTheLockOnlyWhileTheCommandRuns) {
     auto tool = world.start(world.job(until_go));
     ASSERT_TRUE(world.comes("begun"));
     EXPECT_EQ(world.keys(), 3U);
@@ -21,7 +21,7 @@ TEST_F(Run, HoldsTheLockWhileTheCommandRunsAndNoLonger) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(Run, SaysWhoHoldsTheLock) {
+TEST_F(Run, LeavesAHolderDescription) {
     auto tool = world.start(world.job(until_go));
     ASSERT_TRUE(world.comes("begun"));
     const auto note = " pid=" + std::to_string(tool.pid()) + " program=sh";
@@ -32,7 +32,7 @@ TEST_F(Run, SaysWhoHoldsTheLock) {
     EXPECT_EQ(tool.wait().status, 0);
 }
 
-TEST_F(Run, LetsSoManyHoldAtATime) {
+TEST_F(Run, AllowsTheConfiguredNumberOfHolders) {
     const std::vector<std::string> two{"--holders", "2"};
     std::deque<Tool> tools;
     for (const std::string name : {"first", "second"}) {
@@ -40,7 +40,7 @@ TEST_F(Run, LetsSoManyHoldAtATime) {
                            world.environment());
         ASSERT_TRUE(world.comes(name));
     }
-    EXPECT_EQ(world.keys(), 0U) << "it is another lock than that of the name";
+    EXPECT_EQ(world.keys(), 0U) << "it is not the lock of this name";
     EXPECT_EQ(world.run(world.job("true", {"--holders", "2", "-n"})).status, 1);
     EXPECT_EQ(world.run(world.job("true", {"--holders", "2", "--fair"})).status, 64);
     world.touch("go");
@@ -49,14 +49,14 @@ TEST_F(Run, LetsSoManyHoldAtATime) {
     EXPECT_THAT(slots, testing::AnyOf("0\n1\n", "1\n0\n"));
 }
 
-TEST_F(Run, TellsTheCommandWhatItRunsUnder) {
+TEST_F(Run, SetsEnvironmentVariablesForTheCommand) {
     const auto outcome = world.run(
         world.job(R"(echo "$REDLOCK_RESOURCE $REDLOCK_OWNER $REDLOCK_TTL_MS [$REDLOCK_FENCING_TOKEN]")",
                   {"--ttl", "20s"}));
     EXPECT_THAT(outcome.out, testing::MatchesRegex("job [0-9a-f]{40} 20000 \\[\\]\n"));
 }
 
-TEST_F(Run, TellsTheCommandAFencingTokenThatGrows) {
+TEST_F(Run, PassesAGrowingFencingTokenToTheCommand) {
     long long last = 0;
     for (int i = 0; i < 3; ++i) {
         const auto outcome = world.run(world.job("echo $REDLOCK_FENCING_TOKEN", {"--fencing"}));
@@ -66,7 +66,7 @@ TEST_F(Run, TellsTheCommandAFencingTokenThatGrows) {
     }
 }
 
-TEST_F(Run, TakesThePlaceOfVariablesThatWereThereBefore) {
+TEST_F(Run, ReplacesExistingEnvironmentVariables) {
     ::setenv("REDLOCK_OWNER", "somebody else", 1);
     const auto outcome = world.run(world.job("env | grep -c ^REDLOCK_OWNER; echo $REDLOCK_OWNER"));
     ::unsetenv("REDLOCK_OWNER");
@@ -82,7 +82,7 @@ TEST_F(Run, LeavesInputAndOutputToTheCommand) {
     EXPECT_THAT(outcome.err, HasSubstr("redlock: job: acquired after"));
 }
 
-TEST_F(Run, SaysWhenAskedHowEachNodeVoted) {
+TEST_F(Run, ReportsTheVoteOfEachNodeIfVerbose) {
     world[1].kill();
     const auto outcome = world.run(world.job("true", {"-v", "--fencing"}));
     EXPECT_EQ(outcome.status, 0);
@@ -93,7 +93,7 @@ TEST_F(Run, SaysWhenAskedHowEachNodeVoted) {
     EXPECT_THAT(outcome.err, HasSubstr("released after"));
 }
 
-TEST_F(Run, WaitsForAnotherHolderWithoutABound) {
+TEST_F(Run, WaitsForAnotherHolderWithoutALimit) {
     world.occupy();
     auto tool = world.start(world.job("true", {"--retry-delay", "50ms"}));
     EXPECT_TRUE(
@@ -105,7 +105,7 @@ TEST_F(Run, WaitsForAnotherHolderWithoutABound) {
 
 // A status above 128 is taken for no signal: it may be that of ssh, or of a shell that passes on what became
 // of its last command.
-TEST_F(Run, WaitsForWhatACommandLeavesRunning) {
+TEST_F(Run, WaitsForProcessesThatTheCommandLeftRunning) {
     for (const int status : {5, 255}) {
         const auto outcome =
             world.run(world.job("sh -c 'until [ -e $DIR/go ]; do sleep 0.01; done; touch $DIR/left' & (sleep "
@@ -120,14 +120,14 @@ TEST_F(Run, WaitsForWhatACommandLeavesRunning) {
     }
 }
 
-TEST_F(Run, HidesTheTokenAndTheSlotOfALockAround) {
+TEST_F(Run, HidesTheTokenAndTheSlotOfAnOuterRun) {
     const std::string variables = "echo [${REDLOCK_FENCING_TOKEN:+token}${REDLOCK_SLOT:+slot}]";
     const auto inner = std::string{REDLOCK_TOOL} + " run other -c '" + variables + "'";
     const auto outcome = world.run(world.job(variables + "; " + inner, {"--fencing", "--holders", "2"}));
     EXPECT_EQ(outcome.out, "[tokenslot]\n[]\n");
 }
 
-TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
+TEST_F(Run, NoticesTheEndOfTheCommandWithBlockedSignals) {
     support::ChildProcess child{{{"sh", "-c",
                                   "exec env --block-signal=CHLD,TERM " REDLOCK_TOOL
                                   " run job -- grep SigBlk /proc/self/status >$DIR/mask"},
@@ -137,7 +137,7 @@ TEST_F(Run, HearsOfTheEndThoughItsSignalsWereBlocked) {
     EXPECT_THAT(world.in("mask"), HasSubstr("0000000000014000"));  // the command has them as they were
 }
 
-TEST_F(Run, HearsOfTheEndThoughChildrenWereIgnored) {
+TEST_F(Run, NoticesTheEndOfTheCommandIfSigchldWasIgnored) {
     support::ChildProcess child{{{"sh", "-c",
                                   "exec env --ignore-signal=CHLD " REDLOCK_TOOL
                                   " run job -- grep SigIgn /proc/self/status >$DIR/mask"},
@@ -155,10 +155,10 @@ TEST_F(Run, WorksWithoutStandardStreams) {
     EXPECT_EQ(child.wait(), 0);
     EXPECT_TRUE(world.has("done"));
     for (auto& node : world)
-        EXPECT_EQ(node.info("stats", "total_error_replies"), "0") << "what we say is for no node";
+        EXPECT_EQ(node.info("stats", "total_error_replies"), "0") << "our messages are not sent to a node";
 }
 
-TEST_F(Run, EndsAsItsCommandThoughNobodyReadsWhatItSays) {
+TEST_F(Run, HasTheStatusOfItsCommandEvenIfItsOutputIsClosed) {
     const std::string redlock = REDLOCK_TOOL;
     const auto* const script =
         "until [ -e $DIR/deaf ]; do sleep 0.01; done; exit 5'; echo $? >$DIR/s; mv $DIR/s $DIR/status; } "
@@ -171,7 +171,7 @@ TEST_F(Run, EndsAsItsCommandThoughNobodyReadsWhatItSays) {
     EXPECT_EQ(world.in("status"), "5\n");
 }
 
-TEST_F(Run, LetsADaemonGo) {
+TEST_F(Run, DoesNotWaitForADaemon) {
     const auto outcome =
         world.run(world.job("setsid sh -c 'echo $$ >$DIR/pid; mv $DIR/pid $DIR/daemon; exec sleep 60' & "
                             "until [ -e $DIR/daemon ]; do sleep 0.01; done"));
@@ -194,7 +194,7 @@ TEST_F(Run, ReadsItsNodesFromAFile) {
 }
 
 // As ssh with a key: what everybody may read is no secret.
-TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
+TEST_F(Run, RejectsAWorldReadableNodesFileWithAPassword) {
     const auto path = world.file("nodes");
     const std::vector<std::string> words{"run", "-n", "--nodes-file", path.string(), "job", "true"};
     for (const auto* const address :
@@ -212,7 +212,7 @@ TEST_F(Run, RefusesAFileOfNodesWithAPasswordThatEverybodyMayRead) {
 }
 
 // Whoever may write it chooses the nodes, and so who holds the lock.
-TEST_F(Run, RefusesAFileOfNodesThatEverybodyMayWrite) {
+TEST_F(Run, RejectsAWorldWritableNodesFile) {
     const auto path = world.file("nodes");
     std::ofstream nodes{path};
     for (const auto& uri : world.uris()) nodes << uri << "\n";
@@ -250,21 +250,21 @@ TEST_F(Run, FindsTheNodesOfTheUser) {
     EXPECT_THAT(wrong.err, HasSubstr("redlock/nodes:2: node address: port"));
 }
 
-TEST_F(Run, TakesCommasBetweenSentinelsAsThoseOfOneAddress) {
+TEST_F(Run, TreatsCommasBetweenSentinelsAsPartOfTheAddress) {
     Tool tool{{"run", "-n", "job", "true"},
               {"REDLOCK_NODES=127.0.0.1:1,redis+sentinel://127.0.0.1:2,127.0.0.1:3/m,127.0.0.1:4"}};
     EXPECT_EQ(tool.wait().status, 69);
     EXPECT_THAT(tool.err(), HasSubstr("of 3 nodes"));
 }
 
-TEST_F(Run, HidesTheNodesFromTheCommandIfSoAsked) {
+TEST_F(Run, HidesTheNodesFromTheCommandIfConfigured) {
     EXPECT_EQ(world.run(world.job("echo [$REDLOCK_NODES]", {"--hide-nodes"})).out, "[]\n");
     EXPECT_THAT(world.run(world.job("echo [$REDLOCK_NODES]")).out, HasSubstr("127.0.0.1"));
 }
 
 // The environment of a process with which it was started stays in its memory, where every process of the same
 // user can read it.
-TEST_F(Run, HidesTheNodesInItsOwnEnvironmentToo) {
+TEST_F(Run, HidesTheNodesInItsOwnEnvironment) {
     const auto* const script =
         "until g=$(pgrep -x -P $PPID redlock-guard); do sleep 0.01; done; "
         "for pid in $PPID $g; do tr '\\0' '\\n' </proc/$pid/environ | grep NODES; done";
@@ -287,7 +287,7 @@ TEST_F(Run, LocksSeveralResourcesAsOne) {
     EXPECT_EQ(tool.wait().status, 0);
 }
 
-TEST_F(Run, RidesOutAnOutageAndSaysSo) {
+TEST_F(Run, WaitsForTheEndOfAnOutageAndReportsIt) {
     world[0].kill();
     world[1].kill();
     auto tool = world.start(world.job("true", {"-v"}));
@@ -300,7 +300,7 @@ TEST_F(Run, RidesOutAnOutageAndSaysSo) {
     EXPECT_GT(std::stoi(outcome.err.substr(outcome.err.rfind(' ', attempts - 1))), 3) << "all of them";
 }
 
-TEST_F(Run, HasItsStringCarriedOutByTheShellOfTheUser) {
+TEST_F(Run, ExecutesAStringWithTheShellOfTheUser) {
     auto environment = world.environment();
     environment.back() = "SHELL=/bin/echo";
     Tool tool{{"run", "job", "-c", "words"}, environment};
@@ -308,7 +308,7 @@ TEST_F(Run, HasItsStringCarriedOutByTheShellOfTheUser) {
 }
 
 // As git has it with those that all commands have in common.
-TEST_F(Run, TakesOptionsAlsoInFrontOfItsName) {
+TEST_F(Run, AcceptsOptionsBeforeItsName) {
     Tool tool{{"--node", world[0].uri(), "--node-timeout=2s", "-vw", "5", "run", "-x", "job", "--", "echo",
                "-n", "in"},
               {"REDLOCK_NODES="}};
@@ -321,7 +321,7 @@ TEST_F(Run, TakesOptionsAlsoInFrontOfItsName) {
     EXPECT_THAT(world.run({"--version", "run"}).out, testing::StartsWith("redlock "));
 }
 
-TEST_F(Run, NamesAnOptionInFrontOfItsNameThatIsNone) {
+TEST_F(Run, ReportsAnUnknownOptionBeforeItsName) {
     const auto unknown = world.run({"--nod", "127.0.0.1:1", "run", "job", "true"});
     EXPECT_EQ(unknown.status, 64);
     EXPECT_THAT(unknown.err, HasSubstr("unknown option: --nod\n"));
@@ -334,12 +334,12 @@ TEST_F(Run, NamesAnOptionInFrontOfItsNameThatIsNone) {
 }
 
 // As flock has it.
-TEST_F(Run, GivesTheCommandWhatFollowsTheResource) {
+TEST_F(Run, PassesTheWordsAfterTheResourceToTheCommand) {
     EXPECT_EQ(world.run({"run", "job", "-n", "true"}).status, 127);
 }
 
 // What it says is lost then, and nothing else.
-TEST_F(Run, WorksThoughTheDiskIsFull) {
+TEST_F(Run, WorksEvenIfTheDiskIsFull) {
     const std::string redlock = REDLOCK_TOOL;
     support::ChildProcess child{
         {{"sh", "-c", "exec 2>/dev/full; " + redlock + " run -v job touch $DIR/done"}, world.environment()}};
@@ -349,7 +349,7 @@ TEST_F(Run, WorksThoughTheDiskIsFull) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(Run, SaysNothingOfAConflictIfSoAsked) {
+TEST_F(Run, ReportsNoConflictIfQuiet) {
     world.occupy();
     const auto outcome = world.run(world.job("true", {"-n", "-q"}));
     EXPECT_EQ(outcome.status, 1);
@@ -357,7 +357,7 @@ TEST_F(Run, SaysNothingOfAConflictIfSoAsked) {
     EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
 }
 
-TEST_F(Run, SaysWhoIsInTheWay) {
+TEST_F(Run, ReportsTheHolderOnAConflict) {
     auto holder = world.start(world.job(until_go));
     ASSERT_TRUE(world.comes("begun"));
     ASSERT_TRUE(wait_until([&] { return world[0].command({"EXISTS", "{job}:holder"}) == "1"; }));
@@ -379,7 +379,7 @@ TEST_F(Run, SaysWhoIsInTheWay) {
     EXPECT_EQ(holder.wait().status, 0);
 }
 
-TEST_F(Run, SaysThatTheMinimumHoldIsInTheWay) {
+TEST_F(Run, ReportsTheMinimumHoldTimeOnAConflict) {
     EXPECT_EQ(world.run(world.job("true", {"--min-hold", "1m"})).status, 0);
     const auto outcome = world.run(world.job("true", {"-n"}));
     EXPECT_EQ(outcome.status, 1);
@@ -387,7 +387,7 @@ TEST_F(Run, SaysThatTheMinimumHoldIsInTheWay) {
                 HasSubstr("; now released, and kept from everybody on 3 of 3 nodes, expires in "));
 }
 
-TEST_F(Run, SaysWhoIsInTheWayAmongSeveralHolders) {
+TEST_F(Run, ReportsSeveralHoldersOnAConflict) {
     const std::vector<std::string> two{"--holders", "2"};
     std::deque<Tool> tools;
     std::vector<std::string> pids;
@@ -411,7 +411,7 @@ TEST_F(Run, SaysWhoIsInTheWayAmongSeveralHolders) {
     for (auto& tool : tools) EXPECT_EQ(tool.wait().status, 0);
 }
 
-TEST_F(Run, SaysThatDataOfAnApplicationIsInTheWay) {
+TEST_F(Run, ReportsAForeignKeyOnAConflict) {
     for (auto& node : world) ASSERT_EQ(node.command({"HSET", "job", "field", "1"}), "1");
     const auto outcome = world.run(world.job("true", {"-n"}));
     EXPECT_EQ(outcome.status, 1);
@@ -422,7 +422,7 @@ TEST_F(Run, SaysThatDataOfAnApplicationIsInTheWay) {
 
 // The lock of the command is that of readers, or of a slot: for these two nobody but its run can extend or
 // release it.
-TEST_F(Run, AloneExtendsAndReleasesALockOfReadersAndOfASlot) {
+TEST_F(Run, AloneCanExtendAndReleaseASharedLockOrASlot) {
     const std::string redlock = REDLOCK_TOOL;
     const auto script = redlock + " extend job; echo $?; " + redlock + " release job; echo $?";
     EXPECT_EQ(world.run(world.job(script, {"--shared"})).out, "75\n75\n");
@@ -448,7 +448,7 @@ TEST_F(Run, ShowsNoPasswordInAMessage) {
 }
 
 /// Every copy notes when it begins and ends; a directory is a witness that cannot be made twice.
-TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
+TEST(TwentyCopies, RunOneAtATimeWhileOneOfFiveNodesDies) {
     ToolWorld world{5};
     const auto* const script =
         "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; sleep 0.05; "
@@ -468,7 +468,7 @@ TEST(TwentyCopies, OverFiveNodesOfWhichOneDiesRunOneAtATime) {
     EXPECT_EQ(world.in("log"), expected);
 }
 
-TEST_F(Run, KeepsTheLockForTheLeastTimeAlsoIfItIsKilled) {
+TEST_F(Run, KeepsTheLockForTheMinimumHoldTimeEvenIfKilled) {
     auto tool =
         world.start(world.job("echo $REDLOCK_TTL_MS; " + until_go, {"--ttl", "3s", "--min-hold", "40s"}));
     ASSERT_TRUE(world.comes("begun"));

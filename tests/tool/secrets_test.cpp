@@ -8,23 +8,23 @@
 namespace redlock::tool {
 namespace {
 
-TEST(Secrets, AreWhatStandsBeforeTheHost) {
+TEST(Secrets, AreTheUserAndPasswordBeforeTheHost) {
     EXPECT_EQ(without_secrets("redis://:secret@host:1/2"), "redis://*******@host:1/2");
     EXPECT_EQ(without_secrets("redis://user:secret@host"), "redis://***********@host");
     EXPECT_EQ(without_secrets("--node=rediss://u:p@h"), "--node=rediss://***@h");
 }
 
-TEST(Secrets, MayHoldAnAtOrASlash) {
+TEST(Secrets, MayContainAnAtOrASlash) {
     EXPECT_EQ(without_secrets("redis://:a@b/c@host"), "redis://******@host");
 }
 
-TEST(Secrets, OfSeveralAddressesInAWordAllGo) {
+TEST(Secrets, AreErasedInSeveralAddressesOfAWord) {
     const auto text = without_secrets("redis://:one@a,redis://:two@b");
     EXPECT_EQ(text.find("one"), text.npos);
     EXPECT_EQ(text.find("two"), text.npos);
 }
 
-TEST(Secrets, AreThoseOfSentinelsToo) {
+TEST(Secrets, IncludeThoseOfSentinels) {
     EXPECT_EQ(without_secrets("redis+sentinel://s1,s2/m?sentinel_password=ab&sentinel_user=u"),
               "redis+sentinel://s1,s2/m?sentinel_password=**&sentinel_user=u");
     EXPECT_EQ(without_secrets("--node=redis+sentinel://:pw@s1/m?sentinel_password=a@b x"),
@@ -41,12 +41,12 @@ TEST(Secrets, AreErasedInEachWordOfAMessage) {
               "not expected: redis://***@a x@y redis://b");
 }
 
-TEST(Secrets, WhereThereAreNoneNothingIsTouched) {
+TEST(Secrets, AreNotFoundInOtherText) {
     for (const auto* const text : {"", "10.0.0.1:6379", "a@b", "redis://host/1", "mail me@x://y"})
         EXPECT_EQ(without_secrets(text), text);
 }
 
-TEST(Secrets, AreErasedWhereTheArgumentsStand) {
+TEST(Secrets, AreErasedInTheArguments) {
     std::string program{"redlock"};
     std::string node{"redis://:secret@host"};
     std::array<char*, 2> arguments{program.data(), node.data()};

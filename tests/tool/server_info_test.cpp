@@ -14,7 +14,7 @@ constexpr auto* of_redis =
     "maxmemory:2097152\r\nmaxmemory_policy:volatile-ttl\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n"
     "# Replication\r\nrole:master\r\nconnected_slaves:2\r\n";
 
-TEST(ServerInfo, ReadsWhatAServerSays) {
+TEST(ServerInfo, ParsesTheReplyToInfo) {
     const auto info = ServerInfo::parse(of_redis);
     EXPECT_EQ(info.make, "redis");
     EXPECT_EQ(info.version, "7.0.15");
@@ -29,7 +29,7 @@ TEST(ServerInfo, ReadsWhatAServerSays) {
     EXPECT_EQ(info.eviction, "volatile-ttl");
 }
 
-TEST(ServerInfo, LeavesOutWhatItDoesNotSay) {
+TEST(ServerInfo, OmitsMissingFields) {
     for (const auto* text : {"", "role", "# Server\r\n", "uptime_in_seconds:soon\r\nmaxmemory:-1\r\n"}) {
         const auto info = ServerInfo::parse(text);
         EXPECT_EQ(info.make, "");
@@ -40,13 +40,13 @@ TEST(ServerInfo, LeavesOutWhatItDoesNotSay) {
     }
 }
 
-TEST(ServerInfo, LeavesOutAnAgeThatNoServerHas) {
+TEST(ServerInfo, OmitsAnImpossibleUptime) {
     EXPECT_EQ(ServerInfo::parse("uptime_in_seconds:3153600000\r\n").uptime, 100 * 365 * 24h);
     EXPECT_FALSE(ServerInfo::parse("uptime_in_seconds:18446744073709551615\r\n").uptime);
     EXPECT_FALSE(ServerInfo::parse("uptime_in_seconds:9223372036854775807\r\n").uptime);
 }
 
-TEST(ServerInfo, KnowsTheMakes) {
+TEST(ServerInfo, RecognizesTheMakeOfAServer) {
     const auto make = [](const char* text) {
         const auto info = ServerInfo::parse(text);
         return info.make + " " + info.version;

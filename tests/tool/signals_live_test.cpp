@@ -57,7 +57,8 @@ TEST_P(Signals, EndAWaitForTheLock) {
     EXPECT_FALSE(world.has("begun"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT), name_of_signal);
+INSTANTIATE_TEST_SUITE_P(EachSignal, Signals, testing::Values(SIGTERM, SIGINT, SIGHUP, SIGQUIT),
+                         name_of_signal);
 
 bool is_stopped(pid_t process) {
     return content("/proc/" + std::to_string(process) + "/status").find("State:\tT") != std::string::npos;
@@ -69,7 +70,7 @@ bool has_handled_its_signals(pid_t process) {
     return status.find("ShdPnd:\t0000000000000000") != std::string::npos;
 }
 
-class Ends : public testing::Test {
+class EndOfRun : public testing::Test {
 protected:
     ToolWorld world{3};
 };
@@ -91,7 +92,7 @@ private:
 };
 
 // nohup redlock run ... & in a script: neither closing the terminal nor Ctrl-C there ends it or its command.
-TEST_P(Signals, ThatWereIgnoredFromTheStartEndNeitherUsNorTheCommand) {
+TEST_P(Signals, IgnoredFromTheStartEndNeitherRedlockNorTheCommand) {
     const auto arguments = world.job(until_go + "; exit 6");
     std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
     auto tool = world.start(arguments);
@@ -102,7 +103,7 @@ TEST_P(Signals, ThatWereIgnoredFromTheStartEndNeitherUsNorTheCommand) {
     EXPECT_EQ(tool.wait().status, 6);
 }
 
-TEST_P(Signals, ThatWereIgnoredFromTheStartDoNotEndAWait) {
+TEST_P(Signals, IgnoredFromTheStartDoNotEndAWait) {
     world.occupy();
     std::optional<Ignoring> ignoring{std::in_place, std::vector{GetParam()}};
     auto tool = world.start(world.job("exit 6", {"--retry-delay", "50ms"}));
@@ -127,10 +128,10 @@ std::uint64_t bit(int signal) {
     return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
 }
 
-class Dispositions : public Ends {};
+class SignalDispositions : public EndOfRun {};
 
 // What we catch and ignore ourselves is not for the command to inherit.
-TEST_F(Dispositions, OfTheCommandAreThoseThatWeWereStartedWith) {
+TEST_F(SignalDispositions, OfTheCommandAreThoseOfTheCaller) {
     EXPECT_EQ(ignored_by_the_command(world), 0U);
     for (const int signal :
          {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGUSR1, SIGUSR2}) {
@@ -140,7 +141,7 @@ TEST_F(Dispositions, OfTheCommandAreThoseThatWeWereStartedWith) {
 }
 
 // What a command that was ended leaves behind is ended as well, in the end by SIGKILL.
-TEST_F(Ends, WithNothingOfTheGroupLeft) {
+TEST_F(EndOfRun, LeavesNoProcessOfTheGroup) {
     auto tool = world.start(world.job(
         "sh -c 'trap \"\" TERM INT; echo $$ >$DIR/p; mv $DIR/p $DIR/deaf; while :; do sleep 0.01; done' & "
         "until [ -e $DIR/deaf ]; do sleep 0.01; done; " +
@@ -154,7 +155,7 @@ TEST_F(Ends, WithNothingOfTheGroupLeft) {
 }
 
 // Nobody is left to extend the lock: the command must not go on without it.
-TEST_F(Ends, WithItsCommandAlsoByKill) {
+TEST_F(EndOfRun, EndsTheCommandEvenAfterSigkill) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
     ASSERT_TRUE(world.comes("pid"));
     const auto pid = world.pid_in("pid");
@@ -164,7 +165,7 @@ TEST_F(Ends, WithItsCommandAlsoByKill) {
     EXPECT_TRUE(wait_until([&] { return !lives(pid); }));
 }
 
-TEST_F(Ends, WithTheLockReleasedThatComesAfterTheSignal) {
+TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
     const auto pings = calls(world[0], "ping");
     world[0].command({"CLIENT", "PAUSE", "60000", "WRITE"});
     auto tool = world.start({"run", "-n", "--node-timeout", "20s", "job", "--", "true"});
@@ -177,7 +178,7 @@ TEST_F(Ends, WithTheLockReleasedThatComesAfterTheSignal) {
 }
 
 // A signal that ends what runs ends what is stopped, too.
-TEST_F(Ends, AlsoWhileTheCommandIsStopped) {
+TEST_F(EndOfRun, EndsAStoppedCommandOnASignal) {
     auto tool = world.start(world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_told));
     ASSERT_TRUE(world.comes("begun"));
     ::kill(std::stoi(world.in("pid")), SIGSTOP);
@@ -187,7 +188,7 @@ TEST_F(Ends, AlsoWhileTheCommandIsStopped) {
 }
 
 // A command that is stopped keeps its lock, and goes on when told so by way of us.
-TEST_F(Ends, NotWhileTheCommandIsStopped) {
+TEST_F(EndOfRun, DoesNotComeWhileTheCommandIsStopped) {
     auto tool = world.start(world.job(
         "echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done", {"--ttl", "3s"}));
     ASSERT_TRUE(world.comes("pid"));
@@ -203,7 +204,7 @@ TEST_F(Ends, NotWhileTheCommandIsStopped) {
 
 // Both were stopped, and the lock was lost meanwhile. A command that is continued before it gets SIGTERM
 // works without the lock. The preloaded library makes that long enough to be seen.
-TEST_F(Ends, BeforeItGoesOnWithoutTheLock) {
+TEST_F(EndOfRun, ComesBeforeTheCommandContinuesWithoutTheLock) {
     auto environment = world.environment();
     environment.emplace_back("LD_PRELOAD=" REDLOCK_LATE_CONTINUE);
     Tool tool{world.job("echo $$ >$DIR/p; mv $DIR/p $DIR/pid; until [ -e $DIR/go ]; do sleep 0.01; done; "
@@ -239,7 +240,7 @@ bool ends(ToolWorld& world, const std::string& name) {
 }
 
 // The kernel kills for want of memory, for example. Nobody waits for what is left of such a command.
-TEST_F(Ends, WhatACommandHasLeftThatWasKilled) {
+TEST_F(EndOfRun, EndsProcessesOfAKilledCommand) {
     auto tool = world.start(world.job(leave_deaf_process + "kill -KILL $$", {"--grace", "0.2"}));
     ASSERT_TRUE(world.comes("deaf"));
     EXPECT_TRUE(ends(world, "deaf"));
@@ -247,7 +248,7 @@ TEST_F(Ends, WhatACommandHasLeftThatWasKilled) {
     EXPECT_EQ(world.keys(), 0U);
 }
 
-TEST_F(Ends, WhatACommandHasLeftThatWasKilledGently) {
+TEST_F(EndOfRun, EndsProcessesOfAKilledCommandWithSigtermFirst) {
     auto tool =
         world.start(world.job("sh -c 'trap \"touch $DIR/heard; exit\" TERM; touch $DIR/left; "
                               "while :; do sleep 0.01; done' & "
@@ -257,7 +258,7 @@ TEST_F(Ends, WhatACommandHasLeftThatWasKilledGently) {
     EXPECT_TRUE(world.has("heard"));
 }
 
-TEST_F(Ends, WhatIsLeftRunningWhenASignalComesLater) {
+TEST_F(EndOfRun, EndsRemainingProcessesOnALaterSignal) {
     auto tool = world.start(world.job(leave_deaf_process + "exit 5", {"--grace", "0.2"}));
     ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));
     EXPECT_TRUE(lives(world.pid_in("deaf")));
@@ -269,7 +270,7 @@ TEST_F(Ends, WhatIsLeftRunningWhenASignalComesLater) {
 
 // A process whose parent has ended stays a zombie, and so in its group, until somebody waits for it. The
 // first process of a container may not, and neither does this one.
-TEST_F(Ends, WhenTheLastOrphanHasEndedAlsoIfNobodyElseWaitsForIt) {
+TEST_F(EndOfRun, ComesWithTheEndOfTheLastOrphan) {
     const Subreaper idle;
     auto tool = world.start(world.job("sh -c 'until [ -e $DIR/go ]; do sleep 0.01; done' & exit 5"));
     ASSERT_TRUE(wait_until([&] { return tool.err().find("left running") != std::string::npos; }));

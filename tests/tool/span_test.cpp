@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ASpan, IsSecondsWhereThereIsNoUnit) {
+TEST(ASpan, IsInSecondsWithoutAUnit) {
     EXPECT_EQ(parse_span("5"), 5s);
     EXPECT_EQ(parse_span("0.5"), 500ms);
     EXPECT_EQ(parse_span(".25"), 250ms);
@@ -19,7 +19,7 @@ TEST(ASpan, IsSecondsWhereThereIsNoUnit) {
     EXPECT_EQ(parse_span("0"), 0s);
 }
 
-TEST(ASpan, TakesAUnit) {
+TEST(ASpan, MayHaveAUnit) {
     EXPECT_EQ(parse_span("250ms"), 250ms);
     EXPECT_EQ(parse_span("1.5s"), 1500ms);
     EXPECT_EQ(parse_span("2m"), 2min);
@@ -27,20 +27,20 @@ TEST(ASpan, TakesAUnit) {
     EXPECT_EQ(parse_span("2d"), 48h);
 }
 
-TEST(ASpan, MayBeOfSeveralParts) {
+TEST(ASpan, MayHaveSeveralParts) {
     EXPECT_EQ(parse_span("1h30m"), 90min);
     EXPECT_EQ(parse_span("1m1.5s20ms"), 61520ms);
     for (const auto* const text : {"1h30", "30 1m", "1hh", "1h-30m", "h30m", "1h 30m"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
 }
 
-TEST(ASpan, ThatIsNoneIsRefused) {
+TEST(ASpan, IsRejectedIfItIsInvalid) {
     for (const auto* const text : {"", "s", "ms", "x", "5 s", "5x", "1e3", "0x10", "nan", "inf", "-", "5s5",
                                    "5days", "1.2.3", ".", "1..2"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
 }
 
-TEST(ASpan, ThatIsNegativeOrWithoutMeasureIsRefused) {
+TEST(ASpan, IsRejectedIfItIsNegativeOrTooLong) {
     for (const auto* const text :
          {"-1", "-0.5ms", "1000000000000h", "99999999999999999999999999999999999999999s"})
         EXPECT_THROW((void)parse_span(text), std::invalid_argument) << text;
@@ -49,7 +49,7 @@ TEST(ASpan, ThatIsNegativeOrWithoutMeasureIsRefused) {
     EXPECT_EQ(parse_span("876000h"), 876'000h);  // 100 years
 }
 
-TEST(ASpan, IsShownWithAsManyDigitsAsHelp) {
+TEST(ASpan, IsShownWithTwoSignificantDigits) {
     EXPECT_EQ(text_of(212us), "0.21 ms");
     EXPECT_EQ(text_of(37ms), "37 ms");
     EXPECT_EQ(text_of(2500ms), "2.5 s");

@@ -13,7 +13,7 @@ Invocation status(const Cluster& cluster, std::vector<std::string> more = {}) {
     return Invocation{cluster.uri_list(), arguments};
 }
 
-TEST(Status, OfAFreeResourceIsFree) {
+TEST(Status, ReportsAFreeResource) {
     LiveWorld world{3};
     auto it = status(world);
     EXPECT_EQ(it.status(), 1);
@@ -21,7 +21,7 @@ TEST(Status, OfAFreeResourceIsFree) {
     EXPECT_THAT(it.output(), HasSubstr(world[0].name() + "  free"));
 }
 
-TEST(Status, OfAHeldResourceNamesItsHolderAndItsEnd) {
+TEST(Status, ReportsTheHolderAndTheExpiry) {
     LiveWorld world{3};
     auto lock = world.lock(LockOptions{.ttl = 1min});
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -41,7 +41,7 @@ TEST(Status, OfAHeldResourceNamesItsHolderAndItsEnd) {
     EXPECT_THAT(text.output(), Not(HasSubstr("FENCING")));
 }
 
-TEST(Status, ShowsWhatTheHolderSaysAndWhoWaits) {
+TEST(Status, ShowsTheHolderDescriptionAndTheWaiters) {
     LiveWorld world{3};
     auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1\n"});
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -71,7 +71,7 @@ TEST(Status, ShowsTheFencingCount) {
     EXPECT_THAT(text.output(), HasSubstr(std::to_string(lock.fencing_token())));
 }
 
-TEST(Status, DoesNotSilentlyTakeEverythingForALock) {
+TEST(Status, ReportsKeysThatAreNotLocks) {
     LiveWorld world{4};
     ASSERT_EQ(world[0].command({"LPUSH", the_resource, "1"}), "1");
     ASSERT_EQ(world[1].command({"SET", the_resource, "forgotten"}), "OK");
@@ -89,7 +89,7 @@ TEST(Status, DoesNotSilentlyTakeEverythingForALock) {
     EXPECT_EQ(json["nodes"][3].at("state"), "free");
 }
 
-TEST(Status, TellsWhyANodeDidNotAnswer) {
+TEST(Status, ReportsWhyANodeDidNotAnswer) {
     LiveWorld world{3};
     auto lock = world.lock();
     ASSERT_THAT(lock.acquire(), Succeeds());
@@ -105,7 +105,7 @@ TEST(Status, TellsWhyANodeDidNotAnswer) {
     EXPECT_EQ(json.json()["nodes"][1].at("cause").at("code"), "connection_failed");
 }
 
-TEST(Status, IsNotHeldUpByAFrozenNode) {
+TEST(Status, IsNotDelayedByAFrozenNode) {
     LiveWorld world{3};
     world[0].freeze();
     Invocation it{world.uri_list(), {"status", the_resource}, "300ms"};
@@ -126,7 +126,7 @@ TEST(Status, OnlyReads) {
         EXPECT_THAT(stats, Not(HasSubstr(forbidden)));
 }
 
-TEST(Status, OfAValueOfAnySizeIsHeld) {
+TEST(Status, ReportsAHolderWithAValueOfAnySize) {
     LiveWorld world{3};
     for (auto& node : world)
         ASSERT_EQ(node.command({"SET", the_resource, std::string(200'000, 'x'), "PX", "60000"}), "OK");
@@ -143,7 +143,7 @@ TEST(Status, AsksFrozenNodesAtOnce) {
     for (auto& node : world) node.thaw();
 }
 
-TEST(Who, SaysItInALine) {
+TEST(Who, PrintsOneLine) {
     LiveWorld world{3};
     Invocation nobody{world.uri_list(), {"who", the_resource}};
     EXPECT_EQ(nobody.status(), 1);

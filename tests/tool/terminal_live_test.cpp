@@ -57,14 +57,14 @@ TEST_F(Terminal, CtrlCEndsTheCommand) {
     }
 }
 
-TEST_F(Terminal, CtrlCIsTheCommandsToHandle) {
+TEST_F(Terminal, CtrlCCanBeHandledByTheCommand) {
     shell.enter(redlock_run("job -c 'trap \"exit 5\" INT; " + until_go + "'"));
     interrupt();
     expect_status(5);
     EXPECT_TRUE(unlocked());
 }
 
-TEST_F(Terminal, CtrlCEndsTheScriptAroundUsToo) {
+TEST_F(Terminal, CtrlCEndsTheSurroundingScript) {
     shell.enter("sh -c '" + redlock_run("job -- sh -c \"" + until_go + "\"; touch $DIR/went-on") + "'");
     interrupt();
     EXPECT_TRUE(shell.is_back()) << shell.screen();
@@ -72,7 +72,7 @@ TEST_F(Terminal, CtrlCEndsTheScriptAroundUsToo) {
     EXPECT_FALSE(world.has("went-on"));
 }
 
-TEST_F(Terminal, CtrlCEndsWhatTheCommandHasLeftRunning) {
+TEST_F(Terminal, CtrlCEndsProcessesThatTheCommandLeftRunning) {
     shell.enter(redlock_run("job -c 'sleep 1000 & exit 5'"));
     ASSERT_TRUE(shell.shows("left running")) << shell.screen();
     shell.interrupt();
@@ -89,7 +89,7 @@ TEST_F(Terminal, CtrlZStopsAndFgContinues) {
     EXPECT_TRUE(unlocked());
 }
 
-TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
+TEST_F(Terminal, CtrlZStopsTheSurroundingScript) {
     shell.enter("sh -c '" + redlock_run("job -- bash -c \"" + until_go + "\"; exit 6") + "'");
     suspend();
     shell.enter("touch $DIR/go; fg");
@@ -97,7 +97,7 @@ TEST_F(Terminal, CtrlZStopsAScriptAroundItAsWell) {
 }
 
 // As after ssh -t host redlock run ...: no shell is there that would continue us, so Ctrl-Z does nothing.
-TEST_F(Terminal, CtrlZDoesNothingWhereThereIsNoShell) {
+TEST_F(Terminal, CtrlZDoesNothingWithoutAShell) {
     shell.enter("exec " + redlock_run("job -- bash -c '" + until_go + "; touch $DIR/worked'"));
     ASSERT_TRUE(world.comes("begun"));
     shell.suspend();
@@ -118,7 +118,7 @@ TEST_F(Terminal, CtrlZAndFgLeaveTheTerminalToThePipeline) {
 }
 
 // Both want it: who reads gets it.
-TEST_F(Terminal, ACommandAndItsPipelineMayBothReadFromIt) {
+TEST_F(Terminal, CanBeReadByTheCommandAndItsPipeline) {
     shell.enter(redlock_run(
         "job -- bash -c 'read x; touch $DIR/begun; echo read-$x >/dev/tty; " + until_go +
         "' | { until [ -e $DIR/begun ]; do sleep 0.01; done; read y </dev/tty; echo piped-$y; cat; }"));
@@ -153,26 +153,26 @@ TEST_F(Terminal, CtrlZForLongerThanTheTtlLosesTheLock) {
 }
 
 // Some programs look whether they are in the foreground, and are silent where they are not.
-TEST_F(Terminal, ACommandHasItFromTheStart) {
+TEST_F(Terminal, BelongsToTheCommandFromTheStart) {
     shell.enter(redlock_run("job -c 'set -- $(cat /proc/$$/stat); [ $5 = $8 ] && echo fore\"\"ground'"));
     EXPECT_TRUE(shell.shows("foreground")) << shell.screen();
 }
 
-TEST_F(Terminal, ACommandMayReadFromIt) {
+TEST_F(Terminal, CanBeReadByTheCommand) {
     shell.enter(redlock_run("job -c 'read x; echo read-$x'"));
     shell.enter("this");
     EXPECT_TRUE(shell.shows("read-this")) << shell.screen();
     expect_status(0);
 }
 
-TEST_F(Terminal, AfterTheCommandAScriptMayReadFromItAgain) {
+TEST_F(Terminal, CanBeReadByTheScriptAfterTheCommand) {
     shell.enter("sh -c '" + redlock_run("job true") + "; touch $DIR/begun; read x; echo read-$x'");
     ASSERT_TRUE(world.comes("begun"));
     shell.enter("more");
     EXPECT_TRUE(shell.shows("read-more")) << shell.screen();
 }
 
-TEST_F(Terminal, ACommandInAPipelineMayReadFromIt) {
+TEST_F(Terminal, CanBeReadByACommandInAPipeline) {
     shell.enter(redlock_run("job -c 'touch $DIR/begun; read x; echo read-$x' | cat"));
     ASSERT_TRUE(world.comes("begun"));
     shell.enter("that");
@@ -180,7 +180,7 @@ TEST_F(Terminal, ACommandInAPipelineMayReadFromIt) {
     expect_status(0);
 }
 
-TEST_F(Terminal, InTheBackgroundACommandThatReadsIsStopped) {
+TEST_F(Terminal, StopsABackgroundCommandThatReads) {
     shell.enter(redlock_run("job -c 'touch $DIR/begun; read x; echo read-$x' &"));
     ASSERT_TRUE(world.comes("begun"));
     ASSERT_TRUE(wait_until([&] {
@@ -194,7 +194,7 @@ TEST_F(Terminal, InTheBackgroundACommandThatReadsIsStopped) {
 }
 
 // What others than us would be stopped for.
-TEST_F(Terminal, InTheBackgroundWeSayWhatWeHaveToSay) {
+TEST_F(Terminal, ShowsTheMessagesOfABackgroundRedlock) {
     shell.enter("stty tostop");
     shell.enter(redlock_run("job -c '" + until_go + " & exit 3' &"));
     EXPECT_TRUE(shell.shows("waiting for what it has left running")) << shell.screen();
@@ -203,7 +203,7 @@ TEST_F(Terminal, InTheBackgroundWeSayWhatWeHaveToSay) {
     expect_status(3);
 }
 
-TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
+TEST_F(Terminal, EndsTheCommandWhenItIsClosed) {
     shell.enter(redlock_run("job -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_go + "'"));
     ASSERT_TRUE(world.comes("begun"));
     const auto pid = world.pid_in("pid");
@@ -214,7 +214,7 @@ TEST_F(Terminal, ThatIsClosedEndsTheCommand) {
 }
 
 // A debugger stops a command as well. Somebody has to extend the lock meanwhile.
-TEST_F(Terminal, SigstopForTheCommandDoesNotStopUs) {
+TEST_F(Terminal, SigstopForTheCommandDoesNotStopRedlock) {
     shell.enter(redlock_run("--ttl 3s job -- bash -c 'echo $$ >$DIR/p; mv $DIR/p $DIR/pid; " + until_go +
                             "; exit 6'"));
     ASSERT_TRUE(world.comes("begun")) << shell.screen();
@@ -227,7 +227,7 @@ TEST_F(Terminal, SigstopForTheCommandDoesNotStopUs) {
 }
 
 // It is not in the foreground, so its parent must give it the terminal. That parent is redlock.
-TEST_F(Terminal, WhatTheCommandHasLeftRunningMayReadFromIt) {
+TEST_F(Terminal, CanBeReadByProcessesThatTheCommandLeftRunning) {
     shell.enter(
         redlock_run("job -c '(until [ -e $DIR/go ]; do sleep 0.01; done; read x </dev/tty; echo read-$x "
                     ">/dev/tty) & exit 3'"));
