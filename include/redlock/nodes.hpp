@@ -268,9 +268,10 @@ public:
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// Starts to listen at the first node of `homes`, in the configured order, that answers. Stops listening
-    /// at any other node. Returns false if no node answers. Blocks for at most one node_timeout for each node
-    /// that does not answer.
+    /// Listens at the first node of `homes`, in the configured order, that answers. If the waiter listens at
+    /// a node of `homes` already, it tries only the nodes before that one, and stays if none of them answers.
+    /// Returns false if no node answers. Blocks for at most one node_timeout for each node that does not
+    /// answer.
     virtual bool listen(NodeSet homes, const RoundLimits& limits) = 0;
 
     /// Returns the node where this waiter listens, or listened last.

@@ -1,31 +1,40 @@
-// Waiting in a queue (LockOptions::fair): a client that is refused enters it, and a release wakes the next.
+// Waiting in a queue (LockOptions::fair). A client that is refused enters the queue, and a release wakes the
+// waiter that came first.
 //
-// Not part of the page, and nothing that exclusion rests on: one node, the home, keeps the queue, as a hint.
-// The lock is what it always is, a majority of grants in a round of the waiter's own.
+// This is an extension to the Redlock specification. Mutual exclusion does not depend on it: a waiter holds
+// the lock only if its own round gets a majority of grants. One node, the home node, keeps the queue, and the
+// queue only decides which client tries next.
 //
-//   1. A client that is refused enters the queue of the home, the first node in the order configured that has
-//      answered, with its age, and learns what stands in the way and how many are in front.
-//   2. It sleeps until it is woken, or it is time to ask again.
-//   3. A release deletes the key on every node. Where there is a queue it wakes the first waiter that hears
-//      that, and reserves the resource for it for a while, which keeps newcomers from that node.
-//   4. The waiter makes an attempt. The home's command of that round takes it out of the queue, and what was
-//      reserved for it makes room.
+//   1. A refused client enters the queue of its home node, which is the first node, in the configured order,
+//      that answers. It tells the node how long it has waited already. The node reports who has the resource
+//      there, and how many waiters are in front.
+//   2. The waiter sleeps until it is woken, or until it is time to ask the home node again.
+//   3. A release deletes the key on every node. If a node has a queue, the same command takes the first
+//      waiter out of it and sends this waiter a message. If the waiter is subscribed, the node also reserves
+//      the resource for it, so that newcomers are refused there for a while.
+//   4. The woken waiter makes an attempt. In that round, the command for the home node also takes the waiter
+//      out of the queue and replaces its reservation by the lock.
 //
-// Whatever becomes of the queue (lost, on two nodes at once, full of waiters that have died), the worst is
-// that an acquisition comes late or out of order:
+// The queue may be lost, exist on two nodes at once, or be full of waiters that have died. The worst effect
+// is that a client acquires the lock late or out of order:
 //
-//     event                                  | what ends the waiting
-//     ---------------------------------------+-----------------------------------------------------
-//     a waiter has died                      | nobody hears the message: the next one is woken; while the
-//                                            | resource is held, the questions of others remove its ticket
-//     a waiter is woken and does not come    | its reservation ends (reservation_ttl)
-//     a holder has died                      | its key expires: waiters ask again then
-//     a message is lost, the home is emptied | waiters ask again after a poll interval, and keep their age
-//     the home does not answer               | the next node is the home
-//     the holder wakes nobody: it is of      | the first in the queue asks after every pause of
-//     another language, or not fair          | LockOptions::retry, and every poll interval
-//     a stray key stands on the home         | the first in the queue makes an attempt every poll interval
-//     the home says what is not true         | every waiter makes an attempt after 7 to 14 s
+//     event                                  | what ends the wait
+//     ---------------------------------------+---------------------------------------------------------
+//     a waiter has died                      | a release finds no subscriber and wakes the next waiter;
+//                                            | while the resource is held, the questions of other
+//                                            | waiters remove its ticket
+//     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
+//     a holder has died                      | its key expires, and the waiters ask at that time
+//     a message is lost, or the home node    | the waiters ask again after a poll interval, and keep
+//     has lost its data                      | their age
+//     the home node does not answer          | the waiter goes to the next node; it comes back when the
+//                                            | earlier node has answered an attempt again
+//     the release wakes no waiter, because   | the first waiter asks after every pause of
+//     the holder uses another library, or    | LockOptions::retry, and at least every poll interval
+//     a lock without `fair`                  |
+//     the home node has a key that no client | the first waiter makes an attempt every poll interval
+//     of the lock has set (a stray key)      |
+//     the home node reports something false  | every waiter makes an attempt after 7 to 14 s
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -39,6 +48,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -50,29 +60,34 @@
 
 namespace redlock::algorithm {
 
-/// How often a waiter asks that hears nothing; those far behind up to four times more rarely.
+/// How long a waiter that has received no message waits before it asks again. Waiters far behind in the queue
+/// wait up to four times as long.
 inline constexpr Clock::duration poll_interval = std::chrono::milliseconds{250};
 
-/// No waiter asks more often, whatever it is told.
+/// The shortest time between two questions of one waiter, whatever the home node reports.
 inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 
-/// A waiter that nobody wakes makes an attempt after a random pause of half this length to the whole of it,
-/// whatever the home says of its place. The home is one node, and one node must not decide that nobody tries.
-/// The pause is this long because 1,000 waiters are to make no more than 200 attempts a second together: a
-/// thousand in seven seconds are 143.
+/// The longest time between two attempts of a waiter that is not woken. The pause is random, between half of
+/// this time and the whole. It does not depend on what the home node reports, because otherwise this one node
+/// could keep all waiters from the lock. The limit is 14 s because 1,000 waiters together must not make more
+/// than 200 attempts per second: 1,000 attempts within the 7 s from 7 to 14 are 143 per second.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// A home without a holder may have lost its key. Waiters that find none make an attempt one after the other,
-/// in the order of their places, so much apart.
+/// A home node that reports no holder may have lost the holder's key. Then the waiters make attempts one
+/// after the other, in the order of their places. This is the time between two of these attempts.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
-/// How long a resource stays reserved for a waiter that was woken: what one that does not come costs the
-/// others.
+/// How long a waiter stays at a node before it tries to listen at an earlier node again. Otherwise an earlier
+/// node that grants and refuses, but accepts no subscription, would keep the waiter connecting.
+inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
+
+/// Returns how long a resource stays reserved for a woken waiter. This is the delay that a woken waiter
+/// causes if it makes no attempt.
 inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_timeout) {
     return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
 }
 
-/// The nodes that can be a home: those that have voted, or were not asked.
+/// Returns the nodes that can be a home node: every node that has voted or was not asked.
 inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     NodeSet result;
     for (std::size_t node = 0; node < reports.size(); ++node)
@@ -80,10 +95,36 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     return result;
 }
 
-/// The place of one acquire() in the queue for one resource.
+/// The place of one acquire() in the queue for one resource. It decides when this client asks the home node,
+/// and when it makes an attempt.
+///
+///     state     | meaning                                        | transitions
+///     ----------+------------------------------------------------+---------------------------------------
+///     away      | listens at no node, and has no ticket          | subscribed, with a new ticket →
+///               |                                                | listening
+///     listening | is subscribed at the home node; its ticket is  | asks the home node → queued
+///               | not in the queue                               | goes to another node → away
+///     queued    | its ticket may be in the queue of the home     | a message, or the answer RESERVED to a
+///               | node                                           | question that could not reserve →
+///               |                                                | woken
+///               |                                                | the answer RESERVED otherwise →
+///               |                                                | reserved
+///               |                                                | the home node has failed, the
+///               |                                                | connection is lost, or the waiter goes
+///               |                                                | to another node → away
+///     woken     | another client has woken it; its next attempt  | the attempt has reached the home node
+///               | takes the ticket out of the queue              | → listening
+///               |                                                | the attempt may not have reached it →
+///               |                                                | away
+///     reserved  | its own question has reserved the free         | as from woken
+///               | resource; otherwise as woken                   |
+///
+/// An attempt that the waiter makes although it was not woken changes no state: the waiter keeps its place
+/// until it has the lock. When the object is destroyed, the ticket leaves the queue from every state in which
+/// it may be there.
 class PlaceInQueue {
 public:
-    /// No I/O. Everything must outlive it. It waits until then at the latest.
+    /// Does no I/O. All arguments must outlive the object. No wait() lasts longer than until `until`.
     PlaceInQueue(Nodes& nodes, Clock& clock, Entropy& entropy, Resources resource,
                  std::chrono::milliseconds longest_pause, Clock::time_point until)
         : nodes_(nodes),
@@ -93,29 +134,28 @@ public:
           longest_pause_(longest_pause),
           until_(until),
           begun_(clock.now()),
-          last_attempt_at_(begun_),
-          holder_seen_(begun_),
-          attempt_due_(begun_ + random_pause(longest_without_attempt, entropy)) {
+          attempts_{.last = begun_, .due = begun_ + random_pause(longest_without_attempt, entropy)},
+          reported_{.holder_seen = begun_} {
         terms_.reservation_ttl = reservation_ttl(nodes.node_timeout());
         homes_.set();
     }
-    /// Leaves the queue. That is written, and not waited for.
+    /// Leaves the queue. Sends the command, but does not wait for the reply.
     ~PlaceInQueue() {
         try {
-            leave();
-        } catch (...) {  // NOLINT(bugprone-empty-catch): the queue forgets it
+            if (waiter_) leave_queue(waiter_->home());
+        } catch (...) {  // NOLINT(bugprone-empty-catch): the queue removes the ticket by itself
         }
     }
     PlaceInQueue(const PlaceInQueue&) = delete;
     PlaceInQueue& operator=(const PlaceInQueue&) = delete;
 
     enum class Wake {
-        attempt,   ///< an attempt is worth making
-        over,      ///< the time is over, or it was stopped; it is still in the queue
-        no_queue,  ///< there is no node to wait at
+        attempt,   ///< An attempt is worth making.
+        over,      ///< The time is over or a stop was requested. The ticket may still be in the queue.
+        no_queue,  ///< No node keeps a queue for this client.
     };
 
-    /// Blocks until an attempt is worth making, until `until` or the end of the time in the queue, or until
+    /// Blocks until an attempt is worth making, until `until` or the end of the time in the queue, or until a
     /// stop is requested.
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = withdraws_until_ = std::min(until, until_);
@@ -126,52 +166,75 @@ public:
         return Wake::over;
     }
 
-    /// For the commands of an attempt that leaves the queue. Null for one that only looks around: its place
-    /// is kept, and given up when it has got what it waited for.
-    const QueueTerms* terms() const noexcept { return leaves_ && !ticket_.empty() ? &terms_ : nullptr; }
+    /// Returns the queue terms for the commands of the next attempt, which takes this waiter out of the
+    /// queue. Returns null if the waiter was not woken. It then keeps its place during the attempt, and
+    /// leaves the queue when it has the lock.
+    const QueueTerms* terms() const noexcept { return leaves_queue() ? &terms_ : nullptr; }
 
-    /// What has come of an attempt, which took so long. Where it was to leave the queue, and the home cannot
-    /// know that, nobody is to believe that we would hear a message.
+    /// Records the outcome of an attempt, and how long the attempt took.
     void attempted(const Result& result, Clock::duration took) {
         if (result.nodes().empty()) return;
-        const bool woken = std::exchange(leaves_, false);
-        if (woken && !ticket_.empty()) {
-            const auto& home = result.nodes()[waiter_->home()];
-            const bool told = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
-            if (told)
-                entered_ = false;
-            else
-                leave_home();
-        }
-        last_attempt_at_ = clock_.now();
-        attempt_due_ = last_attempt_at_ + random_pause(longest_without_attempt, entropy_);
+        const bool woken = leaves_queue();
+        const bool woken_by_another = state_ == State::woken;
+        if (woken) left_queue(result.nodes()[waiter_->home()]);
+        attempts_.last = clock_.now();
+        attempts_.due = attempts_.last + random_pause(longest_without_attempt, entropy_);
         if (result.error() != Errc::held_by_other) return;
         nodes_.contended().set(resource_.front(), true);
         homes_ = possible_homes(result.nodes());
-        if (woken && ++failures_ > 1) back_off(took);
+        if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
     }
 
-    /// As it was told last; nothing if it never waited.
-    const std::optional<QueuePlace>& last() const noexcept { return place_; }
+    /// Returns the place that the home node reported last; nothing if it has reported none.
+    const std::optional<QueuePlace>& last() const noexcept { return reported_.place; }
 
-    /// Of a waiter that found no node to wait at, and has found none since.
+    /// Returns why nodes keep no queue for this client. Empty if a node has kept one since.
     const std::vector<NodeReport>& refusals() const noexcept { return refusals_; }
 
     Clock::time_point until() const noexcept { return until_; }
 
 private:
+    enum class State : std::uint8_t { away, listening, queued, woken, reserved };
+
+    /// When this client makes attempts.
+    struct Attempts {
+        Clock::time_point last{};              // when the last one ended
+        Clock::time_point due{};               // when one is made whatever the home node reports
+        int failed_when_woken = 0;             // how many have failed although the waiter was woken
+        Clock::time_point may_reserve_from{};  // when it may reserve a free resource for itself
+        Clock::time_point may_come_from{};     // when it may make an attempt because another client woke it
+    };
+
+    /// What the home nodes have reported.
+    struct Reported {
+        std::optional<QueuePlace> place{};
+        Clock::time_point holder_seen{};        // when a node last reported a holder
+        bool attempted_without_holder = false;  // an attempt was made because no holder was reported since
+        int free_in_a_row = 0;                  // reports that the resource is free but not reserved for us
+    };
+
+    /// Returns true if the next attempt takes the ticket out of the queue.
+    bool leaves_queue() const noexcept { return state_ == State::woken || state_ == State::reserved; }
+
+    /// Makes sure that the waiter listens at a home node. Stays at the present one for at least
+    /// shortest_stay, and then goes to an earlier node if that node answers. Returns false if there is no
+    /// node to wait at.
     bool listen(const RoundLimits& limits) {
         if (!waiter_) waiter_ = nodes_.waiter();
         if (!waiter_) return false;
-        if (!ticket_.empty() && homes_[waiter_->home()]) return true;
-        leave();
-        ticket_.clear();
+        const auto home = waiter_->home();
+        const bool may_stay = state_ != State::away && homes_[home];
+        if (may_stay && clock_.now() - home_chosen_at_ < shortest_stay) return true;
+        if (!may_stay) leave_queue(home);
         if (!waiter_->listen(homes_, limits)) return false;
+        home_chosen_at_ = clock_.now();
+        if (may_stay && waiter_->home() == home) return true;
+        leave_queue(home);
         ticket_ = waiter_->new_ticket();
-        refusals_.clear();
+        state_ = State::listening;
         terms_.ticket = ticket_;
         terms_.home = waiter_->home();
-        listens_since_ = clock_.now();
+        refusals_.clear();
         return true;
     }
 
@@ -179,48 +242,54 @@ private:
     /// time to ask again. Returns true if an attempt is worth making.
     bool ask_and_sleep(Clock::time_point until, const std::stop_token& stop) {
         const auto now = clock_.now();
-        const auto answer = enter({.deadline = until, .stop = stop}, now);
+        const auto answer = ask({.deadline = until, .stop = stop}, now);
         if (answer.vote == Vote::unknown) {
             if (now_is_before(until, stop)) leave_home(answer.cause, answer.detail);
             return false;
         }
-        former_[waiter_->home()].clear();
+        former_tickets_[waiter_->home()].clear();
         if (answer.vote == Vote::refused) {
-            place_ = answer.place;
-            if (place_->held == QueuePlace::Held::by_holder) {
-                holder_seen_ = now;
-                tried_without_holder_ = false;
-            }
+            record_place(answer.place, now);
             if (attempt_is_due(now)) return true;
             if (!sleep(std::min(until, next_question(now)), stop)) return false;
         }
-        woken_by_another_ = answer.vote == Vote::refused || now < may_take_from_;
-        if (woken_by_another_ && pause_if_woken_again(until, stop)) return false;
-        leaves_ = true;
+        const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
+        if (by_another && pause_if_woken_again(until, stop)) return false;
+        state_ = by_another ? State::woken : State::reserved;
         return true;
     }
 
-    NodeReport enter(const RoundLimits& limits, Clock::time_point now) {
+    /// Asks the home node for this waiter's place, which enters the queue if the ticket is not in it.
+    NodeReport ask(const RoundLimits& limits, Clock::time_point now) {
+        const auto home = waiter_->home();
         auto terms = terms_;
         terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
-        terms.may_take = now >= may_take_from_;
-        terms.former = former_[waiter_->home()];
-        entered_ = true;
+        terms.may_take = now >= attempts_.may_reserve_from;
+        terms.former = former_tickets_[home];
+        state_ = State::queued;
         return nodes_.ask({.command = {.verb = Verb::enter_queue,
                                        .resources = resource_,
                                        .owner = ticket_,
                                        .queue = &terms},
-                           .to = NodeSet{}.set(waiter_->home())},
-                          limits)[waiter_->home()];
+                           .to = NodeSet{}.set(home)},
+                          limits)[home];
+    }
+
+    void record_place(const QueuePlace& place, Clock::time_point now) {
+        reported_.place = place;
+        if (place.held != QueuePlace::Held::by_holder) return;
+        reported_.holder_seen = now;
+        reported_.attempted_without_holder = false;
     }
 
     bool now_is_before(Clock::time_point until, const std::stop_token& stop) {
         return !stop.stop_requested() && clock_.now() < until;
     }
 
-    /// Returns whether the message with our ticket came. A message with the ticket of an earlier acquire()
-    /// means that the resource may be reserved for that ticket: it is withdrawn, so that the next waiter is
-    /// woken. Only the first such message is answered, because a hostile home may send them without end.
+    /// Blocks until a message has come, until `until`, or until a stop is requested. Returns true if the
+    /// message has the ticket of this waiter. A message with an earlier ticket of this client means that the
+    /// resource may be reserved for that ticket. It is withdrawn, so that the next waiter is woken. Only the
+    /// first such message is answered, because a hostile home node may send them without end.
     bool sleep(Clock::time_point until, const std::stop_token& stop) {
         for (bool withdrawn = false; now_is_before(until, stop);) {
             const auto [connected, ticket] = waiter_->sleep(until, stop);
@@ -229,82 +298,110 @@ private:
                 lose_connection();
                 return false;
             }
-            if (!ticket.empty() && !std::exchange(withdrawn, true)) withdraw(ticket);
+            if (!ticket.empty() && !std::exchange(withdrawn, true)) withdraw(ticket, waiter_->home());
         }
         return false;
     }
 
-    /// A waiter that another client has woken makes an attempt at once, also during its pause. It does so
-    /// once in a pause: otherwise a home that wakes it again and again would cause attempts without end at
-    /// the other nodes. The second time it waits until the pause is over. Returns whether it has waited: then
-    /// the home has to say whether the resource is still reserved for it.
+    /// Waits until the pause is over, if another client wakes this waiter for the second time in one pause.
+    /// Returns true if it has waited. The caller must then ask the home node whether the resource is still
+    /// reserved for this waiter.
+    ///
+    /// The first time, the waiter makes its attempt during the pause, because the resource is kept from other
+    /// clients meanwhile. If it did so every time, a home node that wakes it again and again would cause
+    /// attempts at the other nodes without end.
     bool pause_if_woken_again(Clock::time_point until, const std::stop_token& stop) {
-        const auto from = std::min(may_come_from_, attempt_due_);
+        const auto from = std::min(attempts_.may_come_from, attempts_.due);
         if (clock_.now() >= from) return false;
         clock_.sleep_until(std::min(until, from), stop);
         return true;
     }
 
-    /// Returns whether to make an attempt although nobody has woken this waiter:
-    /// - The first in the queue does so after each poll interval, because the key on the home may be a stray
-    /// one that
-    ///   alone stands in the way. It does not while the resource is reserved for another waiter, because the
-    ///   attempt would take from that waiter what is reserved for it.
-    /// - Any waiter does so once when the home has had no holder for two poll intervals and its turn has
-    /// come, because
-    ///   the waiters in front may be unable to come.
-    /// - Any waiter does so when its last attempt is long ago.
+    /// Returns true if the waiter should make an attempt although it was not woken. This is so in three
+    /// cases:
+    ///
+    /// - It is the first in the queue, and its last attempt ended a poll interval ago. The key on the home
+    /// node
+    ///   may be a stray key, and the other nodes may be free. A reserved resource is an exception, because
+    ///   the attempt could take it from the waiter that was woken.
+    /// - The home node has reported no holder for two poll intervals, and it is this waiter's turn. The
+    /// waiters
+    ///   in front may be unable to come. This happens once until the node reports a holder again.
+    /// - The last attempt is 7 to 14 s ago.
     bool attempt_is_due(Clock::time_point now) {
-        const bool reserved = place_->held == QueuePlace::Held::by_waiter;
-        const bool first = place_->in_front == 0 && !reserved && now - last_attempt_at_ >= poll_interval;
-        const auto turn = attempt_spacing * static_cast<int>(std::min<std::size_t>(place_->in_front, 1000));
-        const bool nobody_comes = !tried_without_holder_ && now - holder_seen_ >= 2 * poll_interval + turn;
-        tried_without_holder_ = tried_without_holder_ || nobody_comes;
-        return first || nobody_comes || now >= attempt_due_;
+        const auto& place = *reported_.place;
+        const bool reserved = place.held == QueuePlace::Held::by_waiter;
+        const bool first = place.in_front == 0 && !reserved && now - attempts_.last >= poll_interval;
+        const auto turn = attempt_spacing * static_cast<int>(std::min<std::size_t>(place.in_front, 1000));
+        const bool nobody_comes =
+            !reported_.attempted_without_holder && now - reported_.holder_seen >= 2 * poll_interval + turn;
+        reported_.attempted_without_holder = reported_.attempted_without_holder || nobody_comes;
+        return first || nobody_comes || now >= attempts_.due;
     }
 
+    /// Returns when to ask the home node again if no message comes.
     Clock::time_point next_question(Clock::time_point now) {
         using namespace std::chrono_literals;
-        const bool first = place_->in_front == 0;
-        const auto rarer = static_cast<int>(std::min<std::size_t>(place_->in_front, 48));
-        auto next = now + (first ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
-                                 : poll_interval + poll_interval * rarer / 16);
-        // Not all of them at once: it is mostly a release that ends the waiting.
+        const auto& place = *reported_.place;
+        const auto rarer = static_cast<int>(std::min<std::size_t>(place.in_front, 48));
+        auto next =
+            now + (place.in_front == 0 ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
+                                       : poll_interval + poll_interval * rarer / 16);
+        // The first four waiters ask when the key expires. If all waiters did, they would ask at the same
+        // time.
         constexpr std::size_t nearly_first = 4;
-        if (place_->held_for >= 0ms && place_->in_front < nearly_first)
-            next = std::min(next, now + place_->held_for + 1ms);
-        // More waiters may have died than one question removes from the queue, but not without end.
+        if (place.held_for >= 0ms && place.in_front < nearly_first)
+            next = std::min(next, now + place.held_for + 1ms);
+        // A free resource that is not reserved for this waiter means that dead waiters are in front, and that
+        // there are more than one question removes. So the waiter asks again at once, but not without end.
         constexpr int most_in_a_row = 16;
-        free_in_a_row_ = place_->held == QueuePlace::Held::by_nobody ? free_in_a_row_ + 1 : 0;
-        if (free_in_a_row_ > 0 && free_in_a_row_ <= most_in_a_row) next = may_take_from_;
+        auto& free = reported_.free_in_a_row;
+        free = place.held == QueuePlace::Held::by_nobody ? free + 1 : 0;
+        if (free > 0 && free <= most_in_a_row) next = attempts_.may_reserve_from;
         return std::max(next, now + shortest_sleep);
     }
 
-    /// A waiter that was woken and is refused may have been too slow for a waiter of another home. Two such
-    /// waiters would collide again and again, so each makes a random pause that doubles with each failure. It
-    /// grows to the pause of LockOptions::retry, within 10 ms and 10 s.
-    void back_off(Clock::duration took) {
+    /// Begins a pause after an attempt that failed although the waiter was woken. The waiter may have been
+    /// too slow for a waiter of another home node. Two such waiters could collide again and again, so each
+    /// makes a random pause. The pause doubles with each failure, up to the pause of LockOptions::retry,
+    /// which counts as at least 10 ms and at most 10 s.
+    void back_off(Clock::duration took, bool woken_by_another) {
         using namespace std::chrono_literals;
         const detail::BackOff pauses{
             .shortest = took, .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
-        may_take_from_ = last_attempt_at_ + pauses.pause(failures_, entropy_);
-        if (woken_by_another_) may_come_from_ = may_take_from_;
+        attempts_.may_reserve_from = attempts_.last + pauses.pause(attempts_.failed_when_woken, entropy_);
+        if (woken_by_another) attempts_.may_come_from = attempts_.may_reserve_from;
     }
 
-    /// A connection may have been cut although the home is well. The waiter then listens there again and
-    /// keeps its place. If this happens a second time within a poll interval, it goes to another home.
+    /// Follows the attempt that was to take the ticket out of the queue. If the home node may not have
+    /// processed that command, the waiter disconnects. Otherwise a release could wake this waiter although it
+    /// does not expect a message.
+    void left_queue(const NodeReport& home) {
+        const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
+        if (processed)
+            state_ = State::listening;
+        else
+            leave_home();
+    }
+
+    /// Follows the loss of the listening connection. The connection may have been cut although the node is
+    /// well, so the waiter listens at the same node again and keeps its place. If this happens a second time
+    /// within a poll interval, the waiter goes to another node.
     void lose_connection() {
         const auto home = waiter_->home();
-        const bool again = clock_.now() - listens_since_ >= poll_interval;
+        const bool same_home_again = clock_.now() - home_chosen_at_ >= poll_interval;
         leave_home();
-        homes_[home] = again;
+        homes_[home] = same_home_again;
     }
 
-    /// To another home, which gives it another ticket. `why`: what the home has said, if anything.
+    /// Disconnects from a home node that has failed or refuses to keep a queue. The node is no home node
+    /// again before it has answered an attempt. The ticket may stay in its queue until the waiter comes back.
+    /// `why` and `words` are the answer of the node, if there was one.
     void leave_home(std::error_code why = {}, std::string_view words = {}) {
-        homes_.reset(waiter_->home());
+        const auto home = waiter_->home();
+        homes_.reset(home);
         waiter_->disconnect(is_transient(why) ? std::error_code{} : why, words);
-        if (std::exchange(entered_, false)) former_[waiter_->home()] = ticket_;
+        if (std::exchange(state_, State::away) >= State::queued) former_tickets_[home] = ticket_;
         ticket_.clear();
     }
 
@@ -318,19 +415,21 @@ private:
         return Wake::no_queue;
     }
 
-    void leave() {
-        if (std::exchange(entered_, false)) withdraw(ticket_);
+    /// Takes the ticket out of the queue of this node, if it may be there.
+    void leave_queue(std::size_t home) {
+        if (std::exchange(state_, State::away) >= State::queued) withdraw(ticket_, home);
+        ticket_.clear();
     }
 
-    /// Whoever is next is woken if the resource was reserved for `ticket`. No connection is waited for once
-    /// the time is over.
-    void withdraw(std::string_view ticket) {
+    /// Takes a ticket out of the queue of a node. If the resource was reserved for it there, the next waiter
+    /// is woken. Does not wait for the reply, nor for a connection once the time in the queue is over.
+    void withdraw(std::string_view ticket, std::size_t home) {
         const QueueTerms terms{.ticket = ticket, .reservation_ttl = terms_.reservation_ttl, .repeated = true};
         (void)nodes_.ask({.command = {.verb = Verb::compare_and_delete,
                                       .resources = resource_,
                                       .owner = ticket,
                                       .queue = &terms},
-                          .to = NodeSet{}.set(waiter_->home())},
+                          .to = NodeSet{}.set(home)},
                          {.deadline = withdraws_until_, .awaits_answers = false});
     }
 
@@ -341,31 +440,24 @@ private:
     const std::chrono::milliseconds longest_pause_;
     const Clock::time_point until_;
     const Clock::time_point begun_;
-    Clock::time_point last_attempt_at_;  // when an attempt was made last
-    Clock::time_point holder_seen_;      // when the home was last held by a holder
-    Clock::time_point attempt_due_;      // when an attempt is made whatever the home says
-    Clock::time_point withdraws_until_ = Clock::never();
+    State state_ = State::away;
     std::unique_ptr<Waiter> waiter_{};
-    NodeSet homes_{};                              // where it may wait
-    std::string ticket_{};                         // empty while it listens nowhere
-    QueueTerms terms_{};                           // with this ticket
-    std::array<std::string, max_nodes> former_{};  // tickets that may still be in the queue of each node
-    Clock::time_point listens_since_{};
-    bool tried_without_holder_ = false;  // since the home had a holder
-    bool entered_ = false;               // it may be in the queue
-    bool leaves_ = false;                // the queue, with the next attempt, because it was woken for it
-    bool woken_by_another_ = false;      // and has not reserved the resource for itself
-    int failures_ = 0;                   // of such attempts
-    int free_in_a_row_ = 0;              // answers that the resource is free and that it is not ours
-    Clock::time_point may_take_from_{};  // when it may reserve the resource for itself
-    Clock::time_point may_come_from_{};  // when another client may wake it
-    std::optional<QueuePlace> place_{};
+    NodeSet homes_{};                     // the nodes at which it may wait
+    Clock::time_point home_chosen_at_{};  // when it last looked for the first of them
+    std::string ticket_{};                // empty in the state away
+    QueueTerms terms_{};                  // with this ticket
+    std::array<std::string, max_nodes>
+        former_tickets_{};  // a ticket that may still be in the queue of a node
+    Clock::time_point withdraws_until_ = Clock::never();
+    Attempts attempts_;
+    Reported reported_;
     std::vector<NodeReport> refusals_{};
 };
 
-/// Remembers, from the answers to a fair release, whether somebody waits: a client that releases and wants to
-/// have it again is to enter the queue then. Where a node has not answered it may be the home: what was known
-/// stands.
+/// Records whether other clients wait for the resources, which the replies to a fair release show. If a
+/// client that has just released a contended resource wants it again, it enters the queue before its first
+/// attempt. If no reply reports a woken waiter, but a node has not replied, nothing is recorded: that node
+/// may be the home node.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

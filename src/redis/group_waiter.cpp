@@ -9,38 +9,57 @@ namespace redlock {
 GroupWaiter::~GroupWaiter() {
     try {
         if (listener_) nodes_[home_]->check_in_listener(std::move(listener_), network_.clock().now());
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a connection less
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
     }
 }
 
 bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
-    disconnect({}, {});
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
+    if (!homes[home_]) disconnect({}, {});
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        if (listener_ && node == home_) return true;
         if (homes[node] && !refused_[node] && listen_at(node, limits)) return true;
+    }
     return false;
 }
 
+/// Subscribes at this node, and then disconnects from the present home node. Returns false, and stays at the
+/// present home node, if this one does not answer in time or refuses the subscription.
 bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
     const auto start = network_.clock().now();
     const auto deadline = std::min(start + node_timeout_, limits.deadline);
-    home_ = node;
-    listener_ = nodes_[node]->check_out_listener(start);
-    if (!listener_) return false;
-    auto& connection = listener_->connection();
-    for (auto now = start; now < deadline && !limits.stop.stop_requested(); now = network_.clock().now()) {
-        if (listener_->listens()) return true;
-        if (connection.broken()) break;
-        wait(deadline, limits.stop);
-        listener_->advance();
+    // Only a waiter that can stay where it is probes a node, because a probe may take node_timeout in vain.
+    auto listener = nodes_[node]->check_out_listener(start, listener_ != nullptr);
+    if (!listener) return false;
+    const bool is_new = !listener->listens();
+    if (await_subscription(*listener, deadline, limits.stop)) {
+        if (is_new) nodes_[node]->connected();
+        disconnect({}, {});
+        listener_ = std::move(listener);
+        home_ = node;
+        return true;
     }
+    auto& connection = listener->connection();
     const auto now = network_.clock().now();
     if (!connection.broken() && now >= deadline && deadline < limits.deadline)
         connection.fail(Errc::timed_out, "while it was to listen");
-    if (connection.broken() && is_transient(connection.cause()))
-        nodes_[node]->failed({connection.cause(), connection.detail()}, now);
-    const bool refused = connection.broken() && !is_transient(connection.cause());
-    const auto why = refused ? connection.cause() : std::error_code{};
-    disconnect(why, connection.detail());
+    detail::NodeFailure why{connection.cause(), std::string{connection.detail()}};
+    if (connection.broken() && is_transient(why.cause))
+        nodes_[node]->failed(std::move(why), now);
+    else if (connection.broken())
+        refuse(node, std::move(why));
+    nodes_[node]->drop_listener(std::move(listener));
+    return false;
+}
+
+/// Connects and subscribes. Returns true once the server has confirmed the subscription.
+bool GroupWaiter::await_subscription(Listener& listener, Clock::time_point until,
+                                     const std::stop_token& stop) {
+    while (!stop.stop_requested() && network_.clock().now() < until) {
+        if (listener.listens()) return true;
+        if (listener.connection().broken()) return false;
+        wait(listener.connection(), until, stop);
+        listener.advance();
+    }
     return false;
 }
 
@@ -51,20 +70,24 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
         if (auto ticket = connection.take_message(); !ticket.empty()) return {true, std::move(ticket)};
         if (connection.broken()) break;
         if (stop.stop_requested() || network_.clock().now() >= until) return {true};
-        wait(until, stop);
+        wait(connection, until, stop);
     }
-    disconnect({}, {});  // whether the node has failed is seen when it is connected to again
+    disconnect({}, {});  // The next attempt to listen shows whether the node has failed.
     return {};
 }
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
-    if (!refused) return;
-    detail::NodeFailure why{refused, std::string{words}};
-    if (refused == Errc::wrong_type)
-        refused_[home_] = std::move(why);
+    if (refused) refuse(home_, {refused, std::string{words}});
+}
+
+/// Records that a node keeps no queue: for this resource if the queue's key holds something else, otherwise
+/// for this client.
+void GroupWaiter::refuse(std::size_t node, detail::NodeFailure why) {
+    if (why.cause == Errc::wrong_type)
+        refused_[node] = std::move(why);
     else
-        nodes_[home_]->refused_to_queue(std::move(why), network_.clock().now());
+        nodes_[node]->refused_to_queue(std::move(why), network_.clock().now());
 }
 
 void GroupWaiter::report_refusals(Tally& tally) const {
@@ -76,8 +99,8 @@ void GroupWaiter::report_refusals(Tally& tally) const {
         }
 }
 
-void GroupWaiter::wait(Clock::time_point until, const std::stop_token& stop) {
-    auto entry = listener_->connection().poll_entry();
+void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {
+    auto entry = connection.poll_entry();
     network_.wait({&entry, 1}, network_.clock().now(), until, stop);
 }
 

@@ -1,4 +1,5 @@
-// One that waits at a node of a NodeGroup, over a connection that does nothing but listen.
+// A client that waits at one node of a NodeGroup. It uses a connection on which it sends nothing but
+// SUBSCRIBE.
 #pragma once
 
 #include <redlock/nodes.hpp>
@@ -21,11 +22,11 @@ namespace redlock {
 
 class GroupWaiter final : public Waiter {
 public:
-    /// No I/O. All of them must outlive it.
+    /// Does no I/O. All arguments must outlive the object.
     GroupWaiter(std::span<const std::unique_ptr<Node>> nodes, Network& network,
                 std::chrono::milliseconds node_timeout)
         : nodes_(nodes), network_(network), node_timeout_(node_timeout) {}
-    /// Its node keeps the connection for the next one.
+    /// Gives the connection back to its node, which keeps it for the next waiter.
     ~GroupWaiter() override;
 
     bool listen(NodeSet homes, const RoundLimits& limits) override;
@@ -37,14 +38,17 @@ public:
 
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
-    void wait(Clock::time_point until, const std::stop_token& stop);
+    bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
+    void refuse(std::size_t node, detail::NodeFailure why);
+    void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
     const std::span<const std::unique_ptr<Node>> nodes_;
     Network& network_;
     const std::chrono::milliseconds node_timeout_;
     std::size_t home_ = 0;
-    std::unique_ptr<Listener> listener_{};
-    std::array<std::optional<detail::NodeFailure>, max_nodes> refused_{};  // this resource a queue, no other
+    std::unique_ptr<Listener> listener_{};  // null if it listens at no node
+    // The nodes on which the queue's key of this resource holds something else. They may keep other queues.
+    std::array<std::optional<detail::NodeFailure>, max_nodes> refused_{};
 };
 
 }  // namespace redlock

@@ -4,7 +4,8 @@
 
 namespace redlock {
 
-/// Without random numbers there is no name for a channel. The connection then fails, and nobody waits on it.
+/// If there are no random numbers for the name of the channel, the connection fails, so that no waiter uses
+/// it.
 Listener::Listener(std::unique_ptr<Connection> connection, Entropy& entropy)
     : connection_(std::move(connection)) {
     Owner random;

@@ -1,5 +1,5 @@
 // A connection that is subscribed to a channel of its own. It serves one waiter after another. Each waiter
-// gets a ticket that no waiter had before, and messages on the channel name the ticket.
+// gets a new ticket, and each message on the channel has the ticket of the waiter that it wakes.
 #pragma once
 
 #include <redlock/entropy.hpp>
@@ -14,7 +14,7 @@ namespace redlock {
 
 class Listener {
 public:
-    /// Takes over a connection, which may still be connecting.
+    /// Takes over a connection, which may still be connecting. The name of the channel is random.
     Listener(std::unique_ptr<Connection> connection, Entropy& entropy);
 
     Connection& connection() noexcept { return *connection_; }
@@ -25,7 +25,7 @@ public:
     /// Connects, subscribes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// Returns a ticket that no waiter ever had: the channel, '|', a number.
+    /// Returns a ticket that no waiter has ever had: the name of the channel, '|' and a number.
     std::string new_ticket() { return channel_ + '|' + std::to_string(++tickets_); }
 
 private:

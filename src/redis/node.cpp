@@ -373,10 +373,15 @@ void Node::append_unsent(std::vector<Connection*>& connections) {
 
 // ---- Listeners
 
-std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now) {
+std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool probes) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
-    if (!health_.trusted() || now < no_listener_before_) return nullptr;
+    if (now < no_listener_before_) return nullptr;
+    if (!health_.trusted()) {
+        if (!probes || !health_.probe_due(now)) return nullptr;
+        health_.begin_probe(now, network_.entropy());
+        return std::make_unique<Listener>(connect_locked(now), network_.entropy());
+    }
     while (!listeners_.empty()) {
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();

@@ -108,9 +108,10 @@ public:
     void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
-    /// node is not trusted, because a waiter could not rely on it, or if it has refused to keep a queue less
-    /// than a minute ago.
-    std::unique_ptr<Listener> check_out_listener(Clock::time_point now);
+    /// node has refused to keep a queue less than a minute ago, or if it is not trusted, because a waiter
+    /// could not rely on it. If `probes` is true and the next probe is due, returns a listener on a new
+    /// connection nevertheless. This connection is the probe.
+    std::unique_ptr<Listener> check_out_listener(Clock::time_point now, bool probes);
     /// Keeps the listener for the next waiter if it is still subscribed, otherwise disconnects it.
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
     /// Disconnects the listener.

@@ -496,6 +496,115 @@ TEST_F(Waiting, ComesBackToAHomeThatOnceDidNotAnswer) {
     EXPECT_THAT(all(1, "enter"), IsEmpty());
 }
 
+/// The home fails once while a client waits there or begins to. Then it is well again.
+struct WaitingElsewhere : Waiting {
+    WaitingElsewhere() { others_hold(); }
+    /// The home's answer to the first command of this kind comes after node_timeout.
+    void home_is_late_once(const std::string& verb) {
+        network.server(0).refuses_command = [this, verb](const Words& words) {
+            if (verb_of(words) != verb) return std::string{};
+            network.server(0).latency = 100ms;
+            after(0ms, [this] {
+                network.server(0).refuses_command = {};
+                network.server(0).latency = 1ms;
+            });
+            return std::string{};
+        };
+    }
+    void home_refuses_once(const std::string& verb) {
+        network.server(0).refuses_command = [verb, refused = false](const Words& words) mutable {
+            const bool now = verb_of(words) == verb && !std::exchange(refused, true);
+            return std::string{now ? "-NOPERM No permissions to access a channel\r\n" : ""};
+        };
+    }
+    /// Waits in one acquire(), and expects the waiter at the second node first and then at the home.
+    void expect_at_home_after(Clock::duration span) {
+        after(2s, [&] { EXPECT_THAT(queued(1), SizeIs(1)) << "or this test shows nothing"; });
+        after(span, [&] {
+            EXPECT_THAT(queued(0), SizeIs(1));
+            EXPECT_THAT(queued(1), IsEmpty());
+        });
+        (void)lock(alice).acquire_for(span + 1s);
+        ASSERT_THAT(all(0, "enter"), Not(IsEmpty()));
+        EXPECT_GE(std::stoll(arguments(0, "enter", 3).back()), 2'000'000) << "it has kept its age";
+    }
+};
+
+TEST_F(WaitingElsewhere, ComesBackAfterALateSubscription) {
+    home_is_late_once("SUBSCRIBE");
+    expect_at_home_after(20s);
+}
+
+TEST_F(WaitingElsewhere, ComesBackAfterALateQuestion) {
+    home_is_late_once("enter");
+    expect_at_home_after(20s);
+}
+
+TEST_F(WaitingElsewhere, ComesBackAMinuteAfterARefusedSubscription) {
+    home_refuses_once("SUBSCRIBE");
+    expect_at_home_after(80s);
+}
+
+TEST_F(WaitingElsewhere, ComesBackAMinuteAfterARefusedQuestion) {
+    home_refuses_once("enter");
+    expect_at_home_after(80s);
+}
+
+TEST_F(WaitingElsewhere, ComesBackAfterTwoCutsInARow) {
+    for (const auto instant : {400ms, 410ms})
+        after(instant, [&] { network.server(0).close_connections(now()); });
+    expect_at_home_after(20s);
+}
+
+// No single wait is long enough to come back.
+TEST_F(WaitingElsewhere, ListensAtTheHomeInALaterAcquisition) {
+    home_is_late_once("SUBSCRIBE");
+    EXPECT_FALSE(lock(alice).acquire_for(300ms));
+    EXPECT_THAT(all(1, "enter"), Not(IsEmpty()));
+    for (std::size_t node = 0; node < size; ++node) ask(node, {"DEL", "r"});
+    for (int i = 0; i < 10; ++i) {
+        forget_log();
+        bob_holds_for(100ms);
+        auto mine = lock(alice);
+        EXPECT_TRUE(mine.acquire_for(1s));
+        (void)mine.release();
+    }
+    EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
+    EXPECT_THAT(all(1, "enter"), IsEmpty());
+}
+
+// The home votes, but does not let the client subscribe.
+TEST_F(WaitingElsewhere, KeepsItsPlaceWhileTheHomeStaysSilent) {
+    network.server(0).refuses_command = [this](const Words& words) {
+        network.server(0).latency = words.front() == "SUBSCRIBE" ? 1h : 1ms;
+        return std::string{};
+    };
+    std::vector<std::string> ticket;
+    after(1s, [&] { ticket = queued(1); });
+    after(59s, [&] { EXPECT_EQ(queued(1), ticket); });
+    (void)lock(alice).acquire_for(1min);
+    EXPECT_THAT(ticket, SizeIs(1));
+    EXPECT_THAT(all(1, "SUBSCRIBE"), SizeIs(1));
+    EXPECT_LE(all(0, "SUBSCRIBE").size(), 13U) << "one in five seconds";
+    EXPECT_GE(all(0, "SUBSCRIBE").size(), 5U) << "it tries again";
+}
+
+// A release that wakes the waiter meanwhile is not lost.
+TEST_F(WaitingElsewhere, HearsAMessageThatComesWhileItTriesTheHome) {
+    auto& home = network.server(0);
+    home.refuses_command = [&, tried = 0](const Words& words) mutable {
+        home.latency = words.front() == "SUBSCRIBE" ? 1h : 1ms;
+        if (words.front() == "SUBSCRIBE" && ++tried == 2)
+            after(10ms, [this] {
+                for (std::size_t node = 0; node < size; ++node) release_at(node, "other");
+            });
+        return std::string{};
+    };
+    auto mine = lock(alice, {.delay = 10s});
+    EXPECT_LE(time_of([&] { EXPECT_TRUE(mine.acquire_for(1min)); }), 10s);
+    EXPECT_THAT(verbs(1), Contains("leave and set")) << "the wake-up";
+}
+
 TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {
     others_hold();
     after(100ms, [&] { network.server(0).paused = true; });
