@@ -1,7 +1,8 @@
-// Attempts at a lock until one succeeds, none can, or a limit is reached: the "tries once more" of step 5.
+// Attempts to acquire a lock until one succeeds, no further one can succeed, or a limit is reached. This is
+// the retry of step 5 of the specification.
 //
-// Between two attempts it pauses for a random time; or, with LockOptions::fair, it waits in a queue while
-// others hold the resource (waiting.hpp).
+// Between two attempts the client pauses for a random time. With LockOptions::fair it waits in a queue while
+// another client holds the resource (waiting.hpp).
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -23,18 +24,20 @@
 
 namespace redlock::algorithm {
 
-/// When an acquire gives up.
+/// The limits at which acquire() gives up.
 struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    bool wait_while_held =
-        false;  ///< attempts refused by a holder are not counted: waits as std::mutex::lock()
-    /// How long a fair request waits in the queue; zero if it does not queue.
+    /// True if attempts that fail because another client holds the resource do not count towards `attempts`.
+    /// acquire() then waits like std::mutex::lock(). Such attempts of a fair request never count.
+    bool wait_while_held = false;
+    /// How long a fair request waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
-/// Whether another attempt could end differently: the holder releases, or enough nodes recover by themselves.
+/// Returns true if another attempt could have another outcome, because the holder can release the resource or
+/// enough nodes can recover without help.
 inline bool worth_retrying(const Result& result) {
     if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
     if (result.error() != Errc::no_quorum) return false;
@@ -44,9 +47,10 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// When the pause after an attempt has to end at the latest, so that there is room for one more before the
-/// deadline (rule A8): twice the time of the last one, but not more than half of what is left, for that one
-/// may have been slowed by nodes that are well again.
+/// Returns when the pause after an attempt has to end at the latest, so that there is time for one more
+/// attempt before the deadline (rule A8). This is twice the time that the last attempt took before the
+/// deadline. If that is more than half of the remaining time, it is half of the remaining time, because nodes
+/// that slowed down the last attempt may have recovered.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -54,8 +58,8 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Pauses for a random time (S20), but not longer than until `latest`. Answers whether that came first: then
-/// the next attempt is the last.
+/// Pauses for a random time (S20), but not longer than until `latest`. Returns true if `latest` has cut the
+/// pause short. The next attempt is then the last one.
 inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::time_point latest,
                   const std::stop_token& stop) {
     const auto wanted = clock.now() + random_pause(retry.delay, entropy);
@@ -63,7 +67,8 @@ inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::tim
     return wanted > latest;
 }
 
-/// Waits in the queue, if there is one, or pauses while others hold the resource. Answers as pause() does.
+/// Waits until the next attempt while another client holds the resource: in the queue, or by a pause if the
+/// request has no place in a queue. Returns true if the next attempt is the last one.
 inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, const Retry& retry,
                           Clock::time_point latest, const std::stop_token& stop) {
     if (place) {
@@ -74,13 +79,19 @@ inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, c
     return pause(clock, entropy, retry, latest, stop);
 }
 
-/// Attempts until one succeeds, none can, or a limit is reached: `attempt` is given its limits and number,
-/// and `pause`, which is given when it has to end at the latest and whether others were in the way, answers
-/// whether the next attempt is the last. `waits`: those that others were in the way of do not count.
-/// `last_attempt`: the first is the last.
-template <class Attempt, class Pause>
-Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_attempt, Attempt attempt,
-              Pause pause) {
+/// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. Returns the outcome
+/// of the last attempt that was not cut short by the deadline.
+///
+/// - `make_attempt` makes one attempt within the limits of a round, and returns its outcome.
+/// - `wait_for_next` waits between two attempts. It gets the instant at which the wait must end at the
+///   latest, and whether another client holds the resource. It returns true if the next attempt is the last
+///   one.
+/// - `waits`: attempts that fail because another client holds the resource do not count towards
+///   `limits.attempts`.
+/// - `last_attempt`: makes one attempt only.
+template <class MakeAttempt, class WaitForNext>
+Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_attempt,
+              MakeAttempt make_attempt, WaitForNext wait_for_next) {
     const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
     Result last{Errc::deadline};
     int counted = 0;
@@ -89,10 +100,11 @@ Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_a
         if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
         if (start >= limits.deadline) return last;
 
-        auto result = attempt(round_limits);
+        auto result = make_attempt(round_limits);
         if (!result.nodes().empty()) result.conclude(result.error(), attempts);
         const bool cut_short = result.error() == Errc::deadline;
-        if (!cut_short || attempts == 1) last = std::move(result);  // one that was cut short is no news
+        // An attempt that the deadline has cut short says nothing about the resource.
+        if (!cut_short || attempts == 1) last = std::move(result);
 
         const bool held = last.error() == Errc::held_by_other;
         counted += waits && held ? 0 : 1;
@@ -100,13 +112,13 @@ Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_a
             return last;
         const auto now = clock.now();
         if (now >= limits.deadline) return last;
-        last_attempt = pause(latest_attempt(now, limits.deadline, now - start), held);
+        last_attempt = wait_for_next(latest_attempt(now, limits.deadline, now - start), held);
     }
 }
 
-/// Acquires one request; each attempt has an owner of its own (rule A5). While others hold the resource a
-/// fair request waits in the queue. Several resources have no queue: waiting for one of them would keep the
-/// others from clients that could have them.
+/// Acquires the resources of one request. Each attempt has an owner of its own (rule A5). While another
+/// client holds the resource, a fair request waits in the queue. A request for several resources does not
+/// queue, because a waiter for one resource would keep the others from clients that could have them.
 inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                       const Retry& retry, const AcquireLimits& limits, Lease& lease) {
     std::optional<PlaceInQueue> queued;
@@ -116,9 +128,9 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
         queued.emplace(nodes, clock, entropy, request.resources, retry.delay,
                        deadline_after(now, limits.queue_timeout));
         if (nodes.contended().contains(request.resources.front())) {
-            // Nothing is known yet of how long an attempt takes. There has to be time for a whole one,
-            // because only an attempt can say that the resource is held; what is left after it is waited for
-            // as well.
+            // Other clients wait for the resource already, so this client queues before its first attempt. It
+            // does not know yet how long an attempt takes. It leaves one node_timeout for it, because only an
+            // attempt can report that the resource is held. If time remains after it, the client waits again.
             const auto latest = latest_attempt(now, limits.deadline, nodes.node_timeout() / 2);
             const bool over = queued->wait(latest, limits.stop) == PlaceInQueue::Wake::over;
             last_attempt = over && clock.now() >= queued->until();

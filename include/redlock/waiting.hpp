@@ -98,26 +98,24 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// The place of one acquire() in the queue for one resource. It decides when this client asks the home node,
 /// and when it makes an attempt.
 ///
-///     state     | meaning                                        | transitions
-///     ----------+------------------------------------------------+---------------------------------------
-///     away      | listens at no node, and has no ticket          | subscribed, with a new ticket →
-///               |                                                | listening
-///     listening | is subscribed at the home node; its ticket is  | asks the home node → queued
-///               | not in the queue                               | goes to another node → away
-///     queued    | its ticket may be in the queue of the home     | a message, or the answer RESERVED to a
-///               | node                                           | question that could not reserve →
-///               |                                                | woken
-///               |                                                | the answer RESERVED otherwise →
-///               |                                                | reserved
-///               |                                                | the home node has failed, the
-///               |                                                | connection is lost, or the waiter goes
-///               |                                                | to another node → away
-///     woken     | another client has woken it; its next attempt  | the attempt has reached the home node
-///               | takes the ticket out of the queue              | → listening
-///               |                                                | the attempt may not have reached it →
-///               |                                                | away
-///     reserved  | its own question has reserved the free         | as from woken
-///               | resource; otherwise as woken                   |
+///     state     | meaning                                      | transitions
+///     ----------+----------------------------------------------+-----------------------------------------
+///     away      | listens at no node, and has no ticket        | has subscribed at a home node, and got a
+///               |                                              | new ticket → listening
+///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
+///               | is not in the queue                          | goes to another node → away
+///     queued    | its ticket may be in the queue of the home   | receives a message → woken
+///               | node                                         | receives the answer RESERVED → reserved;
+///               |                                              | in a pause of back_off() → woken
+///               |                                              | the node has failed, the connection is
+///               |                                              | lost, goes to another node → away
+///     woken     | another client has woken it; its next        | the attempt has reached the home node
+///               | attempt takes the ticket out of the queue    | → listening
+///               |                                              | the attempt may not have reached it
+///               |                                              | → away
+///     reserved  | as woken, but its own question has reserved  | as woken
+///               | the free resource; only back_off() makes a   |
+///               | difference between the two                   |
 ///
 /// An attempt that the waiter makes although it was not woken changes no state: the waiter keeps its place
 /// until it has the lock. When the object is destroyed, the ticket leaves the queue from every state in which
@@ -321,12 +319,10 @@ private:
     /// cases:
     ///
     /// - It is the first in the queue, and its last attempt ended a poll interval ago. The key on the home
-    /// node
-    ///   may be a stray key, and the other nodes may be free. A reserved resource is an exception, because
-    ///   the attempt could take it from the waiter that was woken.
+    ///   node may be a stray key, and the other nodes may be free. A reserved resource is an exception,
+    ///   because the attempt could take it from the waiter that was woken.
     /// - The home node has reported no holder for two poll intervals, and it is this waiter's turn. The
-    /// waiters
-    ///   in front may be unable to come. This happens once until the node reports a holder again.
+    ///   waiters in front may be unable to come. This happens once until the node reports a holder again.
     /// - The last attempt is 7 to 14 s ago.
     bool attempt_is_due(Clock::time_point now) {
         const auto& place = *reported_.place;
@@ -442,12 +438,11 @@ private:
     const Clock::time_point begun_;
     State state_ = State::away;
     std::unique_ptr<Waiter> waiter_{};
-    NodeSet homes_{};                     // the nodes at which it may wait
-    Clock::time_point home_chosen_at_{};  // when it last looked for the first of them
-    std::string ticket_{};                // empty in the state away
-    QueueTerms terms_{};                  // with this ticket
-    std::array<std::string, max_nodes>
-        former_tickets_{};  // a ticket that may still be in the queue of a node
+    NodeSet homes_{};                                      // the nodes at which it may wait
+    Clock::time_point home_chosen_at_{};                   // when it last looked for the first of them
+    std::string ticket_{};                                 // empty in the state away
+    QueueTerms terms_{};                                   // with this ticket
+    std::array<std::string, max_nodes> former_tickets_{};  // tickets that a queue may still have
     Clock::time_point withdraws_until_ = Clock::never();
     Attempts attempts_;
     Reported reported_;
