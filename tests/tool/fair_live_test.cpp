@@ -147,6 +147,37 @@ TEST_F(Fair, ReportsItsPlaceOnATerminal) {
     EXPECT_EQ(holder.wait().status, 0);
 }
 
+// `timeout 5 redlock acquire --fair` ends the command with a signal, and the job goes on being held.
+TEST_F(Fair, FortyWaitersThatASignalEndsLeaveNoTickets) {
+    world.occupy();
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        std::deque<Tool> ended;
+        for (int i = 1; i <= 40; ++i)
+            ended.push_back(world.start({"acquire", "--fair", "--wait", "1m", "job"}));
+        ASSERT_TRUE(queue_has(40));
+        for (auto& it : ended) it.signal(signal);
+        for (auto& it : ended) EXPECT_NE(it.wait().status, 0);
+        if (signal == SIGTERM) EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0");
+        const auto outcome = world.run({"acquire", "--fair", "--wait", "3s", "job"});
+        EXPECT_EQ(outcome.status, 1);
+        EXPECT_THAT(outcome.err, HasSubstr(" ms more, 0 in front, ")) << "the dead are not counted";
+        EXPECT_TRUE(queue_has(0));
+    }
+}
+
+// The end of such a key is further away than the clock can count.
+TEST_F(Fair, AForeignKeyWithAFarExpiryIsAHolderLikeAnyOther) {
+    for (auto& node : world) ASSERT_EQ(node.command({"SET", "job", "another", "PX", "31536000000000"}), "OK");
+    const auto outcome = world.run({"acquire", "--fair", "--wait", "2s", "job"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, ContainsRegex("for at most [0-9]+ ms more, 0 in front"));
+    EXPECT_LE(calls(world[0], "zadd"), 60U)
+        << "a question and a sign of life after each pause of 100 to 200 ms";
+    const auto status = world.run({"status", "job"});
+    EXPECT_THAT(status.out, HasSubstr("expires in "));
+    EXPECT_THAT(status.out, testing::Not(ContainsRegex("-[0-9]+(\\.[0-9]+)? ?m?s"))) << "no negative time";
+}
+
 // From script to script: the one waits, the other wakes it.
 TEST_F(Fair, LetsAcquireWaitAndReleaseWakeIt) {
     const auto lease = world.run({"acquire", "--fair", "job"}).out;
