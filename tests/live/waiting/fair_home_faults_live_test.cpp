@@ -81,6 +81,21 @@ TEST_F(HomeFaults, TheHomeIsRestartedEmpty) {
     waiters.expect_order();
 }
 
+// Otherwise newcomers would queue at the first node, and the earlier waiters at the next for as long as they
+// wait.
+TEST_F(HomeFaults, WaitersComeBackToTheHome) {
+    Waiters waiters{world[0], world.uris(), 3, 1ms};
+    world[0].kill();
+    ASSERT_TRUE(queued(world[1], 3));
+    world[0].restart_empty();
+    const auto restarted = now();
+    ASSERT_TRUE(queued(world[0], 3));
+    expect_delay("home restarted: all are back", now() - restarted, 15s + 1s);
+    EXPECT_TRUE(queued(world[1], 0));
+    (void)release();
+    waiters.expect_order();
+}
+
 // The same without a word to the waiters: they ask after a poll interval, and come back.
 TEST_F(HomeFaults, TheQueueIsLost) {
     Waiters waiters{world[0], world.uris(), 3, 1ms};
