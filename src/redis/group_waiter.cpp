@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace redlock {
@@ -17,7 +18,8 @@ bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (listener_ && node == home_) return true;
-        if (homes[node] && !refused_[node] && listen_at(node, limits)) return true;
+        const bool refused = network_.clock().now() < refused_[node].until;
+        if (homes[node] && !refused && listen_at(node, limits)) return true;
     }
     return false;
 }
@@ -84,19 +86,22 @@ void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
 /// Records that a node keeps no queue: for this resource if the queue's key holds something else, otherwise
 /// for this client.
 void GroupWaiter::refuse(std::size_t node, detail::NodeFailure why) {
+    const auto now = network_.clock().now();
     if (why.cause == Errc::wrong_type)
-        refused_[node] = std::move(why);
+        refused_[node] = {std::move(why), now + queue_refusal_lasts};
     else
-        nodes_[node]->refused_to_queue(std::move(why), network_.clock().now());
+        nodes_[node]->refused_to_queue(std::move(why), now);
 }
 
 void GroupWaiter::report_refusals(Tally& tally) const {
     const auto now = network_.clock().now();
-    for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (auto refusal = refused_[node]; refusal || (refusal = nodes_[node]->queue_refusal(now))) {
-            tally.mark_not_sent(node, refusal->cause);
-            tally[node].detail = refusal->detail;
-        }
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        const bool refused = now < refused_[node].until;
+        const auto why = refused ? std::optional{refused_[node].why} : nodes_[node]->queue_refusal(now);
+        if (!why) continue;
+        tally.mark_not_sent(node, why->cause);
+        tally[node].detail = why->detail;
+    }
 }
 
 void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {

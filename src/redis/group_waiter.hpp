@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -37,6 +36,11 @@ public:
     void report_refusals(Tally& tally) const override;
 
 private:
+    struct Refusal {
+        detail::NodeFailure why{};
+        Clock::time_point until{};
+    };
+
     bool listen_at(std::size_t node, const RoundLimits& limits);
     bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
     void refuse(std::size_t node, detail::NodeFailure why);
@@ -48,7 +52,7 @@ private:
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
     // The nodes on which the queue's key of this resource holds something else. They may keep other queues.
-    std::array<std::optional<detail::NodeFailure>, max_nodes> refused_{};
+    std::array<Refusal, max_nodes> refused_{};
 };
 
 }  // namespace redlock

@@ -408,7 +408,7 @@ void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
 
 void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {
     const std::lock_guard guard{mutex_};
-    no_listener_before_ = now + 1min;
+    no_listener_before_ = now + queue_refusal_lasts;
     queue_refusal_ = std::move(why);
 }
 

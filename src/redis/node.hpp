@@ -60,6 +60,9 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
+/// How long a node that refused to keep a queue is not used as a home node.
+inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
+
 /// The connection over which a round asks a node.
 struct CheckOut {
     /// Null if the node is not asked, because it is in back-off or because too many replies are pending.

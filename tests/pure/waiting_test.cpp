@@ -550,6 +550,12 @@ TEST_F(WaitingElsewhere, ComesBackAMinuteAfterARefusedQuestion) {
     expect_at_home_after(80s);
 }
 
+TEST_F(WaitingElsewhere, ComesBackAMinuteAfterTheQueuesKeyHeldSomethingElse) {
+    ask(0, {"SET", "{r}:queue", "no queue"});
+    after(3s, [&] { ask(0, {"DEL", "{r}:queue"}); });
+    expect_at_home_after(80s);
+}
+
 TEST_F(WaitingElsewhere, ComesBackAfterTwoCutsInARow) {
     for (const auto instant : {400ms, 410ms})
         after(instant, [&] { network.server(0).close_connections(now()); });
