@@ -158,7 +158,7 @@ public:
     Wake wait(Clock::time_point until, const std::stop_token& stop) {
         until = withdraws_until_ = std::min(until, until_);
         while (now_is_before(until, stop)) {
-            if (!listen({.deadline = until, .stop = stop})) return collect_refusals();
+            if (!listen({.deadline = until, .stop = stop})) return wait_without_home(until, stop);
             if (ask_and_sleep(until, stop)) return Wake::attempt;
         }
         return Wake::over;
@@ -214,15 +214,16 @@ private:
     /// Returns true if the next attempt takes the ticket out of the queue.
     bool leaves_queue() const noexcept { return state_ == State::woken || state_ == State::reserved; }
 
-    /// Makes sure that the waiter listens at a home node. Stays at the present one for at least
-    /// shortest_stay, and then goes to an earlier node if that node answers. Returns false if there is no
-    /// node to wait at.
+    /// Makes sure that the waiter listens at a home node. If it has been at the present one for
+    /// shortest_stay, it goes to an earlier node if such a node answers. Returns false if there is no node to
+    /// wait at.
     bool listen(const RoundLimits& limits) {
         if (!waiter_) waiter_ = nodes_.waiter();
         if (!waiter_) return false;
         const auto home = waiter_->home();
         const bool may_stay = state_ != State::away && homes_[home];
-        if (may_stay && clock_.now() - home_chosen_at_ < shortest_stay) return true;
+        const auto earlier = homes_ & ~(NodeSet{}.set() << home);
+        if (may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay)) return true;
         if (!may_stay) leave_queue(home);
         if (!waiter_->listen(homes_, limits)) return false;
         home_chosen_at_ = clock_.now();
@@ -401,14 +402,20 @@ private:
         ticket_.clear();
     }
 
-    Wake collect_refusals() {
+    /// Collects why nodes keep no queue for this client. If none refuses, all have failed as home nodes. This
+    /// can pass quickly, so the waiter pauses for a poll interval at most. Its next attempt shows which nodes
+    /// answer.
+    Wake wait_without_home(Clock::time_point until, const std::stop_token& stop) {
         refusals_.clear();
         if (!waiter_) return Wake::no_queue;
         auto tally = nodes_.blank_tally();
         waiter_->report_refusals(tally);
         for (const auto& node : tally.reports())
             if (node.cause != Errc::not_asked) refusals_.push_back(node);
-        return Wake::no_queue;
+        if (!refusals_.empty()) return Wake::no_queue;
+        const auto pause = std::min(random_pause(longest_pause_, entropy_), poll_interval);
+        clock_.sleep_until(std::min(until, clock_.now() + pause), stop);
+        return now_is_before(until, stop) ? Wake::attempt : Wake::over;
     }
 
     /// Takes the ticket out of the queue of this node, if it may be there.

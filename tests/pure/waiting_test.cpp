@@ -407,6 +407,18 @@ TEST_F(Waiting, LeavesNoTicketBehindHoweverOftenItsConnectionsAreCut) {
     }
 }
 
+// Each node cuts it off twice within a poll interval.
+TEST_F(Waiting, ListensAgainSoonWhenAllNodesHaveCutItOff) {
+    others_hold();
+    for (int i = 1; i <= 40; ++i)
+        after(i * 5ms, [&] {
+            for (std::size_t node = 0; node < size; ++node) network.server(node).close_connections(now());
+        });
+    after(300ms, [&] { forget_log(); });
+    after(1s, [&] { EXPECT_THAT(all(0, "enter"), Not(IsEmpty())); });
+    (void)lock(alice, {.delay = 1min}).acquire_for(1100ms);
+}
+
 // A server that accepts connections and ends them at once.
 TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
     others_hold();

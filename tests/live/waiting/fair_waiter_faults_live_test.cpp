@@ -20,11 +20,6 @@ struct WaiterFaults : testing::Test {
         ASSERT_THAT(holder.acquire(), Succeeds());
     }
 
-    static std::ptrdiff_t listeners(const RedisServer& home) {
-        const auto channels = home.command({"PUBSUB", "CHANNELS", "redlock:wake:*"});
-        return std::ranges::count(channels, ':') / 2;
-    }
-
     Clock::time_point release() {
         const auto released = now();
         EXPECT_THAT(holder.release(), Succeeds());

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -61,6 +62,12 @@ inline Clock::time_point now() {
 inline std::size_t queue_length(const RedisServer& server) {
     const auto length = server.command({"ZCARD", the_queue});
     return length.find_first_not_of("0123456789") == length.npos ? std::stoul(length) : 0;
+}
+
+/// Returns how many channels of waiters have a subscriber.
+inline std::ptrdiff_t listeners(const RedisServer& home) {
+    const auto channels = home.command({"PUBSUB", "CHANNELS", "redlock:wake:*"});
+    return std::ranges::count(channels, ':') / 2;
 }
 
 /// Waits until so many are in the queue.
