@@ -136,6 +136,14 @@ Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
         warn("it takes writes without a replica",
              "a former master that is cut off continues to grant locks for ever",
              "min-replicas-to-write 1 and min-replicas-max-lag 10, with two replicas or more");
+    // A former master and the server that replaces it can both have enough replicas unless this many are
+    // needed.
+    const auto needed = (node.info.replicas.value_or(0) + 1) / 2;
+    if (facts.min_replicas > 0U && facts.min_replicas < needed)
+        warn("min-replicas-to-write is " + std::to_string(*facts.min_replicas) + ", and it has " +
+                 std::to_string(*node.info.replicas) + " replicas",
+             "a former master that keeps enough of them on its side of a partition continues to grant locks",
+             "min-replicas-to-write " + std::to_string(needed));
     const auto version = Version::parse(node.info.redis_version);
     if (!node.info.redis_version.empty() && version < Version{6, 2, 7})
         warn("it is " + node.info.make + " " + node.info.version,

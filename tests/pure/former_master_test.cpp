@@ -94,6 +94,24 @@ TEST_F(FormerMaster, IsDisconnectedIfItReportsThatItIsReadOnly) {
     EXPECT_EQ(asked, 2);
 }
 
+// A master that is cut off from its replicas answers so. A client that uses its connection all the time would
+// otherwise stay with it, because such a connection is never silent for a second.
+TEST_F(FormerMaster, IsLeftWhenItHasLostItsReplicas) {
+    for (const auto* const words :
+         {"-NOREPLICAS Not enough good replicas to write.\r\n",
+          "-NOREPLICAS Not enough good replicas to write. script: 0, on @user_script:1.\r\n"}) {
+        (void)extend("nobody");
+        const auto before = asked;
+        server().instead = words;
+        const auto tally = acquire("A");
+        EXPECT_EQ(tally[0].cause, Errc::connection_failed);
+        EXPECT_THAT(tally[0].detail, HasSubstr("NOREPLICAS"));
+        network.pass(100ms);
+        EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+        EXPECT_EQ(asked, before + 1) << words;
+    }
+}
+
 // The server has just been thawed.
 TEST_F(FormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
     acquire_late("A");

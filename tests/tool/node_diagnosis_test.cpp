@@ -83,6 +83,15 @@ TEST(NodeDiagnosis, ChecksTheSafetyOfAFailover) {
              failover([](auto& n) { n.failover->min_replicas = 0; }),
              {"warning failover"}},
             {"however late", failover([](auto& n) { n.failover->max_lag = 0s; }), {"warning failover"}},
+            {"one replica needed, and three connected",
+             failover([](auto& n) { n.info.replicas = 3; }),
+             {"warning failover"}},
+            {"two replicas needed, and three or four connected",
+             failover([](auto& n) {
+                 n.info.replicas = 4;
+                 n.failover->min_replicas = 2;
+             }),
+             {}},
             {"6.2.6", failover([](auto& n) { n.info.redis_version = "6.2.6"; }), {"warning failover"}},
             {"6.2.7", failover([](auto& n) { n.info.redis_version = "6.2.7"; }), {}},
             {"a backlog that ends",
