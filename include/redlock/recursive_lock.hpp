@@ -105,8 +105,18 @@ public:
 
 private:
     static constexpr std::uint64_t no_thread = 0;
+    static constexpr int bits_of_thread = 40;
 
-    bool is_mine() const noexcept { return holder_.load() == this_thread(); }
+    /// Returns a number of the calling thread that differs between a process and the children of fork().
+    static std::uint64_t caller() noexcept {
+        return (static_cast<std::uint64_t>(this_process()) << bits_of_thread) + this_thread();
+    }
+    bool is_mine() const noexcept { return holder_.load() == caller(); }
+    /// Returns true if `holder` is a thread of this process. In the child of a fork() the lock is free, as a
+    /// Lock is.
+    static bool is_here(std::uint64_t holder) noexcept {
+        return holder >> bits_of_thread == static_cast<std::uint64_t>(this_process());
+    }
 
     template <class Release>
     Result leave(Release release) noexcept {
@@ -118,9 +128,8 @@ private:
     }
 
     Result not_mine() const noexcept {
-        const bool held = holder_.load() != no_thread;
-        return held ? Result{std::make_error_code(std::errc::operation_not_permitted)}
-                    : Result{Errc::not_held};
+        return is_here(holder_.load()) ? Result{std::make_error_code(std::errc::operation_not_permitted)}
+                                       : Result{Errc::not_held};
     }
 
     /// Returns the result of an operation on an inner level.
@@ -136,8 +145,8 @@ private:
             if (result) ++level_;
             return result;
         }
-        auto free = no_thread;
-        if (!holder_.compare_exchange_strong(free, this_thread())) return not_mine();
+        auto holder = holder_.load();
+        if (is_here(holder) || !holder_.compare_exchange_strong(holder, caller())) return not_mine();
         OwnerGuard guard{*this};
         auto result = acquire();
         if (result) guard.keep();

@@ -121,8 +121,8 @@ void Probe::try_counter(NodeFacts& facts, const std::string& verb, const std::st
 }
 
 /// Tries the commands of a queue on the queue of the resource itself, in which other clients may be waiting.
-/// None of them changes the queue. A connection that has subscribed can send nothing else, so SUBSCRIBE is
-/// tried on a connection of its own.
+/// None of them changes the queue or its expiry. A connection that has subscribed can send nothing else, so
+/// SUBSCRIBE is tried on a connection of its own.
 void Probe::try_queue(NodeFacts& facts) {
     const auto key = detail::key_of(detail::KeyKind::queue, plan_.resource).text();
     const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
@@ -131,7 +131,7 @@ void Probe::try_queue(NodeFacts& facts) {
                                       {"ZRANK", key, channel},
                                       {"ZPOPMIN", key, "0"},
                                       {"EXISTS", key},
-                                      {"PEXPIRE", key, "100000", "NX"},
+                                      {"PEXPIRE", key, "never"},
                                       {"TIME"}};
     constexpr const char* verb = "keep a queue";
     for (const auto& words : commands) try_command(facts, admin_, words, {verb, key, "", {}, false});

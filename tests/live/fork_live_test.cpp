@@ -224,5 +224,29 @@ TEST(ForkedWatchdog, ExtendsTheLocksOfTheChildInTheChild) {
     EXPECT_THAT(lock.release(), Succeeds());
 }
 
+// D10. Whichever thread of the parent holds it: in the child nobody does, and any thread can acquire it when
+// the keys of the parent are gone.
+TEST(ForkedRecursiveLock, IsFreeInTheChild) {
+    for (const bool by_another_thread : {false, true}) {
+        LiveWorld world;
+        RecursiveLock lock{world.nodes, the_resource, {.ttl = 1min, .retry = {.attempts = 1}}};
+        const auto acquire = [&] { ASSERT_THAT(lock.acquire(), Succeeds()); };
+        by_another_thread ? std::thread{acquire}.join() : acquire();
+        ForkedChild child{[&](auto report) {
+            report(std::to_string(lock.level()) + (lock.valid() ? " valid" : " not valid"));
+            report(lock.release().message());
+            report(lock.try_acquire().message());
+            for (std::size_t node = 0; node < world.size(); ++node)
+                (void)world[node].command({"DEL", the_resource});
+            report(lock.try_acquire() && lock.try_acquire() ? "acquired twice" : "not acquired");
+        }};
+        EXPECT_EQ(child.receive(), "0 not valid");
+        EXPECT_EQ(child.receive(), make_error_code(Errc::not_held).message());
+        EXPECT_THAT(child.receive(), testing::StartsWith("held by another"));
+        EXPECT_EQ(child.receive(), "acquired twice");
+        EXPECT_EQ(child.wait(), 0);
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test

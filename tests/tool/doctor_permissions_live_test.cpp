@@ -106,6 +106,14 @@ TEST(DoctorPermissions, ForTheQueueAreTestedOnRequest) {
     EXPECT_EQ(whole.doctor().status(), 0);
 }
 
+TEST(DoctorPermissions, ForTheQueueAreTestedWithoutChangingItsKey) {
+    Permitted world{least + to_look + to_queue};
+    ASSERT_EQ(world.server.command({"ZADD", "{orders:42}:queue", "1", "an application's member"}), "1");
+    EXPECT_EQ(world.doctor({"--fair"}).status(), 0);
+    EXPECT_EQ(world.server.command({"PTTL", "{orders:42}:queue"}), "-1");
+    EXPECT_EQ(world.server.command({"ZCARD", "{orders:42}:queue"}), "1");
+}
+
 /// What is taken away, by its name in the list.
 const std::map<std::string, std::pair<std::string, std::string>> taken_away{
     {"exists", {"-exists", "+exists"}},
