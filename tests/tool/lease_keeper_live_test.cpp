@@ -200,5 +200,27 @@ TEST_F(LossOfAKeptLock, IsNotReportedInAPipeThatTheScriptDoesNotHave) {
     script.kill();
 }
 
+class AKeeperWithAFastClock : public LeaseKeeper {};
+
+// The preloaded clock runs a thousand times faster, so that an hour of the keeper takes 3.6 seconds. After
+// that hour a watchdog does not extend a lock with default options.
+TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
+    auto environment = world.environment();
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_FAST_CLOCK);
+    Tool tool{acquire({"--ttl", "30m", "--node-timeout", "8m"}), environment};
+    const auto outcome = tool.wait();
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto keeper = keepers();
+    ASSERT_EQ(keeper.size(), 1U);
+    const auto hour_is_over = boot_clock().now() + 4s;
+    EXPECT_TRUE(wait_until([&] { return boot_clock().now() > hour_is_over; }));
+    const auto extensions = calls(world[1], "pexpire");
+    EXPECT_TRUE(wait_until([&] {
+        return calls(world[1], "pexpire") >= extensions + 3 || ::waitpid(keeper[0], nullptr, WNOHANG) != 0;
+    }));
+    EXPECT_GE(calls(world[1], "pexpire"), extensions + 3) << tool.err();
+    EXPECT_EQ(world.keys(), 3U);
+}
+
 }  // namespace
 }  // namespace redlock::test
