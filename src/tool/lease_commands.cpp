@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
@@ -155,6 +156,7 @@ private:
 };
 
 int acquire(const LeaseCommandArguments& request) {
+    (void)::signal(SIGPIPE, SIG_IGN);  // a process that dies of it would leave the lock
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};

@@ -240,7 +240,7 @@ Supervisor::Ending run_locked(const RunArguments& request, const AnyLock& lock, 
         if (!why && !lock.valid()) why = request.resource + ": lost";  // the watchdog, too, is just waking up
         return why;
     };
-    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2});
+    signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2});
     (void)look_at_lock();
     Terminal terminal;
     const bool in_foreground = terminal.free_to_give();

@@ -18,7 +18,8 @@ bool is_ignored(int signal) noexcept {
 }  // namespace
 
 /// Sets SIGCHLD to its default, because a process that ignores it is not notified of the end of a child.
-Signals::Signals(std::initializer_list<int> signals) noexcept : on_child_before_(::signal(SIGCHLD, SIG_DFL)) {
+Signals::Signals(std::initializer_list<int> signals) noexcept
+    : on_child_before_(::signal(SIGCHLD, SIG_DFL)), on_pipe_before_(::signal(SIGPIPE, SIG_IGN)) {
     ::sigemptyset(&awaited_);
     ::sigaddset(&awaited_, SIGCHLD);
     for (const int signal : signals) ::sigaddset(&awaited_, signal);
@@ -31,7 +32,8 @@ void Signals::add(std::initializer_list<int> signals) noexcept {
 }
 
 void Signals::restore() const noexcept {
-    if (on_child_before_ == SIG_IGN) (void)::signal(SIGCHLD, SIG_IGN);
+    (void)::signal(SIGCHLD, on_child_before_);
+    (void)::signal(SIGPIPE, on_pipe_before_);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 

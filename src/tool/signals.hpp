@@ -1,6 +1,7 @@
 // The signals that a thread waits for. They are blocked, and wait() takes them one at a time. Therefore no
-// handler runs, and a signal that arrives between two calls of wait() is not missed. The dispositions of the
-// signals are not changed (except that of SIGCHLD), so a child only has to call restore().
+// handler runs, and a signal that arrives between two calls of wait() is not missed. SIGPIPE is ignored,
+// because a process that dies of it would leave its lock. No other disposition is changed (except that of
+// SIGCHLD), so a child only has to call restore().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -40,6 +41,7 @@ private:
     sigset_t awaited_{};
     sigset_t mask_before_{};
     void (*on_child_before_)(int);
+    void (*on_pipe_before_)(int);
 };
 
 }  // namespace redlock::tool

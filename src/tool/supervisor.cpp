@@ -74,7 +74,6 @@ Clock::time_point Supervisor::next_look() const {
 void Supervisor::handle(int signal) {
     switch (signal) {
         case SIGCHLD: return;  // run() looks
-        case SIGPIPE:
         case SIGTTOU: return;  // nothing we say may stop or end us
         case SIGCONT: return resume();
         case SIGTTIN: return lend_terminal_to_pipeline();

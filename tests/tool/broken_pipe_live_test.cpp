@@ -1,0 +1,111 @@
+// Output into a pipe without a reader. The command must not die of SIGPIPE while it has a lock, because the
+// lock would stay for a whole ttl. It must do the same as with a full device.
+#include "live/forked_child.hpp"
+#include "tool_world.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+/// Opens an output that takes nothing: the writing end of a pipe without a reader.
+int open_broken_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) return -1;
+    ::close(ends[0]);
+    return ends[1];
+}
+
+int open_full_device() {
+    return ::open("/dev/full", O_WRONLY);
+}
+
+class OutputThatTakesNothing : public testing::TestWithParam<int (*)()> {
+protected:
+    /// Starts `redlock` with this output in place of one stream. The other stream is the file "other".
+    ForkedChild start(int stream, std::vector<std::string> words) {
+        words.insert(words.begin(), REDLOCK_TOOL);
+        words.insert(words.begin() + 2, {"--node-timeout", "2s"});
+        const auto nodes = world.environment().front();
+        const auto file = world.file("other").string();
+        return ForkedChild{[&](auto) {
+            std::vector<char*> pointers;
+            for (auto& word : words) pointers.push_back(word.data());
+            pointers.push_back(nullptr);
+            const int other = stream == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+            ::dup2(::creat(file.c_str(), 0600), other);
+            ::dup2(GetParam()(), stream);
+            ::putenv(const_cast<char*>(nodes.c_str()));
+            ::execv(REDLOCK_TOOL, pointers.data());
+            ::_exit(99);
+        }};
+    }
+
+    ToolWorld world{3};
+};
+
+TEST_P(OutputThatTakesNothing, OfAnAcquireReleasesTheLockAndIsAnError) {
+    const auto process = std::to_string(::getpid());
+    for (const auto& words : {std::vector<std::string>{"acquire", "job"},
+                              {"acquire", "--json", "job"},
+                              {"acquire", "--while-pid", process, "job"}}) {
+        EXPECT_EQ(start(STDOUT_FILENO, words).wait(), 70) << testing::PrintToString(words);
+        EXPECT_THAT(world.in("other"), HasSubstr("stdout takes nothing"));
+        EXPECT_EQ(world.keys(), 0U) << testing::PrintToString(words);
+    }
+}
+
+// The owner is printed on stdout, so the lock can be released.
+TEST_P(OutputThatTakesNothing, ForTheMessagesOfAnAcquireChangesNothing) {
+    EXPECT_EQ(start(STDERR_FILENO, {"acquire", "-v", "job"}).wait(), 0);
+    EXPECT_THAT(world.in("other"), HasSubstr("owner="));
+    EXPECT_EQ(world.keys(), 3U);
+}
+
+TEST_P(OutputThatTakesNothing, ForTheMessagesOfARunChangesNothing) {
+    EXPECT_EQ(start(STDERR_FILENO, {"run", "-v", "job", "echo", "done"}).wait(), 0);
+    EXPECT_EQ(world.in("other"), "done\n");
+    EXPECT_EQ(world.keys(), 0U);
+    EXPECT_EQ(start(STDERR_FILENO, {"run", "job", "no-such-program"}).wait(), 127);
+    EXPECT_EQ(world.keys(), 0U);
+}
+
+// While too few nodes answer, the command says that it waits.
+TEST_P(OutputThatTakesNothing, ForTheMessagesOfAWaitDoesNotEndTheWait) {
+    world[0].kill();
+    world[1].kill();
+    auto command = start(STDERR_FILENO, {"run", "--retry-delay", "20ms", "job", "echo", "done"});
+    EXPECT_TRUE(wait_until([&] { return calls(world[2], "set") > 10; }));
+    world[0].restart();
+    world[1].restart();
+    EXPECT_EQ(command.wait(), 0);
+    EXPECT_EQ(world.in("other"), "done\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Live, OutputThatTakesNothing, testing::Values(open_broken_pipe, open_full_device),
+                         [](const auto& it) {
+                             return it.param == open_broken_pipe ? "APipeWithoutAReader" : "AFullDevice";
+                         });
+
+TEST(ACommandUnderALock, IgnoresSigpipeOnlyIfRedlockWasStartedSo) {
+    ToolWorld world{3};
+    const std::string status = "run --node-timeout 2s job -- grep SigIgn /proc/self/status";
+    const auto ignored = [&](const std::string& before) {
+        support::ChildProcess command{
+            {{"sh", "-c", before + "exec " REDLOCK_TOOL " " + status + " >$DIR/status"},
+             world.environment()}};
+        EXPECT_EQ(command.wait(), 0);
+        return std::stoull(world.in("status").substr(7), nullptr, 16);
+    };
+    EXPECT_EQ(ignored(""), 0U);
+    EXPECT_EQ(ignored("trap '' PIPE; "), std::uint64_t{1} << static_cast<unsigned>(SIGPIPE - 1));
+}
+
+}  // namespace
+}  // namespace redlock::test
