@@ -17,6 +17,8 @@
 #include <redlock/algorithm.hpp>
 #include <redlock/resources.hpp>
 
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -30,6 +32,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -135,10 +138,17 @@ public:
     void describe_holder() const {
         algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
-    void hand_to(const LeaseKeeper& keeper) const {
-        keeper.keep_in_background(nodes_, {resources_, options_, lease_});
+    void hand_to(const LeaseKeeper& keeper) {
+        keeper_process_ = keeper.keep_in_background(nodes_, {resources_, options_, lease_});
     }
-    void release() { (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair); }
+    /// Also ends the keeper, if there is one.
+    void release() {
+        if (keeper_process_ > 0) {
+            ::kill(keeper_process_, SIGKILL);
+            ::waitpid(keeper_process_, nullptr, 0);
+        }
+        (void)algorithm::release(nodes_, boot_clock(), resources_, lease_, options_.fair);
+    }
 
 private:
     Result acquire(const algorithm::AcquireLimits& limits) {
@@ -153,6 +163,7 @@ private:
     const std::vector<std::string> resources_;
     const LockOptions options_;
     Lease lease_{};
+    pid_t keeper_process_ = 0;
 };
 
 int acquire(const LeaseCommandArguments& request) {
@@ -163,7 +174,15 @@ int acquire(const LeaseCommandArguments& request) {
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
-    const auto result = acquire_as_told(lock, request.acquire, options.fair, {});
+    auto result = acquire_as_told(lock, request.acquire, options.fair, {});
+    bool no_process = false;
+    try {
+        if (result && keeper) lock.hand_to(*keeper);
+    } catch (const std::system_error& error) {
+        lock.release();
+        result.conclude(error.code(), result.attempts());
+        no_process = true;
+    }
     tell(request, lock.lease(), result);
     if (result && !std::cout.flush()) {
         lock.release();
@@ -171,9 +190,11 @@ int acquire(const LeaseCommandArguments& request) {
             "stdout takes nothing; the lock is released, for nobody would know its owner"};
     }
     if (result) lock.describe_holder();
-    if (result && keeper) lock.hand_to(*keeper);
-    return conclude(request, result,
-                    in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
+    const int status = conclude(
+        request, result,
+        no_process ? "; no process could be started to keep the lock"
+                   : in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
+    return no_process ? exit_status::no_process : status;
 }
 
 int extend(const LeaseCommandArguments& request) {

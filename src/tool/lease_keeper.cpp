@@ -67,10 +67,10 @@ LeaseKeeper::~LeaseKeeper() {
     ::close(descriptor_);
 }
 
-void LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock) const {
+pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock) const {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
-    if (child > 0) return;
+    if (child > 0) return child;
     int status = exit_status::internal;
     try {
         leave_caller();

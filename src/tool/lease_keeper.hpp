@@ -33,8 +33,9 @@ public:
     /// process lives. If the lock is lost, the keeper says so on stderr and exits with exit_status::lost.
     ///
     /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also
-    /// the stderr of the other process. Throws std::system_error if no process can be made.
-    void keep_in_background(Nodes& nodes, const KeptLock& lock) const;
+    /// the stderr of the other process. Returns the process id of the keeper. Throws std::system_error if no
+    /// process can be made.
+    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock) const;
 
 private:
     int keep(Nodes& nodes, const KeptLock& lock) const;

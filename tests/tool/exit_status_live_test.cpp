@@ -1,5 +1,8 @@
 // Every exit status that the command has, in one table; the man page has the same.
+#include "live/forked_child.hpp"
 #include "tool_world.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -269,6 +272,40 @@ TEST(ExitStatusOfVersionAndHelp, IsSuccess) {
     EXPECT_EQ(of_a_command.wait().out, help.wait().out);
     EXPECT_EQ(of_a_command.wait().status, 0);
 }
+
+class ExitStatusWithoutAKeeper : public testing::TestWithParam<bool> {};
+
+// The lock that nobody would extend is released, and its owner is not printed.
+TEST_P(ExitStatusWithoutAKeeper, IsThatOfTheSystemAndTheLockIsReleased) {
+    ToolWorld world{3};
+    const auto nodes = world.environment().front();
+    const auto process = std::to_string(::getpid());
+    const auto out = world.file("out").string();
+    const auto err = world.file("err").string();
+    ForkedChild command{[&](auto) {
+        ::dup2(::creat(out.c_str(), 0600), STDOUT_FILENO);
+        ::dup2(::creat(err.c_str(), 0600), STDERR_FILENO);
+        ::putenv(const_cast<char*>(nodes.c_str()));
+        ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the search for leaks needs a process, too
+        if (refuse_processes())
+            ::execl(REDLOCK_TOOL, REDLOCK_TOOL, "acquire", "--node-timeout", "2s", "--while-pid",
+                    process.c_str(), "job", GetParam() ? "--json" : nullptr, nullptr);
+        ::_exit(99);
+    }};
+    EXPECT_EQ(command.wait(), 71);
+    EXPECT_EQ(world.keys(), 0U);
+    EXPECT_THAT(world.in("err"), HasSubstr("no process could be started to keep the lock"));
+    if (GetParam()) {
+        const auto json = nlohmann::json::parse(world.in("out"));
+        EXPECT_EQ(json.at("owner"), nullptr);
+        EXPECT_EQ(json.at("error").at("code"), "generic:" + std::to_string(EAGAIN));
+    } else {
+        EXPECT_EQ(world.in("out"), "");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ExitStatusWithoutAKeeper, testing::Bool(),
+                         [](const auto& it) { return it.param ? "AnAcquireWithJson" : "AnAcquire"; });
 
 }  // namespace
 }  // namespace redlock::test

@@ -222,5 +222,18 @@ TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
     EXPECT_EQ(world.keys(), 3U);
 }
 
+class AKeeperOfAFailedAcquisition : public LeaseKeeper {};
+
+// Nobody knows the owner of this lock, so nobody must keep it.
+TEST_F(AKeeperOfAFailedAcquisition, EndsWithTheLockReleasedIfTheOwnerCannotBePrinted) {
+    auto words = acquire({});
+    words.insert(words.begin(), {"-c", "exec \"$@\" >/dev/full", "sh", REDLOCK_TOOL});
+    words.insert(words.begin(), "sh");
+    support::ChildProcess command{{words, world.environment()}};
+    EXPECT_EQ(command.wait(), 70);
+    EXPECT_EQ(world.keys(), 0U);
+    EXPECT_THAT(keepers(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace redlock::test
