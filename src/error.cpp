@@ -3,9 +3,6 @@
 #include <redlock/detail/causes.hpp>
 #include <redlock/error.hpp>
 
-#include <string>
-#include <system_error>
-
 namespace redlock {
 namespace {
 
@@ -47,7 +44,7 @@ const std::error_category& category() noexcept {
 bool is_transient(const std::error_code& cause) noexcept {
     if (cause.category() != category()) return true;
     const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
-    return !row || row->transient;
+    return !row || row->lasting == detail::Lasting::transient;
 }
 
 }  // namespace redlock

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 namespace redlock::detail {
@@ -35,97 +36,60 @@ inline constexpr std::array outcomes{
     Outcome{Errc::hold_limit, "hold_limit", "hold limit reached"},
 };
 
+/// Whether waiting can cure a cause, see is_transient(). A permanent cause remains until an operator acts.
+enum class Lasting : std::uint8_t { transient, permanent };
+
+/// The first words of the error replies that have a cause.
+using FirstWords = std::array<std::string_view, 6>;
+
+template <class... Words>
+constexpr FirstWords replies(Words... words) noexcept {
+    return {words...};
+}
+
 /// The cause of an unknown vote at one node.
 struct Cause {
     Errc code;
     std::string_view name;  ///< The enumerator, as programs see it.
     std::string_view message;
-    bool transient;                                 ///< True if it can pass by itself, see is_transient().
-    std::string_view advice{};                      ///< For an operator; empty if the node has no fault.
-    std::array<std::string_view, 6> first_words{};  ///< First words of the error replies with this cause.
+    Lasting lasting;
+    std::string_view advice{};  ///< For an operator; empty if the node has no fault.
+    FirstWords first_words{};   ///< First words of the error replies with this cause.
 };
 
 inline constexpr std::array causes{
-    Cause{.code = Errc::timed_out,
-          .name = "timed_out",
-          .message = "timed out",
-          .transient = true,
-          .advice =
-              "look whether it hangs and how far away it is; where it is only far, a larger --node-timeout"},
-    Cause{.code = Errc::connection_failed,
-          .name = "connection_failed",
-          .message = "connection failed",
-          .transient = true,
-          .advice =
-              "start the server, or correct the node's address; look at bind, port, protected-mode and the "
-              "firewall"},
-    Cause{.code = Errc::authentication_failed,
-          .name = "authentication_failed",
-          .message = "authentication failed",
-          .transient = false,
-          .advice =
-              "the password of requirepass, or the name and password of an ACL user, in the node's address; "
-              "with TLS, certificates that both sides trust",
-          .first_words = {"NOAUTH", "WRONGPASS"}},
-    Cause{.code = Errc::permission_denied,
-          .name = "permission_denied",
-          .message = "permission denied",
-          .transient = false,
-          .advice = "allow what is missing: ACL GETUSER shows what the user may do",
-          .first_words = {"NOPERM"}},
-    Cause{.code = Errc::read_only,
-          .name = "read_only",
-          .message = "read-only replica",
-          .transient = false,
-          .advice = "replicaof no one",
-          .first_words = {"READONLY"}},
-    Cause{.code = Errc::loading,
-          .name = "loading",
-          .message = "still loading its data",
-          .transient = true,
-          .advice = "wait until it has read its data",
-          .first_words = {"LOADING"}},
-    Cause{.code = Errc::out_of_memory,
-          .name = "out_of_memory",
-          .message = "out of memory",
-          .transient = true,
-          .advice = "a larger maxmemory, or fewer keys",
-          .first_words = {"OOM"}},
-    Cause{.code = Errc::quarantined,
-          .name = "quarantined",
-          .message = "quarantined after a restart",
-          .transient = true,
-          .advice = "wait"},
-    Cause{.code = Errc::same_server,
-          .name = "same_server",
-          .message = "same server as another node",
-          .transient = false,
-          .advice = "give each node a server of its own"},
-    Cause{.code = Errc::backing_off, .name = "backing_off", .message = "backing off", .transient = true},
-    Cause{.code = Errc::wrong_type,
-          .name = "wrong_type",
-          .message = "wrong type of key",
-          .transient = false,
-          .advice = "look at the key by TYPE: another program uses its name",
-          .first_words = {"WRONGTYPE"}},
-    Cause{.code = Errc::unexpected_reply,
-          .name = "unexpected_reply",
-          .message = "unexpected reply",
-          .transient = true,
-          .advice = "look whether it is a Redis server that answers at this address"},
-    Cause{.code = Errc::server_busy,
-          .name = "server_busy",
-          .message = "server busy",
-          .transient = true,
-          .advice = "look into the log of the server",
-          .first_words = {"BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS"}},
-    Cause{.code = Errc::server_error,
-          .name = "server_error",
-          .message = "server error",
-          .transient = false,
-          .advice = "look into the log of the server"},
-    Cause{.code = Errc::not_asked, .name = "not_asked", .message = "not asked", .transient = true},
-    Cause{.code = Errc::not_awaited, .name = "not_awaited", .message = "not awaited", .transient = true},
+    Cause{Errc::timed_out, "timed_out", "timed out", Lasting::transient,
+          "look whether it hangs and how far away it is; where it is only far, a larger --node-timeout"},
+    Cause{Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
+          "start the server, or correct the node's address; look at bind, port, protected-mode and the "
+          "firewall"},
+    Cause{Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
+          "the password of requirepass, or the name and password of an ACL user, in the node's address; "
+          "with TLS, certificates that both sides trust",
+          replies("NOAUTH", "WRONGPASS")},
+    Cause{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
+          "allow what is missing: ACL GETUSER shows what the user may do", replies("NOPERM")},
+    Cause{Errc::read_only, "read_only", "read-only replica", Lasting::permanent, "replicaof no one",
+          replies("READONLY")},
+    Cause{Errc::loading, "loading", "still loading its data", Lasting::transient,
+          "wait until it has read its data", replies("LOADING")},
+    Cause{Errc::out_of_memory, "out_of_memory", "out of memory", Lasting::transient,
+          "a larger maxmemory, or fewer keys", replies("OOM")},
+    Cause{Errc::quarantined, "quarantined", "quarantined after a restart", Lasting::transient, "wait"},
+    Cause{Errc::same_server, "same_server", "same server as another node", Lasting::permanent,
+          "give each node a server of its own"},
+    Cause{Errc::backing_off, "backing_off", "backing off", Lasting::transient},
+    Cause{Errc::wrong_type, "wrong_type", "wrong type of key", Lasting::permanent,
+          "look at the key by TYPE: another program uses its name", replies("WRONGTYPE")},
+    Cause{Errc::unexpected_reply, "unexpected_reply", "unexpected reply", Lasting::transient,
+          "look whether it is a Redis server that answers at this address"},
+    Cause{Errc::server_busy, "server_busy", "server busy", Lasting::transient,
+          "look into the log of the server",
+          replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
+    Cause{Errc::server_error, "server_error", "server error", Lasting::permanent,
+          "look into the log of the server"},
+    Cause{Errc::not_asked, "not_asked", "not asked", Lasting::transient},
+    Cause{Errc::not_awaited, "not_awaited", "not awaited", Lasting::transient},
 };
 
 /// Returns the row of `code`, or null if it is not the cause of an unknown vote.

@@ -63,11 +63,11 @@ inline bool uses_queue(const Command& command, const Recipient& recipient) noexc
 inline const Form& form_of(const Command& command, const Recipient& recipient) noexcept {
     using namespace std::chrono_literals;
     const auto& verb = properties_of(command.verb);
-    if (command.shared && verb.reader.exists) return verb.reader;
+    if (command.shared && verb.reader) return *verb.reader;
     const bool concerns_other_keys = uses_queue(command, recipient) || command.hold_remaining > 0ms ||
                                      (verb.is_vote && recipient.has_quarantine());
-    const bool simple = verb.simple.exists && command.resources.size() == 1 && !concerns_other_keys;
-    return simple ? verb.simple : verb.general;
+    const bool simple = verb.simple && command.resources.size() == 1 && !concerns_other_keys;
+    return simple ? *verb.simple : *verb.general;
 }
 
 /// Returns the script that carries out the command, or null for a plain SET.

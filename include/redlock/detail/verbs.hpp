@@ -92,7 +92,6 @@ enum class Argument : std::uint8_t {
 
 /// A script with the keys and the arguments that it takes. A form without a script is `SET NX PX`.
 struct Form {
-    bool exists = false;
     const Script* script = nullptr;
     std::array<KeyKind, 5> keys{};
     std::array<Argument, 6> arguments{};
@@ -110,9 +109,9 @@ struct VerbProperties {
                            ///< the server must be known, so that one server has no two votes.
     ReplyForm reply = ReplyForm::yes_or_no;
     QueueUse queue = QueueUse::never;
-    Form simple{};
-    Form general{};
-    Form reader{};
+    const Form* simple = nullptr;  ///< null if there is none; `general` always exists
+    const Form* general = nullptr;
+    const Form* reader = nullptr;
 };
 
 namespace forms {
@@ -120,63 +119,54 @@ namespace forms {
 using Key = KeyKind;
 using Arg = Argument;
 
-inline constexpr Form set{.exists = true};
+inline constexpr Form set{};
 inline constexpr Form acquire{
-    true,
     &scripts::acquire,
     {Key::resource, Key::queue, Key::marker},
     {Arg::owner, Arg::resource_count, Arg::ttl, Arg::ticket, Arg::counter_expiry, Arg::quarantine}};
 inline constexpr Form acquire_and_count{
-    true, &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
+    &scripts::acquire, {Key::resource, Key::queue, Key::counter, Key::marker}, acquire.arguments};
 inline constexpr Form reader_acquire{
-    true,
     &scripts::reader_acquire,
     {Key::resource, Key::readers, Key::marker},
     {Arg::owner, Arg::resource_count, Arg::ttl, Arg::counter_expiry, Arg::quarantine}};
-inline constexpr Form reader_acquire_and_count{true,
-                                               &scripts::reader_acquire,
+inline constexpr Form reader_acquire_and_count{&scripts::reader_acquire,
                                                {Key::resource, Key::readers, Key::counter, Key::marker},
                                                reader_acquire.arguments};
 
 inline constexpr Form compare_and_expire{
-    true, &scripts::compare_and_expire, {Key::resource}, {Arg::owner, Arg::ttl}};
-inline constexpr Form extend{true,
-                             &scripts::extend,
+    &scripts::compare_and_expire, {Key::resource}, {Arg::owner, Arg::ttl}};
+inline constexpr Form extend{&scripts::extend,
                              {Key::resource, Key::marker},
                              {Arg::owner, Arg::resource_count, Arg::ttl, Arg::quarantine}};
 inline constexpr Form reader_extend{
-    true, &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
+    &scripts::reader_extend, {Key::resource, Key::readers, Key::marker}, extend.arguments};
 
-inline constexpr Form compare_and_delete{true, &scripts::compare_and_delete, {Key::resource}, {Arg::owner}};
+inline constexpr Form compare_and_delete{&scripts::compare_and_delete, {Key::resource}, {Arg::owner}};
 inline constexpr Form release{
-    true,
     &scripts::release,
     {Key::resource, Key::queue},
     {Arg::owner, Arg::resource_count, Arg::hold_remaining, Arg::ticket, Arg::reservation_ttl, Arg::may_wake}};
-inline constexpr Form reader_release{
-    true, &scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
+inline constexpr Form reader_release{&scripts::reader_release, {Key::resource, Key::readers}, {Arg::owner}};
 
 inline constexpr Form raise_counts{
-    true,
     &scripts::raise_counts,
     {Key::resource, Key::counter, Key::marker},
     {Arg::owner, Arg::resource_count, Arg::token, Arg::counter_expiry, Arg::quarantine}};
-inline constexpr Form reader_raise_counts{true,
-                                          &scripts::reader_raise_counts,
+inline constexpr Form reader_raise_counts{&scripts::reader_raise_counts,
                                           {Key::resource, Key::readers, Key::counter, Key::marker},
                                           raise_counts.arguments};
 
 inline constexpr Form enter_queue{
-    true,
     &scripts::enter_queue,
     {Key::resource, Key::queue},
     {Arg::ticket, Arg::reservation_ttl, Arg::waited, Arg::queue_expiry, Arg::may_take, Arg::former_ticket}};
 inline constexpr Form describe_holder{
-    true, &scripts::describe_holder, {Key::resource, Key::description}, {Arg::owner, Arg::description}};
-inline constexpr Form query_resource{true, &scripts::query, {Key::resource}, {}};
+    &scripts::describe_holder, {Key::resource, Key::description}, {Arg::owner, Arg::description}};
+inline constexpr Form query_resource{&scripts::query, {Key::resource}, {}};
 inline constexpr Form query_all{
-    true, &scripts::query, {Key::resource, Key::queue, Key::description, Key::readers, Key::counter}, {}};
-inline constexpr Form exist{true, &scripts::exist, {Key::resource}, {}};
+    &scripts::query, {Key::resource, Key::queue, Key::description, Key::readers, Key::counter}, {}};
+inline constexpr Form exist{&scripts::exist, {Key::resource}, {}};
 
 }  // namespace forms
 
@@ -185,58 +175,58 @@ inline constexpr std::array verbs{
                    .effect = KeyEffect::acquires,
                    .is_vote = true,
                    .queue = QueueUse::with_a_ticket,
-                   .simple = forms::set,
-                   .general = forms::acquire,
-                   .reader = forms::reader_acquire},
+                   .simple = &forms::set,
+                   .general = &forms::acquire,
+                   .reader = &forms::reader_acquire},
     VerbProperties{.verb = Verb::compare_and_expire,
                    .effect = KeyEffect::extends,
                    .is_vote = true,
-                   .simple = forms::compare_and_expire,
-                   .general = forms::extend,
-                   .reader = forms::reader_extend},
+                   .simple = &forms::compare_and_expire,
+                   .general = &forms::extend,
+                   .reader = &forms::reader_extend},
     VerbProperties{.verb = Verb::compare_and_delete,
                    .effect = KeyEffect::releases,
                    .reply = ReplyForm::deleted,
                    .queue = QueueUse::with_terms,
-                   .simple = forms::compare_and_delete,
-                   .general = forms::release,
-                   .reader = forms::reader_release},
+                   .simple = &forms::compare_and_delete,
+                   .general = &forms::release,
+                   .reader = &forms::reader_release},
     VerbProperties{.verb = Verb::set_and_count,
                    .effect = KeyEffect::acquires,
                    .is_vote = true,
                    .counts = true,
                    .reply = ReplyForm::count,
                    .queue = QueueUse::with_a_ticket,
-                   .general = forms::acquire_and_count,
-                   .reader = forms::reader_acquire_and_count},
+                   .general = &forms::acquire_and_count,
+                   .reader = &forms::reader_acquire_and_count},
     VerbProperties{.verb = Verb::raise_count,
                    .is_vote = true,
                    .counts = true,
                    .reply = ReplyForm::raised,
-                   .general = forms::raise_counts,
-                   .reader = forms::reader_raise_counts},
+                   .general = &forms::raise_counts,
+                   .reader = &forms::reader_raise_counts},
     VerbProperties{.verb = Verb::enter_queue,
                    .votes = VotesNeeded::one,
                    .effect = KeyEffect::enqueues,
                    .reply = ReplyForm::queue_place,
                    .queue = QueueUse::with_a_ticket,
-                   .general = forms::enter_queue},
+                   .general = &forms::enter_queue},
     VerbProperties{.verb = Verb::describe_holder,
                    .votes = VotesNeeded::none,
                    .effect = KeyEffect::describes,
-                   .general = forms::describe_holder},
+                   .general = &forms::describe_holder},
     VerbProperties{.verb = Verb::query,
                    .votes = VotesNeeded::none,
                    .awaits_every_trusted_node = true,
                    .reply = ReplyForm::text,
                    .queue = QueueUse::always,
-                   .simple = forms::query_resource,
-                   .general = forms::query_all},
+                   .simple = &forms::query_resource,
+                   .general = &forms::query_all},
     VerbProperties{.verb = Verb::exist,
                    .votes = VotesNeeded::none,
                    .awaits_every_trusted_node = true,
                    .reply = ReplyForm::text,
-                   .general = forms::exist},
+                   .general = &forms::exist},
 };
 
 /// Returns the row of the verb.
