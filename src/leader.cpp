@@ -23,10 +23,9 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
                        .max_hold = std::chrono::nanoseconds::max(),  // a term may last for ever
                        .margin = options.margin};
     check(result, nodes.node_timeout(), nodes.quarantine(), "LeaderOptions");
-    if (options.longest_pause < options.retry.delay || options.longest_pause > 24h)
-        detail::throw_invalid_argument(
-            "LeaderOptions::longest_pause", detail::to_string(options.longest_pause),
-            "be from retry.delay, " + detail::to_string(options.retry.delay) + ", to 24 h");
+    detail::require(options.longest_pause >= options.retry.delay && options.longest_pause <= 24h,
+                    "LeaderOptions::longest_pause", options.longest_pause, "be from retry.delay, ",
+                    options.retry.delay, ", to 24 h");
     return result;
 }
 

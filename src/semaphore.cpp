@@ -12,10 +12,9 @@ namespace redlock {
 namespace {
 
 std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
-    if (name.empty()) detail::throw_invalid_argument("Semaphore: name", "empty", "have at least one byte");
-    if (limit < 1 || limit > detail::max_resources)
-        detail::throw_invalid_argument("Semaphore: limit", std::to_string(limit),
-                                       "be from 1 to " + std::to_string(detail::max_resources));
+    detail::require(!name.empty(), "Semaphore: name", "empty", "have at least one byte");
+    detail::require(limit >= 1 && limit <= detail::max_resources, "Semaphore: limit", limit, "be from 1 to ",
+                    detail::max_resources);
     std::vector<std::string> slots;
     slots.reserve(limit);
     // `x` and `{x}` name the same semaphore, as in earlier versions. At worst there are fewer holders than
@@ -27,12 +26,10 @@ std::vector<std::string> slots_of(std::string_view name, std::size_t limit) {
 }
 
 LockOptions checked(LockOptions options) {
-    if (options.fair)
-        detail::throw_invalid_argument("LockOptions::fair", "set",
-                                       "not be used with a Semaphore, whose slots have no queue");
-    if (options.shared)
-        detail::throw_invalid_argument("LockOptions::shared", "set",
-                                       "not be used with a Semaphore, which always has several holders");
+    detail::require(!options.fair, "LockOptions::fair", "set",
+                    "not be used with a Semaphore, whose slots have no queue");
+    detail::require(!options.shared, "LockOptions::shared", "set",
+                    "not be used with a Semaphore, which always has several holders");
     return options;
 }
 

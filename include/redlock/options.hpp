@@ -7,9 +7,11 @@
 #include <redlock/retry.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace redlock {
 
@@ -167,8 +169,27 @@ inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 *
 [[noreturn]] REDLOCK_EXPORT void throw_invalid_argument(const std::string& field, const std::string& has,
                                                         const std::string& must);
 
-/// Returns the time as text, such as "50 ms".
+/// Return the time as text, such as "50 ms".
 REDLOCK_EXPORT std::string to_string(std::chrono::milliseconds span);
+REDLOCK_EXPORT std::string to_string(std::chrono::nanoseconds span);
+
+/// Returns a text unchanged, and a number or a time as text.
+template <class Value>
+std::string to_text(const Value& value) {
+    using detail::to_string;
+    using std::to_string;
+    if constexpr (std::convertible_to<const Value&, std::string>)
+        return value;
+    else
+        return to_string(value);
+}
+
+/// Throws as throw_invalid_argument() does unless `possible`. `must` is given in parts, which become a text
+/// only then.
+template <class Has, class... Must>
+void require(bool possible, std::string_view field, const Has& has, const Must&... must) {
+    if (!possible) throw_invalid_argument(std::string{field}, to_text(has), (... + to_text(must)));
+}
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
 /// plus node_timeout, because otherwise no acquisition could ever be valid. It must not exceed a quarantine,

@@ -71,12 +71,10 @@ std::vector<std::string> names_of(const std::vector<Endpoint>& endpoints) {
 
 const NodesOptions& checked(const NodesOptions& options) {
     using namespace std::chrono_literals;
-    if (options.node_timeout < 1ms || options.node_timeout > 1h)
-        detail::throw_invalid_argument("NodesOptions::node_timeout", detail::to_string(options.node_timeout),
-                                       "be from 1 ms to 1 h");
-    if (options.max_idle < 1 || options.max_idle > 10'000)
-        detail::throw_invalid_argument("NodesOptions::max_idle", std::to_string(options.max_idle),
-                                       "be from 1 to 10000");
+    detail::require(options.node_timeout >= 1ms && options.node_timeout <= 1h, "NodesOptions::node_timeout",
+                    options.node_timeout, "be from 1 ms to 1 h");
+    detail::require(options.max_idle >= 1 && options.max_idle <= 10'000, "NodesOptions::max_idle",
+                    options.max_idle, "be from 1 to 10000");
     detail::check_quarantine(options.quarantine);
     return options;
 }

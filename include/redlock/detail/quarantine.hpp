@@ -51,18 +51,16 @@ constexpr std::chrono::milliseconds counters_expiry(std::chrono::milliseconds qu
 
 /// Throws std::invalid_argument if this is no quarantine that a node can have.
 inline void check_quarantine(std::chrono::milliseconds quarantine) {
-    if (quarantine < quarantine.zero() || quarantine > longest_ttl)
-        throw_invalid_argument("NodesOptions::quarantine", to_string(quarantine),
-                               "be from 0 to " + to_string(longest_ttl) + " (100 years)");
+    require(quarantine >= quarantine.zero() && quarantine <= longest_ttl, "NodesOptions::quarantine",
+            quarantine, "be from 0 to ", longest_ttl, " (100 years)");
 }
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl exceeds the quarantine. Otherwise a
 /// node that has lost the key could vote again while the lock is valid.
 inline void check_covered(const std::string& field, std::chrono::milliseconds ttl,
                           std::chrono::milliseconds quarantine) {
-    if (quarantine > quarantine.zero() && ttl > quarantine)
-        throw_invalid_argument(field, to_string(ttl),
-                               "be at most NodesOptions::quarantine, " + to_string(quarantine));
+    require(quarantine <= quarantine.zero() || ttl <= quarantine, field, ttl,
+            "be at most NodesOptions::quarantine, ", quarantine);
 }
 
 }  // namespace redlock::detail
