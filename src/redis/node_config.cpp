@@ -1,5 +1,6 @@
 #include "redis/node_config.hpp"
 
+#include "os/network.hpp"
 #include "redis/sentinel_query.hpp"
 
 #include <stdexcept>
@@ -7,6 +8,7 @@
 #include <utility>
 
 namespace redlock {
+
 NodeConfig NodeConfig::of(Endpoint endpoint, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine) {
     NodeConfig config{
@@ -29,7 +31,7 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
     if (asks_sentinels) return asks_sentinels();
     return Resolution::in_thread(
-        [node = *this](const std::stop_token& stop) { return SentinelQuery{node}.run(stop); });
+        [node = *this](const std::stop_token& stop) { return query_sentinels(node, stop); });
 }
 
 }  // namespace redlock

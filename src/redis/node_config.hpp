@@ -32,7 +32,7 @@ struct NodeConfig {
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds quarantine{};
     std::shared_ptr<const std::vector<NodeConfig>> sentinels{};  ///< null or empty: the endpoint is a server
-    std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace SentinelQuery
+    std::function<std::shared_ptr<Resolution>()> asks_sentinels{};  ///< lets a test replace the query
 };
 
 }  // namespace redlock

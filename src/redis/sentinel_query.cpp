@@ -1,10 +1,18 @@
 #include "redis/sentinel_query.hpp"
 
+#include <redlock/error.hpp>
+
+#include "os/os_network.hpp"
+#include "redis/connection.hpp"
+
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 namespace redlock {
 namespace {
@@ -53,15 +61,6 @@ std::map<std::size_t, Vote> votes_of(std::span<const SentinelAnswer> answers) {
     return votes;
 }
 
-/// Returns the bytes of the address that was used to reach the Sentinel, or was tried last. Returns an empty
-/// text if there is none.
-std::string address_bytes(const Connection& connection) {
-    const auto& found = connection.resolution();
-    if (!found.done() || found.addresses().empty() || connection.next_address() == 0) return {};
-    const auto& address = found.addresses()[(connection.next_address() - 1) % found.addresses().size()];
-    return {reinterpret_cast<const char*>(&address.storage), address.length};
-}
-
 }  // namespace
 
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers) {
@@ -79,154 +78,187 @@ SentinelCount count_sentinels(std::span<const SentinelAnswer> answers) {
     return result;
 }
 
-SentinelQuery::SentinelQuery(const NodeConfig& node)
-    : node_(node), deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
-    for (const auto& sentinel : *node.sentinels)
-        entries_.push_back(
-            {.connection = std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
-                                                        std::size_t{0}, network_.clock().now())});
+namespace {
+
+/// Returns the bytes of the address that was used to reach the Sentinel, or was tried last. Returns an empty
+/// text if there is none.
+std::string address_bytes(const Connection& connection) {
+    const auto& found = connection.resolution();
+    if (!found.done() || found.addresses().empty() || connection.next_address() == 0) return {};
+    const auto& address = found.addresses()[(connection.next_address() - 1) % found.addresses().size()];
+    return {reinterpret_cast<const char*>(&address.storage), address.length};
 }
 
-Resolution::Found SentinelQuery::run(const std::stop_token& stop) {
-    struct AtTheEnd {
-        SentinelQuery& query;
-        const std::stop_token& stop;
-        ~AtTheEnd() { query.end_thread(stop); }
+/// One query of all Sentinels of a node. It belongs to one thread, which ends after the query.
+class SentinelQuery {
+public:
+    /// Starts connecting to all Sentinels of `node`.
+    SentinelQuery(const NodeConfig& node, const std::stop_token& stop)
+        : node_(node),
+          stop_(stop),
+          deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
+        for (const auto& sentinel : *node.sentinels)
+            entries_.push_back(
+                {.connection = std::make_unique<Connection>(sentinel, network_, sentinel.find_server(),
+                                                            std::size_t{0}, network_.clock().now())});
+    }
+
+    /// Frees what OpenSSL keeps for this thread. If the process is exiting already, the thread must not end
+    /// while OpenSSL is being taken down. Then the thread stays until its owner asks it to stop.
+    ~SentinelQuery() {
+        entries_.clear();
+        const bool uses_tls =
+            std::ranges::any_of(*node_.sentinels, [](const auto& it) { return it.tls != nullptr; });
+        if (!uses_tls || TlsContext::leave_thread()) return;
+        while (!stop_.stop_requested()) {
+            const auto now = network_.clock().now();
+            network_.wait({}, now, now + std::chrono::hours{1}, stop_);
+        }
+    }
+    SentinelQuery(const SentinelQuery&) = delete;
+    SentinelQuery& operator=(const SentinelQuery&) = delete;
+
+    /// Asks all Sentinels until a majority has named the same server, no answer is missing, or the time is
+    /// over.
+    Resolution::Found run() {
+        for (;;) {
+            for (auto& it : entries_)
+                if (it.connection) advance(it);
+            const auto counted = count();
+            if (!counted.master.empty()) return resolve(counted.master);
+            std::vector<PollEntry> waited_for;
+            for (const auto& it : entries_)
+                if (it.connection) waited_for.push_back(it.connection->poll_entry());
+            const auto now = network_.clock().now();
+            if (waited_for.empty() || now >= deadline_ || stop_.stop_requested()) return failure(counted);
+            network_.wait(waited_for, now, deadline_, stop_);
+        }
+    }
+
+private:
+    enum class Step : std::uint8_t { connecting, my_id, run_id, master };
+
+    struct Entry {
+        std::unique_ptr<Connection> connection{};  // null once there is nothing more to learn
+        Step step = Step::connecting;
+        SentinelAnswer answer{};
     };
-    const AtTheEnd end{*this, stop};
-    return ask_all(stop);
-}
 
-/// Asks all Sentinels until a majority has named the same server, no answer is missing, or the time is over.
-Resolution::Found SentinelQuery::ask_all(const std::stop_token& stop) {
-    for (;;) {
-        for (auto& it : entries_)
-            if (it.connection) advance(it);
-        const auto counted = count();
-        if (!counted.master.empty()) return resolve(counted.master, stop);
-        std::vector<PollEntry> waited_for;
-        for (const auto& it : entries_)
-            if (it.connection) waited_for.push_back(it.connection->poll_entry());
-        const auto now = network_.clock().now();
-        if (waited_for.empty() || now >= deadline_ || stop.stop_requested()) return failure(counted);
-        network_.wait(waited_for, now, deadline_, stop);
+    // ---- One Sentinel. If there are several entries, it is first asked for its id, so that duplicates are
+    // found. Then it is asked for the server.
+
+    /// Continues with one Sentinel: connects, asks the first question, or takes a reply.
+    void advance(Entry& entry) {
+        auto& connection = *entry.connection;
+        connection.advance();
+        entry.answer.address = address_bytes(connection);
+        if (connection.broken())
+            return give_up(entry, connection.cause(),
+                           connection.cause().message() + " (" + connection.detail() + ")");
+        if (!connection.ready()) return;
+        if (entry.step == Step::connecting)
+            return ask(entry, entries_.size() > 1 ? Step::my_id : Step::master);
+        if (!connection.answers().empty()) take_reply(entry);
     }
-}
 
-// ---- One Sentinel. If there are several entries, it is first asked for its id, so that duplicates are
-// found. Then it is asked for the server.
-
-/// Continues with one Sentinel: connects, asks the first question, or takes a reply.
-void SentinelQuery::advance(Entry& entry) {
-    auto& connection = *entry.connection;
-    connection.advance();
-    entry.answer.address = address_bytes(connection);
-    if (connection.broken())
-        return give_up(entry, connection.cause(),
-                       connection.cause().message() + " (" + connection.detail() + ")");
-    if (!connection.ready()) return;
-    if (entry.step == Entry::Step::connecting)
-        return ask(entry, entries_.size() > 1 ? Entry::Step::my_id : Entry::Step::master);
-    if (!connection.answers().empty()) take_reply(entry);
-}
-
-void SentinelQuery::ask(Entry& entry, Entry::Step step) {
-    entry.step = step;
-    auto& connection = *entry.connection;
-    if (step == Entry::Step::my_id)
-        connection.ask(std::array<std::string_view, 2>{"SENTINEL", "MYID"});
-    else if (step == Entry::Step::run_id)
-        connection.ask(std::array<std::string_view, 2>{"INFO", "server"});
-    else
-        connection.ask(
-            std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
-}
-
-/// Takes the reply to the last question. A Sentinel before Redis 6.2 does not know MYID, and a user may be
-/// permitted neither MYID nor INFO. Then only the address identifies the Sentinel.
-void SentinelQuery::take_reply(Entry& entry) {
-    const auto reply = entry.connection->answers().front();
-    const bool is_text = reply.kind == detail::Reply::Kind::text;
-    if (entry.step == Entry::Step::master) return take_master(entry, reply);
-    if (entry.step == Entry::Step::my_id && !is_text) return ask(entry, Entry::Step::run_id);
-    if (is_text)
-        entry.answer.id = entry.step == Entry::Step::my_id
-                              ? reply.text
-                              : std::string{detail::line_of_info(reply.text, "run_id:")};
-    ask(entry, Entry::Step::master);
-}
-
-void SentinelQuery::take_master(Entry& entry, const detail::Reply& reply) {
-    const auto& connection = *entry.connection;
-    if (reply.kind == detail::Reply::Kind::error)
-        return give_up(entry, detail::cause_of(reply), connection.quoted(reply.text));
-    if (reply.kind != detail::Reply::Kind::list || reply.text.empty())
-        return give_up(entry, {},
-                       reply.kind == detail::Reply::Kind::nil ? "does not know the master"
-                                                              : connection.quoted(reply.text));
-    entry.answer.kind = SentinelAnswer::Kind::named;
-    entry.answer.master = reply.text;
-    entry.connection.reset();
-}
-
-/// Stores why a Sentinel has not named a server, and closes its connection.
-void SentinelQuery::give_up(Entry& entry, std::error_code cause, const std::string& why) {
-    if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
-        refusal_ = cause;
-        entry.answer.kind = SentinelAnswer::Kind::refused;
+    void ask(Entry& entry, Step step) {
+        using Words = std::vector<std::string_view>;
+        entry.step = step;
+        entry.connection->ask(step == Step::my_id ? Words{"SENTINEL", "MYID"}
+                              : step == Step::run_id
+                                  ? Words{"INFO", "server"}
+                                  : Words{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", node_.endpoint.master});
     }
-    const auto index = static_cast<std::size_t>(&entry - entries_.data());
-    reasons_ += "; " + (*node_.sentinels)[index].endpoint.name() + ": " + why;
-    entry.connection.reset();
-}
 
-// ---- All of them
-
-SentinelCount SentinelQuery::count() const {
-    std::vector<SentinelAnswer> answers;
-    for (const auto& it : entries_) answers.push_back(it.answer);
-    return count_sentinels(answers);
-}
-
-/// Resolves `master`, which is a host and a port in separate lines. The host may be a name, if the Sentinels
-/// announce names.
-Resolution::Found SentinelQuery::resolve(std::string_view master, const std::stop_token& stop) {
-    const std::string host{master.substr(0, master.find('\n'))};
-    const auto text = master.substr(std::min(master.size(), host.size() + 1));
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    if (error != std::errc{} || end != text.data() + text.size() || port == 0)
-        return {.error = "the Sentinels name something that is not an address: " + detail::printable(master)};
-    const auto resolution = Resolution::of_host(host, port);
-    for (auto now = network_.clock().now(); !resolution->done(); now = network_.clock().now()) {
-        if (now >= deadline_ || stop.stop_requested())
-            return {.error = "the host name from the Sentinels was not resolved in time: " +
-                             detail::printable(host)};
-        PollEntry entry{.fd = resolution->fd()};
-        network_.wait({&entry, 1}, now, deadline_, stop);
+    /// Takes the reply to the last question. A Sentinel before Redis 6.2 does not know MYID, and a user may
+    /// be permitted neither MYID nor INFO. Then only the address identifies the Sentinel.
+    void take_reply(Entry& entry) {
+        const auto reply = entry.connection->answers().front();
+        const bool is_text = reply.kind == detail::Reply::Kind::text;
+        if (entry.step == Step::master) return take_master(entry, reply);
+        if (entry.step == Step::my_id && !is_text) return ask(entry, Step::run_id);
+        if (is_text)
+            entry.answer.id = entry.step == Step::my_id
+                                  ? reply.text
+                                  : std::string{detail::line_of_info(reply.text, "run_id:")};
+        ask(entry, Step::master);
     }
-    return {.addresses = resolution->addresses(), .error = resolution->error(), .cause = resolution->cause()};
-}
 
-/// Returns the reasons of all Sentinels. If no majority is possible without the Sentinels that refuse the
-/// login, the cause is their refusal, which is permanent.
-Resolution::Found SentinelQuery::failure(const SentinelCount& count) const {
-    return {.error = "of " + std::to_string(count.sentinels) + " Sentinels " + std::to_string(count.named) +
-                     " named a master, and no majority the same" + reasons_,
-            .cause = count.refused_for_good ? refusal_ : make_error_code(Errc::connection_failed)};
-}
-
-/// Frees what OpenSSL keeps for this thread. If the process is exiting already, the thread must not end while
-/// OpenSSL is being taken down. Then the thread stays until its owner asks it to stop.
-void SentinelQuery::end_thread(const std::stop_token& stop) noexcept {
-    entries_.clear();
-    const bool uses_tls =
-        std::ranges::any_of(*node_.sentinels, [](const auto& it) { return it.tls != nullptr; });
-    if (!uses_tls || TlsContext::leave_thread()) return;
-    while (!stop.stop_requested()) {
-        const auto now = network_.clock().now();
-        network_.wait({}, now, now + std::chrono::hours{1}, stop);
+    void take_master(Entry& entry, const detail::Reply& reply) {
+        const auto& connection = *entry.connection;
+        if (reply.kind == detail::Reply::Kind::error)
+            return give_up(entry, detail::cause_of(reply), connection.quoted(reply.text));
+        if (reply.kind != detail::Reply::Kind::list || reply.text.empty())
+            return give_up(entry, {},
+                           reply.kind == detail::Reply::Kind::nil ? "does not know the master"
+                                                                  : connection.quoted(reply.text));
+        entry.answer.kind = SentinelAnswer::Kind::named;
+        entry.answer.master = reply.text;
+        entry.connection.reset();
     }
+
+    /// Stores why a Sentinel has not named a server, and closes its connection.
+    void give_up(Entry& entry, std::error_code cause, const std::string& why) {
+        if (cause == Errc::authentication_failed || cause == Errc::permission_denied) {
+            refusal_ = cause;
+            entry.answer.kind = SentinelAnswer::Kind::refused;
+        }
+        const auto index = static_cast<std::size_t>(&entry - entries_.data());
+        reasons_ += "; " + (*node_.sentinels)[index].endpoint.name() + ": " + why;
+        entry.connection.reset();
+    }
+
+    // ---- All of them
+
+    SentinelCount count() const {
+        std::vector<SentinelAnswer> answers;
+        for (const auto& it : entries_) answers.push_back(it.answer);
+        return count_sentinels(answers);
+    }
+
+    /// Resolves `master`, which is a host and a port in separate lines. The host may be a name, if the
+    /// Sentinels announce names.
+    Resolution::Found resolve(std::string_view master) {
+        const std::string host{master.substr(0, master.find('\n'))};
+        const auto text = master.substr(std::min(master.size(), host.size() + 1));
+        std::uint16_t port = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+        if (error != std::errc{} || end != text.data() + text.size() || port == 0)
+            return {.error =
+                        "the Sentinels name something that is not an address: " + detail::printable(master)};
+        const auto resolution = Resolution::of_host(host, port);
+        for (auto now = network_.clock().now(); !resolution->done(); now = network_.clock().now()) {
+            if (now >= deadline_ || stop_.stop_requested())
+                return {.error = "the host name from the Sentinels was not resolved in time: " +
+                                 detail::printable(host)};
+            PollEntry entry{.fd = resolution->fd()};
+            network_.wait({&entry, 1}, now, deadline_, stop_);
+        }
+        return {
+            .addresses = resolution->addresses(), .error = resolution->error(), .cause = resolution->cause()};
+    }
+
+    /// Returns the reasons of all Sentinels. If no majority is possible without the Sentinels that refuse the
+    /// login, the cause is their refusal, which is permanent.
+    Resolution::Found failure(const SentinelCount& count) const {
+        return {.error = "of " + std::to_string(count.sentinels) + " Sentinels " +
+                         std::to_string(count.named) + " named a master, and no majority the same" + reasons_,
+                .cause = count.refused_for_good ? refusal_ : make_error_code(Errc::connection_failed)};
+    }
+
+    const NodeConfig& node_;
+    const std::stop_token& stop_;
+    OsNetwork network_{};
+    const Clock::time_point deadline_;
+    std::vector<Entry> entries_{};
+    std::string reasons_{};
+    std::error_code refusal_{};
+};
+
+}  // namespace
+
+Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop) {
+    return SentinelQuery{node, stop}.run();
 }
 
 }  // namespace redlock

@@ -6,22 +6,14 @@
 // may be cut off from the others together with the former master, and go on naming it.
 #pragma once
 
-#include <redlock/error.hpp>
-
-#include "os/os_network.hpp"
 #include "os/resolution.hpp"
-#include "redis/connection.hpp"
 #include "redis/node_config.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
 
 namespace redlock {
 
@@ -64,41 +56,10 @@ struct SentinelCount {
 /// majority.
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
 
-/// One query of all Sentinels of a node. It belongs to one thread.
-class SentinelQuery {
-public:
-    /// Starts connecting to all Sentinels of `node`, which must outlive the query.
-    explicit SentinelQuery(const NodeConfig& node);
-
-    /// Returns the addresses of the server that the Sentinels name. Blocks for `node_timeout` at most, and
-    /// for one second at most, because an answer must not be older when it is used. Returns without addresses
-    /// soon after `stop` is requested.
-    Resolution::Found run(const std::stop_token& stop);
-
-private:
-    struct Entry {
-        std::unique_ptr<Connection> connection{};  // null once there is nothing more to learn
-        enum class Step : std::uint8_t { connecting, my_id, run_id, master } step = Step::connecting;
-        SentinelAnswer answer{};
-    };
-
-    void advance(Entry& entry);
-    void ask(Entry& entry, Entry::Step step);
-    void take_reply(Entry& entry);
-    void take_master(Entry& entry, const detail::Reply& reply);
-    void give_up(Entry& entry, std::error_code cause, const std::string& why);
-    void end_thread(const std::stop_token& stop) noexcept;
-    SentinelCount count() const;
-    Resolution::Found ask_all(const std::stop_token& stop);
-    Resolution::Found resolve(std::string_view master, const std::stop_token& stop);
-    Resolution::Found failure(const SentinelCount& count) const;
-
-    const NodeConfig& node_;
-    OsNetwork network_{};
-    const Clock::time_point deadline_;
-    std::vector<Entry> entries_{};
-    std::string reasons_{};
-    std::error_code refusal_{};
-};
+/// Asks all Sentinels of `node` for its server, and returns the addresses of this server. Blocks for
+/// `node_timeout` at most, and for one second at most, because an answer must not be older when it is used.
+/// Returns without addresses soon after `stop` is requested. Call it at the end of a thread of its own,
+/// because it frees what OpenSSL keeps for the thread.
+Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop);
 
 }  // namespace redlock
