@@ -13,34 +13,41 @@ namespace {
 
 using detail::Reply;
 
-// ---- Callbacks. hiredis parses into the one Reply of the connection and allocates no objects.
+constexpr std::size_t max_elements = 16;
+
+// ---- Callbacks. hiredis parses into the one Reply of the connection and allocates no objects. Operators'
+// commands, the query of Sentinels and SUBSCRIBE may be answered by a short flat list.
 
 Reply* target(const redisReadTask* task) {
     return static_cast<Reply*>(task->privdata);
 }
 
-void* parse_string(const redisReadTask* task, char* text, size_t length) {
+/// Stores a reply, or appends one element of a list. Sets the kind of the list each time, because next()
+/// clears it, and there may be several calls of next() between the elements.
+void* store(const redisReadTask* task, Reply::Kind kind, std::string_view text) {
     auto* const reply = target(task);
-    reply->text.assign(text, length);
-    reply->kind = task->type == REDIS_REPLY_STATUS  ? Reply::Kind::status
-                  : task->type == REDIS_REPLY_ERROR ? Reply::Kind::error
-                                                    : Reply::Kind::text;
+    const bool is_element = task->parent != nullptr;
+    reply->kind = is_element ? Reply::Kind::list : kind;
+    if (!is_element) reply->text.clear();
+    if (is_element && task->idx > 0) reply->text += '\n';
+    reply->text.append(text);
     return reply;
+}
+
+void* parse_string(const redisReadTask* task, char* text, size_t length) {
+    const auto kind = task->type == REDIS_REPLY_STATUS  ? Reply::Kind::status
+                      : task->type == REDIS_REPLY_ERROR ? Reply::Kind::error
+                                                        : Reply::Kind::text;
+    return store(task, kind, {text, length});
 }
 
 void* parse_integer(const redisReadTask* task, long long value) {
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::integer;
-    reply->text.clear();
-    reply->integer = value;
-    return reply;
+    target(task)->integer = value;
+    return store(task, Reply::Kind::integer, task->parent ? std::to_string(value) : std::string{});
 }
 
 void* parse_nil(const redisReadTask* task) {
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::nil;
-    reply->text.clear();
-    return reply;
+    return store(task, Reply::Kind::nil, {});
 }
 
 /// Rejects every array, because no command of a lock is answered by one. A server could otherwise announce a
@@ -50,66 +57,31 @@ void* refuse_array(const redisReadTask*, Count) {
     return nullptr;
 }
 
+template <class Count>
+void* begin_list(const redisReadTask* task, Count count) {
+    const bool accepted = !task->parent && static_cast<std::size_t>(count) <= max_elements;
+    return accepted ? store(task, Reply::Kind::list, {}) : nullptr;
+}
+
 void keep_object(void*) {}
 
+redisReplyObjectFunctions functions_with(decltype(redisReplyObjectFunctions::createArray) create_array) {
+    redisReplyObjectFunctions functions{};
+    functions.createString = parse_string;
+    functions.createArray = create_array;
+    functions.createInteger = parse_integer;
+    functions.createNil = parse_nil;
+    functions.freeObject = keep_object;
+    return functions;
+}
+
 redisReplyObjectFunctions* parser() {
-    static redisReplyObjectFunctions functions = [] {
-        redisReplyObjectFunctions f{};
-        f.createString = parse_string;
-        f.createArray = refuse_array;
-        f.createInteger = parse_integer;
-        f.createNil = parse_nil;
-        f.freeObject = keep_object;
-        return f;
-    }();
+    static auto functions = functions_with(refuse_array);
     return &functions;
 }
 
-// ---- Callbacks for operators' commands, the query of Sentinels and SUBSCRIBE. Their reply may be a short
-// flat list.
-
-constexpr std::size_t max_elements = 16;
-
-/// Appends one element. Sets the kind each time, because next() clears it, and there may be several calls of
-/// next() between the elements.
-void* add_element(const redisReadTask* task, std::string_view element) {
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::list;
-    if (task->idx > 0) reply->text += '\n';
-    reply->text.append(element);
-    return reply;
-}
-
-void* parse_string_or_element(const redisReadTask* task, char* text, size_t length) {
-    return task->parent ? add_element(task, {text, length}) : parse_string(task, text, length);
-}
-
-void* parse_integer_or_element(const redisReadTask* task, long long value) {
-    return task->parent ? add_element(task, std::to_string(value)) : parse_integer(task, value);
-}
-
-void* parse_nil_or_element(const redisReadTask* task) {
-    return task->parent ? add_element(task, {}) : parse_nil(task);
-}
-
-template <class Count>
-void* begin_list(const redisReadTask* task, Count count) {
-    if (task->parent || static_cast<std::size_t>(count) > max_elements) return nullptr;
-    auto* const reply = target(task);
-    reply->kind = Reply::Kind::list;
-    reply->text.clear();
-    return reply;
-}
-
 redisReplyObjectFunctions* parser_of_lists() {
-    static redisReplyObjectFunctions functions = [] {
-        auto f = *parser();
-        f.createString = parse_string_or_element;
-        f.createArray = begin_list;
-        f.createInteger = parse_integer_or_element;
-        f.createNil = parse_nil_or_element;
-        return f;
-    }();
+    static auto functions = functions_with(begin_list);
     return &functions;
 }
 
