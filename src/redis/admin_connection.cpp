@@ -1,10 +1,9 @@
 #include "redis/admin_connection.hpp"
 
 namespace redlock {
+
 AdminConnection::AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout)
     : config_(NodeConfig::of(endpoint, timeout)) {}
-
-AdminConnection::~AdminConnection() = default;
 
 template <class Condition>
 void AdminConnection::wait(Clock::time_point deadline, Condition over) {

@@ -40,7 +40,6 @@ public:
     /// Does no I/O. Each command takes at most `timeout`, including the time to connect. Throws
     /// std::invalid_argument if TLS is not possible as the endpoint demands it.
     AdminConnection(const Endpoint& endpoint, std::chrono::milliseconds timeout);
-    ~AdminConnection();
     AdminConnection(const AdminConnection&) = delete;
     AdminConnection& operator=(const AdminConnection&) = delete;
 

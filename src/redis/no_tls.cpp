@@ -17,11 +17,9 @@ TlsContext::TlsContext(const Endpoint& endpoint) {
                                 ": TLS (rediss://) is not supported by this build of redlock, which was made "
                                 "without OpenSSL");
 }
-TlsContext::~TlsContext() = default;
 
 void TlsSession::Free::operator()(ssl_st*) const noexcept {}
 TlsSession::TlsSession(const TlsContext&) {}
-TlsSession::~TlsSession() = default;
 bool TlsSession::start(std::string&) {
     return false;
 }

@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <stdexcept>
@@ -61,19 +62,12 @@ void check_text(const Endpoint& endpoint) {
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
 }
 
-bool is_rejection(int reason) {
-    switch (reason) {
-        case SSL_R_CERTIFICATE_VERIFY_FAILED:
-        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return true;
-        default: return false;
-    }
-}
+/// The errors of OpenSSL that mean that one side does not accept the certificate of the other.
+constexpr std::array rejections{
+    SSL_R_CERTIFICATE_VERIFY_FAILED,         SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,   SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,
+    SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,   SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
+    SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, SSL_R_TLSV1_ALERT_UNKNOWN_CA};
 
 }  // namespace
 
@@ -123,8 +117,6 @@ TlsContext::TlsContext(const Endpoint& endpoint)
         throw_invalid_argument(endpoint, "key", "cannot be used with the certificate: " + first_reason());
 }
 
-TlsContext::~TlsContext() = default;
-
 // ---- Session
 
 void TlsSession::Free::operator()(ssl_st* session) const noexcept {
@@ -153,8 +145,6 @@ TlsSession::TlsSession(const TlsContext& context) {
                                  SSL_set_tlsext_host_name(session, name.c_str()) == 1;
     if (!named) throw std::bad_alloc{};
 }
-
-TlsSession::~TlsSession() = default;
 
 bool TlsSession::start(std::string& out) {
     const ExitGate::Pass pass{gate};
@@ -206,7 +196,7 @@ bool TlsSession::fail(int status) {
     auto* const session = session_.get();
     const int kind = SSL_get_error(session, status);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return true;
-    rejected_ = is_rejection(ERR_GET_REASON(ERR_peek_error()));
+    rejected_ = std::ranges::count(rejections, ERR_GET_REASON(ERR_peek_error())) > 0;
     const long verification = SSL_get_verify_result(session);
     error_ = "TLS: " + (kind == SSL_ERROR_ZERO_RETURN ? std::string{"closed by the server"} : first_reason());
     if (verification != X509_V_OK) error_ += std::string{": "} + X509_verify_cert_error_string(verification);

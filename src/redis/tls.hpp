@@ -35,9 +35,6 @@ public:
     /// Reads the files of `endpoint.tls`. Throws std::invalid_argument that names the unusable field. Also
     /// throws if there is neither a server name nor a host, because then any certificate would be accepted.
     explicit TlsContext(const Endpoint& endpoint);
-    ~TlsContext();
-    TlsContext(const TlsContext&) = delete;
-    TlsContext& operator=(const TlsContext&) = delete;
 
 private:
     friend class TlsSession;
@@ -52,9 +49,6 @@ private:
 class TlsSession {
 public:
     explicit TlsSession(const TlsContext& context);
-    ~TlsSession();
-    TlsSession(const TlsSession&) = delete;
-    TlsSession& operator=(const TlsSession&) = delete;
 
     /// Begins the TLS handshake. Appends the first bytes to send to `out`. Returns false if the session has
     /// failed; error() then gives the reason.
