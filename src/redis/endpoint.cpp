@@ -69,13 +69,20 @@ private:
         return before;
     }
 
+    /// Returns the text behind the first `mark` and removes both from `text`. Returns an empty text if there
+    /// is no mark.
+    static std::string_view cut_after(std::string_view& text, char mark) {
+        const auto before = text.substr(0, text.find(mark));
+        const auto after = text.substr(std::min(before.size() + 1, text.size()));
+        text = before;
+        return after;
+    }
+
     void read_redis(std::string_view rest) {
-        const auto query = cut_query(rest);
-        const auto slash = rest.find('/');
-        const auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
-        auto authority = rest.substr(0, slash);
-        read_user(authority);
-        read_host_and_port(authority);
+        const auto query = cut_after(rest, '?');
+        const auto path = cut_after(rest, '/');
+        read_user(rest);
+        read_host_and_port(rest);
         if (!path.empty()) read_database(path);
         read_query(query, endpoint_.tls.enabled ? tls_fields : "none",
                    [this](std::string_view field) { return tls_field(field); });
@@ -83,15 +90,13 @@ private:
     }
 
     void read_sentinels(std::string_view rest) {
-        const auto query = cut_query(rest);
-        const auto slash = rest.find('/');
-        const auto path = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+        const auto query = cut_after(rest, '?');
+        const auto path = cut_after(rest, '/');
         endpoint_.master = decoded("master", path.substr(0, path.find('/')));
         if (endpoint_.master.empty()) fail("master", "is missing: redis+sentinel://host,host,host/master");
-        auto hosts = rest.substr(0, slash);
-        read_user(hosts);
-        for (std::optional<std::string_view> host; (host = cut_before(hosts, ","));) read_sentinel(*host);
-        read_sentinel(hosts);
+        read_user(rest);
+        for (std::optional<std::string_view> host; (host = cut_before(rest, ","));) read_sentinel(*host);
+        read_sentinel(rest);
         check_text("master", endpoint_.master, longest_name);
         if (const auto database = path.find('/'); database != path.npos)
             read_database(path.substr(database + 1));
@@ -139,7 +144,7 @@ private:
     }
 
     void read_unix(std::string_view rest) {
-        const auto query = cut_query(rest);
+        const auto query = cut_after(rest, '?');
         const auto slash = rest.find('/');
         if (slash == rest.npos || slash + 1 == rest.size())
             fail("socket path", "must be absolute, as in unix:///run/redis.sock");
@@ -158,14 +163,6 @@ private:
         const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
         if (!std::ranges::all_of(text, printable)) fail(part, "has a control character");
         if (text.size() > longest) fail(part, "is longer than " + std::to_string(longest) + " bytes");
-    }
-
-    static std::string_view cut_query(std::string_view& rest) {
-        const auto mark = rest.find('?');
-        if (mark == rest.npos) return {};
-        const auto query = rest.substr(mark + 1);
-        rest = rest.substr(0, mark);
-        return query;
     }
 
     template <class FieldOf>
