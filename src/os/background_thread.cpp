@@ -5,21 +5,24 @@
 #include <redlock/process.hpp>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace redlock {
+namespace {
 
 /// Lets exit() wait for the threads. The static object is created when the first thread is started. Therefore
 /// it is destroyed before the objects that this thread uses.
-class BackgroundThread::AtExit {
+class AtExit {
 public:
     /// Adds a thread that exit() has to wait for. Returns false if exit() no longer waits for threads. Throws
     /// std::bad_alloc.
-    static bool add(BackgroundThread& thread) {
+    static bool add(std::thread& thread) {
         static const AtExit at_exit;
         if (exiting_) return false;
         auto& list = of_this_process();
@@ -29,7 +32,7 @@ public:
         return true;
     }
 
-    static void remove(BackgroundThread& thread) noexcept {
+    static void remove(std::thread& thread) noexcept {
         auto* const list = list_.load();
         if (!list || list->process != this_process()) return;
         const std::lock_guard guard{list->mutex};
@@ -42,7 +45,7 @@ public:
         if (!list || list->process != this_process()) return;
         const std::lock_guard guard{list->mutex};
         for (auto* const it : list->threads)
-            if (it->thread_.joinable()) it->thread_.join();
+            if (it->joinable()) it->join();
     }
 
 private:
@@ -50,7 +53,7 @@ private:
         const std::int64_t process = this_process();
         List* of_the_parent = nullptr;  // kept reachable for leak checkers
         std::mutex mutex{};
-        std::vector<BackgroundThread*> threads{};  // guarded by mutex
+        std::vector<std::thread*> threads{};  // guarded by mutex
     };
 
     /// Returns the list of this process. A child of fork() needs a new list. It has none of its parent's
@@ -69,54 +72,75 @@ private:
     static inline std::atomic<List*> list_{nullptr};  // never destroyed
 };
 
-BackgroundThread::BackgroundThread(Clock& clock, Function function)
-    : clock_(clock), function_(std::move(function)) {}
+class BackgroundThread final : public BackgroundTask {
+public:
+    BackgroundThread(Clock& clock, Function function) : clock_(clock), function_(std::move(function)) {}
 
-BackgroundThread::~BackgroundThread() {
-    {
-        const std::lock_guard guard{mutex_};
-        stopping_ = true;
+    ~BackgroundThread() override {
+        {
+            const std::lock_guard guard{mutex_};
+            stopping_ = true;
+        }
+        changed_.notify_all();
+        AtExit::remove(thread_);
+        if (thread_.joinable()) thread_.join();
     }
-    changed_.notify_all();
-    AtExit::remove(*this);
-    if (thread_.joinable()) thread_.join();
-}
 
-void BackgroundThread::start() noexcept {
-    const std::lock_guard guard{mutex_};
-    started_ = true;
-    changed_.notify_all();
-    try {
-        if (!running_) start_thread();
-    } catch (const std::exception&) {  // no memory, or no thread
+    void start() noexcept override {
+        const std::lock_guard guard{mutex_};
+        started_ = true;
+        changed_.notify_all();
+        try {
+            if (!running_) start_thread();
+        } catch (const std::exception&) {  // no memory, or no thread
+            running_ = false;
+        }
+    }
+
+private:
+    void start_thread() {
+        if (!AtExit::add(thread_)) return;
+        if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
+        const ScopedSignalBlock blocked;
+        running_ = true;
+        thread_ = std::thread{[this] { run(); }};
+    }
+
+    /// The thread: calls the function when it is due or start() was called, until it has nothing left to do.
+    void run() noexcept {
+        std::unique_lock lock{mutex_};
+        for (auto next = clock_.now(); started_ || next < Clock::never();) {
+            changed_.wait_for(lock, next - clock_.now(), [this] { return started_ || stopping_; });
+            if (stopping_) break;
+            started_ = false;
+            lock.unlock();
+            try {
+                next = function_(clock_.now());
+            } catch (const std::exception&) {  // no memory
+                next = Clock::never();
+            }
+            lock.lock();
+        }
         running_ = false;
     }
-}
 
-void BackgroundThread::start_thread() {
-    if (!AtExit::add(*this)) return;
-    if (thread_.joinable()) thread_.join();  // it does not need the mutex any more, and ends soon
-    const ScopedSignalBlock blocked;
-    running_ = true;
-    thread_ = std::thread{[this] { run(); }};
-}
+    // Constant after construction.
+    Clock& clock_;
+    const Function function_;
 
-/// The thread: calls the function when it is due or start() was called, until it has nothing left to do.
-void BackgroundThread::run() noexcept {
-    std::unique_lock lock{mutex_};
-    for (auto next = clock_.now(); started_ || next < Clock::never();) {
-        changed_.wait_for(lock, next - clock_.now(), [this] { return started_ || stopping_; });
-        if (stopping_) break;
-        started_ = false;
-        lock.unlock();
-        try {
-            next = function_(clock_.now());
-        } catch (const std::exception&) {  // no memory
-            next = Clock::never();
-        }
-        lock.lock();
-    }
-    running_ = false;
+    std::mutex mutex_{};
+    std::condition_variable changed_{};
+    // Guarded by mutex_.
+    bool started_ = false;  // start() was called since the function was last called
+    bool running_ = false;
+    bool stopping_ = false;
+    std::thread thread_{};
+};
+
+}  // namespace
+
+std::unique_ptr<BackgroundTask> make_background_thread(Clock& clock, BackgroundTask::Function function) {
+    return std::make_unique<BackgroundThread>(clock, std::move(function));
 }
 
 }  // namespace redlock

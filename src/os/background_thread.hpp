@@ -6,37 +6,11 @@
 
 #include "os/network.hpp"
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <memory>
 
 namespace redlock {
 
-class BackgroundThread final : public BackgroundTask {
-public:
-    /// Starts no thread. `clock` must outlive the object.
-    BackgroundThread(Clock& clock, Function function);
-    ~BackgroundThread() override;
-
-    void start() noexcept override;
-
-private:
-    class AtExit;
-
-    void start_thread();
-    void run() noexcept;
-
-    // Constant after construction.
-    Clock& clock_;
-    const Function function_;
-
-    std::mutex mutex_{};
-    std::condition_variable changed_{};
-    // Guarded by mutex_.
-    bool started_ = false;  // start() was called since the function was last called
-    bool running_ = false;
-    bool stopping_ = false;
-    std::thread thread_{};
-};
+/// Starts no thread. `clock` must outlive the task.
+std::unique_ptr<BackgroundTask> make_background_thread(Clock& clock, BackgroundTask::Function function);
 
 }  // namespace redlock

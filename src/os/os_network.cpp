@@ -52,16 +52,25 @@ namespace {
 
 class OsSocket final : public Socket {
 public:
-    OsSocket(int fd, const Address& address, std::chrono::milliseconds longest_wait,
+    OsSocket(const Address& address, std::chrono::milliseconds longest_wait,
              std::shared_ptr<OpenDescriptors> open)
-        : fd_(fd), address_(address), longest_wait_(longest_wait), open_(std::move(open)) {}
+        : address_(address), longest_wait_(longest_wait), open_(std::move(open)) {}
 
     /// Removes the descriptor from the list before closing it. If a child is forked in between, it keeps one
     /// copy open. In the other order, the child could close a descriptor that another thread has just opened
     /// with the same number.
     ~OsSocket() override {
+        if (fd_ < 0) return;
         open_->remove(fd_);
         ::close(fd_);
+    }
+
+    /// Opens the socket and starts to connect. Returns an errno, or 0. Throws std::bad_alloc.
+    int open() {
+        fd_ = open_socket(address_.storage.ss_family);
+        if (fd_ < 0) return errno;
+        open_->add(fd_);
+        return connect_result().value_or(0);
     }
 
     int fd() const noexcept override { return fd_; }
@@ -106,7 +115,7 @@ private:
         return transferred < 0 ? -errno : transferred;
     }
 
-    const int fd_;
+    int fd_ = -1;
     const Address address_;
     const std::chrono::milliseconds longest_wait_;
     const std::shared_ptr<OpenDescriptors> open_;
@@ -120,21 +129,8 @@ private:
 
 std::unique_ptr<Socket> OsNetwork::connect(const Address& address, std::chrono::milliseconds longest_wait,
                                            int& error) {
-    const int fd = open_socket(address.storage.ss_family);
-    if (fd < 0) {
-        error = errno;
-        return nullptr;
-    }
-    std::unique_ptr<OsSocket> socket;
-    try {
-        open_->add(fd);
-        socket = std::make_unique<OsSocket>(fd, address, longest_wait, open_);
-    } catch (...) {
-        open_->remove(fd);
-        ::close(fd);
-        throw;
-    }
-    error = socket->connect_result().value_or(0);
+    auto socket = std::make_unique<OsSocket>(address, longest_wait, open_);
+    error = socket->open();
     if (error != 0) return nullptr;
     return socket;
 }
@@ -189,7 +185,7 @@ void OsNetwork::wait(std::span<PollEntry> entries, Clock::time_point now, Clock:
 }
 
 std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function function) {
-    return std::make_unique<BackgroundThread>(clock(), std::move(function));
+    return make_background_thread(clock(), std::move(function));
 }
 
 }  // namespace redlock
