@@ -22,14 +22,13 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
     : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
     auto names = detail::checked_resources(std::move(resources).take());
     check(options_, nodes.node_timeout(), nodes.quarantine());
-    if (options_.shared && names.size() > 1)
-        detail::throw_invalid_argument("LockOptions::shared", "set", "be used with one resource only");
-    if (auto* const required = nodes.required_clock(); required && required != &clock)
-        detail::throw_invalid_argument("clock", "not the clock of the nodes",
-                                       "be the same, because deadlines are instants of this clock");
-    if (options_.watchdog && &options_.watchdog->clock() != &clock)
-        detail::throw_invalid_argument("LockOptions::watchdog", "made for another clock",
-                                       "use the clock of the lock");
+    detail::require(!options_.shared || names.size() == 1, "LockOptions::shared", "set",
+                    "be used with one resource only");
+    const auto* const required = nodes.required_clock();
+    detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
+                    "be the same, because deadlines are instants of this clock");
+    detail::require(!options_.watchdog || &options_.watchdog->clock() == &clock, "LockOptions::watchdog",
+                    "made for another clock", "use the clock of the lock");
     state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_);
 }
 
@@ -157,10 +156,6 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
 
 // ---- Extending
 
-Result Lock::extend() {
-    return extend(options_.ttl);
-}
-
 Result Lock::extend(std::chrono::milliseconds ttl) {
     detail::check_ttl("extend: ttl", ttl, options_.drift_factor, nodes_->node_timeout(),
                       nodes_->quarantine());
@@ -185,14 +180,6 @@ Result Lock::extend(std::chrono::milliseconds ttl) {
 }
 
 // ---- Releasing
-
-Result Lock::release() noexcept {
-    return release(Answers::awaited);
-}
-
-void Lock::unlock() noexcept {
-    (void)release(Answers::not_awaited);
-}
 
 /// Releases the current acquisition. In the callback on_lost, releases the acquisition that was lost, even if
 /// the lock has been acquired again since.

@@ -94,13 +94,7 @@ private:
         if (found == workers_.end())
             found = std::ranges::find_if(workers_, [](const auto& it) { return it->queue().idle(); });
         if (found == workers_.end()) {
-            workers_.push_back(nullptr);
-            try {
-                workers_.back() = std::make_unique<Worker>(clock_);
-            } catch (...) {
-                workers_.pop_back();
-                throw;
-            }
+            workers_.push_back(std::make_unique<Worker>(clock_));
             found = workers_.end() - 1;
         }
         (*found)->nodes = &nodes;
@@ -119,10 +113,6 @@ Watchdog::Watchdog(Clock& clock) : clock_(&clock), impl_(new Impl(clock)) {}
 
 Watchdog::~Watchdog() {
     if (auto* const impl = impl_.load(); impl->in_owning_process()) delete impl;
-}
-
-Clock& Watchdog::clock() noexcept {
-    return *clock_;
 }
 
 void Watchdog::add(detail::Acquisition acquisition) {

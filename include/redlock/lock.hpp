@@ -211,7 +211,7 @@ public:
     ///   still be true then.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
-    Result extend();
+    Result extend() { return extend(options_.ttl); }
 
     /// Extends with another ttl. A ttl that is shorter than the remaining time changes nothing. Throws
     /// std::invalid_argument for a ttl that the constructor would reject.
@@ -242,7 +242,7 @@ public:
     /// that calls one of them: this causes no deadlock. If there are several std::stop_callbacks on lost(),
     /// the C++ library calls them one after another. A release() in the first callback does not prevent the
     /// calls of the later ones.
-    Result release() noexcept;
+    Result release() noexcept { return release(Answers::awaited); }
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
     // std::lock.
@@ -284,7 +284,7 @@ public:
     ///   replies say whether other clients are waiting.
     /// - If the watchdog is extending the lock at that moment, first waits for the end of that extension,
     ///   which takes at most one more node_timeout.
-    void unlock() noexcept;
+    void unlock() noexcept { (void)release(Answers::not_awaited); }
 
 private:
     friend class Semaphore;

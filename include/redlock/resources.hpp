@@ -29,14 +29,9 @@ public:
     // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): conversions are
     // wanted, and the constraints exclude this class itself
     template <class Text>
-    requires std::convertible_to<Text, std::string> ResourceList(Text&& name) {
-        names_.push_back(std::forward<Text>(name));
-    }
-
-    template <class View>
-    requires(std::convertible_to<View, std::string_view> && !std::convertible_to<View, std::string>)
-        ResourceList(const View& name) {
-        names_.emplace_back(std::string_view{name});
+    requires(std::convertible_to<Text, std::string> || std::convertible_to<Text, std::string_view>)
+        ResourceList(Text&& name) {
+        names_.emplace_back(std::forward<Text>(name));
     }
 
     template <class Vector>

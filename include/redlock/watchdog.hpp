@@ -45,7 +45,7 @@ public:
     ~Watchdog() override;
 
     // The functions that Lock calls; see detail::Renewer.
-    Clock& clock() noexcept override;
+    Clock& clock() noexcept override { return *clock_; }
     void add(detail::Acquisition acquisition) override;
     void remove(const detail::Acquisition& acquisition) noexcept override;
 
