@@ -1,9 +1,6 @@
 // Result::message(): the text of a result for logs and people.
 #include <redlock/result.hpp>
 
-#include <chrono>
-#include <string>
-
 namespace redlock {
 namespace {
 

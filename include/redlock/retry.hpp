@@ -10,8 +10,6 @@
 #include <redlock/entropy.hpp>
 #include <redlock/export.hpp>
 
-#include <cstdint>
-
 namespace redlock {
 
 /// The type of LockOptions::retry.

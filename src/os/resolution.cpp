@@ -5,7 +5,6 @@
 
 #include <redlock/process.hpp>
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -15,7 +14,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 namespace redlock {

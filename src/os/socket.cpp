@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 
 namespace redlock {
