@@ -15,7 +15,6 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -118,9 +117,9 @@ void Guardian::wait_for_our_end(int ready) const noexcept {
     take_a_name();
     ::close(pipe_[1]);  // above all: otherwise it waits for its own end
     ::close(ready);
-    close_descriptors(STDIN_FILENO, pipe_[0]);
+    keep_descriptor(pipe_[0], STDIN_FILENO);
     ask_to_be_spared();
-    wait_for_end_of(pipe_[0]);
+    wait_for_end_of(STDIN_FILENO);
     if (const pid_t group = shared_->group; group > 1) end(group);
     ::_exit(0);
 }

@@ -40,6 +40,8 @@ int open_process([[maybe_unused]] pid_t process) {
 #endif
 }
 
+constexpr int descriptor_in_keeper = STDERR_FILENO + 1;  // of the other process
+
 /// Returns true if a majority of the nodes has no key of this owner any more. Then no other process can have
 /// extended the lock, and what a minority still has is only in the way of others.
 bool is_gone_from_a_majority(const Result& loss) {
@@ -53,6 +55,65 @@ void release(detail::LeaseState& state, std::uint64_t acquisition) {
     auto lease = before;
     (void)algorithm::release(state.nodes(), boot_clock(), state.resources(), lease, state.request().fair);
     state.describe_holder(before, {});
+}
+
+bool process_ends_before(Clock::time_point instant) noexcept {
+    for (;;) {
+        pollfd process{descriptor_in_keeper, POLLIN, 0};
+        const auto left =
+            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
+        const auto most = std::chrono::ceil<std::chrono::milliseconds>(left);
+        if (::poll(&process, 1, static_cast<int>(most.count())) > 0) return true;
+        if (boot_clock().now() >= instant) return false;
+    }
+}
+
+/// Whoever reads from a pipe waits until nobody can write into it: it must not be kept open for longer than
+/// the other process does.
+bool may_keep_stderr(pid_t process) {
+    struct stat ours {};
+    struct stat theirs {};
+    if (::fstat(STDERR_FILENO, &ours) != 0) return false;
+    if (S_ISREG(ours.st_mode)) return true;
+    const auto path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(STDERR_FILENO);
+    return ::stat(path.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+/// Nobody is to wait for this process, and the end of the caller's terminal is not to reach it.
+void leave_caller(pid_t process, int descriptor) {
+    ::setsid();
+    (void)::signal(SIGPIPE, SIG_IGN);
+    const bool keeps_stderr = may_keep_stderr(process);
+    keep_descriptor(descriptor, descriptor_in_keeper);
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(null, STDOUT_FILENO);
+    if (!keeps_stderr) ::dup2(null, STDERR_FILENO);
+    ::close(null);
+}
+
+/// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
+/// other process.
+int keep(Nodes& nodes, const KeptLock& lock, pid_t process) {
+    bool lost = false;
+    Result loss{Errc::lost};
+    auto options = lock.options;
+    options.max_hold = std::chrono::nanoseconds::max();  // the life of the process is the limit
+    options.on_lost = [&](const Result& result) {
+        lost = true;
+        loss = result;
+    };
+    const auto state = std::make_shared<detail::LeaseState>(nodes, boot_clock(), lock.resources, options);
+    const auto acquisition = state->begin(lock.lease, std::stop_source{std::nostopstate});
+    detail::RenewalQueue renewals{boot_clock()};
+    renewals.add({state, acquisition});
+    for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
+        if (process_ends_before(next_turn)) break;
+    if (lost)
+        say_without_waiting(lock.resources.front() + ": " + loss.message() + "; process " +
+                            std::to_string(process) + " goes on without the lock");
+    if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
+    return lost ? exit_status::lost : 0;
 }
 
 }  // namespace
@@ -73,71 +134,12 @@ pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock) const 
     if (child > 0) return child;
     int status = exit_status::internal;
     try {
-        leave_caller();
-        status = keep(nodes, lock);
+        leave_caller(process_, descriptor_);
+        status = keep(nodes, lock, process_);
     } catch (const std::exception& error) {  // the lease ends by itself
         say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());
     }
     ::_exit(status);
-}
-
-/// The keeper has one thread. It takes the turns of a watchdog, and in between it waits for the end of the
-/// other process.
-int LeaseKeeper::keep(Nodes& nodes, const KeptLock& lock) const {
-    bool lost = false;
-    Result loss{Errc::lost};
-    auto options = lock.options;
-    options.max_hold = std::chrono::nanoseconds::max();  // the life of the process is the limit
-    options.on_lost = [&](const Result& result) {
-        lost = true;
-        loss = result;
-    };
-    const auto state = std::make_shared<detail::LeaseState>(nodes, boot_clock(), lock.resources, options);
-    const auto acquisition = state->begin(lock.lease, std::stop_source{std::nostopstate});
-    detail::RenewalQueue renewals{boot_clock()};
-    renewals.add({state, acquisition});
-    for (auto next_turn = renewals.turn(); !lost; next_turn = renewals.turn())
-        if (process_ends_before(next_turn)) break;
-    if (lost)
-        say_without_waiting(lock.resources.front() + ": " + loss.message() + "; process " +
-                            std::to_string(process_) + " goes on without the lock");
-    if (!lost || is_gone_from_a_majority(loss)) release(*state, acquisition);
-    return lost ? exit_status::lost : 0;
-}
-
-bool LeaseKeeper::process_ends_before(Clock::time_point instant) const noexcept {
-    for (;;) {
-        pollfd process{descriptor_, POLLIN, 0};
-        const auto left =
-            std::clamp<Clock::duration>(instant - boot_clock().now(), Clock::duration::zero(), 1h);
-        const auto most = std::chrono::ceil<std::chrono::milliseconds>(left);
-        if (::poll(&process, 1, static_cast<int>(most.count())) > 0) return true;
-        if (boot_clock().now() >= instant) return false;
-    }
-}
-
-/// Whoever reads from a pipe waits until nobody can write into it: it must not be kept open for longer than
-/// the other process does.
-bool LeaseKeeper::may_keep_stderr() const {
-    struct stat ours {};
-    struct stat theirs {};
-    if (::fstat(STDERR_FILENO, &ours) != 0) return false;
-    if (S_ISREG(ours.st_mode)) return true;
-    const auto path = "/proc/" + std::to_string(process_) + "/fd/" + std::to_string(STDERR_FILENO);
-    return ::stat(path.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
-}
-
-/// Nobody is to wait for this process, and the end of the caller's terminal is not to reach it.
-void LeaseKeeper::leave_caller() const {
-    ::setsid();
-    (void)::signal(SIGPIPE, SIG_IGN);
-    const bool keeps_stderr = may_keep_stderr();
-    close_descriptors(STDERR_FILENO + 1, descriptor_);
-    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(null, STDOUT_FILENO);
-    if (!keeps_stderr) ::dup2(null, STDERR_FILENO);
-    ::close(null);
 }
 
 }  // namespace redlock::tool

@@ -38,11 +38,6 @@ public:
     pid_t keep_in_background(Nodes& nodes, const KeptLock& lock) const;
 
 private:
-    int keep(Nodes& nodes, const KeptLock& lock) const;
-    bool process_ends_before(Clock::time_point instant) const noexcept;
-    bool may_keep_stderr() const;
-    void leave_caller() const;
-
     const pid_t process_;
     const int descriptor_;  // of the process
 };

@@ -150,25 +150,22 @@ TEST_F(LossOfAKeptLock, LeavesNoKeysOnTheOtherNodes) {
 }
 
 /// What a caller has open beside its standard streams.
-class DescriptorsOfTheKeeper : public LeaseKeeper, public testing::WithParamInterface<const char*> {
+class DescriptorsOfTheKeeper : public LeaseKeeper {
 protected:
-    /// Acquires the job with the preloaded library that is the parameter.
-    void acquire_with_preload() {
-        auto environment = world.environment();
-        environment.push_back("LD_PRELOAD=" + std::string{GetParam()});
-        ASSERT_EQ(Tool(acquire({}), environment).wait().status, 0);
+    void acquire_job() {
+        ASSERT_EQ(Tool(acquire({}), world.environment()).wait().status, 0);
         ASSERT_EQ(keepers().size(), 1U);
     }
 };
 
 constexpr auto highest_tried = 1500;
 
-TEST_P(DescriptorsOfTheKeeper, KeepNoPipeOpen) {
+TEST_F(DescriptorsOfTheKeeper, KeepNoPipeOpen) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe(ends.data()), 0);
     const int high = ::fcntl(ends[1], F_DUPFD, highest_tried);  // -1 if so many are not allowed
     ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    acquire_with_preload();
+    acquire_job();
     ::close(ends[1]);
     if (high >= 0) ::close(high);
     pollfd ended{ends[0], POLLIN, 0};
@@ -177,20 +174,17 @@ TEST_P(DescriptorsOfTheKeeper, KeepNoPipeOpen) {
     ::close(ends[0]);
 }
 
-TEST_P(DescriptorsOfTheKeeper, KeepNoFileLocked) {
+TEST_F(DescriptorsOfTheKeeper, KeepNoFileLocked) {
     world.touch("lock");
     const int locked = ::open(world.file("lock").c_str(), O_RDONLY);
     ASSERT_EQ(::flock(locked, LOCK_EX | LOCK_NB), 0);
-    acquire_with_preload();
+    acquire_job();
     ::close(locked);
     const int another = ::open(world.file("lock").c_str(), O_RDONLY | O_CLOEXEC);
     EXPECT_TRUE(wait_until([&] { return ::flock(another, LOCK_EX | LOCK_NB) == 0; }, 10s));
     EXPECT_EQ(world.keys(), 3U);
     ::close(another);
 }
-
-INSTANTIATE_TEST_SUITE_P(EachMeans, DescriptorsOfTheKeeper, testing::Values("", REDLOCK_NO_CLOSE_RANGE),
-                         [](const auto& it) { return *it.param == 0 ? "ThisKernel" : "AnOldKernel"; });
 
 // lock=$(redlock acquire --while-pid $$ job 2>&1) ends when the command does.
 TEST_F(LossOfAKeptLock, IsNotReportedInAPipeThatTheScriptDoesNotHave) {
