@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdint>
 #include <deque>
 #include <future>
 #include <optional>
+#include <string_view>
 
 namespace redlock::tool {
 namespace {
@@ -33,19 +34,12 @@ std::vector<std::string> elements_of(const std::string& text) {
     return elements;
 }
 
-std::optional<microseconds::rep> number_of(const std::string& text) {
-    microseconds::rep number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-    return number;
-}
-
 /// Returns the duration that `text` gives as a number. Returns nothing if it is not a number, is negative or
 /// exceeds longest_time.
 template <class Duration>
-std::optional<Duration> duration_of(const std::string& text) {
-    const auto number = number_of(text);
-    if (!number || *number < 0 || *number > Duration{longest_time}.count()) return std::nullopt;
+std::optional<Duration> duration_of(std::string_view text) {
+    const auto number = whole_number(text);
+    if (!number || *number > static_cast<std::uint64_t>(Duration{longest_time}.count())) return std::nullopt;
     return Duration{*number};
 }
 
@@ -73,7 +67,7 @@ public:
         measure_round_trip();
         read_info();
         read_config();
-        Probe{admin_, plan_}.run(facts_);
+        probe(admin_, plan_, facts_);
         if (plan_.profile.quarantine > 0ms) read_marker();
     }
 
@@ -113,8 +107,7 @@ private:
             return duration_of<std::chrono::seconds>(setting(name));
         };
         auto& failover = facts_.failover.emplace();
-        if (const auto replicas = number_of(setting("min-replicas-to-write")))
-            failover.min_replicas = static_cast<std::uint64_t>(*replicas);
+        failover.min_replicas = whole_number(setting("min-replicas-to-write"));
         failover.max_lag = span("min-replicas-max-lag");
         failover.backlog_ttl = span("repl-backlog-ttl");
     }
@@ -138,7 +131,7 @@ private:
         facts_.marker.emplace();
         const auto instant = detail::instant_in_marker(marker.reply.text,
                                                        facts_.info.run_id + ":" + facts_.info.replication_id);
-        const auto since = duration_of<microseconds>(std::string{instant.value_or("")});
+        const auto since = duration_of<microseconds>(instant.value_or(""));
         if (!since) return;
         const auto until = *since + plan_.profile.quarantine;
         facts_.marker->placed = true;

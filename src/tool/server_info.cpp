@@ -1,31 +1,19 @@
 #include "server_info.hpp"
 
+#include <redlock/detail/reply.hpp>
+
 #include <array>
 #include <charconv>
 
 namespace redlock::tool {
 namespace {
 
-/// Returns the value of the line that begins with `name` and a colon, or an empty text if there is none.
-std::string value_of(std::string_view info, std::string_view name) {
-    for (std::size_t begin = 0; begin < info.size();) {
-        const auto end = std::min(info.find('\n', begin), info.size());
-        auto line = info.substr(begin, end - begin);
-        begin = end + 1;
-        if (!line.starts_with(name) || !line.substr(name.size()).starts_with(':')) continue;
-        line.remove_prefix(name.size() + 1);
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        return std::string{line};
-    }
-    return {};
+std::string value_of(std::string_view info, const std::string& name) {
+    return std::string{detail::line_of_info(info, name + ":")};
 }
 
-std::optional<std::uint64_t> number_of(std::string_view info, std::string_view name) {
-    const auto text = value_of(info, name);
-    std::uint64_t number = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-    return number;
+std::optional<std::uint64_t> number_of(std::string_view info, const std::string& name) {
+    return whole_number(value_of(info, name));
 }
 
 /// Finds out the kind of server. All of them report a redis_version, and some also report a version of their
@@ -45,6 +33,13 @@ void name_the_make(ServerInfo& it, std::string_view info) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+    return number;
+}
 
 Version Version::parse(std::string_view text) {
     std::array<int, 3> parts{};

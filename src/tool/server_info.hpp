@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 namespace redlock::tool {
 
@@ -18,9 +18,7 @@ struct Version {
     /// Parses a version such as "7.0.15". A part that is not a number counts as 0.
     static Version parse(std::string_view text);
 
-    friend bool operator<(const Version& a, const Version& b) {
-        return std::tie(a.major, a.minor, a.patch) < std::tie(b.major, b.minor, b.patch);
-    }
+    friend auto operator<=>(const Version&, const Version&) = default;
 };
 
 /// A field is empty, or has no value, if the server does not report it.
@@ -41,6 +39,9 @@ struct ServerInfo {
 
     static ServerInfo parse(std::string_view info);
 };
+
+/// Returns the number that `text` is. Returns nothing if it is anything else.
+std::optional<std::uint64_t> whole_number(std::string_view text);
 
 /// The longest time that is accepted from a server. A longer one is certainly wrong, and the arithmetic would
 /// overflow.
