@@ -1,6 +1,8 @@
 #include "escaped.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,32 +17,22 @@ struct Character {
     static constexpr std::uint32_t invalid = 0xFFFF'FFFF;
 };
 
-/// The form of a UTF-8 sequence: the bits by which its first byte is recognised, and the smallest code point
-/// that needs this form. The index is the number of bytes that follow.
-struct Form {
-    unsigned char mask;
-    unsigned char first;
-    std::uint32_t least;
-};
-constexpr std::array<Form, 4> forms{
-    {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x1'0000}}};
-
 /// Returns the first character of `text`. A byte that is not valid UTF-8 is a character of its own.
 Character first_character(std::string_view text) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    for (std::size_t following = 0; following < forms.size(); ++following) {
-        const auto& form = forms[following];
-        if ((byte(0) & form.mask) != form.first) continue;
-        std::uint32_t code = byte(0) & static_cast<unsigned char>(~form.mask);
-        for (std::size_t at = 1; at <= following; ++at) {
-            if (at >= text.size() || (byte(at) & 0xC0) != 0x80) return {};
-            code = code << 6 | (byte(at) & 0x3F);
-        }
-        const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-        if (code < form.least || code > 0x10'FFFF || surrogate) return {};
-        return {following + 1, code};
+    // The first byte of a sequence begins with as many ones as the sequence has bytes, and with a zero if it
+    // is the only byte. `least` has the smallest code point that needs so many bytes.
+    constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x1'0000};
+    const auto ones = static_cast<std::size_t>(std::countl_one(byte(0)));
+    if (ones == 1 || ones >= least.size() || ones > text.size()) return {};
+    std::uint32_t code = byte(0) & (0x7FU >> ones);
+    for (std::size_t at = 1; at < ones; ++at) {
+        if ((byte(at) & 0xC0) != 0x80) return {};
+        code = code << 6 | (byte(at) & 0x3F);
     }
-    return {};
+    const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+    if (code < least[ones] || code > 0x10'FFFF || surrogate) return {};
+    return {std::max<std::size_t>(ones, 1), code};
 }
 
 bool is_harmless(std::uint32_t code) {

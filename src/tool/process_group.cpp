@@ -1,7 +1,6 @@
 #include "process_group.hpp"
 
 #include "exit_status.hpp"
-#include "group_signals.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,10 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace redlock::tool {
 namespace {
@@ -111,18 +108,6 @@ void ProcessGroup::record_exit(int status) noexcept {
 std::optional<int> ProcessGroup::failure() const noexcept {
     const int error = failure_;
     return error != 0 ? std::optional{error} : std::nullopt;
-}
-
-std::optional<int> ProcessGroup::take_stop() noexcept {
-    return std::exchange(stop_, std::nullopt);
-}
-
-bool ProcessGroup::alive() const noexcept {
-    return !status_ || group_exists(id_);
-}
-
-bool ProcessGroup::signal(int number) const noexcept {
-    return signal_group(id_, number);
 }
 
 }  // namespace redlock::tool

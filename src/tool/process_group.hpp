@@ -1,6 +1,7 @@
 // The command and all that it starts: a process group of its own, so that they can be signalled together.
 #pragma once
 
+#include "group_signals.hpp"
 #include "guardian.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::tool {
@@ -45,13 +47,13 @@ public:
     std::optional<int> failure() const noexcept;
 
     /// The signal that stopped the command, or what it has left behind, since this was last asked.
-    std::optional<int> take_stop() noexcept;
+    std::optional<int> take_stop() noexcept { return std::exchange(stop_, std::nullopt); }
 
     /// Whether anything of the group is left, be it what the command left behind.
-    bool alive() const noexcept;
+    bool alive() const noexcept { return !status_ || group_exists(id_); }
 
     /// To all of it; what is stopped is continued, so that it can take notice. False: we may not.
-    bool signal(int number) const noexcept;
+    bool signal(int number) const noexcept { return signal_group(id_, number); }
 
 private:
     [[noreturn]] static void become(const Start& start, const std::vector<char*>& words,

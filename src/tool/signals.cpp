@@ -1,7 +1,5 @@
 #include "signals.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -48,10 +46,6 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
         if (signal == SIGCHLD || (signal > 0 && !is_ignored(signal))) return signal;
         if (boot_clock().now() >= deadline) return std::nullopt;
     }
-}
-
-void Signals::wake() noexcept {
-    ::kill(::getpid(), SIGCHLD);
 }
 
 }  // namespace redlock::tool

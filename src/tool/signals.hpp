@@ -6,6 +6,8 @@
 
 #include <redlock/clock.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
 #include <initializer_list>
 #include <optional>
@@ -35,7 +37,7 @@ public:
 
     /// Makes wait() return SIGCHLD. The caller of wait() then checks everything that may have changed. May be
     /// called from any thread.
-    static void wake() noexcept;
+    static void wake() noexcept { ::kill(::getpid(), SIGCHLD); }
 
 private:
     sigset_t awaited_{};

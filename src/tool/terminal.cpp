@@ -1,10 +1,9 @@
 #include "terminal.hpp"
 
+#include "os/scoped_signal_block.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <csignal>
 
 namespace redlock::tool {
 namespace {
@@ -22,14 +21,6 @@ Terminal::~Terminal() {
     if (fd_ >= 0) ::close(fd_);
 }
 
-bool Terminal::ours() const noexcept {
-    return exists() && is_of(::getpgrp());
-}
-
-bool Terminal::is_of(pid_t group) const noexcept {
-    return fd_ >= 0 && ::tcgetpgrp(fd_) == group;
-}
-
 bool Terminal::free_to_give() const noexcept {
     return ours() && ::isatty(STDIN_FILENO) != 0 && !feeds_a_pipeline();
 }
@@ -37,13 +28,8 @@ bool Terminal::free_to_give() const noexcept {
 /// Blocks SIGTTOU meanwhile, because otherwise the kernel would stop a background process for this call.
 void Terminal::give_to(pid_t group) const noexcept {
     if (fd_ < 0) return;
-    sigset_t ttou;
-    sigset_t before;
-    ::sigemptyset(&ttou);
-    ::sigaddset(&ttou, SIGTTOU);
-    ::pthread_sigmask(SIG_BLOCK, &ttou, &before);
+    const ScopedSignalBlock blocked;
     ::tcsetpgrp(fd_, group);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace redlock::tool

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 namespace redlock::tool {
 
@@ -13,8 +14,8 @@ public:
     Terminal& operator=(const Terminal&) = delete;
 
     /// Return true if the process group of this process, or `group`, is the foreground group.
-    bool ours() const noexcept;
-    bool is_of(pid_t group) const noexcept;
+    bool ours() const noexcept { return is_of(::getpgrp()); }
+    bool is_of(pid_t group) const noexcept { return exists() && ::tcgetpgrp(fd_) == group; }
 
     /// Returns true if a command should be in the foreground from the start: this process is in the
     /// foreground, its input comes from a terminal, and its output does not go to a pipeline that may need
