@@ -1,12 +1,11 @@
 #include "diagnosis.hpp"
 
-#include "server_findings.hpp"
 #include "span.hpp"
-#include "vote_findings.hpp"
 
 #include <redlock/nodes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace redlock::tool {
@@ -155,13 +154,8 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile)
 }
 
 const char* verdict_name(Severity severity) noexcept {
-    switch (severity) {
-        case Severity::hint: return "ok";
-        case Severity::warning: return "warning";
-        case Severity::unsafe: return "unsafe";
-        case Severity::unreachable: break;
-    }
-    return "unreachable";
+    constexpr std::array names{"ok", "warning", "unsafe", "unreachable"};  // in the order of the enumerators
+    return names[static_cast<std::size_t>(severity)];
 }
 
 std::string summary_of(const Diagnosis& diagnosis) {

@@ -2,7 +2,7 @@
 // what to change first. Pure, without I/O.
 #pragma once
 
-#include "finding.hpp"
+#include "findings.hpp"
 #include "lock_profile.hpp"
 #include "node_facts.hpp"
 

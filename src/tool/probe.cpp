@@ -1,6 +1,6 @@
 #include "probe.hpp"
 
-#include "vote_findings.hpp"
+#include "findings.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/entropy.hpp>

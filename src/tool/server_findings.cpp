@@ -1,5 +1,5 @@
-#include "server_findings.hpp"
-
+// Judges a server by the facts that it reports.
+#include "findings.hpp"
 #include "span.hpp"
 
 #include <redlock/error.hpp>

@@ -1,5 +1,5 @@
-#include "vote_findings.hpp"
-
+// Judges whether a node answers, and whether it does what a lock needs.
+#include "findings.hpp"
 #include "span.hpp"
 
 #include <redlock/detail/causes.hpp>
