@@ -1,17 +1,20 @@
 #include "acquisition.hpp"
 
+#include "exit_status.hpp"
+#include "lock_status.hpp"
 #include "words.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
+#include <redlock/error.hpp>
+#include <redlock/query.hpp>
 #include <redlock/retry.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -88,6 +91,25 @@ Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair,
     worker.join();
     if (failure) std::rethrow_exception(failure);
     return acquisition;
+}
+
+std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,
+                       const AcquireArguments& arguments, const Result& result) {
+    if (result.error() != Errc::held_by_other || !arguments.is_worth_a_word(result)) return {};
+    for (const auto& resource : resources) {
+        const auto status = query(nodes, resource);
+        if (status.kind == LockStatus::Kind::free) continue;
+        const bool only = resources.size() == 1 && resource == said;
+        return "; now " + (only ? "" : resource + ": ") + summary_of(status);
+    }
+    return "; now free";
+}
+
+int conclude(const std::string& resource, const AcquireArguments& arguments, const Result& result,
+             const std::string& in_the_way) {
+    if (arguments.is_worth_a_word(result)) say(resource + ": " + result.message() + in_the_way);
+    if (arguments.verbose) say_votes(result);
+    return exit_status::of(result, arguments.conflict_exit_code);
 }
 
 }  // namespace redlock::tool

@@ -5,10 +5,13 @@
 #include "lock_arguments.hpp"
 #include "signals.hpp"
 
+#include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 
 namespace redlock::tool {
 
@@ -24,5 +27,16 @@ Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool
 
 /// The same in a thread of its own, so that one of `signals` can end it.
 Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, const Signals& signals);
+
+/// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
+/// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the
+/// nodes once, which blocks for one node_timeout at most. Returns an empty text without asking if the
+/// acquisition was not refused, or if the user wants no message.
+std::string in_the_way(Nodes& nodes, Resources resources, std::string_view said,
+                       const AcquireArguments& arguments, const Result& result);
+
+/// Says on stderr that the operation has failed, and the votes if they are wanted. Returns the exit status.
+int conclude(const std::string& resource, const AcquireArguments& arguments, const Result& result,
+             const std::string& in_the_way = {});
 
 }  // namespace redlock::tool

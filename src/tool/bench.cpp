@@ -1,25 +1,25 @@
-#include "bench.hpp"
+#include "subcommands.hpp"
 
 #include "bench_report.hpp"
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_arguments.hpp"
+#include "lock_status.hpp"
 #include "node_arguments.hpp"
-#include "span.hpp"
+#include "signals.hpp"
 #include "workload.hpp"
 
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/redis_nodes.hpp>
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -53,30 +53,13 @@ struct BenchArguments {
     }
 };
 
-/// Blocks SIGINT and SIGTERM, so that wait() can receive them. Threads that are started later inherit this.
-class Interruption {
-public:
-    Interruption() {
-        ::sigemptyset(&signals_);
-        ::sigaddset(&signals_, SIGINT);
-        ::sigaddset(&signals_, SIGTERM);
-        ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    }
-
-    /// Waits for a signal for a fifth of a second. Returns true if one has arrived, now or before.
-    bool wait() {
-        const timespec fifth{.tv_sec = 0, .tv_nsec = 200'000'000};
-        if (signal_ == 0) signal_ = std::max(::sigtimedwait(&signals_, nullptr, &fifth), 0);
-        return signal_ != 0;
-    }
-
-    /// Returns the signal that has arrived, or 0.
-    int signal() const noexcept { return signal_; }
-
-private:
-    sigset_t signals_{};
-    int signal_ = 0;
-};
+/// Waits for one of `signals` for a fifth of a second. Returns true if one has arrived, now or before, and
+/// stores it in `interrupted`.
+bool wait_for_interruption(const Signals& signals, std::optional<int>& interrupted) {
+    const auto signal = interrupted ? std::nullopt : signals.wait(boot_clock().now() + 200ms);
+    if (signal && signal != SIGCHLD) interrupted = signal;
+    return interrupted.has_value();
+}
 
 /// A progress line on stderr that is rewritten in place. It is shown only if stderr is a terminal.
 class ProgressLine {
@@ -107,15 +90,8 @@ private:
     std::size_t width_ = 0;
 };
 
-/// Returns a random name that begins with `prefix`.
-std::string random_below(const std::string& prefix) {
-    Owner random;
-    if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
-    return prefix + ":" + std::string{random.view()};
-}
-
 Measurement measure(const BenchArguments& request, const Workload& workload, Round round,
-                    const std::string& title, Interruption& interruption) {
+                    const std::string& title, const Signals& signals, std::optional<int>& interrupted) {
     auto options = request.nodes.options();
     options.round = round;
     options.max_idle = std::max(options.max_idle, request.threads);
@@ -125,24 +101,25 @@ Measurement measure(const BenchArguments& request, const Workload& workload, Rou
     const auto end = boot_clock().now() + request.seconds;
     return run(nodes, workload, [&](std::uint64_t acquired) {
         progress.show(acquired);
-        return boot_clock().now() < end && !interruption.wait();
+        return boot_clock().now() < end && !wait_for_interruption(signals, interrupted);
     });
 }
 
 int bench(const BenchArguments& request) {
     if (request.seconds <= 0ns) throw std::invalid_argument{"--seconds must be positive"};
-    const Workload workload{.prefix = random_below(request.prefix),
+    const Workload workload{.prefix = random_name(request.prefix),
                             .lock = {.ttl = request.lease.ttl,
                                      .retry = {.attempts = 1},
                                      .drift_factor = request.lease.drift_factor},
                             .threads = request.threads};
-    Interruption interruption;
+    const Signals signals{SIGINT, SIGTERM};
+    std::optional<int> interrupted;
     std::vector<MeasuredRound> rounds;
     bool acquired = false;
     for (const auto& [round, title] : {std::pair{Round::sequential, "one after the other"},
                                        std::pair{Round::all_at_once, "all at once"}}) {
-        if (interruption.signal() != 0) break;
-        rounds.push_back({round, measure(request, workload, round, title, interruption)});
+        if (interrupted) break;
+        rounds.push_back({round, measure(request, workload, round, title, signals, interrupted)});
         const auto& measurement = rounds.back().measurement;
         acquired = acquired || measurement.acquire.count() > 0;
         if (request.json) continue;
@@ -151,12 +128,12 @@ int bench(const BenchArguments& request) {
         std::cout << std::flush;
     }
     std::error_code error;
-    if (interruption.signal() != 0)
+    if (interrupted)
         error = Errc::cancelled;
     else if (!acquired)
         error = Errc::no_quorum;
     if (request.json) print_json(std::cout, rounds, error);
-    if (interruption.signal() != 0) return exit_status::signalled + interruption.signal();
+    if (interrupted) return exit_status::signalled + *interrupted;
     if (acquired) return 0;
     const auto nodes = request.nodes.endpoints().size();
     std::set<std::string> refusing;

@@ -3,8 +3,6 @@
 
 #include "workload.hpp"
 
-#include <redlock/redis_nodes.hpp>
-
 #include <chrono>
 #include <cstdint>
 #include <ostream>

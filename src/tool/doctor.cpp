@@ -1,4 +1,4 @@
-#include "doctor.hpp"
+#include "subcommands.hpp"
 
 #include "checkup.hpp"
 #include "diagnosis.hpp"
@@ -6,9 +6,9 @@
 #include "exit_status.hpp"
 #include "json.hpp"
 #include "lock_arguments.hpp"
+#include "lock_status.hpp"
 #include "node_arguments.hpp"
 
-#include <redlock/entropy.hpp>
 #include <redlock/options.hpp>
 
 #include <iostream>
@@ -16,7 +16,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace redlock::tool {
 namespace {
@@ -47,12 +46,6 @@ struct DoctorArguments {
     }
 };
 
-std::string random_name() {
-    Owner random;
-    if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
-    return "redlock:doctor:" + std::string{random.view()};
-}
-
 CheckupPlan plan_of(const DoctorArguments& request) {
     const auto options = request.nodes.options();
     check({.ttl = request.lease.ttl, .drift_factor = request.lease.drift_factor}, options.node_timeout,
@@ -63,7 +56,7 @@ CheckupPlan plan_of(const DoctorArguments& request) {
                         .drift_factor = request.lease.drift_factor,
                         .node_timeout = options.node_timeout,
                         .quarantine = options.quarantine},
-            .resource = request.probe ? *request.probe : random_name(),
+            .resource = request.probe ? *request.probe : random_name("redlock:doctor"),
             .fencing = request.fencing,
             .fair = request.fair,
             .mark = request.mark};

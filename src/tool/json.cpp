@@ -1,7 +1,6 @@
 #include "json.hpp"
 
 #include "diagnosis_report.hpp"
-#include "report.hpp"
 
 #include <redlock/detail/causes.hpp>
 
@@ -12,8 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
-#include <system_error>
 
 namespace redlock::tool {
 namespace {

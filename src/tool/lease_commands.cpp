@@ -1,17 +1,12 @@
-#include "lease_commands.hpp"
+#include "subcommands.hpp"
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
-#include "conflict.hpp"
-#include "exit_status.hpp"
 #include "holder_description.hpp"
 #include "json.hpp"
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
-#include "report.hpp"
-#include "span.hpp"
-#include "words.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
@@ -51,12 +46,11 @@ struct LeaseCommandArguments {
     std::optional<pid_t> while_process{};
     bool fair = false;
     bool json = false;
-    bool verbose = false;
 
     void add_common_to(Arguments& arguments) {
         arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
         arguments.flag("--json", json, "One JSON object on stdout, also for a failure");
-        arguments.flag("-v,--verbose", verbose, "How each node voted, on stderr");
+        arguments.flag("-v,--verbose", acquire.verbose, "How each node voted, on stderr");
         nodes.add_to(arguments);
     }
 
@@ -110,13 +104,6 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
         print_json(std::cout, request.resource, lease, result);
     else if (result)
         print_lease(lease, result.validity());
-}
-
-/// Says what was not asked for in JSON: the failure, and the votes where they are wanted.
-int conclude(const LeaseCommandArguments& request, const Result& result, const std::string& in_the_way = {}) {
-    if (request.acquire.is_worth_a_word(result)) say(request.resource + ": " + result.message() + in_the_way);
-    if (request.verbose) print_votes(std::cerr, result);
-    return exit_status::of(result, request.acquire.conflict_exit_code);
 }
 
 /// A lock that outlives us: nobody extends or releases it here.
@@ -191,7 +178,7 @@ int acquire(const LeaseCommandArguments& request) {
     }
     if (result) lock.describe_holder();
     const int status = conclude(
-        request, result,
+        request.resource, request.acquire, result,
         no_process ? "; no process could be started to keep the lock"
                    : in_the_way(nodes, request.resources(), request.resource, request.acquire, result));
     return no_process ? exit_status::no_process : status;
@@ -207,7 +194,7 @@ int extend(const LeaseCommandArguments& request) {
     const auto result = algorithm::extend(nodes, boot_clock(), lease_request, lease);
     if (result) algorithm::describe_holder(nodes, resources, lease, options.holder, options.ttl);
     tell(request, lease, result);
-    return conclude(request, result);
+    return conclude(request.resource, request.acquire, result);
 }
 
 int release(const LeaseCommandArguments& request) {
@@ -218,7 +205,7 @@ int release(const LeaseCommandArguments& request) {
     const auto result = algorithm::release(nodes, boot_clock(), resources, lease, request.fair);
     algorithm::describe_holder(nodes, resources, before, "released", {});  // removes it, whatever it said
     if (request.json) print_json(std::cout, request.resource, lease, result);
-    return conclude(request, result);
+    return conclude(request.resource, request.acquire, result);
 }
 
 }  // namespace

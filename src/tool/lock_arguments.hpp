@@ -26,6 +26,7 @@ struct AcquireArguments {
     std::optional<std::chrono::nanoseconds> wait{};  ///< none: wait as long as another client holds the lock
     int conflict_exit_code = 1;
     bool quiet = false;
+    bool verbose = false;  ///< also say how each node voted; each subcommand has its own text for this option
     bool fencing = false;
     std::chrono::milliseconds retry_delay = Retry{}.delay;
 

@@ -6,6 +6,10 @@
 #include <redlock/detail/scripts.hpp>
 #include <redlock/entropy.hpp>
 
+#include <array>
+#include <cstddef>
+#include <system_error>
+
 namespace redlock::tool {
 namespace {
 
@@ -47,6 +51,12 @@ std::string conclusion_of(const LockStatus& status) {
 
 }  // namespace
 
+std::string random_name(const std::string& prefix) {
+    Owner random;
+    if (const auto error = random.draw(os_entropy())) throw std::system_error(error, "no entropy");
+    return prefix + ":" + std::string{random.view()};
+}
+
 bool is_ours(const std::string& owner) {
     return Owner::parse(owner).has_value();
 }
@@ -63,28 +73,23 @@ std::string summary_of(const LockStatus& status) {
     auto text = decides ? std::string{} : conclusion_of(status) + "; ";
     return text + "on " + of_nodes(status.no_locks, status) +
            " the key is no lock: it refuses everybody until it is deleted";
-    return text;
 }
 
+// ---- The names stand in the order of the enumerators.
+
 const char* name_of(LockStatus::Kind kind) noexcept {
-    switch (kind) {
-        case LockStatus::Kind::held: return "held";
-        case LockStatus::Kind::free: return "free";
-        case LockStatus::Kind::split: return "split";
-        case LockStatus::Kind::uncertain: return "uncertain";
-        case LockStatus::Kind::no_quorum: break;
-    }
-    return "no_quorum";
+    constexpr std::array names{"held", "free", "split", "uncertain", "no_quorum"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 const char* name_of(NodeStatus::State state) noexcept {
-    switch (state) {
-        case NodeStatus::State::free: return "free";
-        case NodeStatus::State::held: return "held";
-        case NodeStatus::State::no_lock: return "no_lock";
-        case NodeStatus::State::unknown: break;
-    }
-    return "unknown";
+    constexpr std::array names{"unknown", "free", "held", "no_lock"};
+    return names[static_cast<std::size_t>(state)];
+}
+
+const char* name_of(Vote vote) noexcept {
+    constexpr std::array names{"unknown", "granted", "refused"};
+    return names[static_cast<std::size_t>(vote)];
 }
 
 }  // namespace redlock::tool

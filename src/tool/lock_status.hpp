@@ -7,6 +7,10 @@
 
 namespace redlock::tool {
 
+/// Returns a name that begins with `prefix` and ends with a random owner. Throws std::system_error if there
+/// are no random numbers.
+std::string random_name(const std::string& prefix);
+
 /// Returns true if the text has the form of an owner of this library.
 bool is_ours(const std::string& owner);
 
@@ -17,9 +21,10 @@ std::string shown(const std::string& owner);
 /// Returns one line: "held by 1f... on 3 of 5 nodes, expires in 12.3 s".
 std::string summary_of(const LockStatus& status);
 
-/// Returns "held", "free", "split", "uncertain" or "no_quorum"; for a node "unknown", "free", "held" or
-/// "no_lock".
+/// Return the enumerator as text: "held", "free", "split", "uncertain" or "no_quorum"; for a node "unknown",
+/// "free", "held" or "no_lock"; for a vote "unknown", "granted" or "refused".
 const char* name_of(LockStatus::Kind kind) noexcept;
 const char* name_of(NodeStatus::State state) noexcept;
+const char* name_of(Vote vote) noexcept;
 
 }  // namespace redlock::tool

@@ -1,12 +1,8 @@
 // The command-line tool `redlock`: reads the subcommand and executes it.
 #include "arguments.hpp"
-#include "bench.hpp"
-#include "doctor.hpp"
 #include "exit_status.hpp"
-#include "lease_commands.hpp"
-#include "run_command.hpp"
 #include "secrets.hpp"
-#include "status.hpp"
+#include "subcommands.hpp"
 #include "words.hpp"
 
 #include <redlock/version.hpp>

@@ -1,8 +1,7 @@
-#include "run_command.hpp"
+#include "subcommands.hpp"
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
-#include "conflict.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_description.hpp"
@@ -10,7 +9,6 @@
 #include "node_arguments.hpp"
 #include "process_group.hpp"
 #include "queue_reporter.hpp"
-#include "report.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
 #include "span.hpp"
@@ -27,10 +25,10 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -49,7 +47,7 @@ struct RunArguments {
     NodeArguments nodes{};
     LeaseArguments lease{};
     AcquireArguments acquire{};
-    Supervisor::Policy policy{};
+    SupervisionPolicy policy{};
     std::chrono::milliseconds min_hold{0};
     std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
     std::string resource{};
@@ -60,7 +58,6 @@ struct RunArguments {
     bool fair = false;
     bool shared = false;
     bool hide_nodes = false;
-    bool verbose = false;
 
     void add_to(Arguments& arguments);
     std::vector<std::string> command() const;
@@ -89,7 +86,7 @@ void RunArguments::add_to(Arguments& arguments) {
     arguments.repeated_text("--also", also, "Another resource, as one lock with RESOURCE: all or none",
                             "RESOURCE");
     arguments.text("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
-    arguments.flag("-v,--verbose", verbose, "How long it took and how each node voted, on stderr");
+    arguments.flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
     acquire.add_to(arguments);
     arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
     arguments.flag("-s,--shared", shared,
@@ -143,10 +140,13 @@ std::vector<std::string> RunArguments::command() const {
 class Loss {
 public:
     void tell(const std::string& resource, const Result& result) {
-        const WakeWhenDone wake;  // also where there is no memory for words
-        auto why = resource + ": " + result.message();
-        const std::lock_guard guard{mutex_};
-        why_ = std::move(why);
+        try {
+            auto why = resource + ": " + result.message();
+            const std::lock_guard guard{mutex_};
+            why_ = std::move(why);
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): lost, without words
+        }
+        Signals::wake();
     }
     std::optional<std::string> why() const {
         const std::lock_guard guard{mutex_};
@@ -154,21 +154,9 @@ public:
     }
 
 private:
-    struct WakeWhenDone {
-        WakeWhenDone() = default;
-        ~WakeWhenDone() { Signals::wake(); }
-        WakeWhenDone(const WakeWhenDone&) = delete;
-        WakeWhenDone& operator=(const WakeWhenDone&) = delete;
-    };
-
     mutable std::mutex mutex_;
     std::optional<std::string> why_{};  // guarded by mutex_
 };
-
-/// For others who wonder.
-std::string holder_of(const RunArguments& request) {
-    return holder_description(::getpid(), request.command().front());
-}
 
 /// A loss may still be being told when the lock has gone: it has all that it needs.
 LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const std::shared_ptr<Loss>& loss) {
@@ -179,7 +167,7 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const st
             .fair = request.fair,
             .shared = request.shared,
             .min_hold = request.min_hold,
-            .holder = holder_of(request),
+            .holder = holder_description(::getpid(), request.command().front()),
             .watchdog = &watchdog,
             .max_hold = request.max_hold,
             .on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); }};
@@ -204,35 +192,29 @@ std::vector<std::string> environment_of(const RunArguments& request, const AnyLo
 
 void say_acquired(const RunArguments& request, const AnyLock& lock, const Result& result,
                   Clock::duration took) {
-    if (!request.verbose) return;
+    if (!request.acquire.verbose) return;
     auto line = request.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
                 ", valid for " + text_of(result.validity());
     if (request.acquire.fencing) line += ", fencing token " + std::to_string(lock.fencing_token());
     say(line);
-    print_votes(std::cerr, result);
+    say_votes(result);
 }
 
 /// A failed release is harmless, but costs the others the rest of the ttl.
 void say_released(const RunArguments& request, const Result& result, Clock::duration held) {
-    if (request.verbose) say(request.resource + ": released after " + text_of(held));
+    if (request.acquire.verbose) say(request.resource + ": released after " + text_of(held));
     if (!result) say(request.resource + ": release: " + result.message());
-    if (request.verbose) print_votes(std::cerr, result);
+    if (request.acquire.verbose) say_votes(result);
 }
 
-/// The number of the failure in words, where it could not even be started.
-void say_failure(const RunArguments& request, int error) {
-    say(request.command().front() + ": " + std::generic_category().message(error));
-}
-
-Supervisor::Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& signals,
-                              const Loss& loss) {
+Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& signals, const Loss& loss) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
     policy.look_at = deadline_after(boot_clock().now(), request.max_hold);
     if (policy.on_lost != OnLost::ignore) guardian.emplace(policy.on_lost == OnLost::stop, policy.grace);
-    const auto look_at_lock = [&] {
+    policy.look_at_lock = [&] {
         const auto now = boot_clock().now();  // first: what remains is less by any pause that comes between
         if (guardian) guardian->lease_ends(now + lock.remaining());
         auto why = loss.why();
@@ -241,20 +223,20 @@ Supervisor::Ending run_locked(const RunArguments& request, const AnyLock& lock, 
         return why;
     };
     signals.add({SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2});
-    (void)look_at_lock();
+    (void)policy.look_at_lock();
     Terminal terminal;
-    const bool in_foreground = terminal.free_to_give();
+    policy.has_terminal = terminal.free_to_give();
     ProcessGroup command{{.words = request.command(),
                           .environment = environment_of(request, lock),
                           .hidden = request.hidden(),
-                          .in_foreground = in_foreground,
+                          .in_foreground = policy.has_terminal,
                           .guardian = guardian ? &*guardian : nullptr},
                          signals,
                          terminal};
     try {
-        Supervisor supervisor{command, signals, terminal, in_foreground, policy, look_at_lock};
-        const auto ending = supervisor.run();
-        if (const auto error = command.failure()) say_failure(request, *error);
+        const auto ending = supervise(command, signals, terminal, policy);
+        if (const auto error = command.failure())  // it could not even be started
+            say(request.command().front() + ": " + std::generic_category().message(*error));
         return ending;
     } catch (...) {
         (void)command.signal(SIGKILL);  // rather than that it goes on without the lock
@@ -276,7 +258,7 @@ int die_of(int signal) {
 /// The lock is released in any case.
 int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
-    Supervisor::Ending ending{exit_status::lost, false};
+    Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
     try {
         if (lock.valid())
@@ -297,7 +279,8 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
 
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
-    QueueReporter queue{request.resource, request.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0)};
+    QueueReporter queue{request.resource,
+                        request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0)};
     auto nodes_options = request.nodes.options();
     if (request.fair) nodes_options.observer = &queue;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
@@ -315,13 +298,10 @@ int run(const RunArguments& request) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);
     }
-    if (!acquired.result) {
-        if (request.acquire.is_worth_a_word(acquired.result))
-            say(request.resource + ": " + acquired.result.message() +
-                in_the_way(nodes, request.keys_of(lock), request.resource, request.acquire, acquired.result));
-        if (request.verbose) print_votes(std::cerr, acquired.result);
-        return exit_status::of(acquired.result, request.acquire.conflict_exit_code);
-    }
+    if (!acquired.result)
+        return conclude(
+            request.resource, request.acquire, acquired.result,
+            in_the_way(nodes, request.keys_of(lock), request.resource, request.acquire, acquired.result));
     say_acquired(request, lock, acquired.result, boot_clock().now() - start);
     return run_and_release(request, lock, signals, *loss);
 }

@@ -1,4 +1,4 @@
-#include "status.hpp"
+#include "subcommands.hpp"
 
 #include "escaped.hpp"
 #include "exit_status.hpp"

@@ -36,127 +36,145 @@ bool stop_our_group() {
     return ::sigismember(&pending, SIGCONT) == 1;
 }
 
+class Supervisor {
+public:
+    Supervisor(ProcessGroup& command, const Signals& signals, Terminal& terminal,
+               const SupervisionPolicy& policy)
+        : command_(command), signals_(signals), terminal_(terminal), policy_(policy) {}
+
+    Ending run() {
+        for (;;) {
+            handle_loss();
+            if (const auto stop = command_.take_stop()) handle_stop(*stop);
+            if (!command_.alive()) break;
+            if (!command_runs()) handle_leftovers();
+            if (const auto signal = signals_.wait(next_look())) handle(*signal);
+            if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
+            command_.refresh();
+        }
+        const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
+        take_terminal_back();
+        const int status =
+            stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
+        return {status, interrupted && !stopped_for_loss_};
+    }
+
+private:
+    bool command_runs() const noexcept { return !command_.status(); }
+
+    Clock::time_point next_look() const {
+        const auto next = boot_clock().now() + (command_runs() ? policy_.look_every : look_for_leftovers);
+        const auto at = loss_handled_ ? Clock::never() : policy_.look_at;
+        return std::min({kill_at_.value_or(Clock::never()), at, next});
+    }
+
+    void handle(int signal) {
+        switch (signal) {
+            case SIGCHLD: return;  // run() looks
+            case SIGTTOU: return;  // nothing we say may stop or end us
+            case SIGCONT: return resume();
+            case SIGTTIN: return lend_terminal_to_pipeline();
+            case SIGTSTP:
+            case SIGUSR1:
+            case SIGUSR2: return (void)command_.signal(signal);  // where the command stops, so do we
+            default:
+                told_to_end_ = true;
+                leftovers_handled_ = false;
+                (void)command_.signal(signal);
+        }
+    }
+
+    // ---- Job control
+
+    /// The command was stopped from the terminal, or because it needed the terminal.
+    void handle_stop(int signal) {
+        if (!terminal_.exists() || signal == SIGSTOP) return;  // there is no one to continue us
+        const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
+        wants_terminal_ = wants_terminal_ || for_want;
+        if (for_want && terminal_.ours()) return resume();
+        take_terminal_back();
+        if (stop_our_group()) return;  // and SIGCONT will tell
+        // Without us the command would be of our orphaned group, where Ctrl-Z does nothing and reading fails.
+        if (for_want && !terminal_.ours()) (void)command_.signal(SIGHUP);
+        resume();
+    }
+
+    /// Where the lock was lost meanwhile, the command is told of that first.
+    void resume() {
+        handle_loss();
+        if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
+        if (terminal_.ours() && wants_terminal_) {
+            terminal_.give_to(command_.id());
+            has_terminal_ = true;
+        }
+        (void)command_.signal(SIGCONT);
+    }
+
+    /// A process of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
+    void lend_terminal_to_pipeline() {
+        if (!has_terminal_) return (void)command_.signal(SIGTSTP);
+        take_terminal_back();
+        ::kill(0, SIGCONT);
+        wants_terminal_ = false;  // until it asks
+    }
+
+    void take_terminal_back() {
+        if (std::exchange(has_terminal_, false)) terminal_.give_to(::getpgrp());
+    }
+
+    // ---- The end. What must be done comes before what is said of it.
+
+    void handle_loss() {
+        const auto why = policy_.look_at_lock();
+        if (!why || std::exchange(loss_handled_, true)) return;
+        if (!command_.alive() || policy_.on_lost == OnLost::ignore) return say_without_waiting(*why);
+        stopped_for_loss_ = true;
+        const bool gently = policy_.grace > 0ns || policy_.on_lost == OnLost::term;
+        const bool allowed = command_.signal(gently ? SIGTERM : SIGKILL);
+        if (policy_.on_lost == OnLost::stop) kill_at_ = boot_clock().now() + policy_.grace;
+        const auto* const done =
+            policy_.on_lost == OnLost::term ? "; the command is told to end" : "; the command is ended";
+        say_without_waiting(*why + (allowed ? done : "; the command may not be signalled"));
+    }
+
+    /// Again if need be: what is just being started may not have heard it.
+    void kill() {
+        (void)command_.signal(SIGKILL);
+        kill_at_ = boot_clock().now() + look_for_leftovers;
+    }
+
+    /// What a command leaves behind that ended by itself is waited for, as flock does; what is left of one
+    /// that was ended is ended, too.
+    void handle_leftovers() {
+        if (std::exchange(leftovers_handled_, true)) return;
+        if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
+        if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
+            take_terminal_back();  // for Ctrl-C: what was started in the background does not get it
+            return say_without_waiting("the command has ended; waiting for what it has left running");
+        }
+        (void)command_.signal(SIGTERM);
+        kill_at_ = kill_at_.value_or(boot_clock().now() + policy_.grace);
+    }
+
+    ProcessGroup& command_;
+    const Signals& signals_;
+    Terminal& terminal_;
+    const SupervisionPolicy& policy_;
+
+    bool has_terminal_ = policy_.has_terminal;  // the command has the terminal that we had
+    bool wants_terminal_ = has_terminal_;       // and is to have it again when it goes on
+    bool told_to_end_ = false;                  // by a signal from outside
+    bool loss_handled_ = false;
+    bool stopped_for_loss_ = false;
+    bool leftovers_handled_ = false;
+    std::optional<Clock::time_point> kill_at_{};
+};
+
 }  // namespace
 
-Supervisor::Supervisor(ProcessGroup& command, const Signals& signals, Terminal& terminal, bool has_terminal,
-                       Policy policy, std::function<std::optional<std::string>()> look_at_lock)
-    : command_(command),
-      signals_(signals),
-      terminal_(terminal),
-      policy_(policy),
-      look_at_lock_(std::move(look_at_lock)),
-      has_terminal_(has_terminal),
-      wants_terminal_(has_terminal) {}
-
-Supervisor::Ending Supervisor::run() {
-    for (;;) {
-        handle_loss();
-        if (const auto stop = command_.take_stop()) handle_stop(*stop);
-        if (!command_.alive()) break;
-        if (!command_runs()) handle_leftovers();
-        if (const auto signal = signals_.wait(next_look())) handle(*signal);
-        if (kill_at_ && boot_clock().now() >= *kill_at_) kill();
-        command_.refresh();
-    }
-    const bool interrupted = has_terminal_ && !told_to_end_ && command_.killed_by() == SIGINT;
-    take_terminal_back();
-    const int status =
-        stopped_for_loss_ ? exit_status::lost : command_.status().value_or(exit_status::internal);
-    return {status, interrupted && !stopped_for_loss_};
-}
-
-Clock::time_point Supervisor::next_look() const {
-    const auto next = boot_clock().now() + (command_runs() ? policy_.look_every : look_for_leftovers);
-    const auto at = loss_handled_ ? Clock::never() : policy_.look_at;
-    return std::min({kill_at_.value_or(Clock::never()), at, next});
-}
-
-void Supervisor::handle(int signal) {
-    switch (signal) {
-        case SIGCHLD: return;  // run() looks
-        case SIGTTOU: return;  // nothing we say may stop or end us
-        case SIGCONT: return resume();
-        case SIGTTIN: return lend_terminal_to_pipeline();
-        case SIGTSTP:
-        case SIGUSR1:
-        case SIGUSR2: return (void)command_.signal(signal);  // where the command stops, so do we
-        default:
-            told_to_end_ = true;
-            leftovers_handled_ = false;
-            (void)command_.signal(signal);
-    }
-}
-
-// ---- Job control
-
-/// The command was stopped from the terminal, or because it needed the terminal.
-void Supervisor::handle_stop(int signal) {
-    if (!terminal_.exists() || signal == SIGSTOP) return;  // there is no one to continue us
-    const bool for_want = signal == SIGTTIN || signal == SIGTTOU;
-    wants_terminal_ = wants_terminal_ || for_want;
-    if (for_want && terminal_.ours()) return resume();
-    take_terminal_back();
-    if (stop_our_group()) return;  // and SIGCONT will tell
-    // Without us the command would be of our orphaned group, where Ctrl-Z does nothing and reading fails.
-    if (for_want && !terminal_.ours()) (void)command_.signal(SIGHUP);
-    resume();
-}
-
-/// Where the lock was lost meanwhile, the command is told of that first.
-void Supervisor::resume() {
-    handle_loss();
-    if (!terminal_.ours() && !terminal_.is_of(command_.id())) has_terminal_ = false;  // it was taken away
-    if (terminal_.ours() && wants_terminal_) {
-        terminal_.give_to(command_.id());
-        has_terminal_ = true;
-    }
-    (void)command_.signal(SIGCONT);
-}
-
-/// A process of our group reads from the terminal that the command has. In the background: as Ctrl-Z.
-void Supervisor::lend_terminal_to_pipeline() {
-    if (!has_terminal_) return (void)command_.signal(SIGTSTP);
-    take_terminal_back();
-    ::kill(0, SIGCONT);
-    wants_terminal_ = false;  // until it asks
-}
-
-void Supervisor::take_terminal_back() {
-    if (std::exchange(has_terminal_, false)) terminal_.give_to(::getpgrp());
-}
-
-// ---- The end. What must be done comes before what is said of it.
-
-void Supervisor::handle_loss() {
-    const auto why = look_at_lock_();
-    if (!why || std::exchange(loss_handled_, true)) return;
-    if (!command_.alive() || policy_.on_lost == OnLost::ignore) return say_without_waiting(*why);
-    stopped_for_loss_ = true;
-    const bool gently = policy_.grace > 0ns || policy_.on_lost == OnLost::term;
-    const bool allowed = command_.signal(gently ? SIGTERM : SIGKILL);
-    if (policy_.on_lost == OnLost::stop) kill_at_ = boot_clock().now() + policy_.grace;
-    const auto* const done =
-        policy_.on_lost == OnLost::term ? "; the command is told to end" : "; the command is ended";
-    say_without_waiting(*why + (allowed ? done : "; the command may not be signalled"));
-}
-
-/// Again if need be: what is just being started may not have heard it.
-void Supervisor::kill() {
-    (void)command_.signal(SIGKILL);
-    kill_at_ = boot_clock().now() + look_for_leftovers;
-}
-
-/// What a command leaves behind that ended by itself is waited for, as flock does; what is left of one that
-/// was ended is ended, too.
-void Supervisor::handle_leftovers() {
-    if (std::exchange(leftovers_handled_, true)) return;
-    if (stopped_for_loss_ && policy_.on_lost == OnLost::term) return;  // it was told
-    if (!told_to_end_ && !stopped_for_loss_ && !command_.killed_by()) {
-        take_terminal_back();  // for Ctrl-C: what was started in the background does not get it
-        return say_without_waiting("the command has ended; waiting for what it has left running");
-    }
-    (void)command_.signal(SIGTERM);
-    kill_at_ = kill_at_.value_or(boot_clock().now() + policy_.grace);
+Ending supervise(ProcessGroup& command, const Signals& signals, Terminal& terminal,
+                 const SupervisionPolicy& policy) {
+    return Supervisor{command, signals, terminal, policy}.run();
 }
 
 }  // namespace redlock::tool
