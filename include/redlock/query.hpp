@@ -34,7 +34,7 @@ struct NodeStatus {
     /// - `redlock:min-hold`: the lock was released, and its minimum hold time (LockOptions::min_hold) is not
     ///   over;
     /// - `redlock:shared` or `redlock:shared-tag`: readers hold the resource (LockOptions::shared);
-    /// - any value with a '|': the resource is reserved for a waiter (LockOptions::fair).
+    /// - `redlock:wake:` and what follows it: the resource is reserved for a waiter (LockOptions::fair).
     std::string owner{};
     /// The remaining time of the key; negative if it has no expiry or there is no key.
     std::chrono::milliseconds expires_in{-1};

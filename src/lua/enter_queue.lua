@@ -27,7 +27,7 @@ if not held and ARGV[5] == '1' then
   held = redis.call('get', KEYS[1])
   if held == ARGV[1] then return {ok = 'RESERVED'} end
 end
-local what = not held and 'nothing' or string.find(held, '|', 1, true) and 'reservation' or 'holder'
+local what = not held and 'nothing' or is_ticket(held) and 'reservation' or 'holder'
 return {
   ok = string.format(
     'WAITING %.0f %.0f %s', redis.call('pttl', KEYS[1]), redis.call('zrank', KEYS[2], ARGV[1]) or 0, what

@@ -42,9 +42,10 @@ local function is_owner(text)
 end
 
 -- Returns the number in a counter or a marker, behind any prefix of the form that identity_of_data() returns. Returns
--- nil if the text is neither.
+-- nil if the text is neither. No number of this library reaches 9e15, the microseconds until the year 2255.
 local function number_of_any_data(text)
-  return tonumber(string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$') or '')
+  local number = string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$')
+  return number and tonumber(number) < 9e15 and tonumber(number) or nil
 end
 
 -- Returns the number in a counter or a marker if it belongs to the present data, that is, if `text` begins with `data`,
@@ -63,7 +64,7 @@ local function count_holder(data, n, first, expiry)
   for i = first, first + n - 1 do
     local held = redis.pcall('get', KEYS[i])
     local count = type(held) == 'string' and number_of_any_data(held)
-    if held and not (count and count < 9e15) then
+    if held and not count then
       return nil, {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no count'}
     end
     count = held and number_in(data, held)
@@ -100,15 +101,15 @@ local function raise_counters(data, n, first)
 end
 
 -- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A waiter is a client that
--- waits for the resource. Its ticket is the channel to which it is subscribed, then '|' and a number. To *wake* the
--- waiter is to publish the ticket on this channel. A resource whose value contains '|' is *reserved*: its value is the
--- ticket of the waiter that was woken. The reservation keeps newcomers away from this node until the waiter has had
+-- waits for the resource. Its ticket is the channel to which it is subscribed ('redlock:wake:' and 32 hex digits), then
+-- '|' and a number. To *wake* the waiter is to publish the ticket on this channel. A resource is *reserved* if its value
+-- is a ticket, which is that of the woken waiter. The reservation keeps newcomers away from this node until the waiter has had
 -- time to make its attempt. It is not a grant: the woken waiter must still acquire the resource on a majority of the
 -- nodes.
 
 -- Returns whether the text is a ticket.
 local function is_ticket(text)
-  return string.find(text, '|%d+$') ~= nil
+  return string.find(text, '^redlock:wake:[^|]+|%d+$') ~= nil
 end
 
 -- Returns an error reply if the key of the queue is the sorted set of an application, which no script may change: its

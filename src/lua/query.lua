@@ -21,7 +21,7 @@ if KEYS[2] then
   local time = redis.pcall('time')
   local now = time[1] and string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) or '-inf'
   readers = number(redis.pcall('zcount', KEYS[4], now, '+inf'))
-  count = tonumber(string.match(text(KEYS[5], 128), ':(%d+)$') or 0)
+  count = number_of_any_data(text(KEYS[5], 128)) or 0
 end
 return string.format(
   '%s %.0f %.0f %.0f %.0f %.0f\n', kind, redis.call('pttl', KEYS[1]), waiters, readers, count, #owner

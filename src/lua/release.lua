@@ -37,7 +37,7 @@ for i = 1, n do
   local queue = KEYS[n + i]
   if queue and redis.pcall('exists', queue) ~= 0 then
     local was_woken = ARGV[4] ~= '' and redis.pcall('zrem', queue, ARGV[4]) == 0
-    local reserved = held and string.find(held, '|', 1, true)
+    local reserved = held and is_ticket(held)
     local may_wake = ours or ((ARGV[6] == '1' or was_woken) and not reserved)
     if may_wake and wake_next(KEYS[i], queue, ARGV[5]) == 1 then woken = 2 end
   end

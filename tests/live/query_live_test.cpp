@@ -13,7 +13,7 @@ TEST(Query, ShowsTheHolderTheCountAndTheWaiters) {
     ASSERT_TRUE(world.warm_up());
     auto lock = world.lock(LockOptions{.ttl = 1min, .fencing = true, .holder = "host=web1"});
     ASSERT_THAT(lock.acquire(), Succeeds());
-    ASSERT_EQ(world[1].command({"ZADD", "{orders:42}:queue", "1", "a|1"}), "1");
+    ASSERT_EQ(world[1].command({"ZADD", "{orders:42}:queue", "1", "redlock:wake:a|1"}), "1");
     LockStatus status;
     ASSERT_TRUE(wait_until([&] {
         status = query(world.nodes, the_resource);

@@ -61,7 +61,9 @@ public:
             case 5: return {"ZSCORE", queue(), ticket()};
             case 6: return {chance(50) ? "ZREMRANGEBYSCORE" : "ZCOUNT", queue(), bound(), bound()};
             case 7: return truncated({"ZRANGE", queue(), place(), place(), "WITHSCORES"});
-            default: return {"PUBLISH", one_of<std::string>({"alive", "dead", ""}), ticket()};
+            default:
+                return {"PUBLISH", one_of<std::string>({"redlock:wake:alive", "redlock:wake:dead", ""}),
+                        ticket()};
         }
     }
 
@@ -149,8 +151,9 @@ private:
 
     std::string queue() { return chance(90) ? one_of<std::string>({"queue1", "queue2", "readers1"}) : key(); }
     std::string ticket() {
-        return one_of<std::string>(
-            {"dead|1", "dead|2", "dead|3", "alive|1", "alive|2", "alive|3", "none", "|", ""});
+        return one_of<std::string>({"redlock:wake:dead|1", "redlock:wake:dead|2", "redlock:wake:dead|3",
+                                    "redlock:wake:alive|1", "redlock:wake:alive|2", "redlock:wake:alive|3",
+                                    "none", "|", ""});
     }
     /// Returns only scores that all servers parse and print alike. Redis 8 accepts neither blanks nor
     /// hexadecimal digits.

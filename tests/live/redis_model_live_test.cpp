@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Seed, RedisModelLikeRedis, testing::ValuesIn(seeds()),
 
 TEST_P(RedisModelLikeRedis, RepliesLikeRedisToRandomCommandsAndScripts) {
     Both both;
-    both.subscribe("alive");
+    both.subscribe("redlock:wake:alive");
     ASSERT_TRUE(both.agree({"FLUSHALL"}));
     for (const auto* const script : detail::scripts::all)
         ASSERT_TRUE(both.agree({"SCRIPT", "LOAD", std::string{script->text}}));

@@ -71,7 +71,7 @@ TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttemptsAgainAndAgain) {
 TEST_F(HostileHome, ThatOnlyHasAStrayKeyDelaysNobodyForLong) {
     others_hold();
     network.server(0).redis->on_publish([](auto, auto) { return 0; });
-    ask(0, {"ZADD", "{r}:queue", "1", "killed|1"});
+    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:killed|1"});
     others_release_after(10ms);
     auto mine = lock(alice);
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1min)); });

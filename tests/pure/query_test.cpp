@@ -232,6 +232,20 @@ TEST(Query, ReturnsAnyBytesAsTheOwner) {
     EXPECT_EQ(query(world, the_resource).owner, std::string(512, 'x'));
 }
 
+// An application's value under the key of the counter says nothing of the lock.
+TEST(Query, IgnoresAForeignCount) {
+    const std::string identity = std::string(40, 'a') + ':' + std::string(40, 'b') + ':';
+    for (const auto& foreign : {std::string{"x:99999999999999999999999"}, std::string{"order:7"},
+                                identity + "99999999999999999999999", identity + "9000000000000000"}) {
+        World world{1};
+        auto lock = world.held();
+        world.command(0, {"SET", "{" + std::string{the_resource} + "}:fence", foreign});
+        const auto status = query(world, the_resource);
+        EXPECT_EQ(status.kind, Kind::held) << foreign;
+        EXPECT_EQ(status.nodes[0].fencing_count, 0U) << foreign;
+    }
+}
+
 TEST(Query, ReportsWhyANodeDoesNotAnswer) {
     World world;
     world.cut(0);

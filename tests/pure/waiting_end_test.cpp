@@ -77,7 +77,7 @@ TEST_F(EndOfWaiting, EndsWithAnAttemptAndThenLeavesTheQueue) {
 // A release wakes the waiter in the last attempt of that waiter, which other nodes have already refused.
 TEST_F(EndOfWaiting, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
     others_hold();
-    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     after(50ms, [&] {
         network.server(0).refuses_command = [&](const Words& words) {
             const bool attempt = words.front() == "SET" || verb_of(words) == "leave and set";
@@ -92,7 +92,7 @@ TEST_F(EndOfWaiting, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
 
 TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
     bob_holds_for(20ms);
-    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
     EXPECT_EQ(lock(alice).acquire_for(60ms).error(), Errc::deadline);
     EXPECT_EQ(verbs(0).back(), "wake");
@@ -100,7 +100,7 @@ TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
 
 TEST_F(EndOfWaiting, WakesTheNextOneWhenItIsStoppedInTheAttempt) {
     bob_holds_for(20ms);
-    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     std::stop_source stop;
     network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
     after(100ms, [&] {
@@ -172,7 +172,7 @@ TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerWhereTheHomeCannotBeReached) {
 
 TEST_F(EndOfWaiting, TellsHowLongAtMost) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
-    ask(0, {"ZADD", "{r}:queue", "1", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     const auto result = lock(alice).acquire_for(100ms);
     ASSERT_TRUE(result.place());
     EXPECT_EQ(result.place()->in_front, 1U);
@@ -186,7 +186,8 @@ TEST_F(EndOfWaiting, TellsHowLongAtMost) {
 struct EndOfWaitingAmongFive : Waiting {
     EndOfWaitingAmongFive() : Waiting(5) {
         for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "r", "other", "PX", "8212"});
-        for (const auto* const ticket : {"x|1", "y|1", "z|1"}) ask(0, {"ZADD", "{r}:queue", "1", ticket});
+        for (const auto* const ticket : {"redlock:wake:x|1", "redlock:wake:y|1", "redlock:wake:z|1"})
+            ask(0, {"ZADD", "{r}:queue", "1", ticket});
     }
 };
 

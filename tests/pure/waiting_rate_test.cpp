@@ -26,7 +26,7 @@ public:
     explicit DeafWaiter(Clock& clock) : clock_(clock) {}
     bool listen(NodeSet, const RoundLimits&) override { return true; }
     std::size_t home() const noexcept override { return 0; }
-    std::string new_ticket() override { return "channel|1"; }
+    std::string new_ticket() override { return "redlock:wake:channel|1"; }
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override {
         clock_.sleep_until(until, stop);
         return {true};

@@ -168,7 +168,7 @@ TEST_F(Waiting, AsksMoreRarelyTheMoreAreInFront) {
         auto& carol = another.client();
         for (std::size_t node = 0; node < 3; ++node) another.hold(node, "other");
         for (int i = 0; i < in_front; ++i)
-            another.ask(0, {"ZADD", "{r}:queue", "1", "d|" + std::to_string(i)});
+            another.ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:d|" + std::to_string(i)});
         (void)another.lock(carol).acquire_for(3s);
         const auto questions = another.all(0, "enter");
         ASSERT_GE(questions.size(), 3U);
@@ -244,9 +244,9 @@ TEST_F(Waiting, GivesUpItsPlaceWhereItLooksAroundWithSuccess) {
 // Those in front may be unable to come.
 TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
     others_hold();
-    ask(0, {"ZADD", "{r}:queue", "1", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     after(10ms, [&] {
-        hold(0, "z|1");
+        hold(0, "redlock:wake:z|1");
         for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
     });
     auto mine = lock(alice);
@@ -257,7 +257,7 @@ TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
 
 TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
     others_hold();
-    ask(0, {"ZADD", "{r}:queue", "1", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     (void)lock(alice).acquire_for(3s);
     EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
 }
@@ -265,7 +265,7 @@ TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
 // An attempt now would take from the woken waiter what is reserved for it.
 TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
     others_hold();
-    hold(0, "z|1");
+    hold(0, "redlock:wake:z|1");
     after(2 * algorithm::poll_interval - 10ms, [&] {
         EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
         EXPECT_THAT(queued(0), SizeIs(1)) << "it is the first in the queue";
@@ -281,7 +281,7 @@ TEST_F(Waiting, AsksAtTheEndOfTheHoldersTimeWithThreeInFrontAtMost) {
         auto& carol = another.client();
         for (std::size_t node = 0; node < 3; ++node) another.ask(node, {"SET", "r", "other", "PX", "50"});
         for (int i = 0; i < in_front; ++i)
-            another.ask(0, {"ZADD", "{r}:queue", "1", "d|" + std::to_string(i)});
+            another.ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:d|" + std::to_string(i)});
         (void)another.lock(carol).acquire_for(200ms);
         const auto questions = another.all(0, "enter");
         EXPECT_EQ(questions.size() > 1, asks) << in_front;
@@ -343,7 +343,7 @@ TEST_F(WaitingForAHomeThatOthersTake, ComesAtTheEndOfItsPauseWhenItIsWokenAgain)
 // What it took is to go to nobody else: who else wants it was refused elsewhere, too.
 TEST_F(Waiting, WakesNobodyWithAFailedAttempt) {
     others_hold();
-    ask(0, {"ZADD", "{r}:queue", "9e15", "z|1"});
+    ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     after(50ms, [&] { release_at(0, "other"); });
     after(75ms, [&] {
         EXPECT_THAT(verbs(0), Contains("leave and set"));
@@ -461,7 +461,7 @@ TEST_F(Waiting, ListensNoMoreAtAHomeThatMayNotKnowThatItHasLeft) {
     after(50ms, [&] { EXPECT_THAT(queued(0), SizeIs(1)); });
     after(150ms, [&] {
         ASSERT_FALSE(channel.empty()) << "the attempt was made";
-        EXPECT_EQ(network.server(0).publish(channel, "x|1", now()), 0U);
+        EXPECT_EQ(network.server(0).publish(channel, "redlock:wake:x|1", now()), 0U);
     });
     alice.contended().set("r", true);
     (void)lock(alice, {.delay = 400ms}).acquire_for(200ms);

@@ -45,7 +45,9 @@ TEST(Status, ShowsTheHolderDescriptionAndTheWaiters) {
     LiveWorld world{3};
     auto lock = world.lock(LockOptions{.ttl = 1min, .holder = "host=web1\n"});
     ASSERT_THAT(lock.acquire(), Succeeds());
-    ASSERT_EQ(world[1].command({"ZADD", std::string{"{"} + the_resource + "}:queue", "1", "a|1"}), "1");
+    ASSERT_EQ(
+        world[1].command({"ZADD", std::string{"{"} + the_resource + "}:queue", "1", "redlock:wake:a|1"}),
+        "1");
     const auto shows = [&] {
         const auto json = status(world, {"--json"}).json();
         return json.at("holder") == "host=web1\n" && json["nodes"][1].at("waiting") == 1;
