@@ -2,6 +2,7 @@
 
 #include "acquisition.hpp"
 #include "any_lock.hpp"
+#include "exit_status.hpp"
 #include "holder_description.hpp"
 #include "json.hpp"
 #include "lease_keeper.hpp"

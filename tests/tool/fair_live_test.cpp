@@ -153,7 +153,8 @@ TEST_F(Fair, FortyWaitersThatASignalEndsLeaveNoTickets) {
     for (const int signal : {SIGTERM, SIGKILL}) {
         std::deque<Tool> ended;
         for (int i = 1; i <= 40; ++i)
-            ended.push_back(world.start({"acquire", "--fair", "--wait", "1m", "job"}));
+            ended.emplace_back(std::vector<std::string>{"acquire", "--fair", "--wait", "1m", "job"},
+                               world.environment());
         ASSERT_TRUE(queue_has(40));
         for (auto& it : ended) it.signal(signal);
         for (auto& it : ended) EXPECT_NE(it.wait().status, 0);
