@@ -23,9 +23,10 @@ struct Scenario {
 };
 
 constexpr std::array scenarios{
-    Scenario{"loopback", loopback}, Scenario{"rtt", round_trip_time},   Scenario{"faults", faults},
-    Scenario{"threads", threads},   Scenario{"contention", contention}, Scenario{"work", work},
-    Scenario{"watchdog", watching},
+    Scenario{"loopback", loopback},     Scenario{"rtt", round_trip_time},
+    Scenario{"faults", faults},         Scenario{"threads", threads},
+    Scenario{"contention", contention}, Scenario{"work", work},
+    Scenario{"watchdog", watching},     Scenario{"many", many},
 };
 
 std::vector<std::string> names() {

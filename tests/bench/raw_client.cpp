@@ -3,6 +3,7 @@
 #include <hiredis/hiredis.h>
 #include <redlock/endpoint.hpp>
 
+#include <algorithm>
 #include <random>
 #include <stdexcept>
 #include <string_view>
@@ -57,12 +58,15 @@ RawClient::Command::Command(Words the_words) : words(std::move(the_words)) {
     }
 }
 
-RawClient::RawClient(const std::vector<std::string>& uris, Way way, const std::string& resource)
+RawClient::RawClient(const std::vector<std::string>& uris, Way way, const std::vector<std::string>& resources)
     : LocalClient(way == Way::sequential ? "raw sequential" : "raw multiplexed"),
       way_(way),
       owner_(any_owner()),
-      set_({"SET", resource, owner_, "NX", "PX", "10000"}),
-      release_({"EVALSHA", compare_and_delete_sha1, "1", resource, owner_}) {
+      granted_(resources.size()) {
+    for (const auto& resource : resources) {
+        sets_.emplace_back(Words{"SET", resource, owner_, "NX", "PX", "10000"});
+        releases_.emplace_back(Words{"EVALSHA", compare_and_delete_sha1, "1", resource, owner_});
+    }
     for (const auto& uri : uris) {
         contexts_.emplace_back(connected(uri));
         auto* const context = contexts_.back().get();
@@ -71,37 +75,44 @@ RawClient::RawClient(const std::vector<std::string>& uris, Way way, const std::s
     }
 }
 
-std::size_t RawClient::ask(const Command& command) {
-    return way_ == Way::sequential ? ask_in_turn(command) : ask_all_at_once(command);
+bool RawClient::acquire() {
+    ask(sets_);
+    return std::ranges::all_of(granted_,
+                               [&](std::size_t granted) { return granted >= contexts_.size() / 2 + 1; });
 }
 
-std::size_t RawClient::ask_in_turn(const Command& command) {
-    std::size_t granted = 0;
+void RawClient::ask(const std::vector<Command>& commands) {
+    std::ranges::fill(granted_, 0U);
+    if (way_ == Way::sequential) return ask_in_turn(commands.front());
+    ask_all_at_once(commands);
+}
+
+void RawClient::ask_in_turn(const Command& command) {
     for (const auto& context : contexts_) {
         auto** const texts = const_cast<const char**>(command.texts.data());
         auto* const reply = redisCommandArgv(context.get(), static_cast<int>(command.texts.size()), texts,
                                              command.lengths.data());
-        granted += grants(reply) ? 1U : 0U;
+        granted_.front() += grants(reply) ? 1U : 0U;
     }
-    return granted;
 }
 
-std::size_t RawClient::ask_all_at_once(const Command& command) {
+void RawClient::ask_all_at_once(const std::vector<Command>& commands) {
     for (const auto& context : contexts_) {
-        auto** const texts = const_cast<const char**>(command.texts.data());
-        redisAppendCommandArgv(context.get(), static_cast<int>(command.texts.size()), texts,
-                               command.lengths.data());
+        for (const auto& command : commands) {
+            auto** const texts = const_cast<const char**>(command.texts.data());
+            redisAppendCommandArgv(context.get(), static_cast<int>(command.texts.size()), texts,
+                                   command.lengths.data());
+        }
         for (int done = 0; done == 0;)
             if (redisBufferWrite(context.get(), &done) != REDIS_OK)
                 throw std::runtime_error("raw hiredis: the connection broke");
     }
-    std::size_t granted = 0;
-    for (const auto& context : contexts_) {
-        void* reply = nullptr;
-        redisGetReply(context.get(), &reply);
-        granted += grants(reply) ? 1U : 0U;
-    }
-    return granted;
+    for (const auto& context : contexts_)
+        for (auto& granted : granted_) {
+            void* reply = nullptr;
+            redisGetReply(context.get(), &reply);
+            granted += grants(reply) ? 1U : 0U;
+        }
 }
 
 }  // namespace redlock::bench

@@ -6,6 +6,7 @@
 #include "client.hpp"
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,10 +23,15 @@ public:
     };
 
     /// Throws std::runtime_error if a node cannot be reached.
-    RawClient(const std::vector<std::string>& uris, Way way, const std::string& resource);
+    RawClient(const std::vector<std::string>& uris, Way way, const std::string& resource)
+        : RawClient(uris, way, std::vector{resource}) {}
 
-    bool acquire() override { return ask(set_) >= contexts_.size() / 2 + 1; }
-    void release() override { (void)ask(release_); }
+    /// With several resources, an op acquires all of them, each by a command of its own, and releases them.
+    /// The commands are pipelined: each node gets all of them in one write. Requires Way::multiplexed.
+    RawClient(const std::vector<std::string>& uris, Way way, const std::vector<std::string>& resources);
+
+    bool acquire() override;
+    void release() override { ask(releases_); }
 
 private:
     using Words = std::vector<std::string>;
@@ -39,16 +45,18 @@ private:
         std::vector<std::size_t> lengths;
     };
 
-    /// Returns how many nodes have replied OK or 1.
-    std::size_t ask(const Command& command);
-    std::size_t ask_in_turn(const Command& command);
-    std::size_t ask_all_at_once(const Command& command);
+    /// Sends the commands to all nodes. Then `granted_` has, for each command, how many nodes have replied OK
+    /// or 1.
+    void ask(const std::vector<Command>& commands);
+    void ask_in_turn(const Command& command);
+    void ask_all_at_once(const std::vector<Command>& commands);
 
     Way way_;
     std::string owner_;
     std::vector<std::unique_ptr<redisContext, FreeContext>> contexts_{};
-    Command set_;
-    Command release_;
+    std::vector<Command> sets_{};
+    std::vector<Command> releases_{};
+    std::vector<std::size_t> granted_;
 };
 
 }  // namespace redlock::bench

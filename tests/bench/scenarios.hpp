@@ -36,4 +36,7 @@ void work(const Effort& effort, Report& report);
 /// loss.
 void watching(const Effort& effort, Report& report);
 
+/// (h) Ops on different resources at the same time: 1 to 64 threads, and raw clients that pipeline 16 or 64.
+void many(const Effort& effort, Report& report);
+
 }  // namespace redlock::bench

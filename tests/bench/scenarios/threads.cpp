@@ -5,15 +5,14 @@
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
 #include "statistics.hpp"
+#include "team.hpp"
 
 #include "support/cluster.hpp"
 
 #include <array>
 #include <chrono>
-#include <latch>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,41 +20,6 @@ namespace redlock::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A number of clients of one kind, each in its own thread.
-class Team {
-public:
-    explicit Team(std::string name) : name_(std::move(name)) {}
-    void add(std::unique_ptr<LocalClient> client) { clients_.push_back(std::move(client)); }
-    const std::string& name() const noexcept { return name_; }
-
-    /// Runs all of them for a while. Returns their ops for each second.
-    double throughput(std::chrono::milliseconds span) {
-        std::vector<Batch> batches(clients_.size());
-        std::latch start{static_cast<std::ptrdiff_t>(clients_.size())};
-        {
-            std::vector<std::jthread> threads;
-            for (std::size_t i = 0; i < clients_.size(); ++i)
-                threads.emplace_back([&, i] {
-                    start.arrive_and_wait();
-                    batches[i] = clients_[i]->run({.span = span});
-                });
-        }
-        std::size_t ops = 0;
-        for (const auto& batch : batches) {
-            ops += batch.microseconds.size();
-            all_.insert(all_.end(), batch.microseconds.begin(), batch.microseconds.end());
-        }
-        return static_cast<double>(ops) / std::chrono::duration<double>(span).count();
-    }
-
-    const std::vector<double>& microseconds() const noexcept { return all_; }
-
-private:
-    std::string name_;
-    std::vector<std::unique_ptr<LocalClient>> clients_{};
-    std::vector<double> all_{};
-};
 
 Team ours(const std::vector<std::string>& uris, Round round, std::size_t threads) {
     const auto nodes = std::make_shared<RedisNodes>(uris, NodesOptions{.round = round});
