@@ -18,7 +18,7 @@ none() {
 
 headers=$(find include -name '*.hpp')
 users_of_verbs=$(find include src -name '*.[ch]pp' -not -name verbs.hpp -not -name nodes.hpp)
-core=$(find include/redlock/detail src -maxdepth 1 -name '*.[ch]pp')
+core=$(find include/redlock/detail src src/flow -maxdepth 1 -name '*.[ch]pp')
 outside_os=$(find include src/redis src -maxdepth 3 -name '*.[ch]pp' -not -path 'src/os/*' -not -path 'src/tool/*')
 
 users=$(grep -rlE --include='*.[ch]pp' '#[[:space:]]*include[[:space:]]*[<"](hiredis/|hiredis\.h)' include src)
@@ -32,6 +32,8 @@ esac
 {
     none 'the headers of include/ do no I/O: the above belongs in src/' \
         '#[[:space:]]*include[[:space:]]*<(sys/|netinet/|arpa/|netdb\.h|poll\.h|unistd\.h|openssl/)' $headers
+    none 'frames of coroutines do not cross compilers: the flows are compiled in src/' \
+        '#[[:space:]]*include[[:space:]]*<coroutine>' $headers
     none 'only src/os reads a real clock: elsewhere time is an argument' \
         'clock_gettime|gettimeofday|_clock::now\(|boot_clock\(\)\.(now|sleep)' $outside_os
     none 'what decides knows no network: include redis/ in src/redis alone' \

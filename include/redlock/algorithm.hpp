@@ -13,14 +13,14 @@
 // To extend the lock, the client does steps 1 to 4 with a script that raises the expiry of the keys that
 // still hold its value. The script goes to every node that may hold the key.
 //
-// This file decides what is sent and what the votes mean. It does not know sockets, real clocks or real
-// randomness: tests run the same functions in a simulation. Programs do not call them; they use Lock
-// (lock.hpp).
+// This file decides what is sent and what the votes mean. The steps of an attempt are in
+// src/flow/attempt.cpp, in this order. Both files do not know sockets, real clocks or real randomness: tests
+// run the same functions in a simulation. Programs do not call them; they use Lock (lock.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
 #include <redlock/entropy.hpp>
-#include <redlock/fencing.hpp>
+#include <redlock/export.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -75,31 +75,26 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Deletes the key, if it still holds the owner of the lease, on every node that a byte of the SET may have
-/// reached. By default no deadline limits the round, because the caller's deadline may already have passed.
-/// Each node still has its node_timeout. If there is a `queue`, also wakes the next waiter.
+/// Returns the request of a release, to every node that a byte of the SET may have reached. It deletes the
+/// key if it still holds the owner of the lease. If there is a `queue`, it also wakes the next waiter.
 /// `hold_remaining` is the remaining minimum hold time. If it is positive, the resource is not deleted but
 /// blocked for this time.
-inline Tally delete_keys(Nodes& nodes, Resources resources, const Lease& lease,
-                         const QueueTerms* queue = nullptr, const RoundLimits& limits = {},
-                         std::chrono::milliseconds hold_remaining = {}) {
-    return nodes.ask({.command = {.verb = Verb::compare_and_delete,
-                                  .resources = resources,
-                                  .owner = lease.owner.view(),
-                                  .hold_remaining = hold_remaining,
-                                  .queue = queue,
-                                  .shared = lease.shared},
-                      .to = lease.may_hold_key},
-                     limits);
+inline Request delete_request(Resources resources, const Lease& lease, const QueueTerms* queue = nullptr,
+                              std::chrono::milliseconds hold_remaining = {}) {
+    return {.command = {.verb = Verb::compare_and_delete,
+                        .resources = resources,
+                        .owner = lease.owner.view(),
+                        .hold_remaining = hold_remaining,
+                        .queue = queue,
+                        .shared = lease.shared},
+            .to = lease.may_hold_key};
 }
 
-/// Does step 5 of an attempt. If a fair attempt ends because of the caller's deadline or stop request, wakes
-/// the next waiter. This client may itself have been woken, and without a new message no waiter would take
-/// its turn.
-inline Tally undo(Nodes& nodes, const LeaseRequest& request, const Lease& candidate, std::error_code error) {
-    const bool wakes = request.fair && (error == Errc::deadline || error == Errc::cancelled);
-    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes.node_timeout())};
-    return delete_keys(nodes, request.resources, candidate, wakes ? &queue : nullptr);
+/// Returns true if step 5 of an attempt with this error wakes the next waiter. A fair attempt does so if it
+/// ends because of the caller's deadline or stop request. This client may itself have been woken, and without
+/// a new message no waiter would take its turn.
+inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
+    return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
 
 /// Writes the cause of refusals that are due to keys of another type. SET NX refuses such a key like any
@@ -116,39 +111,11 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
 /// Makes one attempt. On success `lease` is the new lease. Otherwise `lease` is unchanged and no reachable
 /// node keeps a key of the attempt, even if there was not enough memory to complete it. `queue` is null
 /// unless this is the attempt of a waiter.
-inline Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                      const RoundLimits& limits, Lease& lease, const QueueTerms* queue = nullptr) {
-    Lease candidate;
-    if (auto error = candidate.owner.draw(entropy)) return Result{error};
-    candidate.may_hold_key.set();
-    candidate.shared = request.shared;
-    try {
-        // Step 1: read the time, before the first byte is sent.
-        const auto start = clock.now();
-
-        // Step 2: set the key, if it is free, on all N nodes to the same random value.
-        auto tally = nodes.ask(acquire_request(request, candidate, queue), limits);
-        candidate.may_hold_key = tally.sent();
-
-        // Step 3: hold the lock if, and only if, a majority granted it before the validity ended.
-        RoundResult round{std::move(tally), valid_until(start, request), clock.now()};
-        auto error = outcome(round, limits);
-
-        // Step 4: the lock is valid until start + ttl − drift.
-        candidate.valid_until = round.valid_until;
-        if (!error && request.fencing)
-            error = confirm_fencing_token(nodes, clock, request.resources, limits, candidate, round);
-        if (!error) lease = candidate;
-
-        // Step 5: if the lock is not held, delete the key on every node that may have set it.
-        if (error && candidate.may_hold_key.any())
-            record_wrong_types(round.tally, undo(nodes, request, candidate, error));
-        return result_of(error, std::move(round));
-    } catch (...) {  // no memory, or a Nodes of the user that throws: do step 5
-        (void)delete_keys(nodes, request.resources, candidate);
-        throw;
-    }
-}
+///
+/// Step 5 has no deadline, because the caller's deadline may already have passed. Each node still has its
+/// node_timeout.
+REDLOCK_EXPORT Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                              const RoundLimits& limits, Lease& lease, const QueueTerms* queue = nullptr);
 
 /// Writes the holder description (LockOptions::holder) beside the keys. If `ttl` is zero, deletes the
 /// description after a release. Does not wait for the replies, and swallows every failure,
@@ -239,7 +206,7 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
     fair = fair && hold_remaining == hold_remaining.zero();
     lease.released = true;
     const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes.node_timeout()), .repeated = again};
-    auto tally = delete_keys(nodes, resources, lease, fair ? &queue : nullptr, {}, hold_remaining);
+    auto tally = nodes.ask(delete_request(resources, lease, fair ? &queue : nullptr, hold_remaining));
     if (fair) record_contention(nodes, resources, tally);
     const auto gone = tally.granted() + (again ? tally.refused() : 0);
     std::error_code error;
@@ -255,8 +222,8 @@ inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& le
 /// Releases the lease on every node that may hold the key, without waiting for the replies. Always returns
 /// success, because the replies are not awaited.
 inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
-    (void)delete_keys(nodes, resources, lease, nullptr, {.awaits_answers = false},
-                      remaining_min_hold(lease, clock.now()));
+    (void)nodes.ask(delete_request(resources, lease, nullptr, remaining_min_hold(lease, clock.now())),
+                    {.awaits_answers = false});
     lease = {};
     return Result{std::error_code{}};
 }

@@ -23,7 +23,7 @@
 // are at least as large. If fewer than a majority of the nodes have returned exactly this count, a second
 // round raises the counts of the others. A node counts in this round only if it still holds the key of this
 // client. The next holder needs a grant of one of the nodes of this majority, so its token is larger.
-// confirm_fencing_token() has the steps and an example.
+// Attempt::confirm_fencing_token() in src/flow/attempt.cpp has the steps and an example.
 //
 // A node that restarts begins a new count. The new count begins with the wall clock in microseconds, which is
 // larger than every count that the node can have returned before. docs/guarantees.md states the conditions
@@ -38,7 +38,6 @@
 #pragma once
 
 #include <redlock/clock.hpp>
-#include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/outcome.hpp>
 
@@ -72,6 +71,13 @@ inline NodeSet nodes_that_counted(const Tally& tally, std::uint64_t fence) {
 /// Only such a refusal comes with the node's own count.
 inline bool own_count_in_refusal(const NodeReport& node) {
     return node.vote == Vote::refused && node.count > 0;
+}
+
+/// Counts these nodes as granting if their votes are unknown. They have returned exactly the count to which
+/// the round has raised the others, so their counts need not be raised.
+inline void grant_unasked(Tally& raised, const NodeSet& counted) {
+    for (std::size_t node = 0; node < raised.size(); ++node)
+        if (counted[node] && raised[node].vote == Vote::unknown) raised.grant(node);
 }
 
 /// Corrects the votes in `tally` after a round that did not raise the counts of a majority. If a node has
@@ -114,55 +120,6 @@ inline std::error_code outcome_of_confirmation(const RoundResult& round, const R
     if (error == Errc::held_by_other) return Errc::no_quorum;
     const bool callers = limits.deadline <= round.valid_until;
     return error == Errc::deadline && !callers ? Errc::validity_exhausted : error;
-}
-
-/// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
-///
-/// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
-///    this count, it is confirmed.
-/// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
-///    majority now has this count, the token is confirmed.
-/// 3. If the round failed because nodes refused a token that is far ahead of their wall clocks, the nodes
-///    that had returned this token lose their votes. The other nodes must still be a majority. The next
-///    largest count is the next token to try, from step 1.
-///
-/// An example with three nodes. In the third row, 999 stands for a count that is far ahead of the clocks:
-///
-///     counts 7 7 7     a majority has counted 7                                              token 7
-///     counts 7 9 8     the second round raises the counts to 9                               token 9
-///     counts 7 999 8   the first and the third node refuse 999, so the second node
-///                      loses its vote; a third round raises the other counts to 8            token 8
-inline std::error_code confirm_fencing_token(Nodes& nodes, Clock& clock, Resources resources,
-                                             const RoundLimits& limits, Lease& candidate,
-                                             RoundResult& round) {
-    const auto needed = quorum(nodes.size());
-    for (auto accepted = candidate.may_hold_key;;) {
-        candidate.fencing_token = largest_count(round.tally);
-        const auto counted = nodes_that_counted(round.tally, candidate.fencing_token);
-        if (counted.count() >= needed) return outcome(round, limits);
-        auto raised =
-            nodes.ask({.command = {.verb = Verb::raise_count,
-                                   .resources = resources,
-                                   .owner = candidate.owner.view(),
-                                   .fence = candidate.fencing_token,
-                                   .shared = candidate.shared},
-                       .to = accepted},
-                      {.deadline = std::min(limits.deadline, candidate.valid_until), .stop = limits.stop});
-        round.ended = clock.now();
-        const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
-        for (std::size_t node = 0; node < raised.size(); ++node)
-            if (counted[node] && raised[node].vote == Vote::unknown)
-                raised.grant(node);  // it has returned exactly this count, so it need not be raised
-        if (raised.granted() >= needed || !refused_as_too_large) {
-            carry_over_rejections(round.tally, raised);
-            round.tally = std::move(raised);
-            return outcome_of_confirmation(round, limits);
-        }
-        take_own_counts(round.tally, raised);
-        reject_counts(round.tally, counted);
-        accepted &= ~counted;
-        if (round.tally.granted() < needed) return Errc::no_quorum;
-    }
 }
 
 }  // namespace redlock::algorithm

@@ -1,0 +1,147 @@
+// The steps of one attempt, in the order of the Redlock specification (algorithm.hpp), and the choice of its
+// fencing token (fencing.hpp).
+#include "flow/attempt.hpp"
+
+#include <redlock/fencing.hpp>
+#include <redlock/outcome.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace redlock::flow {
+
+using namespace algorithm;
+
+Attempt::Attempt(const Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                 const RoundLimits& limits, const QueueTerms* queue)
+    : nodes_(nodes),
+      clock_(clock),
+      entropy_(entropy),
+      request_(request),
+      limits_(limits),
+      queue_(queue),
+      wakes_next_{.reservation_ttl = reservation_ttl(nodes.node_timeout())},
+      round_{.tally = nodes.blank_tally(), .valid_until = {}, .ended = {}} {}
+
+Flow Attempt::run() {
+    if (const auto error = candidate_.owner.draw(entropy_)) co_return error;
+    candidate_.may_hold_key.set();
+    candidate_.shared = request_.shared;
+    std::exception_ptr failure;
+    try {
+        // Step 1: read the time, before the first byte is sent.
+        const auto start = clock_.now();
+
+        // Step 2: set the key, if it is free, on all N nodes to the same random value.
+        const auto set = acquire_request(request_, candidate_, queue_);
+        co_await ask(set, limits_, round_.tally);
+        candidate_.may_hold_key = round_.tally.sent();
+
+        // Step 3: hold the lock if, and only if, a majority granted it before the validity ended.
+        round_.valid_until = valid_until(start, request_);
+        round_.ended = clock_.now();
+        auto error = outcome(round_, limits_);
+
+        // Step 4: the lock is valid until start + ttl − drift.
+        candidate_.valid_until = round_.valid_until;
+        if (!error && request_.fencing) {
+            const auto confirmation = confirm_fencing_token();
+            error = co_await confirmation;
+        }
+
+        // Step 5: if the lock is not held, delete the key on every node that may have set it.
+        if (error && candidate_.may_hold_key.any()) {
+            const bool wakes = wakes_next_waiter(request_, error);
+            const auto undo = delete_request(request_.resources, candidate_, wakes ? &wakes_next_ : nullptr);
+            auto& released = blank_votes();
+            co_await ask(undo, no_limits_, released);
+            record_wrong_types(round_.tally, std::move(released));
+        }
+        settled_ = true;
+        co_return error;
+    } catch (...) {  // no memory, or a Nodes of the user that throws
+        failure = std::current_exception();
+    }
+    // Step 5 after an exception.
+    const auto undo = delete_request(request_.resources, candidate_);
+    co_await ask(undo, no_limits_, blank_votes());
+    settled_ = true;
+    std::rethrow_exception(failure);
+}
+
+/// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
+///
+/// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
+///    this count, it is confirmed.
+/// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
+///    majority now has this count, the token is confirmed.
+/// 3. If the round failed because nodes refused a token that is far ahead of their wall clocks, the nodes
+///    that had returned this token lose their votes. The other nodes must still be a majority. The next
+///    largest count is the next token to try, from step 1.
+///
+/// An example with three nodes. In the third row, 999 stands for a count that is far ahead of the clocks:
+///
+///     counts 7 7 7     a majority has counted 7                                              token 7
+///     counts 7 9 8     the second round raises the counts to 9                               token 9
+///     counts 7 999 8   the first and the third node refuse 999, so the second node
+///                      loses its vote; a third round raises the other counts to 8            token 8
+Flow Attempt::confirm_fencing_token() {
+    const auto needed = quorum(nodes_.size());
+    const RoundLimits limits{.deadline = std::min(limits_.deadline, candidate_.valid_until),
+                             .stop = limits_.stop};
+    for (auto accepted = candidate_.may_hold_key;;) {
+        candidate_.fencing_token = largest_count(round_.tally);
+        const auto counted = nodes_that_counted(round_.tally, candidate_.fencing_token);
+        if (counted.count() >= needed) co_return outcome(round_, limits_);
+        const auto raise = raise_request(accepted);
+        auto& raised = blank_votes();
+        co_await ask(raise, limits, raised);
+        round_.ended = clock_.now();
+        const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
+        grant_unasked(raised, counted);
+        if (raised.granted() >= needed || !refused_as_too_large) {
+            carry_over_rejections(round_.tally, raised);
+            round_.tally = std::move(raised);
+            co_return outcome_of_confirmation(round_, limits_);
+        }
+        take_own_counts(round_.tally, raised);
+        reject_counts(round_.tally, counted);
+        accepted &= ~counted;
+        if (round_.tally.granted() < needed) co_return Errc::no_quorum;
+    }
+}
+
+Request Attempt::raise_request(const NodeSet& to) const {
+    return {.command = {.verb = Verb::raise_count,
+                        .resources = request_.resources,
+                        .owner = candidate_.owner.view(),
+                        .fence = candidate_.fencing_token,
+                        .shared = candidate_.shared},
+            .to = to};
+}
+
+Result Attempt::take_result(std::error_code error) {
+    if (!settled_) return Result{error};  // there was no owner, so no round was made
+    return result_of(error, std::move(round_));
+}
+
+std::optional<Request> Attempt::unreleased() const {
+    if (settled_ || candidate_.may_hold_key.none()) return std::nullopt;
+    return delete_request(request_.resources, candidate_, request_.fair ? &wakes_next_ : nullptr);
+}
+
+}  // namespace redlock::flow
+
+namespace redlock::algorithm {
+
+Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+               const RoundLimits& limits, Lease& lease, const QueueTerms* queue) {
+    flow::Attempt operation{nodes, clock, entropy, request, limits, queue};
+    const auto error = flow::run_blocking(operation, operation.run(), nodes);
+    if (!error) lease = operation.lease();
+    return operation.take_result(error);
+}
+
+}  // namespace redlock::algorithm

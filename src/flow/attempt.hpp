@@ -1,0 +1,56 @@
+// One attempt to acquire a lock, as a flow.
+#pragma once
+
+#include <redlock/algorithm.hpp>
+
+#include "flow/flow.hpp"
+
+#include <optional>
+
+namespace redlock::flow {
+
+/// The operation of one attempt. It needs the nodes only for their number, their names and their
+/// `node_timeout`. The arguments must outlive it.
+///
+/// If the flow is destroyed before its end, unreleased() is the release that is left to do. The release needs
+/// no more memory, because its owner and its nodes are in this object since before the SET was sent.
+class Attempt final : public Operation {
+public:
+    Attempt(const Nodes& nodes, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
+            const RoundLimits& limits, const QueueTerms* queue);
+
+    /// Makes the attempt. Ends without an error if the lease is acquired. Otherwise no reachable node keeps a
+    /// key of the attempt.
+    Flow run();
+
+    /// Returns the acquired lease. Requires that run() has ended without an error.
+    const Lease& lease() const noexcept { return candidate_; }
+    /// Returns the result with the last votes. `error` is the error with which run() has ended.
+    Result take_result(std::error_code error);
+    /// Returns the release of an attempt whose flow was destroyed. A fair attempt also wakes the next waiter,
+    /// as if a stop was requested. Returns nothing if no key can be left. The request is valid as long as
+    /// this object.
+    std::optional<Request> unreleased() const;
+
+private:
+    Flow confirm_fencing_token();
+    Request raise_request(const NodeSet& to) const;
+    Tally& blank_votes() { return votes_.emplace(nodes_.blank_tally()); }
+
+    // Constant after construction.
+    const Nodes& nodes_;
+    Clock& clock_;
+    Entropy& entropy_;
+    const algorithm::LeaseRequest& request_;
+    const RoundLimits& limits_;
+    const RoundLimits no_limits_{};
+    const QueueTerms* const queue_;
+    const QueueTerms wakes_next_;
+
+    Lease candidate_{};             ///< The lease that the attempt tries to get.
+    bool settled_ = false;          ///< True if the lease is acquired, or no key is left.
+    algorithm::RoundResult round_;  ///< The votes on the SET, or on the counts that confirm the token.
+    std::optional<Tally> votes_{};  ///< The votes on any other request.
+};
+
+}  // namespace redlock::flow

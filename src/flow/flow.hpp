@@ -1,0 +1,229 @@
+// Flows: the coroutines in which the algorithm is written. A flow does no I/O. It names the round that it
+// needs and suspends; the code that runs it, the *front*, makes the round and resumes the flow with the
+// votes.
+//
+//     class Question final : public Operation {
+//     public:
+//         explicit Question(const Nodes& nodes) : Operation(nodes) {}
+//         Flow run() {
+//             const Request request{...};
+//             co_await ask(request, limits_, votes_);      // suspends until the front has made the round
+//             co_return outcome_of(votes_);
+//         }
+//     };
+//
+//     Question question{nodes};
+//     const auto error = run_blocking(question, question.run(), nodes);
+//
+// Rules for the text of a flow, because of faults and limits of the supported compilers:
+//
+//   1. A request, and the flow that another flow awaits, is a named variable. g++ 12 destroys temporaries in
+//      a co_await expression too early or twice.
+//   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
+//   3. A flow is a member function of an Operation without parameters. Thus its frame can be placed in the
+//      memory of the operation, and it has no references that can dangle.
+//
+// A flow ends with an error code, and not with a Tally, because frames have to be small. The tallies are
+// members of the operation.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace redlock::flow {
+
+/// The memory for the frames of the flows of one operation. The frame that was allocated last is deallocated
+/// first. If a frame does not fit, it lies on the heap.
+class FrameMemory {
+public:
+    FrameMemory() = default;
+    FrameMemory(const FrameMemory&) = delete;
+    FrameMemory& operator=(const FrameMemory&) = delete;
+
+    void* allocate(std::size_t bytes) {
+        const auto needed = header + (bytes + header - 1) / header * header;
+        const bool fits = needed <= bytes_.size() - used_;
+        overflows_ += fits ? 0U : 1U;
+        auto* const memory = fits ? &bytes_[used_] : static_cast<std::byte*>(::operator new(needed));
+        if (fits) used_ += needed;
+        ::new (memory) FrameMemory* {fits ? this : nullptr};
+        return memory + header;
+    }
+
+    static void deallocate(void* frame) noexcept {
+        auto* const memory = static_cast<std::byte*>(frame) - header;
+        auto* const owner = *std::launder(reinterpret_cast<FrameMemory**>(memory));
+        if (owner == nullptr) return ::operator delete(memory);
+        owner->used_ = static_cast<std::size_t>(memory - owner->bytes_.data());
+    }
+
+    /// Returns how many frames did not fit.
+    std::size_t overflows() const noexcept { return overflows_; }
+
+private:
+    /// In front of each frame lies a pointer to its FrameMemory, null for a frame on the heap.
+    static constexpr std::size_t header = alignof(std::max_align_t);
+
+    std::size_t used_ = 0;
+    std::size_t overflows_ = 0;
+    alignas(header) std::array<std::byte, 2048> bytes_;
+};
+
+class Operation;
+
+/// A coroutine that ends with an error code. It starts when another flow awaits it, or in Operation::start().
+class [[nodiscard]] Flow {
+public:
+    class promise_type {
+    public:
+        /// Is called with the object whose member function the flow is.
+        static void* operator new(std::size_t bytes, Operation& operation);
+        // NOLINTNEXTLINE(misc-new-delete-overloads): the other one has no usual form
+        static void operator delete(void* frame) noexcept { FrameMemory::deallocate(frame); }
+
+        Flow get_return_object() noexcept { return Flow{Handle::from_promise(*this)}; }
+        std::suspend_always initial_suspend() const noexcept { return {}; }
+        std::suspend_always final_suspend() const noexcept { return {}; }
+        void return_value(std::error_code error) noexcept { error_ = error; }
+        void unhandled_exception() noexcept { failure_ = std::current_exception(); }
+
+    private:
+        friend class Flow;
+        friend class Operation;
+        std::coroutine_handle<promise_type> caller_{};
+        std::error_code error_{};
+        std::exception_ptr failure_{};
+    };
+    using Handle = std::coroutine_handle<promise_type>;
+
+    Flow(Flow&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+    Flow& operator=(Flow&&) = delete;
+    /// Destroys the frame, also if the flow is suspended.
+    ~Flow() {
+        if (handle_) handle_.destroy();
+    }
+
+    /// Returns the error code with which the flow has ended, or throws the exception.
+    std::error_code result() const {
+        if (handle_.promise().failure_) std::rethrow_exception(handle_.promise().failure_);
+        return handle_.promise().error_;
+    }
+
+    // Awaiting. The flow runs inside await_ready() up to its first suspension. If it suspends, its caller
+    // suspends as well, and Operation::resume() continues the caller when the flow has ended. A symmetric
+    // transfer would be shorter, but g++ 12 lets the stack grow with each one.
+    bool await_ready() const {
+        handle_.resume();
+        return handle_.done();
+    }
+    void await_suspend(Handle caller) const noexcept { handle_.promise().caller_ = caller; }
+    std::error_code await_resume() const { return result(); }
+
+private:
+    friend class Operation;
+    explicit Flow(Handle handle) noexcept : handle_(handle) {}
+
+    Handle handle_;
+};
+
+/// The round that a flow waits for.
+struct PendingRound {
+    const Request* request = nullptr;
+    const RoundLimits* limits = nullptr;
+    Tally* tally = nullptr;  ///< blank
+};
+
+/// One operation: the memory of its flows, and what they wait for. A front does this:
+///
+///     Flow flow = operation.run();
+///     for (operation.start(flow); operation.pending() != nullptr; operation.resume())
+///         ...  // make the round *operation.pending()
+///     flow.result();
+///
+/// A front that does not want to go on destroys the flow. The derived class says what is left to do then.
+class Operation {
+public:
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
+
+    /// Runs the flow until it needs a round, or until it has ended. Requires that the flow has not started.
+    void start(const Flow& flow) { continue_with(flow.handle_); }
+
+    /// Returns the round that the flow waits for, or null if the flow has ended.
+    const PendingRound* pending() const noexcept { return pending_.request != nullptr ? &pending_ : nullptr; }
+
+    /// Continues the flow, which waits for a round. The votes are in the tally. If the round has thrown an
+    /// exception, `failure` has it, and it is thrown in the flow.
+    void resume(std::exception_ptr failure = {}) {
+        failure_ = std::move(failure);
+        pending_ = {};
+        continue_with(innermost_);
+    }
+
+    const FrameMemory& frames() const noexcept { return frames_; }
+
+protected:
+    Operation() = default;
+    ~Operation() = default;
+
+    /// What `co_await ask(...)` waits with.
+    struct Round {
+        Operation& operation;
+        PendingRound round;
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(Flow::Handle flow) const noexcept {
+            operation.pending_ = round;
+            operation.innermost_ = flow;
+        }
+        void await_resume() const {
+            if (operation.failure_) std::rethrow_exception(std::exchange(operation.failure_, nullptr));
+        }
+    };
+
+    /// Awaits a round. The arguments must be named variables, and `tally` must be blank.
+    Round ask(const Request& request, const RoundLimits& limits, Tally& tally) noexcept {
+        return {*this, {&request, &limits, &tally}};
+    }
+
+private:
+    friend class Flow::promise_type;
+
+    /// Resumes this flow. If it ends, resumes its caller, and so on.
+    static void continue_with(Flow::Handle flow) {
+        for (flow.resume(); flow.done() && flow.promise().caller_; flow.resume())
+            flow = flow.promise().caller_;
+    }
+
+    FrameMemory frames_;  // without {}, which would set all bytes to zero
+    PendingRound pending_{};
+    Flow::Handle innermost_{};
+    std::exception_ptr failure_{};
+};
+
+inline void* Flow::promise_type::operator new(std::size_t bytes, Operation& operation) {
+    return operation.frames_.allocate(bytes);
+}
+
+/// The blocking front: runs the flow to its end in this thread. Returns its result.
+inline std::error_code run_blocking(Operation& operation, const Flow& flow, Nodes& nodes) {
+    operation.start(flow);
+    while (const auto* const round = operation.pending()) {
+        std::exception_ptr failure;
+        try {
+            nodes.ask({round->request, 1}, *round->limits, {round->tally, 1});
+        } catch (...) {  // no memory, or a Nodes of the user that throws
+            failure = std::current_exception();
+        }
+        operation.resume(std::move(failure));
+    }
+    return flow.result();
+}
+
+}  // namespace redlock::flow

@@ -1,0 +1,230 @@
+// The flows of src/flow: an attempt that is destroyed while it waits for a round, and the limits of stack and
+// memory.
+#include "world.hpp"
+
+#include <redlock/algorithm.hpp>
+
+#include "flow/attempt.hpp"
+#include "flow/flow.hpp"
+
+#include <pthread.h>
+
+#include <array>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+/// One attempt with fencing, which a test drives round by round.
+class AttemptInSteps {
+public:
+    explicit AttemptInSteps(World& world, bool fair = false)
+        : world_(world),
+          request_{.resources = resources_, .ttl = 10s, .drift_factor = 0.01, .fencing = true, .fair = fair} {
+        attempt_.start(*flow_);
+    }
+
+    bool ended() const { return attempt_.pending() == nullptr; }
+    void make_round() {
+        const auto& round = *attempt_.pending();
+        world_.ask({round.request, 1}, *round.limits, {round.tally, 1});
+    }
+    void resume(std::exception_ptr failure = {}) { attempt_.resume(std::move(failure)); }
+    std::error_code error() const { return flow_->result(); }
+
+    /// Destroys the flow as a cancelled operation of an event loop does, and sends what is left to send.
+    void destroy() {
+        flow_.reset();
+        if (const auto release = attempt_.unreleased()) (void)world_.ask(*release);
+    }
+
+    const flow::Attempt& attempt() const { return attempt_; }
+
+private:
+    World& world_;
+    const std::vector<std::string> resources_{the_resource};
+    const algorithm::LeaseRequest request_;
+    const RoundLimits limits_{};
+    flow::Attempt attempt_{world_, world_.clock, world_.entropy, request_, limits_, nullptr};
+    std::optional<flow::Flow> flow_{attempt_.run()};
+};
+
+/// Makes this many rounds, and destroys the flow before or after the next one. Returns false if the flow
+/// ended before.
+bool destroy_after(int rounds, bool next_is_made, World& world) {
+    AttemptInSteps steps{world};
+    for (int made = 0; made < rounds && !steps.ended(); ++made) {
+        steps.make_round();
+        steps.resume();
+    }
+    if (steps.ended()) return false;
+    if (next_is_made) steps.make_round();
+    steps.destroy();
+    return true;
+}
+
+TEST(AttemptFlow, LeavesNoKeyIfItIsDestroyedWhileItWaits) {
+    for (const bool next_is_made : {false, true}) {
+        for (int rounds = 0;; ++rounds) {
+            World world;
+            world.count_on(1,
+                           world.seed() + 5);  // so that a second round has to raise the counts of the others
+            world.occupy(1s, 0);
+            if (!destroy_after(rounds, next_is_made, world)) {
+                EXPECT_EQ(rounds, 2) << "the SET and one raise of the counts";
+                break;
+            }
+            EXPECT_EQ(world.held_by(""), 4U) << "after " << rounds << " rounds";
+        }
+    }
+}
+
+TEST(AttemptFlow, LeavesNoKeyIfItIsDestroyedInItsOwnRelease) {
+    for (const bool next_is_made : {false, true}) {
+        World world;
+        world.occupy(1s, 0, 1, 2);
+        ASSERT_TRUE(destroy_after(1, next_is_made, world));
+        EXPECT_EQ(world.held_by(""), 2U);
+    }
+}
+
+TEST(AttemptFlow, WakesTheNextWaiterIfItIsDestroyedAndFair) {
+    for (const bool fair : {false, true}) {
+        World world;
+        AttemptInSteps steps{world, fair};
+        const auto release = steps.attempt().unreleased();
+        ASSERT_TRUE(release);
+        EXPECT_EQ(release->command.queue != nullptr, fair);
+    }
+}
+
+TEST(AttemptFlow, NeedsNoReleaseAfterItsEnd) {
+    World world;
+    AttemptInSteps steps{world};
+    while (!steps.ended()) {
+        steps.make_round();
+        steps.resume();
+    }
+    EXPECT_FALSE(steps.error());
+    steps.destroy();
+    EXPECT_EQ(world.held_by(steps.attempt().lease().owner.view()), 5U);
+}
+
+TEST(AttemptFlow, NeedsNoReleaseIfNoByteWasSent) {
+    World world;
+    world.cut_all();
+    AttemptInSteps steps{world};
+    steps.make_round();
+    steps.resume();
+    EXPECT_TRUE(steps.ended());
+    EXPECT_EQ(steps.error(), Errc::no_quorum);
+    EXPECT_FALSE(steps.attempt().unreleased());
+}
+
+TEST(AttemptFlow, ReleasesAfterARoundThatThrows) {
+    World world;
+    AttemptInSteps steps{world};
+    steps.make_round();
+    steps.resume(std::make_exception_ptr(std::bad_alloc{}));
+    ASSERT_FALSE(steps.ended());
+    steps.make_round();
+    steps.resume();
+    EXPECT_TRUE(steps.ended());
+    EXPECT_THROW((void)steps.error(), std::bad_alloc);
+    EXPECT_TRUE(world.clean());
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
+TEST(AttemptFlow, HasItsFramesInTheOperation) {
+    World world;
+    world.count_on(1, world.seed() + 5);
+    AttemptInSteps steps{world};
+    steps.make_round();
+    steps.resume();
+    EXPECT_FALSE(steps.ended());
+    EXPECT_EQ(steps.attempt().frames().overflows(), 0U);
+}
+#endif
+
+/// Awaits a flow many times. Each of these flows waits for a round, or ends at once.
+class Loop final : public flow::Operation {
+public:
+    explicit Loop(int times) : times_(times) {}
+
+    flow::Flow run() {
+        for (int i = 0; i < times_; ++i) {
+            const auto waiting = wait_for_round();
+            const auto error = co_await waiting;
+            if (error) co_return error;
+            const auto ending = end_at_once();
+            (void)co_await ending;
+        }
+        co_return std::error_code{};
+    }
+
+private:
+    flow::Flow wait_for_round() {
+        co_await ask(request_, limits_, votes_);
+        co_return std::error_code{};
+    }
+    flow::Flow end_at_once() { co_return std::error_code{}; }
+
+    int times_;
+    const Request request_{};
+    const RoundLimits limits_{};
+    Tally votes_{};
+};
+
+/// Runs a Loop to its end, and returns the number of its rounds.
+void* run_loop(void* rounds) {
+    Loop loop{1'000'000};
+    const auto flow = loop.run();
+    auto& count = *static_cast<int*>(rounds);
+    for (loop.start(flow); loop.pending() != nullptr; loop.resume()) ++count;
+    return nullptr;
+}
+
+TEST(Flow, NeedsNoMoreStackForAMillionFlowsInALoop) {
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, std::size_t{256} * 1024), 0);
+    int rounds = 0;
+    pthread_t thread{};
+    ASSERT_EQ(pthread_create(&thread, &attributes, run_loop, &rounds), 0);
+    EXPECT_EQ(pthread_join(thread, nullptr), 0);
+    EXPECT_EQ(pthread_attr_destroy(&attributes), 0);
+    EXPECT_EQ(rounds, 1'000'000);
+}
+
+/// Has a frame that does not fit into the memory of an operation.
+class Large final : public flow::Operation {
+public:
+    flow::Flow run() {
+        std::array<char, 10'000> text{};
+        text.fill('x');
+        co_await ask(request_, limits_, votes_);
+        co_return text.back() == 'x' ? std::error_code{} : make_error_code(Errc::lost);
+    }
+
+private:
+    const Request request_{};
+    const RoundLimits limits_{};
+    Tally votes_{};
+};
+
+TEST(Flow, HasAFrameOnTheHeapIfItDoesNotFit) {
+    Large large;
+    const auto flow = large.run();
+    large.start(flow);
+    EXPECT_EQ(large.frames().overflows(), 1U);
+    large.resume();
+    EXPECT_FALSE(flow.result());
+}
+
+}  // namespace
+}  // namespace redlock::test
