@@ -141,7 +141,8 @@ std::string worlds_text() {
 
 int main(int argc, char** argv) {
     Options options;
-    CLI::App app{"Random schedules of the simulated world; exits with 1 at the first that violates an invariant."};
+    CLI::App app{
+        "Random schedules of the simulated world; exits with 1 at the first that violates an invariant."};
     app.add_option("--seeds", options.seeds, "How many schedules")->capture_default_str();
     app.add_option("--from", options.from, "The seed of the first")->capture_default_str();
     app.add_option("--seed", options.seed, "Only this one, with its whole schedule");
