@@ -158,7 +158,9 @@ TEST_F(Fair, FortyWaitersThatASignalEndsLeaveNoTickets) {
         ASSERT_TRUE(queue_has(40));
         for (auto& it : ended) it.signal(signal);
         for (auto& it : ended) EXPECT_NE(it.wait().status, 0);
-        if (signal == SIGTERM) EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0");
+        if (signal == SIGTERM) {
+            EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0");
+        }
         const auto outcome = world.run({"acquire", "--fair", "--wait", "3s", "job"});
         EXPECT_EQ(outcome.status, 1);
         EXPECT_THAT(outcome.err, HasSubstr(" ms more, 0 in front, ")) << "the dead are not counted";
