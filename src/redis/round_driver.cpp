@@ -217,8 +217,8 @@ void RoundDriver::take_answers(std::size_t node) {
         }
         // The server was demoted to a replica, or is a master that has lost its replicas. The Sentinels may
         // name another server by now, to which only a new connection leads.
-        const bool may_be_former = vote.cause == Errc::read_only || reply.is_error("NOREPLICAS");
-        if (may_be_former && nodes_[node]->has_sentinels()) {
+        const bool is_no_master = vote.cause == Errc::read_only || reply.is_error("NOREPLICAS");
+        if (is_no_master && nodes_[node]->has_sentinels()) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
         }
