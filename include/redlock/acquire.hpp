@@ -30,7 +30,8 @@ struct AcquireLimits {
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
     /// True if attempts that fail because another client holds the resource do not count towards `attempts`.
-    /// acquire() then waits like std::mutex::lock(). Such attempts of a fair request never count.
+    /// acquire() then waits like std::mutex::lock(). If the client waits in a queue, such attempts do not
+    /// count either.
     bool wait_while_held = false;
     /// How long a fair request waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
@@ -129,8 +130,9 @@ inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseR
                        deadline_after(now, limits.queue_timeout));
         if (nodes.contended().contains(request.resources.front())) {
             // Other clients wait for the resource already, so this client queues before its first attempt. It
-            // does not know yet how long an attempt takes. It leaves one node_timeout for it, because only an
-            // attempt can report that the resource is held. If time remains after it, the client waits again.
+            // does not know yet how long an attempt takes. Only an attempt can report that the resource is
+            // held, so the wait leaves it one node_timeout, the double of the time that is passed here. If
+            // time remains after the attempt, the client waits again.
             const auto latest = latest_attempt(now, limits.deadline, nodes.node_timeout() / 2);
             const bool over = queued->wait(latest, limits.stop) == PlaceInQueue::Wake::over;
             last_attempt = over && clock.now() >= queued->until();

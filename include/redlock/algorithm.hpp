@@ -36,8 +36,9 @@
 
 namespace redlock::algorithm {
 
-/// What the caller wants: the resources to lock, and the options of the lock that concern a round. A Request
-/// (nodes.hpp) is something else: one command and its nodes.
+/// What the caller wants: the resources to lock, and the options of the lock that concern a *round*, which is
+/// one command to the nodes together with their votes. A Request (nodes.hpp) is something else: one command
+/// and its nodes.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -55,7 +56,7 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. `queue` is null unless this is the attempt of a waiter.
+/// get. `queue` is null unless this is the attempt of a client that waits in a queue (waiting.hpp).
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -76,9 +77,9 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 }
 
 /// Returns the request of a release, to every node that a byte of the SET may have reached. It deletes the
-/// key if it still holds the owner of the lease. If there is a `queue`, it also wakes the next waiter.
-/// `hold_remaining` is the remaining minimum hold time. If it is positive, the resource is not deleted but
-/// blocked for this time.
+/// key if its value is still the owner, the random value of this lease. If there is a `queue`, it also wakes
+/// the next waiter. `hold_remaining` is the rest of the minimum hold time (LockOptions::min_hold). If it is
+/// positive, the key is not deleted: it gets another value, and keeps all clients out until it expires.
 inline Request delete_request(Resources resources, const Lease& lease, const QueueTerms* queue = nullptr,
                               std::chrono::milliseconds hold_remaining = {}) {
     return {.command = {.verb = Verb::compare_and_delete,
@@ -90,9 +91,9 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns true if step 5 of an attempt with this error wakes the next waiter. A fair attempt does so if it
-/// ends because of the caller's deadline or stop request. This client may itself have been woken, and without
-/// a new message no waiter would take its turn.
+/// Returns true if step 5 of an attempt with this error wakes the next waiter in the queue. An attempt of a
+/// `fair` lock does so if it ends because of the caller's deadline or stop request. The reason is that a
+/// release may have woken this client. It does not use its turn, so another waiter must be woken.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }

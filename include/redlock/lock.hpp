@@ -186,7 +186,7 @@ public:
 
     /// Makes attempts until `span` is over, whatever retry.attempts says. Makes at least one attempt if
     /// `span` is positive. Blocks for at most `span` plus one node_timeout. Returns the outcome of the last
-    /// complete attempt, or `deadline` if no attempt was complete.
+    /// attempt that the deadline did not cut short, or `deadline` if there was none.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);

@@ -22,11 +22,11 @@
 //     ---------------------------------------+---------------------------------------------------------
 //     a waiter has died                      | a release finds no subscriber and wakes the next waiter;
 //                                            | while the resource is held, the questions of other
-//                                            | waiters remove its ticket
+//                                            | waiters remove its *ticket*, its entry in the queue
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
 //     a holder has died                      | its key expires, and the waiters ask at that time
-//     a message is lost, or the home node    | the waiters ask again after a poll interval, and keep
-//     has lost its data                      | their age
+//     a message is lost, or the home node    | the waiters ask again after a poll interval, and report
+//     has lost its data                      | how long they have waited, so they keep their order
 //     the home node does not answer          | the waiter goes to the next node; it comes back when the
 //                                            | earlier node has answered an attempt again
 //     the release wakes no waiter, because   | the first waiter asks after every pause of
@@ -77,8 +77,9 @@ inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{
 /// after the other, in the order of their places. This is the time between two of these attempts.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
-/// How long a waiter stays at a node before it tries to listen at an earlier node again. Otherwise an earlier
-/// node that grants and refuses, but accepts no subscription, would keep the waiter connecting.
+/// How long a waiter stays at a node before it tries to listen at an earlier node again. An earlier node may
+/// answer attempts, but accept no subscription. Without this limit the waiter would connect to it all the
+/// time.
 inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
 
 /// Returns how long a resource stays reserved for a woken waiter. This is the delay that a woken waiter
@@ -105,8 +106,9 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 ///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
-///               | node                                         | receives the answer RESERVED → reserved;
-///               |                                              | in a pause of back_off() → woken
+///               | node                                         | the home node answers that the resource
+///               |                                              | is reserved for it → reserved, or woken
+///               |                                              | during a pause (see back_off())
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node
@@ -258,7 +260,8 @@ private:
         return true;
     }
 
-    /// Asks the home node for this waiter's place, which enters the queue if the ticket is not in it.
+    /// Asks the home node for this waiter's place. If the ticket is not in the queue, the question puts it
+    /// there.
     NodeReport ask(const RoundLimits& limits, Clock::time_point now) {
         const auto home = waiter_->home();
         auto terms = terms_;
@@ -287,8 +290,8 @@ private:
 
     /// Blocks until a message has come, until `until`, or until a stop is requested. Returns true if the
     /// message has the ticket of this waiter. A message with an earlier ticket of this client means that the
-    /// resource may be reserved for that ticket. It is withdrawn, so that the next waiter is woken. Only the
-    /// first such message is answered, because a hostile home node may send them without end.
+    /// resource may be reserved for that ticket. The ticket is then withdrawn, so that the next waiter is
+    /// woken. Only the first such message is answered, because a hostile home node may send them without end.
     bool sleep(Clock::time_point until, const std::stop_token& stop) {
         for (bool withdrawn = false; now_is_before(until, stop);) {
             const auto [connected, ticket] = waiter_->sleep(until, stop);
@@ -302,9 +305,9 @@ private:
         return false;
     }
 
-    /// Waits until the pause is over, if another client wakes this waiter for the second time in one pause.
-    /// Returns true if it has waited. The caller must then ask the home node whether the resource is still
-    /// reserved for this waiter.
+    /// If this waiter is in a pause (see back_off()), and another client wakes it for the second time in this
+    /// pause, waits until the pause is over. Returns true if it has waited. The caller must then ask the home
+    /// node whether the resource is still reserved for this waiter.
     ///
     /// The first time, the waiter makes its attempt during the pause, because the resource is kept from other
     /// clients meanwhile. If it did so every time, a home node that wakes it again and again would cause
@@ -349,8 +352,8 @@ private:
         constexpr std::size_t nearly_first = 4;
         if (place.held_for >= 0ms && place.in_front < nearly_first)
             next = std::min(next, now + place.held_for + 1ms);
-        // A free resource that is not reserved for this waiter means that dead waiters are in front, and that
-        // there are more than one question removes. So the waiter asks again at once, but not without end.
+        // If the resource is free but not reserved for this waiter, dead waiters are in front. One question
+        // removes a limited number of them. So the waiter asks again at once, but not without end.
         constexpr int most_in_a_row = 16;
         auto& free = reported_.free_in_a_row;
         free = place.held == QueuePlace::Held::by_nobody ? free + 1 : 0;
@@ -358,10 +361,10 @@ private:
         return std::max(next, now + shortest_sleep);
     }
 
-    /// Begins a pause after an attempt that failed although the waiter was woken. The waiter may have been
-    /// too slow for a waiter of another home node. Two such waiters could collide again and again, so each
-    /// makes a random pause. The pause doubles with each failure, up to the pause of LockOptions::retry,
-    /// which counts as at least 10 ms and at most 10 s.
+    /// Begins a *pause* after an attempt that failed although the waiter was woken. A waiter of another home
+    /// node may have got the lock first, or both may have got some votes and none a majority. Two such
+    /// waiters could collide again and again, so each makes a random pause. The pause doubles with each
+    /// failure, up to the pause of LockOptions::retry, which counts as at least 10 ms and at most 10 s.
     void back_off(Clock::duration took, bool woken_by_another) {
         using namespace std::chrono_literals;
         const detail::BackOff pauses{
@@ -391,9 +394,9 @@ private:
         homes_[home] = same_home_again;
     }
 
-    /// Disconnects from a home node that has failed or refuses to keep a queue. The node is no home node
-    /// again before it has answered an attempt. The ticket may stay in its queue until the waiter comes back.
-    /// `why` and `words` are the answer of the node, if there was one.
+    /// Disconnects from a home node that has failed or refuses to keep a queue. Unless the caller allows it
+    /// again, the node is no home node before it has answered an attempt. The ticket may stay in its queue
+    /// until the waiter comes back. `why` and `words` are the answer of the node, if there was one.
     void leave_home(std::error_code why = {}, std::string_view words = {}) {
         const auto home = waiter_->home();
         homes_.reset(home);

@@ -1,7 +1,8 @@
 -- Acquires several resources, or one resource in a form that SET NX PX cannot express:
 --
--- - on a node with a quarantine: for this time a node that may have lost its data declines to vote (see check_vote() in
---   quarantine.lua). The *marker* is the key in which the node stores since when it has had its data.
+-- - on a node with a *quarantine*, which is the time for which a node declines to vote after it may have lost its data
+--   (see check_vote() in quarantine.lua). The *marker* is the key in which the node stores since when it has had its
+--   data.
 -- - for a *waiter*, a client that has waited in the queue of the resource. It is identified there by a *ticket*. The
 --   script first takes the ticket out of the queue, and deletes the reservation of the resource for this waiter, if
 --   there is one (see prelude.lua).

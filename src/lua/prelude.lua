@@ -14,9 +14,9 @@
 -- In addition a node can have one *marker*, the key in which it stores since when it has had its data. A node that has
 -- lost its data does not vote for a while (see quarantine.lua).
 --
--- Durations are in milliseconds. The number in a counter starts with the server's clock in microseconds since 1970, and
--- the number in the marker is such an instant. These numbers are written with string.format('%.0f'), because Lua itself
--- would write 1.76e+15.
+-- Durations are in milliseconds. The first number of a counter is the server's clock, in microseconds since 1970, and
+-- each holder adds one. The number in the marker is an instant of this clock. These numbers are written with
+-- string.format('%.0f'), because Lua itself would write 1.76e+15.
 
 -- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
 -- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
@@ -81,8 +81,8 @@ end
 --
 -- Returns 0 if a counter is missing or belongs to other data. The function does not create a missing counter, because
 -- the next acquisition must start it with the wall clock. Returns the negated largest count if the token is ahead of
--- the wall clock by more than the expiry. Otherwise, after the counters have expired, a counter could start again with
--- a number that is smaller than the token.
+-- the wall clock by more than the expiry. If the counters were raised so far, a counter that starts again after they
+-- have expired could be smaller than the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -102,10 +102,10 @@ end
 
 -- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A waiter is a client that
 -- waits for the resource. Its ticket is the channel to which it is subscribed ('redlock:wake:' and 32 hex digits), then
--- '|' and a number. To *wake* the waiter is to publish the ticket on this channel. A resource is *reserved* if its value
--- is a ticket, which is that of the woken waiter. The reservation keeps newcomers away from this node until the waiter has had
--- time to make its attempt. It is not a grant: the woken waiter must still acquire the resource on a majority of the
--- nodes.
+-- '|' and a number. To *wake* the waiter is to publish the ticket on this channel. A resource is *reserved* if its
+-- value is a ticket, which is that of the woken waiter. The reservation keeps newcomers away from this node until the
+-- waiter has had time to make its attempt. It is not a grant: the woken waiter must still acquire the resource on a
+-- majority of the nodes.
 
 -- Returns whether the text is a ticket.
 local function is_ticket(text)
@@ -132,7 +132,7 @@ end
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
 -- free. Tickets in front of this one have no waiter any more and are dropped. The script enter_queue has the ticket of
 -- the calling waiter as ARGV[1]. If this ticket is the first one, no message is sent, because the caller learns it from
--- the reply. In the script release, ARGV[1] is no ticket of the queue, so every waiter gets a message.
+-- the reply. In the script release, ARGV[1] is no ticket of the queue, so the woken waiter always gets a message.
 --
 -- Looks at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -248,7 +248,7 @@ local function follow_last_reader(readers)
 end
 
 -- Returns whether the resource exists and its value is not the shared marker. Then an exclusive lock holds it, or it is
--- reserved or blocked.
+-- reserved for a waiter, or its minimum hold time is not over.
 local function held_by_writer(readers)
   local held = redis.pcall('get', KEYS[1])
   return held and held ~= shared_marker(readers)

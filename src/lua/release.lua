@@ -15,8 +15,9 @@
 -- 2. No waiter is woken if the resource is reserved for a waiter that was woken already.
 --
 -- A waiter that leaves the queue without an attempt sends a release with its ticket as the owner and as the ticket.
--- This release is marked as repeated. If the ticket is no longer in the queue, the waiter was probably woken, and must
--- pass the wake-up on. Therefore exception 1 does not apply then, but exception 2 does.
+-- This release is marked as repeated, so that it wakes no other waiter while the ticket is still in the queue. If the
+-- ticket is no longer there, the waiter was probably woken, and must pass the wake-up on. Therefore exception 1 does
+-- not apply then, but exception 2 does.
 --
 -- An error in a queue does not prevent the deletion.
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].

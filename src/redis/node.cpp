@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 using detail::KeyEffect;
 using detail::NodeFailure;
 
-constexpr std::size_t max_draining = 64;  // draining connections of one node, see the table in node.hpp
+constexpr std::size_t max_draining = 64;  // connections of one node whose late replies are still to be read
 constexpr std::size_t max_pending = 32;   // pending replies on one connection
 
-/// The longest time for which an unused listener is trusted to be connected. Nothing is sent on it, so a lost
-/// connection would not be noticed.
+/// The longest time for which an unused *listener*, the connection on which a waiter receives its message, is
+/// trusted to be connected. Nothing is sent on it, so a lost connection would not be noticed.
 constexpr auto max_listener_idle = 10s;
 
 /// If Sentinels name the server: the longest time for which an unused connection is trusted to lead to the
@@ -140,9 +140,9 @@ std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request
 //       connection                                          | for
 //     --+---------------------------------------------------+----------------------------------------------
 //     1 | the one that is bound to the owner of the         | every command
-//       | command; for an acquisition that removes a        |
-//       | ticket, otherwise the one that is bound to this   |
-//       | ticket                                            |
+//       | command; if there is none, and the command is an  |
+//       | acquisition that removes a ticket: the one that   |
+//       | is bound to this ticket                           |
 //     2 | a draining one that is not bound, with a pending  | an acquisition or a holder description, if
 //       | release of the same resource                      | the node is trusted
 //     3 | any draining one that is not bound                | a holder description, if there is no idle
@@ -190,7 +190,7 @@ CheckOut Node::check_out_for_many(Clock::time_point now, bool needed) {
 
 CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool needed) {
     const bool due = needed || health_.probe_due(now);
-    if (due) health_.trust_late_replies();
+    if (due) health_.trust_late_replies();  // trusts the node again if a late reply has come
     if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
     return check_out_trusted_locked(release, now);
 }

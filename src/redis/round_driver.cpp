@@ -80,9 +80,10 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     reported_[node] = 0;
     round_.on_check_out(node, worth_waiting_for);
-    // Before the TCP connection (and its encryption) is established, a release is queued on it now, while
-    // std::bad_alloc can still be reported. The connection writes it directly behind its own handshake, which
-    // is AUTH, SELECT and PING. If the round ends before that, the connection goes on and sends the release.
+    // If the TCP connection (and its encryption) is not established yet, a release is queued on it at once,
+    // because std::bad_alloc can still be reported now. The connection writes the release directly behind its
+    // own handshake, which is AUTH, SELECT and PING. If the round ends before that, the connection goes on
+    // and sends the release.
     queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;

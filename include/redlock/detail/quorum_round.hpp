@@ -312,8 +312,9 @@ public:
     /// their reports get this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // Nothing was sent to a node that was left alone, so its report shows no time. An exception is a
-        // release that must be repeated: it was sent once, over the connection that broke.
+        // Nothing was sent to a node that was left alone, so its report shows no time. There is one
+        // exception: a release was sent, its connection broke, and there was no other connection to repeat it
+        // on.
         if (it.stage == Stage::left_alone && !it.repeated) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
@@ -467,9 +468,9 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // If the connection is still being made, the driver has already queued a release on it, and the
-        // connection sends the release after this round. If nobody waits for the replies, cap_connect_time()
-        // has left the node only an eighth of node_timeout to connect, so it is not known to be slow.
+        // If nobody waits for the replies, this is a release. cap_connect_time() has left the node only an
+        // eighth of node_timeout to connect, so it is not known to be slow. The driver has queued the release
+        // on the connection, which sends it when it is ready, also after this round.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands is alive, so it has not failed. A later round repeats
         // the commands that it has not answered.
@@ -523,10 +524,11 @@ private:
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
 
-    /// Returns true if the node should still be asked. If an acquisition was refused because another client
-    /// holds the resource on some node, an untrusted node is asked only if its probe is due. Otherwise the
-    /// round would often wait for the untrusted node until its node_timeout is over. If several clients
-    /// collide, each of them would keep its grants during this wait, and none of them would get a majority.
+    /// Returns true if the round may go on for the sake of this node. If an acquisition was refused because
+    /// another client holds the resource on some node, it goes on for an untrusted node only if the probe of
+    /// this node is due. Otherwise the round would often wait for the untrusted node until its node_timeout
+    /// is over. If several clients collide, each of them would keep its grants during this wait, and none of
+    /// them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
         return it.unasked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }

@@ -61,8 +61,9 @@ inline std::size_t number_of(const Script* script) noexcept {
 }
 
 /// The beginning of the value that a resource has while readers hold it. This is the whole value, with one
-/// exception: if the name of the resource is in braces, as in `{x}`, the value is "redlock:shared-tag".
-/// Earlier versions of the library kept the readers of such a resource under another key.
+/// exception: if the name of the resource is in braces, as in `{x}`, the value is "redlock:shared-tag". Such
+/// a resource has its readers under another key than in earlier versions of the library. The other value
+/// makes clients of both versions exclude each other.
 inline constexpr std::string_view shared_marker = "redlock:shared";
 
 }  // namespace redlock::detail
