@@ -20,9 +20,9 @@
 //
 //     event                                  | what ends the wait
 //     ---------------------------------------+---------------------------------------------------------
-//     a waiter has died                      | a release finds no subscriber and wakes the next waiter;
-//                                            | while the resource is held, the questions of other
-//                                            | waiters remove its *ticket*, its entry in the queue
+//     a waiter has died                      | a release finds no subscriber and wakes the next waiter.
+//                                            | While the resource is held, the questions of other
+//                                            | waiters remove its *ticket*, its entry in the queue.
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
 //     a holder has died                      | its key expires, and the waiters ask at that time
 //     a message is lost, or the home node    | the waiters ask again after a poll interval, and report
