@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace redlock::tool {
 
@@ -18,7 +18,9 @@ struct Version {
     /// Parses a version such as "7.0.15". A part that is not a number counts as 0.
     static Version parse(std::string_view text);
 
-    friend auto operator<=>(const Version&, const Version&) = default;
+    friend bool operator<(const Version& a, const Version& b) {
+        return std::tie(a.major, a.minor, a.patch) < std::tie(b.major, b.minor, b.patch);
+    }
 };
 
 /// A field is empty, or has no value, if the server does not report it.
