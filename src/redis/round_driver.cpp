@@ -197,6 +197,11 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
     return other.has_value();
 }
 
+/// Returns true if the server was demoted to a replica, or is a master that has lost its replicas.
+static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
+    return cause == Errc::read_only || reply.is_error("NOREPLICAS");
+}
+
 /// Reports each answer that has arrived to the round as a vote. After the last answer, checks the connection
 /// in.
 void RoundDriver::take_answers(std::size_t node) {
@@ -216,10 +221,8 @@ void RoundDriver::take_answers(std::size_t node) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
         }
-        // The server was demoted to a replica, or is a master that has lost its replicas. The Sentinels may
-        // name another server by now, to which only a new connection leads.
-        const bool is_no_master = vote.cause == Errc::read_only || reply.is_error("NOREPLICAS");
-        if (is_no_master && nodes_[node]->has_sentinels()) {
+        // The Sentinels may name another server by now, to which only a new connection leads.
+        if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
         }
