@@ -1,6 +1,7 @@
 #include "redis/node_config.hpp"
 
 #include "os/network.hpp"
+#include "os/os_network.hpp"
 #include "redis/sentinel_query.hpp"
 
 #include <stdexcept>
@@ -30,8 +31,10 @@ std::shared_ptr<Resolution> NodeConfig::find_server() const {
     if (!endpoint.unix_socket.empty()) return Resolution::of_unix_socket(endpoint.unix_socket);
     if (!has_sentinels()) return Resolution::of_host(endpoint.host, endpoint.port);
     if (asks_sentinels) return asks_sentinels();
-    return Resolution::in_thread(
-        [node = *this](const std::stop_token& stop) { return query_sentinels(node, stop); });
+    return Resolution::in_thread([node = *this](const std::stop_token& stop) {
+        OsNetwork network;
+        return query_sentinels(node, stop, network);
+    });
 }
 
 }  // namespace redlock

@@ -2,7 +2,6 @@
 
 #include <redlock/error.hpp>
 
-#include "os/os_network.hpp"
 #include "redis/connection.hpp"
 
 #include <algorithm>
@@ -93,9 +92,10 @@ std::string address_bytes(const Connection& connection) {
 class SentinelQuery {
 public:
     /// Starts connecting to all Sentinels of `node`.
-    SentinelQuery(const NodeConfig& node, const std::stop_token& stop)
+    SentinelQuery(const NodeConfig& node, const std::stop_token& stop, Network& network)
         : node_(node),
           stop_(stop),
+          network_(network),
           deadline_(network_.clock().now() + std::min<Clock::duration>(node.node_timeout, longest)) {
         for (const auto& sentinel : *node.sentinels)
             entries_.push_back(
@@ -248,7 +248,7 @@ private:
 
     const NodeConfig& node_;
     const std::stop_token& stop_;
-    OsNetwork network_{};
+    Network& network_;
     const Clock::time_point deadline_;
     std::vector<Entry> entries_{};
     std::string reasons_{};
@@ -257,8 +257,8 @@ private:
 
 }  // namespace
 
-Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop) {
-    return SentinelQuery{node, stop}.run();
+Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop, Network& network) {
+    return SentinelQuery{node, stop, network}.run();
 }
 
 }  // namespace redlock

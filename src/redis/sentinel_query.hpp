@@ -6,6 +6,7 @@
 // may be cut off from the others together with the former master, and go on naming it.
 #pragma once
 
+#include "os/network.hpp"
 #include "os/resolution.hpp"
 #include "redis/node_config.hpp"
 
@@ -60,6 +61,6 @@ SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
 /// `node_timeout` at most, and for one second at most, because an answer must not be older when it is used.
 /// Returns without addresses soon after `stop` is requested. Call it at the end of a thread of its own,
 /// because it frees what OpenSSL keeps for the thread.
-Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop);
+Resolution::Found query_sentinels(const NodeConfig& node, const std::stop_token& stop, Network& network);
 
 }  // namespace redlock

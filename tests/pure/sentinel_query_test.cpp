@@ -1,15 +1,20 @@
 // When the replies of Sentinels can be trusted (rule D8 for Sentinels).
+#include "memory_network.hpp"
+
 #include "redis/sentinel_query.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace redlock {
 namespace {
 
+using namespace std::chrono_literals;
 using Kind = SentinelAnswer::Kind;
 
 SentinelAnswer names(const std::string& master, const std::string& address, const std::string& id) {
@@ -67,6 +72,11 @@ INSTANTIATE_TEST_SUITE_P(
             2,
             "a"},
         Row{"OneThatContradictsItselfHasNoVote", {s1_a, s1_b, s2_a, is_silent("3")}, 3, 2, ""},
+        Row{"OneThatContradictsItselfHasNoVoteWhateverItNamesLast",
+            {s1_b, s1_a, s2_a, is_silent("3")},
+            3,
+            2,
+            ""},
         Row{"OneThatContradictsItselfBesideAMajority", {s1_a, s1_b, s2_a, s3_a}, 3, 3, "a"},
         // The identity of these entries is unknown. They count as Sentinels and cannot form a majority.
         Row{"EntriesWithoutAddressAndIdAreSentinelsOfTheirOwn",
@@ -89,6 +99,54 @@ TEST_P(CountSentinels, ReturnsTheCountsOfTheTable) {
     EXPECT_EQ(count.named, row.named);
     EXPECT_EQ(count.master, row.master);
     EXPECT_EQ(count.refused_for_good, row.refused_for_good);
+}
+
+/// Three Sentinels in memory, and one query of all of them.
+struct SentinelQuery : testing::Test {
+    using Words = support::CommandReader::Words;
+
+    /// The Sentinel answers the questions for its id, its INFO and the master with these bytes.
+    void answer(std::size_t sentinel, const std::string& my_id, const std::string& info,
+                const std::string& master) {
+        network.server(sentinel).refuses_command = [=](const Words& words) {
+            if (words.front() == "INFO") return info;
+            if (words.front() != "SENTINEL") return std::string{};
+            return words.at(1) == "MYID" ? my_id : master;
+        };
+    }
+    Resolution::Found query() {
+        const NodeConfig node{
+            .endpoint = {.master = "orders"},
+            .node_timeout = 50ms,
+            .sentinels = std::make_shared<const std::vector<NodeConfig>>(network.configs())};
+        return query_sentinels(node, std::stop_token{}, network);
+    }
+
+    const std::string names_the_master = "*2\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n";
+    const std::string forbidden = "-NOPERM this user has no permissions\r\n";
+    test::MemoryNetwork network{3};
+};
+
+// A Sentinel before Redis 6.2 does not know MYID, but its INFO has an id.
+TEST_F(SentinelQuery, CountsAnOldSentinelAtTwoAddressesOnce) {
+    const std::string unknown_command = "-ERR Unknown sentinel subcommand 'MYID'\r\n";
+    for (const std::size_t entry : {0U, 1U})
+        answer(entry, unknown_command, "$11\r\nrun_id:S1\r\n\r\n", names_the_master);
+    network.server(2).refuses = true;
+    const auto found = query();
+    EXPECT_TRUE(found.addresses.empty());
+    EXPECT_THAT(found.error, testing::StartsWith("of 2 Sentinels 1 named a master"));
+    answer(1, unknown_command, "$11\r\nrun_id:S2\r\n\r\n", names_the_master);
+    EXPECT_EQ(query().addresses.size(), 1U) << "two Sentinels of three";
+}
+
+// The permission has to be given by an operator, so this failure is not retried.
+TEST_F(SentinelQuery, ReportsThatAMajorityForbidsTheQuestion) {
+    answer(0, "$2\r\nS1\r\n", "", names_the_master);
+    for (const std::size_t entry : {1U, 2U}) answer(entry, forbidden, forbidden, forbidden);
+    EXPECT_EQ(query().cause, Errc::permission_denied);
+    answer(1, "$2\r\nS2\r\n", "", names_the_master);
+    EXPECT_EQ(query().addresses.size(), 1U) << "two Sentinels of three";
 }
 
 }  // namespace
