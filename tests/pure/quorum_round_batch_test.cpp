@@ -127,6 +127,17 @@ TEST(QuorumRoundBatch, DoesNotCountAnExclusionAsAReply) {
     }
 }
 
+// A node that has answered one of the commands is alive.
+TEST(QuorumRoundBatch, DoesNotBlameANodeThatHasAnsweredBesideAnExclusion) {
+    auto round = batch(3, 1);
+    round.node(0).excludes = {0};
+    round.node(0).answers_at_most = 1;
+    round.play();
+    EXPECT_EQ(round.report(0, 1), "granted sent 1 ms");
+    EXPECT_EQ(round.report(0, 2), "timed_out sent 50 ms after it had answered others");
+    EXPECT_THAT(round.blamed(), IsEmpty());
+}
+
 TEST(QuorumRoundBatch, EndsIfExclusionsMakeARequestImpossible) {
     auto round = batch(2);
     for (const auto node : {0U, 1U}) round.node(node).excludes = {0};

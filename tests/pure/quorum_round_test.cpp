@@ -329,6 +329,17 @@ TEST_P(HalfTime, HasNoEffectOnceDecided) {
     EXPECT_EQ(round.report(0), "backing_off unsent 0 ms") << "it took no time";
 }
 
+// The refusals come later than the instant at which the node is left alone.
+TEST(QuorumRound, ReportsNoTimeForANodeThatIsLeftAlone) {
+    PlayedRound round{{.order = all_at_once}};
+    round.node(0).untrusted();
+    for (const auto node : {1U, 2U}) round.node(node).voting("r").answers_after(20ms);
+    round.play();
+    EXPECT_THAT(round.log(), ElementsAre("0 ask 1", "0 ask 2", "0 leave alone 0"));
+    EXPECT_EQ(round.ended(), 20ms);
+    EXPECT_EQ(round.report(0), "backing_off unsent 0 ms");
+}
+
 // ---- What is awaited
 
 // A lock on exactly a quorum cannot survive the loss of another node.

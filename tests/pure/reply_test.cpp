@@ -294,6 +294,7 @@ TEST(LineOfInfo, IsAWholeLine) {
 
 TEST(PrintableWords, AreASingleShortLine) {
     EXPECT_EQ(printable("ERR two\r\nlines \x1B[31m\xC3\xA9"), "ERR two??lines ?[31m??");
+    EXPECT_EQ(printable("a space ~ and\x7F"), "a space ~ and?") << "the last character is DEL";
     EXPECT_EQ(printable(std::string(120, 'x')), std::string(120, 'x'));
     EXPECT_EQ(printable(std::string(121, 'x')), std::string(120, 'x') + "...");
 }
