@@ -232,6 +232,18 @@ TEST_F(EndOfWaiting, LastsForTheTimeoutOfTheQueueWhateverTheAttempts) {
     }
 }
 
+// The pauses would be longer than the time in the queue.
+TEST_F(EndOfWaiting, LastsForTheTimeoutOfTheQueueIfNoNodeKeepsOne) {
+    for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
+    others_hold();
+    const auto took = time_of([&] {
+        auto mine = lock(alice, {.delay = 10s}, {.queue_timeout = 700ms});
+        EXPECT_EQ(mine.acquire().error(), Errc::held_by_other);
+    });
+    EXPECT_GE(took, 700ms);
+    EXPECT_LE(took, 710ms);
+}
+
 TEST_F(EndOfWaiting, LastsLongerThanTheTimeoutOfTheQueueForDeadlinesAndMutexes) {
     bob_holds_for(2s, {.ttl = 20s});
     auto mine = lock(alice, {}, {.queue_timeout = 10ms});

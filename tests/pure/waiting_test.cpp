@@ -255,6 +255,25 @@ TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
     EXPECT_LE(took, 4 * algorithm::poll_interval);
 }
 
+// The waiter makes one such attempt after each holder that the home node has reported.
+TEST_F(Waiting, LooksAroundAgainWhenAnotherHolderHasGone) {
+    others_hold();
+    ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
+    const auto reserve = [&] { hold(0, "redlock:wake:z|1"); };
+    after(10ms, reserve);
+    after(1s, [&] {
+        EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt, and one without a holder";
+        hold(0, "other");
+    });
+    after(2s, [&] {
+        EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "there was a holder";
+        reserve();
+    });
+    after(3s, [&] { EXPECT_THAT(all(1, "SET"), SizeIs(3)); });
+    after(4s, [&] { EXPECT_THAT(all(1, "SET"), SizeIs(3)) << "no holder was reported since"; });
+    (void)lock(alice).acquire_for(5s);
+}
+
 TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
     others_hold();
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
