@@ -100,6 +100,18 @@ TEST(Acquire, DoesNotReportOtherFailuresOfItsRelease) {
     EXPECT_EQ(result.nodes()[4].cause, Errc::timed_out);
 }
 
+// A7. The node refused the attempt, and could not be reached for the release after it.
+TEST(Acquire, DoesNotReportAFailedReleaseOnANodeThatRefused) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    world.slow(4, 10ms);
+    world.after(5ms, [&] { world.cut(0); });
+    const auto result = world.lock(no_retry()).acquire();
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    EXPECT_EQ(result.nodes()[0].vote, Vote::refused);
+    EXPECT_EQ(result.nodes()[0].cause, std::error_code{});
+}
+
 // ---- Cleaning up (A2).
 
 // A2, B1, S17. A failed attempt deletes its key on every node to which a byte was sent, and on no other.
@@ -189,6 +201,16 @@ TEST(Acquire, RetriesWhileTheOtherNodesCouldFormAQuorum) {
     world.lie(Errc::read_only, 0, 1);
     world.cut(2);
     world.after(50ms, [&] { world.heal(2); });
+    EXPECT_THAT(world.lock().acquire(), Succeeds());
+}
+
+// D7. A key of another type is no failed node, although the report of the refusal has a permanent cause.
+TEST(Acquire, RetriesIfTheKeyHasAnotherTypeAndNodesHaveFailed) {
+    World world{3};
+    world.command(0, {"ZADD", the_resource, "1", "member"});
+    world.lie(Errc::read_only, 1);
+    world.lie(Errc::loading, 2);
+    world.after(50ms, [&] { world.command(0, {"DEL", the_resource}), world.heal(2); });
     EXPECT_THAT(world.lock().acquire(), Succeeds());
 }
 

@@ -51,6 +51,15 @@ TEST_F(MinHold, HasNoEffectOnALateRelease) {
     EXPECT_TRUE(world.clean());
 }
 
+// Servers count whole milliseconds. The resource must not become free before the minimum hold time has
+// passed.
+TEST_F(MinHold, IsRoundedUp) {
+    world.pass(15s + 1us);
+    world.forget_events();
+    EXPECT_THAT(lock->release(), Succeeds());
+    EXPECT_THAT(world.events(), ElementsAre("keep #1 for 25000 ms"));
+}
+
 // No reply to the extension was awaited, so it may arrive after the key was released.
 TEST_F(MinHold, IsNotUndoneByALateExtension) {
     const std::string owner{lock->owner()};
