@@ -76,6 +76,20 @@ TEST(ADeadline, IsPrecededByAnAttemptHoweverLongThePauses) {
     }
 }
 
+// A8. The next attempt begins twice the duration of the last one before the deadline. If that is more than
+// half of the remaining time, it begins in the middle of the remaining time.
+TEST(ADeadline, LeavesHalfOfTheTimeForAPauseHoweverSlowTheLastAttempt) {
+    const Clock::time_point now{1h};
+    const auto pause_after = [&](Clock::duration attempt) {
+        return algorithm::latest_attempt(now, now + 100ms, attempt) - now;
+    };
+    EXPECT_THAT(pause_after(0ms), Lasts(99ms));
+    EXPECT_THAT(pause_after(10ms), Lasts(80ms));
+    EXPECT_THAT(pause_after(25ms), Lasts(50ms));
+    EXPECT_THAT(pause_after(40ms), Lasts(50ms));
+    EXPECT_THAT(pause_after(1h), Lasts(50ms));
+}
+
 // A8, A9. A past deadline returns without I/O.
 TEST(ADeadline, CausesNoIoIfItHasPassed) {
     World world;
@@ -166,6 +180,17 @@ TEST(AStop, IsNotReportedAsContentionAfterOneRefusal) {
     std::stop_source source;
     world.after(10ms, [&] { source.request_stop(); });
     EXPECT_THAT(world.lock(no_retry()).acquire(source.get_token()), FailsWith(Errc::cancelled));
+}
+
+// A12. If a majority has refused before the stop request, the attempt has failed because of contention.
+TEST(AStop, DoesNotHideThatAMajorityHasRefused) {
+    World world;
+    world.occupy(1h, 0, 1, 2);
+    world.slow(3, 10ms);
+    std::stop_source source;
+    world.after(5ms, [&] { source.request_stop(); });
+    EXPECT_THAT(world.lock(no_retry()).acquire(source.get_token()), FailsWith(Errc::held_by_other));
+    EXPECT_TRUE(source.stop_requested());
 }
 
 // If a majority has granted the lock, it is held even if stop was requested in the same round.
