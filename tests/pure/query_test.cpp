@@ -4,6 +4,10 @@
 
 #include <redlock/query.hpp>
 
+#include <span>
+#include <string>
+#include <vector>
+
 namespace redlock::test {
 namespace {
 
@@ -155,6 +159,29 @@ TEST_F(HolderDescription, IsWrittenForEachOfSeveralResources) {
     Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
     ASSERT_THAT(both.acquire(), Succeeds());
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
+}
+
+/// A world that remembers the limits of the last round.
+struct WorldWithLimits : World {
+    using World::ask;
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        last_limits = limits;
+        World::ask(requests, limits, tallies);
+    }
+    RoundLimits last_limits{};
+};
+
+// A watchdog must not be kept from its next extension by a description, which is only for people.
+TEST(AHolderDescription, IsWrittenWithinTheDeadlineOfTheCallerWithoutWaiting) {
+    WorldWithLimits world;
+    const std::vector<std::string> resources{"r"};
+    const auto deadline = world.clock.now() + 5ms;
+    Lease lease;
+    lease.may_hold_key.set();
+    algorithm::describe_holder(world, resources, lease, "host=web1", 10s, deadline);
+    EXPECT_EQ(world.last_limits.deadline, deadline);
+    EXPECT_FALSE(world.last_limits.awaits_answers);
 }
 
 // The resource account:{42}:holder has the same name as the key for the description of account:{42}.
