@@ -42,6 +42,9 @@ TEST(Escaped, ShowsInvalidUtf8AsBytes) {
     EXPECT_EQ(escaped("\xC0\x9B \xE0\x82\x9B \xF0\x80\x82\x9B"),
               "\\xc0\\x9b \\xe0\\x82\\x9b \\xf0\\x80\\x82\\x9b")
         << "with more bytes than needed";
+    EXPECT_EQ(escaped("\xC1\x81 \xE0\x81\x81 \xF0\x80\x81\x81"),
+              "\\xc1\\x81 \\xe0\\x81\\x81 \\xf0\\x80\\x81\\x81")
+        << "an A with more bytes than needed";
     EXPECT_EQ(escaped("\xED\xA0\x80"), "\\xed\\xa0\\x80") << "half of a pair of UTF-16";
     EXPECT_EQ(escaped("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond the last character";
 }

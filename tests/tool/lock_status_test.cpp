@@ -1,10 +1,12 @@
 // What the keys on the nodes come to, in words.
 #include "tool/lock_status.hpp"
 #include "support/node_states.hpp"
+#include "tool/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 
 namespace redlock::tool {
@@ -52,6 +54,20 @@ TEST(LockStatus, ShowsTheHolderDescription) {
         EXPECT_EQ(summary_of(detail::conclude(nodes)),
                   "released, and kept from everybody on 3 of 3 nodes, expires in 11.0 s");
     }
+}
+
+// The description of one node is in the JSON of that node only.
+TEST(LockStatus, HasNoHolderInJsonIfNobodyHoldsTheLock) {
+    auto nodes = support::nodes_of("ab.");
+    nodes[0].holder = "host=web1";
+    const auto json_of = [](const LockStatus& status) {
+        std::ostringstream json;
+        print_json_of_who(json, "orders:42", status);
+        return json.str();
+    };
+    EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": null"));
+    nodes[1] = nodes[0];
+    EXPECT_THAT(json_of(detail::conclude(nodes)), testing::HasSubstr("\"holder\": \"host=web1\""));
 }
 
 TEST(LockStatus, ShowsTheNumberOfReaders) {

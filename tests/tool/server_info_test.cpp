@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 namespace redlock::tool {
 namespace {
 
@@ -27,6 +30,14 @@ TEST(ServerInfo, ParsesTheReplyToInfo) {
     EXPECT_EQ(info.used_memory, 1048576U);
     EXPECT_EQ(info.max_memory, 2097152U);
     EXPECT_EQ(info.eviction, "volatile-ttl");
+}
+
+// Not even a sign: the numbers of a server are never negative.
+TEST(WholeNumber, HasDigitsOnly) {
+    EXPECT_EQ(whole_number("0"), 0U);
+    EXPECT_EQ(whole_number("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+    for (const auto* const text : {"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616"})
+        EXPECT_FALSE(whole_number(text)) << text;
 }
 
 TEST(ServerInfo, OmitsMissingFields) {

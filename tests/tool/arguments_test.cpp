@@ -1,0 +1,39 @@
+// Options of the command line that depend on one another.
+#include "tool/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A command with the option --min-hold, which has a former name.
+struct FormerName : testing::Test {
+    FormerName() {
+        auto& arguments = line.add("run", "runs", [] { return 0; });
+        arguments.span("--min-hold", min_hold, "the minimum hold time");
+        arguments.former_name("--at-least", "--min-hold", min_hold);
+    }
+
+    CommandLine line{"redlock", "locks", "1.0"};
+    std::chrono::milliseconds min_hold{};
+};
+
+TEST_F(FormerName, SetsTheSameOption) {
+    EXPECT_TRUE(line.parse({"run", "--at-least", "2s"}));
+    EXPECT_EQ(min_hold, 2s);
+}
+
+TEST_F(FormerName, CannotBeGivenTogetherWithTheNewName) {
+    EXPECT_THROW((void)line.parse({"run", "--at-least", "2s", "--min-hold", "3s"}), std::invalid_argument);
+    EXPECT_THROW((void)line.parse({"run", "--min-hold", "3s", "--at-least", "2s"}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace redlock::tool
