@@ -155,9 +155,9 @@ private:
     // ---- How long the functions may take. Each wait may last a millisecond longer than intended.
 
     milliseconds attempt() const {
-        const auto round =
-            rules_.round == Round::sequential ? milliseconds{rules_.nodes * node_timeout} : node_timeout;
-        return round + (rules_.fencing ? node_timeout : 0ms) + node_timeout;
+        const auto round = rules_.round == Round::sequential ? milliseconds{rules_.nodes * the_node_timeout}
+                                                             : the_node_timeout;
+        return round + (rules_.fencing ? the_node_timeout : 0ms) + the_node_timeout;
     }
 
     template <class Verb>
@@ -177,7 +177,7 @@ private:
     void acquire(Verb verb, milliseconds longest) {
         // A former acquisition whose validity is over is released first.
         const bool held = lock().valid();
-        const auto result = timed(longest + node_timeout, verb);
+        const auto result = timed(longest + the_node_timeout, verb);
         if (held) return require(result.error() == Errc::already_held, "nothing is acquired twice");
         if (!result)
             return require(!lock().valid() && lock().owner().empty(), "nothing is held after a failure");
@@ -201,14 +201,15 @@ private:
     }
 
     void acquire_for(milliseconds span) {
-        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + node_timeout);
+        acquire([span](Lock& lock) { return lock.acquire_for(span); }, span + the_node_timeout);
     }
 
     void acquire_stopped() {
         std::stop_source stop;
         stop.request_stop();
         const bool held = lock().valid();
-        const auto result = timed(node_timeout, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
+        const auto result =
+            timed(the_node_timeout, [&](Lock& lock) { return lock.acquire(stop.get_token()); });
         require(result.error() == (held ? Errc::already_held : Errc::cancelled), "nothing more is asked");
     }
 
@@ -218,7 +219,7 @@ private:
     void extend(Verb verb, milliseconds by) {
         const bool held = lock().valid();
         const auto before = valid_until();
-        const auto result = timed(node_timeout, verb);
+        const auto result = timed(the_node_timeout, verb);
         if (!held)
             return require(result.error() == Errc::not_held || result.error() == Errc::lost,
                            "nothing to extend");
@@ -266,10 +267,10 @@ private:
 
     void release() {
         const auto verb = [](Lock& lock) { return lock.release(); };
-        const auto first = timed(node_timeout, verb);
+        const auto first = timed(the_node_timeout, verb);
         require(!lock().valid(), "not valid any more");
         if (first) require(lock().owner().empty(), "nothing is left to release");
-        const auto second = timed(node_timeout, verb);
+        const auto second = timed(the_node_timeout, verb);
         if (first) require(second.error() == Errc::not_held, "once is enough");
         require(!lock().valid(), "and never again");
     }

@@ -21,14 +21,15 @@
 
 namespace redlock::fuzz {
 
-/// The node_timeout.
-inline constexpr std::chrono::milliseconds node_timeout{50};
+/// The the_node_timeout.
+inline constexpr std::chrono::milliseconds the_node_timeout{50};
 
 /// Servers, and the network to them.
 class World {
 public:
     explicit World(std::size_t servers) {
-        while (servers_.size() < servers) network_.add(servers_.emplace_back(servers_.size(), node_timeout));
+        while (servers_.size() < servers)
+            network_.add(servers_.emplace_back(servers_.size(), the_node_timeout));
     }
 
     std::deque<FakeRedisServer>& servers() { return servers_; }
@@ -44,9 +45,9 @@ private:
 class VirtualNodes final : public Nodes {
 public:
     VirtualNodes(std::size_t nodes, Round round, VirtualNetwork& network)
-        : Nodes(names(nodes), node_timeout),
+        : Nodes(names(nodes), the_node_timeout),
           network_(network),
-          group_(configs(nodes), {.node_timeout = node_timeout, .round = round}, network) {}
+          group_(configs(nodes), {.node_timeout = the_node_timeout, .round = round}, network) {}
 
     Clock* required_clock() const noexcept override { return &network_; }
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -59,7 +60,7 @@ private:
     static std::vector<NodeConfig> configs(std::size_t nodes) {
         std::vector<NodeConfig> configs(nodes);
         for (std::size_t node = 0; node < nodes; ++node) {
-            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = node_timeout};
+            configs[node] = {.endpoint = VirtualNetwork::endpoint(node), .node_timeout = the_node_timeout};
             configs[node].endpoint.password = secret;
         }
         return configs;
