@@ -21,7 +21,7 @@
 
 namespace redlock::fuzz {
 
-/// The the_node_timeout.
+/// The node_timeout of the fuzzed nodes.
 inline constexpr std::chrono::milliseconds the_node_timeout{50};
 
 /// Servers, and the network to them.
