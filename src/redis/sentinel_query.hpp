@@ -57,7 +57,7 @@ struct SentinelCount {
 /// majority.
 SentinelCount count_sentinels(std::span<const SentinelAnswer> answers);
 
-/// Asks all Sentinels of `node` for its server, and returns the addresses of this server. Blocks for
+/// Asks all Sentinels of `node` over `network`, and returns the addresses of the server they name. Blocks for
 /// `node_timeout` at most, and for one second at most, because an answer must not be older when it is used.
 /// Returns without addresses soon after `stop` is requested. Call it at the end of a thread of its own,
 /// because it frees what OpenSSL keeps for the thread.

@@ -208,9 +208,9 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // If the thread of the watchdog wakes up only after the end of LockOptions::max_hold, the longest
-        // time for which it extends, it must not extend the lease. The instant min() makes the plan say so at
-        // once.
+        // LockOptions::max_hold limits how long the lease is extended. If the thread of the watchdog wakes up
+        // only after the end of this time, it must not extend the lease. Therefore the limit of the plan is
+        // then an instant that has certainly passed.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, lease_request_, last_failure_,
                             over ? Clock::time_point::min() : hold_until_, margin_);
