@@ -68,7 +68,7 @@ TEST_F(HostileHome, CannotKeepAWaiterFromMakingAttemptsAgainAndAgain) {
 
 // A stray key stands on the home only, the holder on the other nodes has died, and the first in the queue has
 // been killed.
-TEST_F(HostileHome, ThatOnlyHasAStrayKeyDelaysNobodyForLong) {
+TEST_F(HostileHome, CausesNoLongDelayWithAStrayKey) {
     others_hold();
     network.server(0).redis->on_publish([](auto, auto) { return 0; });
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:killed|1"});
@@ -119,7 +119,7 @@ TEST_F(HostileHomeThatWakes, ByMessagesWithoutEndCausesTwoAttemptsInAPauseAtMost
     expect_two_in_a_pause(attempts());
 }
 
-TEST_F(HostileHome, ThatPublishesForeignMessagesCausesNoQuestions) {
+TEST_F(HostileHome, CausesNoPollsByForeignMessages) {
     others_hold();
     home_publishes_ticket_with("7");
     (void)lock(alice, {.delay = 10s}).acquire_for(3s);
@@ -128,13 +128,13 @@ TEST_F(HostileHome, ThatPublishesForeignMessagesCausesNoQuestions) {
     EXPECT_LE(attempts_at_another_node(), 14U);
 }
 
-TEST_F(HostileHome, ThatPublishesForeignMessagesCannotDelayTheEnd) {
+TEST_F(HostileHome, CannotDelayTheEndByForeignMessages) {
     others_hold();
     home_publishes_ticket_with("7");
     EXPECT_LE(time_of([&] { (void)lock(alice, {.delay = 10s}).acquire_for(300ms); }), 310ms);
 }
 
-TEST_F(HostileHome, CausesNoLoopOfQuestions) {
+TEST_F(HostileHome, CausesNoLoopOfPolls) {
     for (const auto* const answer :
          {"+WAITING 0 0 holder\r\n", "+WAITING -2 5 nothing\r\n", "+WAITING 0 3 reservation\r\n",
           "+WAITING 31536000000000 1 holder\r\n", "+WAITING 99999999999999999999 0 holder\r\n",
@@ -149,7 +149,7 @@ TEST_F(HostileHome, CausesNoLoopOfQuestions) {
 }
 
 // The end of such a key is further away than the clock can count.
-TEST_F(HostileHome, OrAForeignKeyWithAFarExpiryIsAHolderLikeAnyOther) {
+TEST_F(HostileHome, MayReportAHolderWithADistantExpiry) {
     for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "r", "other", "PX", "31536000000000"});
     const auto result = lock(alice, {.delay = 200ms}).acquire_for(1s);
     EXPECT_EQ(result.error(), Errc::held_by_other);

@@ -32,7 +32,7 @@ TEST_F(Waiters, AreWokenByTheReleaseFirstComeFirstServed) {
     EXPECT_EQ(value("a"), "(nil)");
 }
 
-TEST_F(Waiters, ThatNobodyHearsForAreSkipped) {
+TEST_F(Waiters, AreSkippedIfNobodyListensForThem) {
     hold("a", me);
     for (const auto* const dead : {"redlock:wake:d|1", "redlock:wake:d|2"})
         ask({"ZADD", "queue:a", "1", dead});
@@ -43,7 +43,7 @@ TEST_F(Waiters, ThatNobodyHearsForAreSkipped) {
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
 }
 
-TEST_F(Waiters, ThatHaveAllDiedCostTheKeyNothing) {
+TEST_F(Waiters, DoNotPreventTheReleaseIfTheyHaveAllDied) {
     hold("a", me);
     for (const auto* const dead : {"redlock:wake:d|1", "redlock:wake:d|2"})
         ask({"ZADD", "queue:a", "1", dead});
@@ -52,7 +52,7 @@ TEST_F(Waiters, ThatHaveAllDiedCostTheKeyNothing) {
 }
 
 // It bears the name that a queue would have.
-TEST_F(Waiters, LeaveTheSortedSetOfAnApplicationAsItIs) {
+TEST_F(Waiters, DoNotChangeTheSortedSetOfAnApplication) {
     for (const auto* const member : {"user:7", "a|b", "|", "order|17", "wake:a|1"}) {
         ask({"DEL", "queue:a"});
         ask({"ZADD", "queue:a", "1", member, "2", "redlock:wake:z|1"});
@@ -76,7 +76,7 @@ TEST_F(Waiters, LeaveTheSortedSetOfAnApplicationAsItIs) {
     }
 }
 
-TEST_F(Waiters, RemoveNothingOfAnApplicationFromTheirQueue) {
+TEST_F(Waiters, DoNotRemoveEntriesOfAnApplicationFromTheQueue) {
     let_scripts_count_listeners();
     hold("a", me);
     queue("redlock:wake:x|1", 9us);
@@ -91,7 +91,7 @@ TEST_F(Waiters, RemoveNothingOfAnApplicationFromTheirQueue) {
 }
 
 // A server does nothing else meanwhile.
-TEST_F(Waiters, ThatHaveDiedAreRemovedBy128AtOnce) {
+TEST_F(Waiters, AreRemovedInGroupsOf128IfTheyHaveDied) {
     hold("a", me);
     for (int i = 0; i < 200; ++i) ask({"ZADD", "queue:a", "1", "redlock:wake:d|" + std::to_string(i)});
     queue("redlock:wake:x|1");
@@ -105,7 +105,7 @@ TEST_F(Waiters, ThatHaveDiedAreRemovedBy128AtOnce) {
 }
 
 // Who may not publish is to retry as without a queue; the others keep their places.
-TEST_F(Waiters, AreKeptWhereNothingCanBePublished) {
+TEST_F(Waiters, StayInTheQueueIfNothingCanBePublished) {
     may_publish = false;
     hold("a", me);
     queue("redlock:wake:x|1", 2us);
@@ -119,7 +119,7 @@ TEST_F(Waiters, AreKeptWhereNothingCanBePublished) {
 }
 
 // The queue disappears with its last ticket, and so does its expiry.
-TEST_F(Waiters, KeepTheExpiryOfTheirQueueWhereNothingCanBePublished) {
+TEST_F(Waiters, KeepTheExpiryOfTheQueueIfNothingCanBePublished) {
     may_publish = false;
     for (const int waiters : {1, 2}) {
         hold("a", me);
@@ -134,7 +134,7 @@ TEST_F(Waiters, KeepTheExpiryOfTheirQueueWhereNothingCanBePublished) {
 }
 
 // It was left by something else.
-TEST_F(Waiters, MakeNoQueueWithoutAnExpiryWhereNothingCanBePublished) {
+TEST_F(Waiters, CreateNoQueueWithoutAnExpiryIfNothingCanBePublished) {
     may_publish = false;
     hold("a", me);
     ask({"ZADD", "queue:a", "1", "redlock:wake:x|1"});
@@ -142,14 +142,14 @@ TEST_F(Waiters, MakeNoQueueWithoutAnExpiryWhereNothingCanBePublished) {
     EXPECT_TRUE(redis.keys().empty());
 }
 
-TEST_F(Waiters, AreWokenThoughTheKeyIsAlreadyGone) {
+TEST_F(Waiters, AreWokenEvenIfTheKeyIsAlreadyGone) {
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "2");
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
 }
 
 // What stands there stays; the one that is woken may get a majority elsewhere.
-TEST_F(Waiters, AreWokenThoughAStrayKeyStandsThere) {
+TEST_F(Waiters, AreWokenEvenIfThereIsAStrayKey) {
     hold("a", "you", 5s);
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "2");
@@ -158,7 +158,7 @@ TEST_F(Waiters, AreWokenThoughAStrayKeyStandsThere) {
     EXPECT_EQ(ttl("a"), 5s);
 }
 
-TEST_F(Waiters, AreNotWokenWhereOneWasAlready) {
+TEST_F(Waiters, AreNotWokenIfOneIsAlreadyWoken) {
     hold("a", "redlock:wake:y|7", 50ms);
     queue("redlock:wake:x|1");
     EXPECT_EQ(release(me), "0");
@@ -175,7 +175,7 @@ TEST_F(Waiters, AreNotWokenTwiceByOneRelease) {
     EXPECT_EQ(release(me, "", "0"), "3") << "the first time did not arrive";
 }
 
-TEST_F(Waiters, OfSeveralResourcesAreWokenEach) {
+TEST_F(Waiters, AreWokenForEachOfSeveralResources) {
     living = {"redlock:wake:x", "redlock:wake:y"};
     for (const auto* const key : {"a", "b", "c"}) hold(key, me);
     ask({"ZADD", "queue:a", "1", "redlock:wake:x|1"});
@@ -187,7 +187,7 @@ TEST_F(Waiters, OfSeveralResourcesAreWokenEach) {
     EXPECT_EQ(value("c"), "redlock:wake:y|1");
 }
 
-TEST_F(Waiters, OfSeveralResourcesAreWokenThoughOneIsForeign) {
+TEST_F(Waiters, AreWokenEvenIfOneOfSeveralKeysIsForeign) {
     living = {"redlock:wake:x", "redlock:wake:y"};
     hold("a", me);
     hold("b", "you");
@@ -200,7 +200,7 @@ TEST_F(Waiters, OfSeveralResourcesAreWokenThoughOneIsForeign) {
 }
 
 // Whatever stands under the queue's name.
-TEST_F(Waiters, OfNoQueueAtAllHarmNoRelease) {
+TEST_F(Waiters, DoNotPreventTheReleaseIfTheQueueHasAnotherType) {
     for (const Words& odd : {Words{"SET", "queue:a", "x"}, Words{"RPUSH", "queue:a", "x"}}) {
         redis.keys().clear();
         ask(odd);
@@ -213,7 +213,7 @@ TEST_F(Waiters, OfNoQueueAtAllHarmNoRelease) {
 
 // ---- Leaving without an attempt
 
-TEST_F(Waiters, ThatWithdrawLeaveTheQueue) {
+TEST_F(Waiters, LeaveTheQueueIfTheyWithdraw) {
     hold("a", "you");
     queue("redlock:wake:x|1");
     queue("redlock:wake:y|1", 1us);
@@ -223,7 +223,7 @@ TEST_F(Waiters, ThatWithdrawLeaveTheQueue) {
     EXPECT_EQ(value("a"), "you");
 }
 
-TEST_F(Waiters, ThatWithdrawHandOnWhatWasReservedForThem) {
+TEST_F(Waiters, PassOnTheirReservationIfTheyWithdraw) {
     hold("a", "redlock:wake:y|1", 100ms);
     queue("redlock:wake:x|1");
     EXPECT_EQ(withdraw("redlock:wake:y|1"), "3");
@@ -233,7 +233,7 @@ TEST_F(Waiters, ThatWithdrawHandOnWhatWasReservedForThem) {
 
 // A release has woken y, but could not reserve the resource for it, because a key stood there. Nobody else
 // was woken, so y must pass the wake-up on.
-TEST_F(Waiters, ThatWithdrawAfterAWakeUpWithoutAReservationPassItOn) {
+TEST_F(Waiters, PassOnAWakeUpWithoutAReservationIfTheyWithdraw) {
     hold("a", "you");
     queue("redlock:wake:x|1");
     queue("redlock:wake:y|1", 1us);
@@ -245,7 +245,7 @@ TEST_F(Waiters, ThatWithdrawAfterAWakeUpWithoutAReservationPassItOn) {
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
 }
 
-TEST_F(Waiters, ThatWithdrawLeaveTheReservationOfAnother) {
+TEST_F(Waiters, KeepTheReservationOfAnotherIfTheyWithdraw) {
     hold("a", "redlock:wake:z|1", 70ms);
     queue("redlock:wake:y|1");
     queue("redlock:wake:x|1");
@@ -257,7 +257,7 @@ TEST_F(Waiters, ThatWithdrawLeaveTheReservationOfAnother) {
 
 // ---- Entering
 
-TEST_F(Waiters, LearnWhatStandsInTheWay) {
+TEST_F(Waiters, LearnWhoHoldsTheResource) {
     hold("a", "you", 1234ms);
     EXPECT_EQ(enter("redlock:wake:x|1"), "WAITING 1234 0 holder");
     EXPECT_EQ(enter("redlock:wake:y|1"), "WAITING 1234 1 holder");
@@ -271,7 +271,7 @@ TEST_F(Waiters, LearnWhatStandsInTheWay) {
     EXPECT_THAT(heard, IsEmpty());
 }
 
-TEST_F(Waiters, ThatAskTakeWhatIsFreeInTheirTurn) {
+TEST_F(Waiters, ReserveAFreeResourceInTheirTurn) {
     EXPECT_EQ(enter("redlock:wake:x|1"), "RESERVED");
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
     EXPECT_EQ(ttl("a"), 100ms);
@@ -282,14 +282,14 @@ TEST_F(Waiters, ThatAskTakeWhatIsFreeInTheirTurn) {
         << "who has it is not in front any more";
 }
 
-TEST_F(Waiters, ThatAskHandWhatIsFreeToThoseInFront) {
+TEST_F(Waiters, PassAFreeResourceToTheWaitersInFront) {
     queue("redlock:wake:x|1", 1ms);
     EXPECT_EQ(enter("redlock:wake:y|1"), "WAITING 100 0 reservation");
     EXPECT_THAT(heard, ElementsAre("redlock:wake:x|1"));
     EXPECT_EQ(value("a"), "redlock:wake:x|1");
 }
 
-TEST_F(Waiters, KeepTheirAgeWhereverTheyEnter) {
+TEST_F(Waiters, KeepTheirAgeAtEachNode) {
     hold("a", "you");
     EXPECT_THAT(enter("redlock:wake:x|1", 5s), HasSubstr(" 0 "));
     EXPECT_THAT(enter("redlock:wake:y|1", 7s), HasSubstr(" 0 ")) << "older";
@@ -301,7 +301,7 @@ TEST_F(Waiters, KeepTheirAgeWhereverTheyEnter) {
                 ElementsAre("redlock:wake:y|1", "redlock:wake:w|1", "redlock:wake:z|1", "redlock:wake:x|1"));
 }
 
-TEST_F(Waiters, DoNotGrowOlderByAsking) {
+TEST_F(Waiters, DoNotGrowOlderByPolling) {
     hold("a", "you");
     (void)enter("redlock:wake:x|1", 5s);
     (void)enter("redlock:wake:y|1", 4s);
@@ -309,7 +309,7 @@ TEST_F(Waiters, DoNotGrowOlderByAsking) {
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:x|1", "redlock:wake:y|1"));
 }
 
-TEST_F(Waiters, KeepTheirQueueForAsLongAsOneOfThemAsks) {
+TEST_F(Waiters, KeepTheQueueAsLongAsOneOfThemPolls) {
     hold("a", "you", 1h);
     (void)enter("redlock:wake:x|1");
     EXPECT_EQ(ttl("queue:a"), 5s);
@@ -320,7 +320,7 @@ TEST_F(Waiters, KeepTheirQueueForAsLongAsOneOfThemAsks) {
     EXPECT_THAT(queued(), IsEmpty());
 }
 
-TEST_F(Waiters, AreToldWhyThereIsNoQueue) {
+TEST_F(Waiters, LearnWhyThereIsNoQueue) {
     hold("a", "you");
     ask({"RPUSH", "queue:a", "x"});
     EXPECT_THAT(enter("redlock:wake:x|1"), StartsWith("(error) WRONGTYPE"));
@@ -336,7 +336,7 @@ TEST_F(Waiters, AreToldWhyThereIsNoQueue) {
 // ---- Waiters that have died
 
 // The sign of life of a ticket is its last question.
-TEST_F(Waiters, WithoutAQuestionForFiveSecondsLeaveTheQueueAlsoWhileTheResourceIsHeld) {
+TEST_F(Waiters, LeaveTheQueueAfterFiveSecondsWithoutAPoll) {
     hold("a", "you", 1h);
     (void)enter("redlock:wake:d|1", 9s);
     (void)enter("redlock:wake:x|1", 8s);
@@ -349,7 +349,7 @@ TEST_F(Waiters, WithoutAQuestionForFiveSecondsLeaveTheQueueAlsoWhileTheResourceI
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:x|1"));
 }
 
-TEST_F(Waiters, ThatAskKeepTheirPlacesForAsLongAsTheyAsk) {
+TEST_F(Waiters, KeepTheirPlacesAsLongAsTheyPoll) {
     hold("a", "you", 1h);
     for (int i = 0; i < 20; ++i) {
         EXPECT_THAT(enter("redlock:wake:x|1", 2s), HasSubstr(" 0 holder"));
@@ -360,7 +360,7 @@ TEST_F(Waiters, ThatAskKeepTheirPlacesForAsLongAsTheyAsk) {
 }
 
 // It was stopped, and the others kept the queue.
-TEST_F(Waiters, ThatAskAgainAfterLongerHaveTheirAge) {
+TEST_F(Waiters, KeepTheirAgeIfTheyPollAgainLater) {
     hold("a", "you", 1h);
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:y|1", 1s);
@@ -372,7 +372,7 @@ TEST_F(Waiters, ThatAskAgainAfterLongerHaveTheirAge) {
     EXPECT_THAT(enter("redlock:wake:y|1", 9s), HasSubstr(" 1 holder"));
 }
 
-TEST_F(Waiters, WithoutAQuestionLeaveTheQueueAtAnyPlace) {
+TEST_F(Waiters, LeaveTheQueueAtAnyPlaceIfTheyDoNotPoll) {
     hold("a", "you", 1h);
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:d|1", 5s);
@@ -385,7 +385,7 @@ TEST_F(Waiters, WithoutAQuestionLeaveTheQueueAtAnyPlace) {
 }
 
 // A server does nothing else meanwhile.
-TEST_F(Waiters, WithoutAQuestionLeaveTheQueueBy16AtOnce) {
+TEST_F(Waiters, LeaveTheQueueInGroupsOf16IfTheyDoNotPoll) {
     hold("a", "you", 1h);
     for (int i = 0; i < 40; ++i) (void)enter("redlock:wake:d|" + std::to_string(i), 9s);
     now += 4s;
@@ -396,7 +396,7 @@ TEST_F(Waiters, WithoutAQuestionLeaveTheQueueBy16AtOnce) {
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
 }
 
-TEST_F(Waiters, LeaveNoSignOfLifeBehindThem) {
+TEST_F(Waiters, LeaveNoSignOfLifeBehind) {
     hold("a", "you", 1h);
     (void)enter("redlock:wake:x|1");
     EXPECT_EQ(ttl("queue:a:signs"), 5s);
@@ -408,7 +408,7 @@ TEST_F(Waiters, LeaveNoSignOfLifeBehindThem) {
 }
 
 // What stands there is not of the library.
-TEST_F(Waiters, QueueThoughTheKeyOfTheirSignsHoldsSomethingElse) {
+TEST_F(Waiters, CanQueueIfTheKeyOfTheirSignsOfLifeIsForeign) {
     hold("a", "you", 1h);
     ask({"SET", "queue:a:signs", "theirs"});
     EXPECT_THAT(enter("redlock:wake:x|1"), HasSubstr(" 0 holder"));
@@ -422,7 +422,7 @@ TEST_F(Waiters, QueueThoughTheKeyOfTheirSignsHoldsSomethingElse) {
 }
 
 // They ask as well, but leave no sign.
-TEST_F(Waiters, OfOlderClientsStayForAsLongAsTheirChannelsHaveListeners) {
+TEST_F(Waiters, OfOlderClientsStayAsLongAsTheirChannelsHaveListeners) {
     let_scripts_count_listeners();
     hold("a", "you", 1h);
     queue("redlock:wake:x|1", 9s);
@@ -439,14 +439,14 @@ TEST_F(Waiters, OfOlderClientsStayForAsLongAsTheirChannelsHaveListeners) {
     EXPECT_THAT(enter("redlock:wake:z|1"), HasSubstr(" 1 holder"));
 }
 
-TEST_F(Waiters, OfOlderClientsStayWhereListenersCannotBeCounted) {
+TEST_F(Waiters, OfOlderClientsStayIfListenersCannotBeCounted) {
     hold("a", "you", 1h);
     queue_of_an_older_client("redlock:wake:d|1", 8s);
     EXPECT_THAT(enter("redlock:wake:z|1"), HasSubstr(" 1 holder"));
 }
 
 // Whoever asks looks at another part of those in front of it each time.
-TEST_F(Waiters, ThatNobodyListensForLeaveTheQueueBy16AtOnceAndAllInTheEnd) {
+TEST_F(Waiters, AreAllRemovedInGroupsOf16IfNobodyListensForThem) {
     let_scripts_count_listeners();
     living.insert("redlock:wake:z");
     hold("a", "you", 1h);
@@ -465,7 +465,7 @@ TEST_F(Waiters, ThatNobodyListensForLeaveTheQueueBy16AtOnceAndAllInTheEnd) {
 
 // ---- Another ticket for the same waiter
 
-TEST_F(Waiters, KeepTheirPlaceWithANewTicketAndLeaveTheFormerNotBehind) {
+TEST_F(Waiters, KeepTheirPlaceWithANewTicketAndRemoveTheOldOne) {
     hold("a", "you");
     (void)enter("redlock:wake:x|1", 9s);
     (void)enter("redlock:wake:y|1", 8s);
@@ -473,7 +473,7 @@ TEST_F(Waiters, KeepTheirPlaceWithANewTicketAndLeaveTheFormerNotBehind) {
     EXPECT_THAT(queued(), ElementsAre("redlock:wake:z|1", "redlock:wake:y|1"));
 }
 
-TEST_F(Waiters, TakeWhatIsReservedForTheirFormerTicket) {
+TEST_F(Waiters, UseTheReservationOfTheirFormerTicket) {
     hold("a", "redlock:wake:x|1", 70ms);
     queue("redlock:wake:y|1", 8s);
     EXPECT_EQ(enter("redlock:wake:z|1", 9s, "1", "redlock:wake:x|1"), "RESERVED");
@@ -514,7 +514,7 @@ TEST_F(Waiters, AreRefusedByAHolderAndByTheReservationOfAnother) {
     }
 }
 
-TEST_F(Waiters, MakeAnAttemptWhateverTheirQueueIs) {
+TEST_F(Waiters, MakeAnAttemptEvenIfTheQueueHasAnotherType) {
     ask({"RPUSH", "queue:a", "x"});
     EXPECT_EQ(leave_and_set("redlock:wake:x|1"), "1");
     EXPECT_EQ(value("a"), me);

@@ -30,7 +30,7 @@ struct EndOfWaitingWithoutIdle : Waiting {
 
 // ---- Its end
 
-TEST_F(EndOfWaiting, LeavesTheQueueWhenItIsStopped) {
+TEST_F(EndOfWaiting, LeavesTheQueueAfterAStop) {
     others_hold();
     std::stop_source stop;
     after(50ms, [&] {
@@ -46,7 +46,7 @@ TEST_F(EndOfWaiting, LeavesTheQueueWhenItIsStopped) {
 }
 
 // The home takes the connection and says nothing. No other node is tried once a stop is requested.
-TEST_F(EndOfWaiting, DoesNotBeginToListenWhenItIsStopped) {
+TEST_F(EndOfWaiting, DoesNotBeginToListenAfterAStop) {
     others_hold();
     alice.contended().set("r", true);
     network.server(0).paused = true;
@@ -90,7 +90,7 @@ TEST_F(EndOfWaiting, PassesOnAWakeUpThatComesDuringItsLastAttempt) {
     EXPECT_THAT(queued(0), IsEmpty()) << "the next one was woken";
 }
 
-TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
+TEST_F(EndOfWaiting, WakesTheNextWaiterIfItsTimeEndsDuringTheAttempt) {
     bob_holds_for(20ms);
     ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     network.server(1).paused = network.server(2).paused = true;  // neither is its SET answered there
@@ -98,7 +98,7 @@ TEST_F(EndOfWaiting, WakesTheNextOneWhenItsTimeIsOverInTheAttempt) {
     EXPECT_EQ(verbs(0).back(), "wake");
 }
 
-TEST_F(EndOfWaiting, WakesTheNextOneWhenItIsStoppedInTheAttempt) {
+TEST_F(EndOfWaiting, WakesTheNextWaiterIfStoppedDuringTheAttempt) {
     bob_holds_for(20ms);
     ask(0, {"ZADD", "{r}:queue", "9e15", "redlock:wake:z|1"});
     std::stop_source stop;
@@ -111,7 +111,7 @@ TEST_F(EndOfWaiting, WakesTheNextOneWhenItIsStoppedInTheAttempt) {
     EXPECT_EQ(verbs(0).back(), "wake");
 }
 
-TEST_F(EndOfWaiting, HandsOnWhatIsReservedForItWhenItIsStoppedBeforeTheAttempt) {
+TEST_F(EndOfWaiting, PassesOnItsReservationIfStoppedBeforeTheAttempt) {
     others_hold();
     std::stop_source stop;
     std::string reserved;
@@ -128,7 +128,7 @@ TEST_F(EndOfWaiting, HandsOnWhatIsReservedForItWhenItIsStoppedBeforeTheAttempt) 
 }
 
 // The question would put it back, did the attempt overtake it.
-TEST_F(EndOfWaiting, LeavesNothingInTheQueueOfAHomeThatHangs) {
+TEST_F(EndOfWaiting, LeavesNoTicketAtAHangingHomeNode) {
     others_hold();
     auto& home = network.server(0);
     home.refuses_command = [&](const Words& words) {
@@ -141,7 +141,7 @@ TEST_F(EndOfWaiting, LeavesNothingInTheQueueOfAHomeThatHangs) {
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
-TEST_F(EndOfWaiting, BlamesNoNodeWhereTheCallerHasTooLittleTime) {
+TEST_F(EndOfWaiting, BlamesNoNodeIfTheCallerHasTooLittleTime) {
     others_hold();
     auto mine = lock(alice);
     EXPECT_FALSE(mine.try_acquire());
@@ -152,7 +152,7 @@ TEST_F(EndOfWaiting, BlamesNoNodeWhereTheCallerHasTooLittleTime) {
 }
 
 // Its place is not told that it is given up, then: no connection is worth a wait once the time is over.
-TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerWhereTheHomeCannotBeReached) {
+TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerIfTheHomeNodeIsUnreachable) {
     for (const std::size_t node : {1U, 2U}) hold(node, "other");
     for (const std::size_t node : {0U, 1U}) forbid(node, {"SUBSCRIBE"});
     auto& home = network.server(2);
@@ -170,7 +170,7 @@ TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerWhereTheHomeCannotBeReached) {
     EXPECT_LE(took, 292ms) << "the attempt is undone, and no connection waited for";
 }
 
-TEST_F(EndOfWaiting, TellsHowLongAtMost) {
+TEST_F(EndOfWaiting, ReportsHowLongTheResourceIsHeldAtMost) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     const auto result = lock(alice).acquire_for(100ms);
@@ -191,7 +191,7 @@ struct EndOfWaitingAmongFive : Waiting {
     }
 };
 
-TEST_F(EndOfWaitingAmongFive, IsRefusedByTheHolderWithThePlace) {
+TEST_F(EndOfWaitingAmongFive, ReportsTheHolderAndThePlaceInTheQueue) {
     const auto place = testing::ContainsRegex(
         "^held by another on 3 of 5 nodes, for at most [0-9]+ ms more, "
         "3 in front, 2 attempts$");
@@ -220,7 +220,7 @@ TEST_F(EndOfWaiting, LastsAsLongAsThePausesOfItsAttempts) {
     EXPECT_LE(took, 310ms);
 }
 
-TEST_F(EndOfWaiting, LastsForTheTimeoutOfTheQueueWhateverTheAttempts) {
+TEST_F(EndOfWaiting, ComesAtTheTimeoutOfTheQueueWithAnyNumberOfAttempts) {
     others_hold();
     for (const int attempts : {1, 4, 1000}) {
         const auto took = time_of([&] {
@@ -296,7 +296,7 @@ TEST_F(EndOfWaiting, IsKnownFromAReleaseThatWokeAnother) {
 }
 
 // It may be the home.
-TEST_F(EndOfWaiting, IsNotForgottenWhereANodeDoesNotAnswer) {
+TEST_F(EndOfWaiting, IsNotForgottenIfANodeDoesNotAnswer) {
     auto mine = lock(alice);
     ASSERT_TRUE(mine.acquire());
     alice.contended().set("r", true);
@@ -305,7 +305,7 @@ TEST_F(EndOfWaiting, IsNotForgottenWhereANodeDoesNotAnswer) {
     EXPECT_TRUE(alice.contended().contains("r"));
 }
 
-TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueWhereNobodyElseWaits) {
+TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueIfNobodyElseWaits) {
     alice.contended().set("r", true);
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
@@ -314,7 +314,7 @@ TEST_F(EndOfWaiting, IsFoundWithAnEmptyQueueWhereNobodyElseWaits) {
 
 // ---- What it is told
 
-TEST(WaitingReply, IsAPlaceOrNoAnswerAtAll) {
+TEST(WaitingReply, IsAPlaceOrAnInvalidReply) {
     using Kind = detail::Reply::Kind;
     const std::vector<std::string> resource{"r"};
     const Command command{.verb = Verb::enter_queue, .resources = resource};
@@ -341,7 +341,7 @@ TEST(WaitingReply, IsAPlaceOrNoAnswerAtAll) {
 }
 
 // A place that is too large for its type is the last one, and not the first.
-TEST(WaitingReply, IsWithinWhatCanBeAddedToAnInstant) {
+TEST(WaitingReply, IsLimitedToTheRangeOfTheClock) {
     using Kind = detail::Reply::Kind;
     const std::vector<std::string> resource{"r"};
     const Command command{.verb = Verb::enter_queue, .resources = resource};
@@ -390,7 +390,7 @@ TEST(ReleaseReply, IsAGrantIfTheKeyWasDeleted) {
 // ---- The release
 
 // The waiter that the home wakes is to find the others free.
-TEST_F(EndOfWaiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
+TEST_F(EndOfWaiting, ComesWithAReleaseThatIsSentToTheHomeNodeLast) {
     bob_holds_for(0ms);
     network.pass(1ms);
     const auto at = [&](std::size_t node) { return all(node, "wake").front().number; };
@@ -398,7 +398,7 @@ TEST_F(EndOfWaiting, IsEndedByAReleaseThatIsWrittenToTheHomeLast) {
     EXPECT_GT(at(0), at(2));
 }
 
-TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
+TEST_F(EndOfWaiting, ComesForOneWaiterWithARepeatedRelease) {
     bob_holds_for(1h);
     auto& server = network.server(0);
     for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
@@ -409,7 +409,7 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedRelease) {
     EXPECT_EQ(server.redis->keys().size(), 0U);
 }
 
-TEST_F(EndOfWaiting, IsEndedForOneByARepeatedReleaseOfSeveralResources) {
+TEST_F(EndOfWaiting, ComesForOneWaiterWithARepeatedReleaseOfSeveral) {
     Lock both{alice, {"r", "s"}, {.retry = {.attempts = 1}, .fair = true}, network.clock(), entropy};
     ASSERT_TRUE(both.acquire());
     for (const std::size_t node : {1U, 2U}) network.server(node).paused = true;
@@ -419,7 +419,7 @@ TEST_F(EndOfWaiting, IsEndedForOneByARepeatedReleaseOfSeveralResources) {
     EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("1", ""));
 }
 
-TEST_F(EndOfWaiting, IsEndedForOneByAReleaseThatTakesTwoConnections) {
+TEST_F(EndOfWaiting, ComesForOneWaiterWithAReleaseOverTwoConnections) {
     bob_holds_for(1h);
     network.server(0).instead = "+OK\r\n";
     (void)bobs->release();
@@ -428,7 +428,7 @@ TEST_F(EndOfWaiting, IsEndedForOneByAReleaseThatTakesTwoConnections) {
 
 // ---- Users that may not
 
-TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayListen) {
+TEST_F(EndOfWaiting, IsAPlainRetryWithoutPermissionToListen) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"SUBSCRIBE"});
     bob_holds_for(300ms);
     auto mine = lock(alice);
@@ -443,7 +443,7 @@ TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayListen) {
     EXPECT_THAT(all(0, "SUBSCRIBE"), IsEmpty()) << "nor for a minute";
 }
 
-TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayEnter) {
+TEST_F(EndOfWaiting, IsAPlainRetryWithoutPermissionToEnterTheQueue) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"enter"});
     bob_holds_for(300ms);
     auto mine = lock(alice);
@@ -456,7 +456,7 @@ TEST_F(EndOfWaiting, IsPlainRetryWhereNobodyMayEnter) {
     EXPECT_THAT(all(0, "enter"), SizeIs(1)) << "a minute later it may be allowed";
 }
 
-TEST_F(EndOfWaiting, GoesOnAtTheNodeThatAllowsIt) {
+TEST_F(EndOfWaiting, ContinuesAtTheNodeThatAllowsAQueue) {
     forbid(0, {"enter"});
     bob_holds_for(100ms);
     auto mine = lock(alice, {.delay = 10s});
@@ -464,7 +464,7 @@ TEST_F(EndOfWaiting, GoesOnAtTheNodeThatAllowsIt) {
     EXPECT_THAT(verbs(1), Contains("leave and set"));
 }
 
-TEST_F(EndOfWaiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
+TEST_F(EndOfWaiting, ContinuesAtAnotherNodeAfterAnInvalidReply) {
     bob_holds_for(100ms);
     network.server(0).refuses_command = [](const Words& words) {
         return std::string{verb_of(words) == "enter" ? "+WAITING soon\r\n" : ""};
@@ -474,7 +474,7 @@ TEST_F(EndOfWaiting, GoesOnElsewhereAfterAnAnswerThatIsNone) {
     EXPECT_THAT(all(1, "enter"), SizeIs(1));
 }
 
-TEST_F(EndOfWaiting, SaysWhyThereIsNoQueue) {
+TEST_F(EndOfWaiting, ReportsWhyThereIsNoQueue) {
     forbid(0, {"enter"});
     network.server(1).refuses_command = [](const Words& words) {
         return std::string{words.front() == "SUBSCRIBE" ? "-NOPERM no\tchannel\r\n" : ""};
@@ -493,7 +493,7 @@ TEST_F(EndOfWaiting, SaysWhyThereIsNoQueue) {
     }
 }
 
-TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
+TEST_F(EndOfWaiting, DoesNotReportANodeWithoutAQueueIfAnotherHasOne) {
     forbid(0, {"enter"});
     bob_holds_for(100ms);
     const auto result = lock(alice).acquire_for(1s);
@@ -501,7 +501,7 @@ TEST_F(EndOfWaiting, SaysNothingOfANodeThatKeepsNoQueueWhereAnotherDoes) {
     EXPECT_THAT(result.queue_refusals(), IsEmpty());
 }
 
-TEST_F(EndOfWaiting, SaysNothingOfNodesThatKeptNoQueueOnceItWaitedAtOne) {
+TEST_F(EndOfWaiting, DoesNotReportNodesWithoutAQueueAfterAWait) {
     for (std::size_t node = 0; node < size; ++node) forbid(node, {"SUBSCRIBE"});
     others_hold();
     after(30s, [&] {
@@ -514,7 +514,7 @@ TEST_F(EndOfWaiting, SaysNothingOfNodesThatKeptNoQueueOnceItWaitedAtOne) {
 
 // A missing permission costs the waiters their message, never the release.
 // What stands under the queue's name of one resource is no reason to leave the home with the others.
-TEST_F(EndOfWaiting, GoesOnElsewhereForOneResourceAlone) {
+TEST_F(EndOfWaiting, ContinuesAtAnotherNodeForOneResourceOnly) {
     ask(0, {"SET", "{r}:queue", "no queue"});
     others_hold();
     EXPECT_FALSE(lock(alice).acquire_for(100ms));
@@ -527,7 +527,7 @@ TEST_F(EndOfWaiting, GoesOnElsewhereForOneResourceAlone) {
     EXPECT_THAT(all(0, "enter"), Not(IsEmpty()));
 }
 
-TEST_F(EndOfWaiting, SaysThatNoNodeHasAQueueOfTheRightType) {
+TEST_F(EndOfWaiting, ReportsThatNoNodeHasAQueueOfTheRightType) {
     for (std::size_t node = 0; node < size; ++node) ask(node, {"SET", "{r}:queue", "no queue"});
     others_hold();
     const auto result = lock(alice).acquire_for(300ms);
@@ -535,7 +535,7 @@ TEST_F(EndOfWaiting, SaysThatNoNodeHasAQueueOfTheRightType) {
     for (const auto& node : result.queue_refusals()) EXPECT_EQ(node.cause, Errc::wrong_type);
 }
 
-TEST_F(EndOfWaiting, HarmsNoReleaseThatMayWakeNobody) {
+TEST_F(EndOfWaiting, DoesNotPreventAReleaseWithoutPublishPermission) {
     for (std::size_t node = 0; node < 3; ++node) forbid(node, {"wake"});
     bob_holds_for(1h);
     EXPECT_TRUE(bobs->release());
@@ -547,7 +547,7 @@ TEST_F(EndOfWaiting, HarmsNoReleaseThatMayWakeNobody) {
     EXPECT_THAT(verbs(0), ElementsAre("delete")) << "the connection knows";
 }
 
-TEST_F(EndOfWaiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
+TEST_F(EndOfWaiting, DoesNotPreventAnAttemptThatMayNotLeaveTheQueue) {
     forbid(0, {"leave and set"});
     bob_holds_for(100ms);
     auto mine = lock(alice);
@@ -558,7 +558,7 @@ TEST_F(EndOfWaiting, HarmsNoAttemptThatMayNotLeaveTheQueue) {
 }
 
 // B5. The refusal comes when the round of the release is over.
-TEST_F(EndOfWaiting, HarmsNoReleaseWhoseRefusalIsLate) {
+TEST_F(EndOfWaiting, DoesNotPreventAReleaseThatIsRejectedLate) {
     bob_holds_for(1h);
     forbid(0, {"wake"});
     network.server(0).paused = true;
@@ -584,7 +584,7 @@ struct WaitingInAQuarantine : Waiting {
 };
 
 // It may have lost the key of a holder: that it has a reservation makes no vote of it.
-TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
+TEST_F(WaitingInAQuarantine, DoesNotCountTheVoteOfTheHomeNode) {
     bob_holds_for(100ms);
     after(50ms, [&] { ask(0, {"DEL", marker}); });
     auto mine = lock(alice);
@@ -594,7 +594,7 @@ TEST_F(WaitingInAQuarantine, DoesNotCountTheHome) {
 }
 
 // The other nodes get the script that knows nothing of queues, also when it has to be sent again as a whole.
-TEST_F(WaitingInAQuarantine, LeavesTheQueueAtTheHomeAloneThoughAScriptIsForgotten) {
+TEST_F(WaitingInAQuarantine, LeavesOnlyTheQueueOfTheHomeNodeIfAScriptIsForgotten) {
     bob_holds_for(100ms);
     network.server(1).refuses_command = [](const Words& words) {
         return std::string{words.front() == "EVALSHA" ? "-NOSCRIPT No matching script.\r\n" : ""};

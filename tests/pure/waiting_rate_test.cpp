@@ -99,7 +99,7 @@ struct WaitingRate : testing::TestWithParam<Held> {
     }
 };
 
-TEST_P(WaitingRate, OfAThousandWaitersIsAtMostTwoHundredAttemptsASecond) {
+TEST_P(WaitingRate, IsAtMostTwoHundredAttemptsASecondForAThousandWaiters) {
     EXPECT_LE(most_in_a_second(all_attempts(0)), 200U);
 }
 
@@ -115,7 +115,7 @@ TEST_P(WaitingRate, IsAnAttemptOfEachWaiterInFifteenSeconds) {
     }
 }
 
-TEST_P(WaitingRate, IsFourASecondForTheFirstUnlessAnotherIsWoken) {
+TEST_P(WaitingRate, IsFourASecondForTheFirstWaiterUnlessAnotherIsWoken) {
     const auto attempts = attempts_at(0, GetParam());
     if (GetParam() == Held::by_waiter) {
         EXPECT_LE(attempts.size(), 120U / 7U + 1U);

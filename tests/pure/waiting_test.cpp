@@ -45,7 +45,7 @@ TEST_F(Waiting, EndsWithTheRelease) {
 }
 
 // The others know of no queue.
-TEST_F(Waiting, TellsTheHomeAloneThatItLeaves) {
+TEST_F(Waiting, SendsTheDequeueToTheHomeNodeOnly) {
     bob_holds_for(100ms);
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
@@ -80,7 +80,7 @@ TEST_F(Waiting, CountsTheValidityFromTheAttempt) {
     EXPECT_LE(result.validity(), 10s - drift(10s, 0.01));
 }
 
-TEST_F(Waiting, IsOverOnceTheListenerServesTheNext) {
+TEST_F(Waiting, EndsOnceTheListenerServesTheNextWaiter) {
     bob_holds_for(100ms);
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
@@ -93,7 +93,7 @@ TEST_F(Waiting, IsOverOnceTheListenerServesTheNext) {
 }
 
 // It was meant for a wait that is over.
-TEST_F(Waiting, HearsNoMessageThatCameBetweenTwoWaits) {
+TEST_F(Waiting, IgnoresAMessageFromBetweenTwoWaits) {
     bob_holds_for(100ms);
     auto mine = lock(alice);
     EXPECT_TRUE(mine.acquire_for(1s));
@@ -108,7 +108,7 @@ TEST_F(Waiting, HearsNoMessageThatCameBetweenTwoWaits) {
 }
 
 // Nothing tells that a connection was cut off on which nothing is ever sent.
-TEST_F(Waiting, ListensAnewWhereTheListenerWasIdleForLong) {
+TEST_F(Waiting, ReplacesAListenerThatWasIdleForLong) {
     for (const auto idle : {9s, 11s}) {
         bob_holds_for(100ms);
         auto mine = lock(alice);
@@ -122,14 +122,14 @@ TEST_F(Waiting, ListensAnewWhereTheListenerWasIdleForLong) {
     }
 }
 
-TEST_F(Waiting, IsNotForThoseThatTryOnce) {
+TEST_F(Waiting, IsNotUsedForASingleAttempt) {
     others_hold();
     EXPECT_EQ(lock(alice).try_acquire().error(), Errc::held_by_other);
     EXPECT_EQ(lock(alice, {.attempts = 1}).acquire().error(), Errc::held_by_other);
     EXPECT_THAT(verbs(0), ElementsAre("SET", "delete", "SET", "delete"));
 }
 
-TEST_F(Waiting, IsNotForSeveralResources) {
+TEST_F(Waiting, IsNotUsedForSeveralResources) {
     others_hold();
     Lock both{alice, {"r", "s"}, {.retry = {.delay = 10ms}, .fair = true}, network.clock(), entropy};
     EXPECT_EQ(both.acquire().error(), Errc::held_by_other);
@@ -143,7 +143,7 @@ TEST_F(Waiting, IsNotForSeveralResources) {
 }
 
 // Nothing is handed on before its time, and then it is had at once.
-TEST_F(Waiting, OutlastsTheRestThatIsToBeKept) {
+TEST_F(Waiting, OutlastsTheRemainingMinimumHoldTime) {
     bob_holds_for(100ms, {.min_hold = 400ms});
     auto mine = lock(alice, {.delay = 10s});
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(1s)); });
@@ -155,14 +155,14 @@ TEST_F(Waiting, OutlastsTheRestThatIsToBeKept) {
 
 // ---- How often it asks
 
-TEST_F(Waiting, AsksAfterEachPauseOfTheRetryWhereItIsFirst) {
+TEST_F(Waiting, PollsAfterEachRetryPauseIfItIsFirst) {
     others_hold();
     (void)lock(alice, {.delay = 40ms}).acquire_for(200ms);
     EXPECT_GE(intervals().size(), 4U);
     EXPECT_THAT(intervals(), Each(AllOf(Ge(20ms), Le(43ms))));
 }
 
-TEST_F(Waiting, AsksMoreRarelyTheMoreAreInFront) {
+TEST_F(Waiting, PollsLessOftenWithMoreWaitersInFront) {
     for (const auto& [in_front, interval] : {std::pair{1, 265ms}, {16, 500ms}, {48, 1000ms}, {100, 1000ms}}) {
         WaitingWorld another;
         auto& carol = another.client();
@@ -177,7 +177,7 @@ TEST_F(Waiting, AsksMoreRarelyTheMoreAreInFront) {
     }
 }
 
-TEST_F(Waiting, AsksWhenTheHolderHasDied) {
+TEST_F(Waiting, PollsWhenTheHolderHasDied) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "dead", "PX", "400"});
     auto mine = lock(alice, {.delay = 10s});
     const auto took = time_of([&] { EXPECT_TRUE(mine.acquire_for(9s)); });
@@ -187,7 +187,7 @@ TEST_F(Waiting, AsksWhenTheHolderHasDied) {
 
 // ---- What ends it early, and what does not
 
-TEST_F(Waiting, IgnoresAMessageOfAnEarlierTime) {
+TEST_F(Waiting, IgnoresAMessageForAnEarlierTicket) {
     others_hold();
     std::string stale;
     after(30ms, [&] {
@@ -208,7 +208,7 @@ TEST_F(Waiting, IgnoresAMessageOfAnEarlierTime) {
 }
 
 // A stray key there must not hide that the others are free.
-TEST_F(Waiting, LooksAroundEachBeatWhereItIsFirst) {
+TEST_F(Waiting, MakesAnAttemptEachPollIntervalIfItIsFirst) {
     others_hold();
     after(10ms, [&] {
         for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
@@ -220,7 +220,7 @@ TEST_F(Waiting, LooksAroundEachBeatWhereItIsFirst) {
 }
 
 // Out of the queue, it would miss a release.
-TEST_F(Waiting, KeepsItsPlaceWhileItLooksAround) {
+TEST_F(Waiting, KeepsItsPlaceDuringSuchAnAttempt) {
     others_hold();
     auto mine = lock(alice, {.delay = 20ms});
     EXPECT_FALSE(mine.acquire_for(2 * algorithm::poll_interval));
@@ -230,7 +230,7 @@ TEST_F(Waiting, KeepsItsPlaceWhileItLooksAround) {
     EXPECT_THAT(queued(0), IsEmpty());
 }
 
-TEST_F(Waiting, GivesUpItsPlaceWhereItLooksAroundWithSuccess) {
+TEST_F(Waiting, LeavesTheQueueIfSuchAnAttemptSucceeds) {
     others_hold();
     after(10ms, [&] {
         for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
@@ -242,7 +242,7 @@ TEST_F(Waiting, GivesUpItsPlaceWhereItLooksAroundWithSuccess) {
 }
 
 // Those in front may be unable to come.
-TEST_F(Waiting, LooksAroundAtAnyPlaceAfterTwoBeatsWithoutAHolder) {
+TEST_F(Waiting, MakesAnAttemptAfterTwoPollIntervalsWithoutAHolder) {
     others_hold();
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     after(10ms, [&] {
@@ -274,7 +274,7 @@ TEST_F(Waiting, LooksAroundAgainWhenAnotherHolderHasGone) {
     (void)lock(alice).acquire_for(5s);
 }
 
-TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
+TEST_F(Waiting, MakesAnAttemptDespiteAHolderOnlyIfItIsFirst) {
     others_hold();
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
     (void)lock(alice).acquire_for(3s);
@@ -282,7 +282,7 @@ TEST_F(Waiting, LooksAroundBehindAHolderOnlyWhereItIsFirst) {
 }
 
 // An attempt now would take from the woken waiter what is reserved for it.
-TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
+TEST_F(Waiting, MakesNoAttemptWhileAnotherHasTheReservation) {
     others_hold();
     hold(0, "redlock:wake:z|1");
     after(2 * algorithm::poll_interval - 10ms, [&] {
@@ -294,7 +294,7 @@ TEST_F(Waiting, DoesNotLookAroundWhileTheResourceIsReservedForAnother) {
 }
 
 // Only those that come next: otherwise all waiters would ask at once.
-TEST_F(Waiting, AsksAtTheEndOfTheHoldersTimeWithThreeInFrontAtMost) {
+TEST_F(Waiting, PollsAtTheExpiryWithAtMostThreeWaitersInFront) {
     for (const auto& [in_front, asks] : {std::pair{3, true}, {4, false}}) {
         WaitingWorld another;
         auto& carol = another.client();
@@ -319,7 +319,7 @@ TEST_F(Waiting, BacksOffAfterTheSecondFailedAttemptInARow) {
     EXPECT_EQ(may_take[2], "0");
 }
 
-struct WaitingForAHomeThatOthersTake : Waiting {
+struct WaitingForAContestedHome : Waiting {
     /// Others hold the other nodes. The home's key is released at these instants, which wakes the waiter, and
     /// others have it again before the waiter asks next.
     void release_home_at(const std::vector<Clock::duration>& instants) {
@@ -334,7 +334,7 @@ struct WaitingForAHomeThatOthersTake : Waiting {
 };
 
 // What is reserved for it is kept from everybody else. Its pause only keeps it from taking what is free.
-TEST_F(Waiting, ComesAtOnceWhenAnotherWakesItInItsPause) {
+TEST_F(Waiting, MakesAnAttemptAtOnceIfWokenInItsPause) {
     others_hold();
     network.server(1).latency = 10ms;
     after(50ms, [&] { release_at(0, "other"); });
@@ -348,7 +348,7 @@ TEST_F(Waiting, ComesAtOnceWhenAnotherWakesItInItsPause) {
     (void)lock(alice, {.delay = 200ms}).acquire_for(200ms);
 }
 
-TEST_F(WaitingForAHomeThatOthersTake, ComesAtTheEndOfItsPauseWhenItIsWokenAgain) {
+TEST_F(WaitingForAContestedHome, MakesAnAttemptAtTheEndOfItsPauseIfWokenAgain) {
     network.server(1).latency = 10ms;
     release_home_at({50ms, 100ms, 140ms});
     after(150ms, [&] {
@@ -374,7 +374,7 @@ TEST_F(Waiting, WakesNobodyWithAFailedAttempt) {
 
 // ---- Another home
 
-TEST_F(Waiting, GoesToTheNextNodeAtOnceWhenItsConnectionEnds) {
+TEST_F(Waiting, MovesToTheNextNodeAtOnceIfItsConnectionEnds) {
     others_hold();
     Words former;
     after(100ms, [&] {
@@ -391,7 +391,7 @@ TEST_F(Waiting, GoesToTheNextNodeAtOnceWhenItsConnectionEnds) {
     EXPECT_GE(std::stoi(arguments(1, "enter", 3).front()), 90'000) << "it has kept its age";
 }
 
-TEST_F(Waiting, KeepsItsPlaceWhenItsConnectionIsCut) {
+TEST_F(Waiting, KeepsItsPlaceIfItsConnectionIsCut) {
     others_hold();
     Words former;
     after(400ms, [&] {
@@ -408,7 +408,7 @@ TEST_F(Waiting, KeepsItsPlaceWhenItsConnectionIsCut) {
     EXPECT_GE(std::stoi(arguments(0, "enter", 3).back()), 390'000) << "it has kept its age";
 }
 
-TEST_F(Waiting, LeavesNoTicketBehindHoweverOftenItsConnectionsAreCut) {
+TEST_F(Waiting, LeavesNoTicketBehindAfterManyCutConnections) {
     for (const auto interval : {7ms, 100ms, 300ms}) {
         WaitingWorld another;
         auto& carol = another.client();
@@ -439,7 +439,7 @@ TEST_F(Waiting, ListensAgainSoonWhenAllNodesHaveCutItOff) {
 }
 
 // A server that accepts connections and ends them at once.
-TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
+TEST_F(Waiting, DoesNotStayAtAHomeNodeThatEndsItsConnections) {
     others_hold();
     network.server(0).refuses_command = [&](const Words& words) {
         if (verb_of(words) == "enter")
@@ -451,7 +451,7 @@ TEST_F(Waiting, DoesNotListenWithoutEndAtAHomeThatEndsItsConnections) {
 }
 
 // Its vote was unknown, so that the attempt has not told it whether the waiter still waits there.
-TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
+TEST_F(Waiting, LeavesAHomeNodeThatFailedInItsAttempt) {
     others_hold();
     network.server(0).refuses_command = [asked = 0](const Words& words) mutable {
         const bool look = words.front() == "SET" && ++asked == 2;
@@ -467,7 +467,7 @@ TEST_F(Waiting, LeavesAHomeThatFailedInItsOwnAttempt) {
 }
 
 // A release would take it for a waiter that hears the message, while it makes a pause.
-TEST_F(Waiting, ListensNoMoreAtAHomeThatMayNotKnowThatItHasLeft) {
+TEST_F(Waiting, DisconnectsIfTheHomeNodeMayHaveMissedItsDequeue) {
     bob_holds_for(100ms);
     std::string channel;
     for (std::size_t node = 0; node < size; ++node)
@@ -491,7 +491,7 @@ struct WaitingAllAtOnce : Waiting {
 };
 
 // Its reply was not needed, but it has the command.
-TEST_F(WaitingAllAtOnce, GoesOnListeningAtAHomeWhoseReplyWasNotAwaited) {
+TEST_F(WaitingAllAtOnce, ContinuesAtAHomeNodeWhoseReplyWasNotAwaited) {
     bob_holds_for(100ms);
     after(50ms, [&] {
         for (const std::size_t node : {1U, 2U})
@@ -508,7 +508,7 @@ TEST_F(WaitingAllAtOnce, GoesOnListeningAtAHomeWhoseReplyWasNotAwaited) {
 }
 
 // It is left alone as long as any node that failed, and not as a node that keeps no queue.
-TEST_F(Waiting, ComesBackToAHomeThatOnceDidNotAnswer) {
+TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
     others_hold();
     auto& home = network.server(0);
     home.refuses_command = [&](const Words& words) {
@@ -642,7 +642,7 @@ TEST_F(WaitingElsewhere, HearsAMessageThatComesWhileItTriesTheHome) {
     EXPECT_THAT(verbs(1), Contains("leave and set")) << "the wake-up";
 }
 
-TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {
+TEST_F(Waiting, MovesToTheNextNodeIfItGetsNoReply) {
     others_hold();
     after(100ms, [&] { network.server(0).paused = true; });
     (void)lock(alice, {.delay = 20ms}).acquire_for(400ms);
@@ -652,7 +652,7 @@ TEST_F(Waiting, GoesToTheNextNodeWhenItIsNotAnswered) {
     EXPECT_LE(std::stoi(argument(questions.front().words, 3)), 200'000) << "a node_timeout, and a question";
 }
 
-TEST_F(Waiting, KeepsItsAgeFromQuestionToQuestion) {
+TEST_F(Waiting, KeepsItsAgeFromPollToPoll) {
     others_hold();
     (void)lock(alice, {.delay = 20ms}).acquire_for(200ms);
     const auto questions = all(0, "enter");

@@ -123,7 +123,7 @@ TEST_F(Contenders, FairAndPlainLocksExcludeEachOther) {
 
 // A console that listens to all channels is no waiter, but counts as one that hears: it makes the dead be
 // heard.
-TEST_F(Contenders, OneThatListensToAllChannelsMakesTheDeadBeHeard) {
+TEST_F(Contenders, AListenerToAllChannelsHidesThatWaitersAreDead) {
     auto holder = world.lock(fair());
     ASSERT_THAT(holder.acquire(), Succeeds());
     auto console = world[0].connect();

@@ -32,7 +32,7 @@ private:
     std::jthread thread_;
 };
 
-TEST(FairGuarantees, AWatchdogExtendsWhatWasWaitedFor) {
+TEST(FairGuarantees, AWatchdogExtendsALockThatWasWaitedFor) {
     LiveWorld world{5, timeouts()};
     Watchdog watchdog;
     auto options = fair(3s);
@@ -98,7 +98,7 @@ TEST(FairGuarantees, AHomeInQuarantineKeepsTheQueue) {
 }
 
 // What a waiter takes with its home's vote lasts for the whole ttl, and not for the reservation's.
-TEST(FairGuarantees, TheHomesVoteLastsForTheWholeTtl) {
+TEST(FairGuarantees, TheVoteOfTheHomeNodeLastsForTheFullTtl) {
     for (const bool fencing : {false, true}) {
         LiveWorld world{5, timeouts()};
         auto options = fair();
@@ -117,7 +117,7 @@ TEST(FairGuarantees, TheHomesVoteLastsForTheWholeTtl) {
 }
 
 // Several resources do not queue; their release wakes each of their queues.
-TEST(FairGuarantees, TheReleaseOfSeveralWakesEachQueue) {
+TEST(FairGuarantees, TheReleaseOfSeveralResourcesWakesEachQueue) {
     LiveWorld world{5, timeouts()};
     Lock both{world.nodes, {"a", "b"}, fair()};
     ASSERT_THAT(both.acquire(), Succeeds());

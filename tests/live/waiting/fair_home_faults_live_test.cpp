@@ -151,7 +151,7 @@ struct StrayKey : testing::Test {
 };
 
 // The release wakes the first all the same: the other nodes are a majority.
-TEST_F(StrayKey, OnTheHomeKeepsNobodyWaiting) {
+TEST_F(StrayKey, OnTheHomeNodeDoesNotDelayWaiters) {
     expect_no_sleep("stray key on the home: all of 3", [&] {
         Waiters waiters{world[0], world.uris(), 3};
         const auto released = now();
@@ -164,7 +164,7 @@ TEST_F(StrayKey, OnTheHomeKeepsNobodyWaiting) {
 }
 
 // Where nobody releases, either: the first in the queue makes an attempt every poll interval.
-TEST_F(StrayKey, OnTheHomeIsNoHolder) {
+TEST_F(StrayKey, OnTheHomeNodeIsNotTakenForAHolder) {
     Waiters waiters{world[0], world.uris(), 1};
     for (std::size_t node = 1; node < 5; ++node) ASSERT_EQ(world[node].command({"DEL", the_resource}), "1");
     const auto gone = now();
@@ -203,7 +203,7 @@ TEST_F(HomeFaults, OneClientBelievesTheHomeDead) {
 }
 
 // A queue's key that is none: that node is no home, and the release is not harmed.
-TEST_F(HomeFaults, TheQueuesKeyIsOfAnotherType) {
+TEST_F(HomeFaults, TheKeyOfTheQueueIsOfAnotherType) {
     ASSERT_EQ(world[0].command({"SET", the_queue, "text"}), "OK");
     Waiters waiters{world[1], world.uris(), 3, 1ms};
     const auto released = release();
@@ -212,7 +212,7 @@ TEST_F(HomeFaults, TheQueuesKeyIsOfAnotherType) {
     EXPECT_EQ(world[0].command({"GET", the_queue}), "text");
 }
 
-TEST_F(HomeFaults, TheQueuesKeyBecomesOfAnotherType) {
+TEST_F(HomeFaults, TheKeyOfTheQueueBecomesOfAnotherType) {
     Waiters waiters{world[0], world.uris(), 3, 1ms};
     ASSERT_EQ(world[0].command({"SET", the_queue, "text"}), "OK");
     const auto released = release();

@@ -68,7 +68,7 @@ TEST_F(Limits, AnExpiryNearTheDeadlineIsNotTooLate) {
     EXPECT_GT(held, 0);
 }
 
-TEST_F(Limits, NoTimeAtAllIsOneAttempt) {
+TEST_F(Limits, ADeadlineOfNowAllowsOneAttempt) {
     EXPECT_FALSE(lock.acquire_for(0s));
     EXPECT_FALSE(lock.try_acquire());
     EXPECT_EQ(calls(world[0], "subscribe"), 0U) << "they do not wait in the queue";
@@ -96,7 +96,7 @@ TEST_F(Limits, AStopTokenEndsTheWaiting) {
 }
 
 // Many times, that is: faster than half of what it sleeps at least.
-TEST_F(Limits, AStopTokenNeedsNoQuestion) {
+TEST_F(Limits, AStopTokenEndsTheWaitingWithoutAPoll) {
     auto fastest = Clock::duration::max();
     for (int i = 0; i < 8; ++i) {
         std::stop_source stop;
@@ -116,7 +116,7 @@ TEST_F(Limits, AStopTokenNeedsNoQuestion) {
 }
 
 // One that leaves may have been woken already: the next one is.
-TEST_F(Limits, OneThatLeavesWakesTheNext) {
+TEST_F(Limits, AWaiterThatLeavesWakesTheNext) {
     std::stop_source stop;
     std::jthread leaving{[&] { (void)lock.acquire_for(50s, stop.get_token()); }};
     ASSERT_TRUE(queued(world[0], 1));
@@ -131,7 +131,7 @@ TEST_F(Limits, OneThatLeavesWakesTheNext) {
 }
 
 // acquire() waits for as long as the pauses between its attempts would last.
-TEST_F(Limits, AttemptsAreATimeInTheQueue) {
+TEST_F(Limits, TheNumberOfAttemptsLimitsTheTimeInTheQueue) {
     auto short_options = fair();
     short_options.retry = {.attempts = 3, .delay = 200ms};
     auto waiter = world.lock(short_options);
@@ -143,7 +143,7 @@ TEST_F(Limits, AttemptsAreATimeInTheQueue) {
     expect_no_trace();
 }
 
-TEST_F(Limits, LockWaitsWithoutBound) {
+TEST_F(Limits, LockWaitsWithoutALimit) {
     std::jthread waiter{[&] { lock.lock(); }};
     ASSERT_TRUE(queued(world[0], 1));
     EXPECT_THAT(holder.release(), Succeeds());
@@ -152,7 +152,7 @@ TEST_F(Limits, LockWaitsWithoutBound) {
 }
 
 // S69. How long at most, and how many are in front.
-TEST_F(Limits, ARefusalTellsThePlace) {
+TEST_F(Limits, ARefusalReportsThePlace) {
     Waiters others{world[0], world.uris(), 2};
     const auto result = lock.acquire_for(500ms);
     ASSERT_THAT(result, FailsWith(Errc::held_by_other));
@@ -170,7 +170,7 @@ TEST_F(Limits, ARefusalTellsThePlace) {
 // ---- fork()
 
 // A child has connections of its own, also to wait at, and leaves its parent's place alone.
-TEST_F(Limits, AChildWaitsForItself) {
+TEST_F(Limits, AChildHasItsOwnPlace) {
     std::jthread waiter{[&] { EXPECT_THAT(lock.acquire_for(50s), Succeeds()); }};
     ASSERT_TRUE(queued(world[0], 1));
     ForkedChild child{[&](auto report) {
@@ -189,7 +189,7 @@ TEST_F(Limits, AChildWaitsForItself) {
 }
 
 // The end of a child takes nothing with it that its parent waits at.
-TEST_F(Limits, AChildThatEndsHarmsNoWaiter) {
+TEST_F(Limits, TheEndOfAChildDoesNotAffectItsParent) {
     std::jthread waiter{[&] { EXPECT_THAT(lock.acquire_for(50s), Succeeds()); }};
     ASSERT_TRUE(queued(world[0], 1));
     ForkedChild child{[&](auto report) { report(std::to_string(holder.valid())); }};

@@ -41,7 +41,7 @@ bool is_call_of(const std::string& line, const detail::Script& script) {
     return line.find(script.sha1) != line.npos || line.find(text.substr(text.size() - 60)) != line.npos;
 }
 
-struct InOrder : testing::Test {
+struct FairOrder : testing::Test {
     LiveWorld world{5, timeouts()};
     Lock holder = world.lock(fair());
 
@@ -51,14 +51,14 @@ struct InOrder : testing::Test {
     }
 };
 
-TEST_F(InOrder, ServesProcesses) {
+TEST_F(FairOrder, ServesProcesses) {
     Waiters waiters{world[0], world.uris(), 5, 5ms};
     EXPECT_THAT(holder.release(), Succeeds());
     waiters.expect_order();
     EXPECT_TRUE(wait_until([&] { return world.clean(); })) << "nothing is left, the queue neither";
 }
 
-TEST_F(InOrder, ServesThreads) {
+TEST_F(FairOrder, ServesThreads) {
     const SchedulingDelayMonitor monitor;
     std::mutex mutex;
     std::vector<std::size_t> order;
@@ -79,7 +79,7 @@ TEST_F(InOrder, ServesThreads) {
 }
 
 // The one that releases and wants it again stands behind those that wait already.
-TEST_F(InOrder, TheLastHolderGoesBehindTheOthers) {
+TEST_F(FairOrder, TheLastHolderGoesBehindTheOthers) {
     Waiters waiters{world[0], world.uris(), 3, 20ms};
     EXPECT_THAT(holder.release(), Succeeds());
     EXPECT_THAT(holder.acquire_for(50s), Succeeds());
@@ -90,7 +90,7 @@ TEST_F(InOrder, TheLastHolderGoesBehindTheOthers) {
 }
 
 // The same where each acquisition has a Lock of its own, as with std::lock_guard.
-TEST_F(InOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
+TEST_F(FairOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
     Waiters waiters{world[0], world.uris(), 3, 20ms};
     EXPECT_THAT(holder.release(), Succeeds());
     auto another = world.lock(fair());
@@ -102,7 +102,7 @@ TEST_F(InOrder, ANewLockOfTheLastHolderGoesBehindTheOthers) {
 }
 
 // It enters the queue before it makes an attempt, which would succeed: the one that was woken does not come.
-TEST_F(InOrder, TheLastHolderMakesNoAttemptBeforeItsTurn) {
+TEST_F(FairOrder, TheLastHolderMakesNoAttemptBeforeItsTurn) {
     auto another = world.lock(fair());
     for (auto* const again : {&holder, &another}) {
         Waiters waiters{world[0], world.uris(), 1};
@@ -143,12 +143,12 @@ std::size_t woken_by_release(LiveWorld& world, Lock& holder, int hand_overs) {
 }
 
 // It asks at times while it waits: rarely just then.
-TEST_F(InOrder, TheReleaseWakesTheNextOne) {
+TEST_F(FairOrder, TheReleaseWakesTheNextWaiter) {
     EXPECT_GE(woken_by_release(world, holder, 10), 6U);
 }
 
 // How long the hand-over takes: half of them within a tenth of what a waiter sleeps that is not woken.
-TEST_F(InOrder, IsFasterThanAsking) {
+TEST_F(FairOrder, IsFasterThanPolling) {
     std::vector<Clock::duration> delays;
     for (int i = 0; i < 11; ++i) {
         WaitingProcess waiter{world.uris()};
@@ -165,7 +165,7 @@ TEST_F(InOrder, IsFasterThanAsking) {
 }
 
 // However long the pauses are between two attempts, the queue does not forget who gives a sign of life.
-TEST_F(InOrder, AWaiterWithLongPausesIsNotForgotten) {
+TEST_F(FairOrder, AWaiterWithLongPausesIsNotForgotten) {
     auto options = fair();
     options.retry.delay = 1min;
     WaitingProcess waiter{world.uris(), 0ms, options};
@@ -208,7 +208,7 @@ struct Costs : testing::TestWithParam<Round> {
 };
 INSTANTIATE_TEST_SUITE_P(Fair, Costs, each_round(), by_round);
 
-TEST_P(Costs, UncontendedAreTheSameTenCommands) {
+TEST_P(Costs, AreTenCommandsWithoutContention) {
     for (const bool is_fair : {false, true}) {
         for (int i = 0; i < 3; ++i) {  // the first makes connections, the next scripts known
             monitor();
@@ -223,7 +223,7 @@ TEST_P(Costs, UncontendedAreTheSameTenCommands) {
 }
 
 // Of one that is known to wait: a question more, and a message.
-TEST_P(Costs, ContendedAreElevenCommandsAndAMessage) {
+TEST_P(Costs, AreElevenCommandsAndAMessageWithContention) {
     std::size_t least = SIZE_MAX;
     for (int i = 0; i < 10 && least > 11; ++i) {  // it may ask once more meanwhile
         auto holder = world.lock(fair());

@@ -111,7 +111,7 @@ void expect_hand_overs(Servers& world, const std::string& event, Clock::duration
     }
 }
 
-TEST(FairPermissions, TheLeastAreEnough) {
+TEST(FairPermissions, TheDocumentedMinimumIsEnough) {
     Servers world{0, ""};
     auto holder = world.lock(fair());
     ASSERT_THAT(holder.acquire(), Succeeds());

@@ -27,7 +27,7 @@ struct WaiterFaults : testing::Test {
     }
 };
 
-TEST_F(WaiterFaults, NoneIsTheMeasure) {
+TEST_F(WaiterFaults, NoFaultIsTheBaseline) {
     expect_no_sleep("no fault", [&] {
         Waiters waiters{world[0], world.uris(), 2};
         const auto released = release();
@@ -181,7 +181,7 @@ TEST_F(WaiterFaults, OneIsCutOffThreeHundredTimesWhileItIsHeld) {
 }
 
 // Entries that nobody of ours has written.
-TEST_F(WaiterFaults, SomebodyHasPutRubbishIntoTheQueue) {
+TEST_F(WaiterFaults, TheQueueContainsForeignEntries) {
     Waiters waiters{world[0], world.uris(), 2};
     ASSERT_EQ(world[0].command({"ZADD", the_queue, "1", "", "2", "|", "3", "no bar", "4", "||"}), "4");
     const auto released = release();
