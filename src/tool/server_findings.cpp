@@ -50,7 +50,7 @@ void judge_role(const NodeFacts& node, Findings& findings) {
         findings.push_back(
             {Severity::unsafe, "role", "it is a replica",
              "replication is asynchronous: a replica may lack locks that its master has granted",
-             "replicaof no one, and a separate server for each node", false});
+             "make it a master (REPLICAOF NO ONE), and use a separate server for each node", false});
     else if (!node.failover && info.replicas.value_or(0) > 0)
         findings.push_back(
             {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
@@ -83,7 +83,7 @@ void judge_room(const ServerInfo& info, Findings& findings) {
     const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
     const auto what =
         megabytes(*info.used_memory) + " of maxmemory " + megabytes(*info.max_memory) + " are used";
-    const auto* const remedy = "a larger maxmemory, or fewer keys on this server";
+    const auto* const remedy = "set a larger maxmemory, or delete keys on this server";
     if (share >= 1)
         findings.push_back({Severity::unsafe, "memory", what,
                             "it answers every SET with OOM, so it grants no lock", remedy, false});

@@ -19,7 +19,7 @@ std::string text_of(const NodeError& error) {
 std::string remedy_for(std::error_code cause, const NodeFacts& node) {
     if (cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
     const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
-    return std::string{row && !row->advice.empty() ? row->advice : "look into the log of the server"};
+    return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
 }
 
 /// Returns the text between the first two single quotes, for example 'eval' or 'config|get'.
@@ -130,7 +130,8 @@ Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile) 
                  false}};
     if (node.marker->left == 0ms) return {};
     return {{Severity::warning, "quarantine", "it is in quarantine for another " + text_of(node.marker->left),
-             "it may have lost data, so it has no vote until then", "wait", false}};
+             "it may have lost data, so it has no vote until then", "wait until the quarantine is over",
+             false}};
 }
 
 }  // namespace redlock::tool

@@ -98,7 +98,7 @@ TEST(Diagnosis, HasTheMostSevereAdviceFirst) {
     nodes[0].info.appendonly = false;
     EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("a: appendonly yes"));
     nodes[2].info.role = "slave";
-    EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("c: replicaof no one"));
+    EXPECT_THAT(advice_of(diagnose(nodes, {}), nodes), HasSubstr("c: make it a master (REPLICAOF NO ONE)"));
 }
 
 // ---- Clocks
