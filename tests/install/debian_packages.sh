@@ -103,7 +103,7 @@ exported=$(cat "$source"/include/redlock/*.hpp "$source"/include/redlock/detail/
     sed -n '/#/d; s/.*REDLOCK_EXPORT \([^;({]*\).*/\1/p' | sed 's/ : .*//; s/ *$//; s/ final$//; s/.* //' | sort -u | paste -sd '|' -)
 for each in "$build/root/$libdir"/libredlock*.so."${version%.*}"; do
     nm --demangle --dynamic --defined-only "$each" | cut -d ' ' -f 3- | sed -E 's/^(typeinfo|vtable|typeinfo name|guard variable|non-virtual thunk) (name )?(for|to) //' |
-        grep '^redlock::' | grep -vE "^redlock::(detail::)?($exported)\\b" && fault "${each##*/} exports what is internal"
+        grep '^redlock::' | grep -vE "^redlock::([a-z]+::)*($exported)\\b" && fault "${each##*/} exports what is internal"
     nm --demangle --dynamic --defined-only "$each" | grep -q ' T redlock::' || fault "${each##*/} exports nothing"
 done
 
