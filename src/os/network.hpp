@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ struct PollEntry {
     bool writes = false;  ///< waits until it can write, or has connected
     bool reads = true;
     bool ready = false;
+    std::uint8_t node = 0;  ///< for the caller: the index of the node that the descriptor belongs to
 };
 
 /// A function that is called in the background, in a thread that exists only while there is something to do.

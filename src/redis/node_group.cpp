@@ -3,9 +3,9 @@
 #include <redlock/detail/verbs.hpp>
 
 #include "redis/group_waiter.hpp"
-#include "redis/round_driver.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace redlock {
 namespace {
@@ -76,29 +76,52 @@ Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
     return now + std::max<Clock::duration>((now - since) / 4, 1ms);
 }
 
+// ---- Rounds
+
+/// A connection remembers the owner of one pending SET, behind which the release of this SET must be written
+/// (rule B5 in docs/rules.md). Therefore each acquisition and each release needs a round of its own. A
+/// release is also sent to nodes that are in back-off after a failure, to which no extension is sent.
+bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
+    return requests.size() == 1 || std::ranges::all_of(requests, [](const Request& it) {
+               return detail::effect_of(it.command) == detail::KeyEffect::extends;
+           });
+}
+
 void NodeGroup::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
     if (requests.empty()) return;
-    // Several requests share one round only if they are extensions. A connection remembers the owner of one
-    // pending SET, behind which the release of this SET must be written (rule B5 in docs/rules.md). Therefore
-    // each acquisition and each release needs a round of its own. A release is also sent to nodes that are in
-    // back-off after a failure, to which no extension is sent.
-    const auto is_extension = [](const Request& it) {
-        return detail::effect_of(it.command) == detail::KeyEffect::extends;
-    };
-    if (requests.size() > 1 && !std::ranges::all_of(requests, is_extension)) {
+    if (!fit_in_one_round(requests)) {
         for (std::size_t i = 0; i < requests.size(); ++i)
             ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
         return;
     }
-    const auto start = options_.observer ? network_.clock().now() : Clock::time_point{};
-    {
-        detail::QuorumRound round{requests,       limits,        options_.node_timeout,
-                                  options_.round, nodes_.size(), tallies};
-        RoundDriver driver{nodes_, servers_, network_, options_.node_timeout, round};
-        driver.run();
-        if (driver.has_left_release_unsent()) send_in_background();
+    OngoingRound round{*this, requests, limits, tallies};
+    run(round.driver());
+    round.finish();
+}
+
+void NodeGroup::run(RoundDriver& driver) {
+    while (const auto until = driver.advance()) {
+        if (driver.receive_or_wait(*until)) continue;
+        std::array<PollEntry, max_nodes> space;
+        const auto entries = driver.poll_entries(space);
+        network_.wait(entries, driver.now(), *until);
+        driver.take_ready(entries);
     }
-    if (options_.observer) notify(requests, tallies, network_.clock().now() - start);
+}
+
+NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request> requests,
+                                      const RoundLimits& limits, std::span<Tally> tallies)
+    : group_(group),
+      requests_(requests),
+      tallies_(tallies),
+      start_(group.options_.observer ? group.network_.clock().now() : Clock::time_point{}),
+      round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes_.size(),
+             tallies),
+      driver_(group.nodes_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_) {}
+
+void NodeGroup::OngoingRound::finish() {
+    if (driver_.has_left_release_unsent()) group_.send_in_background();
+    if (group_.options_.observer) group_.notify(requests_, tallies_, group_.network_.clock().now() - start_);
 }
 
 std::unique_ptr<Waiter> NodeGroup::waiter() {

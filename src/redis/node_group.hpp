@@ -7,12 +7,13 @@
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
+#include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/redis_nodes.hpp>
 
 #include "os/network.hpp"
-#include "redis/connection.hpp"
 #include "redis/node.hpp"
+#include "redis/round_driver.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -25,6 +26,8 @@ namespace redlock {
 
 class NodeGroup {
 public:
+    class OngoingRound;
+
     /// Does no I/O. `network` must outlive the group.
     NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
@@ -32,13 +35,17 @@ public:
     NodeGroup(const NodeGroup&) = delete;
     NodeGroup& operator=(const NodeGroup&) = delete;
 
-    /// See Nodes::ask().
+    /// Returns true if the requests can share one round. This is so for a single request and for extensions.
+    static bool fit_in_one_round(std::span<const Request> requests) noexcept;
+
+    /// See Nodes::ask(). Makes one or several rounds, and blocks while they last.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
 
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
 
 private:
+    void run(RoundDriver& driver);
     void send_the_rest();
     void send_in_background() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
@@ -52,6 +59,35 @@ private:
     std::vector<std::unique_ptr<Node>> nodes_{};
     std::atomic<Clock::time_point> unsent_since_{};  // when the last unsent release was left behind
     std::unique_ptr<BackgroundTask> sender_{};
+};
+
+/// One round, as ask() makes it. An event loop makes the same round in steps:
+///
+///     NodeGroup::OngoingRound round{group, requests, limits, tallies};
+///     until = round.driver().advance();    // see RoundDriver; again after each event, until it returns
+///                                          // nothing
+///     round.finish();
+class NodeGroup::OngoingRound {
+public:
+    /// Begins a round. Requires that the requests fit_in_one_round(). The group and the arguments must
+    /// outlive the round. If the object is destroyed before the round is over, the round ends there, and
+    /// the tallies say what is known.
+    OngoingRound(NodeGroup& group, std::span<const Request> requests, const RoundLimits& limits,
+                 std::span<Tally> tallies);
+
+    RoundDriver& driver() noexcept { return driver_; }
+
+    /// Must be called once the round is over. Has the unsent releases sent in the background, and notifies
+    /// the observer.
+    void finish();
+
+private:
+    NodeGroup& group_;
+    const std::span<const Request> requests_;
+    const std::span<Tally> tallies_;
+    const Clock::time_point start_;  // only known if there is an observer
+    detail::QuorumRound round_;
+    RoundDriver driver_;
 };
 
 }  // namespace redlock

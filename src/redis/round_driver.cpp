@@ -9,11 +9,10 @@ using detail::QuorumRound;
 using Kind = QuorumRound::Step::Kind;
 
 RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                         Network& network, Clock::duration node_timeout, QuorumRound& round)
+                         Clock& clock, Clock::duration node_timeout, QuorumRound& round)
     : nodes_(nodes),
       servers_(servers),
-      network_(network),
-      clock_(network.clock()),
+      clock_(clock),
       node_timeout_(node_timeout),
       round_(round),
       now_(clock_.now()) {
@@ -35,14 +34,14 @@ void RoundDriver::end() noexcept {
     }
 }
 
-void RoundDriver::run() {
+std::optional<Clock::time_point> RoundDriver::advance() {
     for (;;) {
         const auto step = round_.next(now_);
         switch (step.kind) {
             case Kind::ask: ask(step.node); break;
             case Kind::give_up: give_up(step); break;
-            case Kind::wait: wait(step.until); break;
-            case Kind::done: return end();
+            case Kind::wait: return step.until;
+            case Kind::done: end(); return std::nullopt;
         }
     }
 }
@@ -94,36 +93,39 @@ void RoundDriver::give_up(const Step& step) {
     check_in(step.node);
 }
 
-void RoundDriver::wait(Clock::time_point until) {
-    using namespace std::chrono_literals;
-    std::array<PollEntry, max_nodes> entries{};
-    std::array<std::size_t, max_nodes> node_of{};
+// ---- Waiting
+
+std::span<PollEntry> RoundDriver::poll_entries(std::span<PollEntry> space) const noexcept {
     std::size_t count = 0;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (!round_.is_being_asked(node)) continue;
-        entries[count] = connections_[node]->poll_entry();
-        node_of[count++] = node;
+        space[count] = connections_[node]->poll_entry();
+        space[count++].node = static_cast<std::uint8_t>(node);
     }
-    // Fast path: if one reply is awaited, a blocking recv() replaces poll() and recv(). Its timeout was set
-    // to half of node_timeout when the connection was made, and cannot be changed for a single call. The
-    // kernel rounds the timeout up to whole ticks, which last 10 ms at most, and adds one tick. It adds up to
-    // an eighth to timeouts of more than about 60 ticks. The fast path therefore needs a node_timeout of at
-    // least 40 ms, of which 98% are left. Then recv() returns before this time is over. The tightest case is
-    // 41 ms: half of it is 20.5 ms, which becomes three ticks and one more, 40 ms, and 98% are 40.18 ms.
-    const bool has_whole_timeout =
-        node_timeout_ >= 40ms && until - now_ >= node_timeout_ - node_timeout_ / 50;
-    const bool only_one = count == 1 && round_.is_only_one_sent(node_of[0]);
-    if (only_one && has_whole_timeout && connections_[node_of[0]]->ready() &&
-        !connections_[node_of[0]]->unsent()) {
-        connections_[node_of[0]]->receive_or_wait();
-        now_ = clock_.now();
-        take_answers(node_of[0]);
-        return;
-    }
-    network_.wait({entries.data(), count}, now_, until);
+    return space.first(count);
+}
+
+void RoundDriver::take_ready(std::span<const PollEntry> entries) {
     now_ = clock_.now();
-    for (std::size_t i = 0; i < count; ++i)
-        if (entries[i].ready) proceed(node_of[i]);
+    for (const auto& entry : entries)
+        if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
+}
+
+/// A blocking recv() replaces poll() and recv(). Its timeout was set to half of node_timeout when the
+/// connection was made, and cannot be changed for a single call. The kernel rounds the timeout up to whole
+/// ticks, which last 10 ms at most, and adds one tick. It adds up to an eighth to timeouts of more than about
+/// 60 ticks. This way therefore needs a node_timeout of at least 40 ms, of which 98% are left. Then recv()
+/// returns before this time is over. The tightest case is 41 ms: half of it is 20.5 ms, which becomes three
+/// ticks and one more, 40 ms, and 98% are 40.18 ms.
+bool RoundDriver::receive_or_wait(Clock::time_point until) {
+    using namespace std::chrono_literals;
+    if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
+    const auto node = round_.only_one_sent();
+    if (!node || !connections_[*node]->ready() || connections_[*node]->unsent()) return false;
+    connections_[*node]->receive_or_wait();
+    now_ = clock_.now();
+    take_answers(*node);
+    return true;
 }
 
 // ---- One node

@@ -1,6 +1,14 @@
-// Executes the steps of a QuorumRound over real connections: asks nodes, waits, and reports each event to the
-// round. In a round, one command, or several commands with the same verb, are sent to N Redis masters (the
-// *nodes*). Each reply is a vote.
+// Executes the steps of a QuorumRound over real connections: asks nodes, takes their answers, and reports
+// each event to the round. In a round, one command, or several commands with the same verb, are sent to N
+// Redis masters (the *nodes*). Each reply is a vote. The caller of the driver waits:
+//
+//     RoundDriver driver{...};
+//     while (const auto until = driver.advance()) {
+//         std::array<PollEntry, max_nodes> space;
+//         const auto entries = driver.poll_entries(space);
+//         network.wait(entries, driver.now(), *until);
+//         driver.take_ready(entries);
+//     }
 //
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) keeps the
 // connections to one node between the rounds: a round checks a connection out, and checks it in again.
@@ -16,6 +24,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -25,17 +34,35 @@ namespace redlock {
 class RoundDriver {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                Network& network, Clock::duration node_timeout, detail::QuorumRound& round);
+                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round);
     /// Gives all connections back to their nodes. Replies that were not awaited are read when a later round
     /// begins.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;
 
-    /// Executes the round to its end.
-    void run();
+    /// Executes the round as far as it goes without waiting. Returns the instant at which the wait ends at
+    /// the latest, or nothing if the round is over.
+    std::optional<Clock::time_point> advance();
 
-    /// After run(): returns true if a release, or a part of a release, is not sent yet.
+    /// Returns an entry for each node that the round waits for, in the memory of `space`, which must have
+    /// room for all nodes.
+    std::span<PollEntry> poll_entries(std::span<PollEntry> space) const noexcept;
+
+    /// Continues with the nodes whose entries are ready. The caller must look at the descriptors and call
+    /// this function between two calls of advance(), even if the instant has passed. A reply that has come
+    /// in time then counts although it is read late.
+    void take_ready(std::span<const PollEntry> entries);
+
+    /// Takes the place of the wait and of take_ready() if the round waits for one reply only: blocks until
+    /// the reply has come, in one system call. Returns false, without blocking, if the round waits for
+    /// anything else, or if the call could last longer than `until`.
+    bool receive_or_wait(Clock::time_point until);
+
+    /// Returns the instant of the last step.
+    Clock::time_point now() const noexcept { return now_; }
+
+    /// After the end of the round: returns true if a release, or a part of a release, is not sent yet.
     bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
 
 private:
@@ -46,7 +73,6 @@ private:
     void ask(std::size_t node);
     bool check_out(std::size_t node);
     void give_up(const Step& step);
-    void wait(Clock::time_point until);
     void proceed(std::size_t node);
     void send(std::size_t node);
     void write(std::size_t node);
@@ -58,7 +84,6 @@ private:
 
     std::span<const std::unique_ptr<Node>> nodes_;
     detail::DuplicateServerCheck& servers_;
-    Network& network_;
     Clock& clock_;
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;

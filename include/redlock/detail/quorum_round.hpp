@@ -219,9 +219,11 @@ public:
         return false;
     }
 
-    /// Returns true if the commands of this node were sent, and no other node is being asked.
-    bool is_only_one_sent(std::size_t node) const noexcept {
-        return nodes_[node].stage == Stage::sent && count_being_asked() == 1;
+    /// Returns the node that is being asked, if there is only one and its commands were sent.
+    std::optional<std::size_t> only_one_sent() const noexcept {
+        const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
+        if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
+        return static_cast<std::size_t>(node - all().begin());
     }
 
     KeyEffect effect() const noexcept { return properties().effect; }
