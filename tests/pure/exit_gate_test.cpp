@@ -1,13 +1,20 @@
 // ExitGate: while a process exits, no thread uses a library that is being torn down.
+#include "live/forked_child.hpp"
+
 #include "os/exit_gate.hpp"
+
+#include <redlock/clock.hpp>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace redlock {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(ExitGate, AdmitsThreadsUntilItIsClosed) {
     ExitGate gate;
@@ -35,6 +42,29 @@ TEST(ExitGate, CloseWaitsForTheThreadsInside) {
     gate.close();
     EXPECT_TRUE(left);
     inside.join();
+}
+
+// D10. The threads of the parent do not exist in a child of fork(), and the exit of the parent is not that of
+// the child.
+TEST(ExitGate, IsOpenAndEmptyInAChildOfFork) {
+    ExitGate gate;
+    const auto outcome = [&] {
+        test::ForkedChild child{[&](auto report) {
+            const bool open{ExitGate::Pass{gate}};
+            const auto start = boot_clock().now();
+            gate.close();
+            report(!open                             ? "closed"
+                   : boot_clock().now() - start < 1s ? "open and empty"
+                                                     : "awaits a thread of the parent");
+        }};
+        return child.receive();
+    };
+    {
+        const ExitGate::Pass inside{gate};
+        EXPECT_EQ(outcome(), "open and empty");
+    }
+    gate.close();
+    EXPECT_EQ(outcome(), "open and empty");
 }
 
 }  // namespace

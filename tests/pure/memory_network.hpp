@@ -86,7 +86,8 @@ public:
     std::size_t takes_at_once = 65'536;  ///< bytes in each millisecond
     std::string instead{};               ///< the bytes that replace the reply to the next command
     std::function<std::string(const support::CommandReader::Words&)>
-        refuses_command{};  ///< the bytes that answer a command which is not carried out; empty if it is
+        refuses_command{};     ///< the bytes that answer a command which is not carried out; empty if it is
+    std::string last_words{};  ///< if not empty, these bytes answer a new connection, which is then closed
     Clock::duration latency = 1ms;
     std::shared_ptr<support::RedisModel> redis{};
 
@@ -102,9 +103,13 @@ public:
         Clock::time_point readable = Clock::never();
     };
 
-    std::shared_ptr<Wire> accept() {
+    std::shared_ptr<Wire> accept(Clock::time_point now) {
         wires_.push_back(std::make_shared<Wire>());
-        wires_.back()->number = wires_.size();
+        auto& wire = *wires_.back();
+        wire.number = wires_.size();
+        wire.replies = last_words;
+        wire.closed = !last_words.empty();
+        if (wire.closed) wire.readable = now;
         return wires_.back();
     }
 
@@ -218,7 +223,7 @@ public:
         const OutsideTheClient outside;
         if (server_.unreachable) return std::nullopt;
         if (server_.refuses) return ECONNREFUSED;
-        if (!wire_) wire_ = server_.accept();
+        if (!wire_) wire_ = server_.accept(clock_.now());
         return 0;
     }
     std::ptrdiff_t send(std::string_view bytes) override {

@@ -119,6 +119,40 @@ TEST_F(NodeTest, AnExtensionIsNotSentIfTooManyRepliesArePending) {
     EXPECT_EQ(holder(0), "");
 }
 
+// On another connection the removal could come before the release. It would find the lock, and would write
+// the description instead, which would then stay after the release.
+TEST_F(NodeTest, TheRemovalOfADescriptionFollowsThePendingRelease) {
+    const std::string owner(40, 'A');
+    const std::vector<std::string> another{"another resource"};
+    const auto ask_in_vain = [&](Request request) {
+        (void)ask({std::move(request)}, {.awaits_answers = false});
+    };
+    auto elsewhere = request(Verb::compare_and_delete, owner);
+    elsewhere.command.resources = another;
+    auto describe = request(Verb::describe_holder, owner);
+    describe.command.description = "host=web1";
+    const auto description = [&] { return text_of(server().redis->execute({"GET", "{r}:holder"}, {})); };
+
+    EXPECT_EQ(acquire(owner)[0].vote, Vote::granted);
+    ask_in_vain(describe);
+    server().paused = true;
+    ask_in_vain(elsewhere);  // occupies the first connection, so that a second one is made
+    server().paused = false;
+    (void)extend(owner);
+    network.resume(0);
+    EXPECT_EQ(description(), owner + " host=web1");
+
+    server().paused = true;
+    ask_in_vain(elsewhere);
+    ask_in_vain(request(Verb::compare_and_delete, owner));
+    describe.command.ttl = 0s;
+    ask_in_vain(describe);
+    network.resume(0);
+    EXPECT_EQ(server().connections(), 2u);
+    EXPECT_EQ(holder(0), "");
+    EXPECT_EQ(description(), "(nil)");
+}
+
 TEST_F(NodeTest, AReleaseFollowsTheHandshakeWithASilentServer) {
     server().paused = true;
     EXPECT_EQ(release("A")[0].cause, Errc::timed_out);

@@ -172,6 +172,16 @@ TEST(RoundDriver, AReleaseIsRepeatedOverASecondConnection) {
     EXPECT_EQ(world.holder(0), "");
 }
 
+// A server that has too many clients says so, and closes the connection before it has received a command.
+TEST(RoundDriver, TheLastWordsOfAServerAreReported) {
+    RoundDriverWorld world{1};
+    world.network.server(0).last_words = "-ERR max number of clients reached\r\n";
+    const auto report = world.acquire("A")[0];
+    EXPECT_EQ(report.detail, "ERR max number of clients reached");
+    EXPECT_EQ(report.cause, Errc::server_error);
+    EXPECT_FALSE(report.sent);
+}
+
 // A7, D1.
 TEST(RoundDriver, AnInvalidReplyIsNotCountedAndEndsTheConnection) {
     for (const std::string reply : {"+QUEUED\r\n", ":1\r\n", "+OK\r\n+OK\r\n", "OK\r\n", "*1\r\n+OK\r\n"}) {

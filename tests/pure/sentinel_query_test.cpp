@@ -9,6 +9,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock {
@@ -114,11 +115,12 @@ struct SentinelQuery : testing::Test {
             return words.at(1) == "MYID" ? my_id : master;
         };
     }
-    Resolution::Found query() {
+    Resolution::Found query() { return query(network.configs()); }
+    Resolution::Found query(std::vector<NodeConfig> sentinels) {
         const NodeConfig node{
             .endpoint = {.master = "orders"},
             .node_timeout = 50ms,
-            .sentinels = std::make_shared<const std::vector<NodeConfig>>(network.configs())};
+            .sentinels = std::make_shared<const std::vector<NodeConfig>>(std::move(sentinels))};
         return query_sentinels(node, std::stop_token{}, network);
     }
 
@@ -138,6 +140,23 @@ TEST_F(SentinelQuery, CountsAnOldSentinelAtTwoAddressesOnce) {
     EXPECT_THAT(found.error, testing::StartsWith("of 2 Sentinels 1 named a master"));
     answer(1, unknown_command, "$11\r\nrun_id:S2\r\n\r\n", names_the_master);
     EXPECT_EQ(query().addresses.size(), 1U) << "two Sentinels of three";
+}
+
+// The users may ask neither for the id nor for INFO. Then only the address identifies a Sentinel: the address
+// that was connected, and not another address of the same name.
+TEST_F(SentinelQuery, IdentifiesASentinelByTheAddressThatWasConnected) {
+    for (const std::size_t entry : {0U, 1U}) answer(entry, forbidden, forbidden, names_the_master);
+    network.server(2).refuses = true;
+    auto configs = network.configs();
+    const auto addresses_of = [](const NodeConfig& config) { return config.find_server()->addresses(); };
+    const std::vector both{addresses_of(configs[0]).front(), addresses_of(configs[1]).front()};
+    configs[0].sentinels = std::make_shared<const std::vector<NodeConfig>>(1);
+    configs[0].asks_sentinels = [both] { return Resolution::known({.addresses = both}); };
+    EXPECT_EQ(query(configs).addresses.size(), 1U) << "two Sentinels of three";
+    network.server(0).refuses = true;
+    const auto found = query(configs);
+    EXPECT_TRUE(found.addresses.empty());
+    EXPECT_THAT(found.error, testing::StartsWith("of 2 Sentinels 1 named a master"));
 }
 
 // The permission has to be given by an operator, so this failure is not retried.

@@ -507,6 +507,21 @@ TEST_F(WaitingAllAtOnce, ContinuesAtAHomeNodeWhoseReplyWasNotAwaited) {
     EXPECT_THAT(all(1, "enter"), IsEmpty());
 }
 
+// Otherwise each acquire() of this process would try in vain to listen there.
+TEST_F(Waiting, LeavesANodeAloneWhereItCannotConnectToListen) {
+    others_hold();
+    (void)lock(alice).try_acquire();  // makes the connections for attempts
+    network.server(0).refuses = true;
+    after(6ms, [&] {
+        EXPECT_THAT(all(1, "SUBSCRIBE"), Not(IsEmpty())) << "it could not listen at the first node";
+        const std::vector<std::string> resource{"r"};
+        const auto tally = alice.ask({.command = {.verb = Verb::query, .resources = resource}});
+        EXPECT_EQ(tally[0].cause, Errc::backing_off);
+        EXPECT_EQ(tally[1].vote, Vote::granted);
+    });
+    (void)lock(alice).acquire_for(20ms);
+}
+
 // It is left alone as long as any node that failed, and not as a node that keeps no queue.
 TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
     others_hold();
