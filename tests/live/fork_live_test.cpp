@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -56,25 +58,53 @@ std::set<std::string> open_sockets() {
     return sockets;
 }
 
-// D10. Otherwise the child's copies of the parent's sockets would keep them open as long as the child lives.
-TEST_F(Fork, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
-    const auto others = open_sockets();
-    RedisNodes nodes{world.uris(), NodesOptions{.node_timeout = 2s}};
-    Lock held{nodes, "held"};
-    ASSERT_THAT(held.acquire(), Succeeds());
-    auto inherited = open_sockets();
-    std::erase_if(inherited, [&](const auto& socket) { return others.contains(socket); });
-    ASSERT_EQ(inherited.size(), 3U);
-    ForkedChild child{[&](auto report) {
-        Lock mine{nodes, "mine"};
-        report(mine.acquire() ? "held" : "not held");
+/// The parent has connections. Otherwise the child's copies of their sockets would keep them open as long as
+/// the child lives.
+struct ForkWithConnections : Fork {
+    void SetUp() override {
+        Fork::SetUp();
+        const auto others = open_sockets();
+        nodes = std::make_unique<RedisNodes>(world.uris(), NodesOptions{.node_timeout = 2s});
+        held.emplace(*nodes, "held");
+        ASSERT_THAT(held->acquire(), Succeeds());
+        inherited = open_sockets();
+        std::erase_if(inherited, [&](const auto& socket) { return others.contains(socket); });
+        ASSERT_EQ(inherited.size(), 3U);
+    }
+    std::string inherited_and_open() const {
         const auto open = open_sockets();
-        const auto left = [&](const auto& socket) { return open.contains(socket); };
-        report(std::to_string(std::ranges::count_if(inherited, left)) + " left");
+        const auto is_open = [&](const auto& socket) { return open.contains(socket); };
+        return std::to_string(std::ranges::count_if(inherited, is_open)) + " open";
+    }
+
+    std::unique_ptr<RedisNodes> nodes;
+    std::optional<Lock> held;
+    std::set<std::string> inherited;
+};
+
+// D10
+TEST_F(ForkWithConnections, TheChildClosesItsCopiesOfTheSocketsAtItsFirstUse) {
+    ForkedChild child{[&](auto report) {
+        report(inherited_and_open());
+        Lock mine{*nodes, "mine"};
+        report(mine.acquire() ? "held" : "not held");
+        report(inherited_and_open());
     }};
+    EXPECT_EQ(child.receive(), "3 open");
     EXPECT_EQ(child.receive(), "held");
-    EXPECT_EQ(child.receive(), "0 left");
-    EXPECT_THAT(held.extend(), Succeeds()) << "the parent's connections stay";
+    EXPECT_EQ(child.receive(), "0 open");
+    EXPECT_THAT(held->extend(), Succeeds()) << "the parent's connections stay";
+}
+
+// D10
+TEST_F(ForkWithConnections, TheChildClosesItsCopiesOfTheSocketsWhenItDestroysTheNodes) {
+    ForkedChild child{[&](auto report) {
+        held.reset();
+        nodes.reset();
+        report(inherited_and_open());
+    }};
+    EXPECT_EQ(child.receive(), "0 open");
+    EXPECT_THAT(held->extend(), Succeeds()) << "the parent's connections stay";
 }
 
 /// Returns the descriptors of the open sockets.

@@ -33,8 +33,9 @@ void add_extension(X509* certificate, X509* issuer, int kind, const std::string&
 std::string alternative_names(const std::vector<std::string>& names) {
     std::string result;
     for (const auto& name : names) {
-        in_addr address{};
-        const bool is_address = ::inet_pton(AF_INET, name.c_str(), &address) == 1;
+        in6_addr address{};  // large enough for both families
+        const bool is_address = ::inet_pton(AF_INET, name.c_str(), &address) == 1 ||
+                                ::inet_pton(AF_INET6, name.c_str(), &address) == 1;
         result += (result.empty() ? "" : ",") + std::string{is_address ? "IP:" : "DNS:"} + name;
     }
     return result;

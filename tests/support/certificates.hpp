@@ -24,7 +24,7 @@ struct CertificateFiles {
 
 /// The properties of a certificate to be issued.
 struct Subject {
-    std::vector<std::string> names{};                          ///< host names and IPv4 addresses
+    std::vector<std::string> names{};                          ///< host names and addresses
     std::chrono::seconds valid_from = -std::chrono::hours{1};  ///< relative to now
     std::chrono::seconds valid_until = std::chrono::hours{1};
     std::string password{};  ///< of the key file; empty: none

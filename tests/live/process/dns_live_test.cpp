@@ -66,6 +66,19 @@ TEST_P(AHostName, FindsItsServer) {
     EXPECT_THAT(lock.acquire_for(10s), Succeeds());
 }
 
+// The nodes that have resolved the name before keep their addresses. Later ones must not use these, because
+// the name may lead elsewhere by now.
+TEST(AResolvedName, IsLookedUpAgainByOtherNodes) {
+    const RedisServer server;
+    set_addresses("name.test", {"127.0.0.1"});
+    RedisNodes before{{at("name.test", server)}, {.node_timeout = 2s}};
+    EXPECT_THAT((Lock{before, "before"}.acquire_for(10s)), Succeeds());
+    const auto looked_up = lookups_of("name.test");
+    RedisNodes after{{at("name.test", server)}, {.node_timeout = 2s}};
+    EXPECT_THAT((Lock{after, "after"}.acquire_for(10s)), Succeeds());
+    EXPECT_EQ(lookups_of("name.test"), looked_up + 1);
+}
+
 /// One node with a name, and two healthy servers.
 class AHostNameAmongThree : public InEachRound {
 protected:

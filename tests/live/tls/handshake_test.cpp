@@ -59,7 +59,7 @@ struct Handshake : testing::Test {
 
     /// Returns a server that supports no version after `newest`.
     Session server(int newest) {
-        const auto files = authority.issue({.names = {"db.internal", "127.0.0.1"}});
+        const auto files = authority.issue({.names = {"db.internal", "127.0.0.1", "::1"}});
         server_context_.reset(SSL_CTX_new(TLS_server_method()));
         SSL_CTX_set_max_proto_version(server_context_.get(), newest);
         EXPECT_EQ(SSL_CTX_use_certificate_chain_file(server_context_.get(), files.certificate.c_str()), 1);
@@ -138,13 +138,15 @@ TEST_F(Handshake, SendsTheNameOfTheServer) {
     };
     EXPECT_EQ(told(endpoint("db.internal")), "db.internal");
     EXPECT_EQ(told(endpoint("127.0.0.1", "db.internal")), "db.internal");
-    EXPECT_EQ(told(endpoint("127.0.0.1")), "(none)") << "the extension cannot contain an address";
+    for (const auto* const address : {"127.0.0.1", "::1"})
+        EXPECT_EQ(told(endpoint(address)), "(none)") << "the extension cannot contain an address";
 }
 
 // D12
 TEST_F(Handshake, IsRejectedForAnotherName) {
     EXPECT_NE(outcome(endpoint("other.internal"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("127.0.0.2"), TLS1_3_VERSION), "");
+    EXPECT_NE(outcome(endpoint("::2"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("127.0.0.1", "other.internal"), TLS1_3_VERSION), "");
 }
 

@@ -1,0 +1,113 @@
+// The threads of background tasks at exit() and after fork(). This program replaces operator new, so that a
+// test can fork while a mutex is locked.
+#include "process_state.hpp"
+
+#include "live/forked_child.hpp"
+#include "support/wait_until.hpp"
+
+#include "os/background_thread.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace {
+
+bool armed = false;
+std::function<void()> at_allocation{};  // called at each allocation, if `armed` is true
+
+}  // namespace
+
+// Not inline, because otherwise GCC warns about free() for memory from operator new.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (armed) {
+        armed = false;
+        at_allocation();
+        armed = true;
+    }
+    if (void* const memory = std::malloc(size)) return memory;
+    throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace redlock::test {
+namespace {
+
+using support::wait_until;
+
+// Each test starts its threads in a child, because a process starts to keep a list of them only once.
+
+std::unique_ptr<BackgroundTask> task_of(BackgroundTask::Function function) {
+    return make_background_thread(boot_clock(), std::move(function));
+}
+
+// exit() waits for the threads that run, and then destroys what they may use.
+TEST(BackgroundThread, IsNotStartedWhenExitHasWaitedForTheOthers) {
+    static std::function<void()> late;
+    ForkedChild child{[](auto report) {
+        late = [report] {
+            report(wait_until([] { return tasks() == 1; }) ? "has waited" : "has not waited");
+            std::atomic<bool> ends{false};
+            const auto task = task_of([&](auto) {
+                ends.wait(false);
+                return Clock::never();
+            });
+            task->start();
+            report(tasks() == 1 ? "not started" : "started");
+            ends = true;
+            ends.notify_all();
+        };
+        (void)std::atexit([] { late(); });  // called after the handlers that are registered later
+        static const auto task = task_of([](auto) { return Clock::never(); });
+        task->start();
+        std::exit(0);
+    }};
+    EXPECT_EQ(child.receive(), "has waited");
+    EXPECT_EQ(child.receive(), "not started");
+    EXPECT_EQ(child.wait(), 0);
+}
+
+// D10. A thread of the parent may have been starting a thread of its own when the child was forked. The mutex
+// of the list of threads then stays locked in the child for ever.
+TEST(BackgroundThread, IsNotNeededInAChildToDestroyATask) {
+    ForkedChild parent{[](auto report) {
+        int forks = 0;
+        int failures = 0;
+        at_allocation = [&] {
+            ++forks;
+            const auto child = ::fork();
+            if (child == 0) {
+                ::alarm(10);
+                task_of([](auto) { return Clock::never(); }).reset();
+                ::_exit(0);
+            }
+            int status = -1;
+            if (::waitpid(child, &status, 0) != child || status != 0) ++failures;
+        };
+        const auto task = task_of([](auto) { return Clock::never(); });
+        armed = true;
+        task->start();
+        armed = false;
+        report(forks >= 3 ? "forked" : "not forked in each step");
+        report(std::to_string(failures) + " failures");
+    }};
+    EXPECT_EQ(parent.receive(), "forked");
+    EXPECT_EQ(parent.receive(), "0 failures");
+}
+
+}  // namespace
+}  // namespace redlock::test
