@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -58,8 +59,6 @@ Result outlast(Acquirable& lock, const AcquireArguments& arguments, bool fair, c
         });
 }
 
-}  // namespace
-
 Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
                        const std::stop_token& stop) {
     if (arguments.once()) return try_acquire(lock, arguments, stop);
@@ -67,7 +66,9 @@ Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool
     return outlast(lock, arguments, fair, stop);
 }
 
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, const Signals& signals) {
+}  // namespace
+
+Acquisition acquire(Acquirable& lock, const AcquireArguments& arguments, bool fair, const Signals& signals) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::atomic<bool> finished{false};

@@ -9,7 +9,6 @@
 #include <redlock/result.hpp>
 
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -20,13 +19,10 @@ struct Acquisition {
     std::optional<int> interrupted{};  ///< by this signal
 };
 
-/// Waits as the arguments say. Without a limit also for nodes: then it says once on stderr that too few
-/// answer. `fair`: the lock waits in a queue.
-Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
-                       const std::stop_token& stop);
-
-/// The same in a thread of its own, so that one of `signals` can end it.
-Acquisition acquire(AnyLock& lock, const AcquireArguments& arguments, bool fair, const Signals& signals);
+/// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
+/// arguments say. Without a limit, it also waits for nodes, and prints once on stderr that too few nodes
+/// answer. `fair`: the lock waits in a queue, and a QueueReporter prints this message.
+Acquisition acquire(Acquirable& lock, const AcquireArguments& arguments, bool fair, const Signals& signals);
 
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
 /// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the

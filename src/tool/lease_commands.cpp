@@ -8,6 +8,8 @@
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
+#include "queue_reporter.hpp"
+#include "signals.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
@@ -126,8 +128,8 @@ public:
     void describe_holder() const {
         algorithm::describe_holder(nodes_, resources_, lease_, options_.holder, options_.ttl);
     }
-    void hand_to(const LeaseKeeper& keeper) {
-        keeper_process_ = keeper.keep_in_background(nodes_, {resources_, options_, lease_});
+    void hand_to(const LeaseKeeper& keeper, const Signals& signals) {
+        keeper_process_ = keeper.keep_in_background(nodes_, {resources_, options_, lease_}, signals);
     }
     /// Also ends the keeper, if there is one.
     void release() {
@@ -155,17 +157,21 @@ private:
 };
 
 int acquire(const LeaseCommandArguments& request) {
-    (void)::signal(SIGPIPE, SIG_IGN);  // a process that dies of it would leave the lock
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
     RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
-    auto result = acquire_as_told(lock, request.acquire, options.fair, {});
+    const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    auto [result, interrupted] = tool::acquire(lock, request.acquire, options.fair, signals);
+    if (interrupted) {
+        if (result) lock.release();
+        return die_of(*interrupted);
+    }
     bool no_process = false;
     try {
-        if (result && keeper) lock.hand_to(*keeper);
+        if (result && keeper) lock.hand_to(*keeper, signals);
     } catch (const std::system_error& error) {
         lock.release();
         result.conclude(error.code(), result.attempts());

@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -79,10 +78,15 @@ bool may_keep_stderr(pid_t process) {
     return ::stat(path.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-/// Nobody is to wait for this process, and the end of the caller's terminal is not to reach it.
-void leave_caller(pid_t process, int descriptor) {
+/// Keeps this process from what belongs to the caller: signals to its process group and its terminal do not
+/// reach this process, nobody waits for the end of this process, and the file system of the current directory
+/// can be unmounted. Nothing that is used later has a relative path: the path of a unix socket is absolute,
+/// and the certificates have been read.
+void leave_caller(pid_t process, int descriptor, const Signals& signals) {
     ::setsid();
-    (void)::signal(SIGPIPE, SIG_IGN);
+    [[maybe_unused]] const int moved = ::chdir("/");
+    signals.restore();
+    Signals::ignore_failed_writes();
     const bool keeps_stderr = may_keep_stderr(process);
     keep_descriptor(descriptor, descriptor_in_keeper);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -128,13 +132,13 @@ LeaseKeeper::~LeaseKeeper() {
     ::close(descriptor_);
 }
 
-pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock) const {
+pid_t LeaseKeeper::keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) const {
     const auto child = ::fork();
     if (child < 0) throw std::system_error{errno, std::generic_category(), "a process to keep the lock"};
     if (child > 0) return child;
     int status = exit_status::internal;
     try {
-        leave_caller(process_, descriptor_);
+        leave_caller(process_, descriptor_, signals);
         status = keep(nodes, lock, process_);
     } catch (const std::exception& error) {  // the lease ends by itself
         say_without_waiting(lock.resources.front() + ": the lock is not kept: " + error.what());

@@ -1,6 +1,8 @@
 // Keeps a lock for as long as another process lives: `redlock acquire --while-pid`.
 #pragma once
 
+#include "signals.hpp"
+
 #include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -33,9 +35,9 @@ public:
     /// process lives. If the lock is lost, the keeper says so on stderr and exits with exit_status::lost.
     ///
     /// Of the descriptors of this process the keeper keeps only stderr, and that only if it is a file or also
-    /// the stderr of the other process. Returns the process id of the keeper. Throws std::system_error if no
-    /// process can be made.
-    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock) const;
+    /// the stderr of the other process. The keeper leaves the current directory. Its signals are as `signals`
+    /// found them. Returns the process id of the keeper. Throws std::system_error if no process can be made.
+    pid_t keep_in_background(Nodes& nodes, const KeptLock& lock, const Signals& signals) const;
 
 private:
     const pid_t process_;

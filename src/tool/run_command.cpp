@@ -244,17 +244,6 @@ Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& sig
     }
 }
 
-/// Ends as a command without a handler would have: the parent process sees the signal.
-int die_of(int signal) {
-    sigset_t only;
-    ::sigemptyset(&only);
-    ::sigaddset(&only, signal);
-    (void)::signal(signal, SIG_DFL);
-    (void)::raise(signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    return exit_status::signalled + signal;
-}
-
 /// The lock is released in any case.
 int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();

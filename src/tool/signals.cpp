@@ -1,5 +1,7 @@
 #include "signals.hpp"
 
+#include "exit_status.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -17,7 +19,9 @@ bool is_ignored(int signal) noexcept {
 
 /// Sets SIGCHLD to its default, because a process that ignores it is not notified of the end of a child.
 Signals::Signals(std::initializer_list<int> signals) noexcept
-    : on_child_before_(::signal(SIGCHLD, SIG_DFL)), on_pipe_before_(::signal(SIGPIPE, SIG_IGN)) {
+    : on_child_before_(::signal(SIGCHLD, SIG_DFL)),
+      on_pipe_before_(::signal(SIGPIPE, SIG_IGN)),
+      on_file_size_before_(::signal(SIGXFSZ, SIG_IGN)) {
     ::sigemptyset(&awaited_);
     ::sigaddset(&awaited_, SIGCHLD);
     for (const int signal : signals) ::sigaddset(&awaited_, signal);
@@ -32,7 +36,13 @@ void Signals::add(std::initializer_list<int> signals) noexcept {
 void Signals::restore() const noexcept {
     (void)::signal(SIGCHLD, on_child_before_);
     (void)::signal(SIGPIPE, on_pipe_before_);
+    (void)::signal(SIGXFSZ, on_file_size_before_);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void Signals::ignore_failed_writes() noexcept {
+    (void)::signal(SIGPIPE, SIG_IGN);
+    (void)::signal(SIGXFSZ, SIG_IGN);
 }
 
 std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
@@ -46,6 +56,16 @@ std::optional<int> Signals::wait(Clock::time_point deadline) const noexcept {
         if (signal == SIGCHLD || (signal > 0 && !is_ignored(signal))) return signal;
         if (boot_clock().now() >= deadline) return std::nullopt;
     }
+}
+
+int die_of(int signal) {
+    sigset_t only;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, signal);
+    (void)::signal(signal, SIG_DFL);
+    (void)::raise(signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    return exit_status::signalled + signal;
 }
 
 }  // namespace redlock::tool

@@ -1,7 +1,7 @@
 // The signals that a thread waits for. They are blocked, and wait() takes them one at a time. Therefore no
-// handler runs, and a signal that arrives between two calls of wait() is not missed. SIGPIPE is ignored,
-// because a process that dies of it would leave its lock. No other disposition is changed (except that of
-// SIGCHLD), so a child only has to call restore().
+// handler runs, and a signal that arrives between two calls of wait() is not missed. SIGPIPE and SIGXFSZ are
+// ignored, because a process that dies of a failed write would leave its lock. No other disposition is
+// changed (except that of SIGCHLD), so a child only has to call restore().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -31,6 +31,9 @@ public:
     /// now. Safe between fork() and exec().
     void restore() const noexcept;
 
+    /// Ignores the signals of a failed write. For a child after restore().
+    static void ignore_failed_writes() noexcept;
+
     /// Returns the next signal, or nothing if none arrives until `deadline`. Signals that were ignored when
     /// the process was started stay ignored, for example under nohup or in background jobs of sh.
     std::optional<int> wait(Clock::time_point deadline = Clock::never()) const noexcept;
@@ -44,6 +47,11 @@ private:
     sigset_t mask_before_{};
     void (*on_child_before_)(int);
     void (*on_pipe_before_)(int);
+    void (*on_file_size_before_)(int);
 };
+
+/// Ends this process as `signal` would have ended it without a handler, so that the parent process sees the
+/// signal. Returns the exit status if the process survives, as the first process of a container does.
+int die_of(int signal);
 
 }  // namespace redlock::tool

@@ -1,9 +1,12 @@
-// Output into a pipe without a reader. The command must not die of SIGPIPE while it has a lock, because the
-// lock would stay for a whole ttl. It must do the same as with a full device.
+// Output into a pipe without a reader, or into a file that may not grow. The command must not die of SIGPIPE
+// or SIGXFSZ while it has a lock, because the lock would stay for a whole ttl. It must do the same as with a
+// full device.
 #include "live/forked_child.hpp"
 #include "tool_world.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -24,6 +27,15 @@ int open_broken_pipe() {
 
 int open_full_device() {
     return ::open("/dev/full", O_WRONLY);
+}
+
+/// Opens a file at its end, and forbids this process files that are larger.
+int open_file_of_the_largest_size() {
+    constexpr rlim_t largest = 1024 * 1024;
+    const int file = ::memfd_create("output", MFD_CLOEXEC);
+    if (::lseek(file, largest, SEEK_SET) < 0) return -1;
+    const rlimit limit{largest, largest};
+    return ::setrlimit(RLIMIT_FSIZE, &limit) == 0 ? file : -1;
 }
 
 class OutputThatTakesNothing : public testing::TestWithParam<int (*)()> {
@@ -88,12 +100,15 @@ TEST_P(OutputThatTakesNothing, ForTheMessagesOfAWaitDoesNotEndTheWait) {
     EXPECT_EQ(world.in("other"), "done\n");
 }
 
-INSTANTIATE_TEST_SUITE_P(Live, OutputThatTakesNothing, testing::Values(open_broken_pipe, open_full_device),
+INSTANTIATE_TEST_SUITE_P(Live, OutputThatTakesNothing,
+                         testing::Values(open_broken_pipe, open_full_device, open_file_of_the_largest_size),
                          [](const auto& it) {
-                             return it.param == open_broken_pipe ? "APipeWithoutAReader" : "AFullDevice";
+                             return it.param == open_broken_pipe   ? "APipeWithoutAReader"
+                                    : it.param == open_full_device ? "AFullDevice"
+                                                                   : "AFileOfTheLargestSize";
                          });
 
-TEST(ACommandUnderALock, IgnoresSigpipeOnlyIfRedlockWasStartedSo) {
+TEST(ACommandUnderALock, IgnoresTheSignalsOfAFailedWriteOnlyIfRedlockWasStartedSo) {
     ToolWorld world{3};
     const std::string status = "run --node-timeout 2s job -- grep SigIgn /proc/self/status";
     const auto ignored = [&](const std::string& before) {
@@ -105,6 +120,7 @@ TEST(ACommandUnderALock, IgnoresSigpipeOnlyIfRedlockWasStartedSo) {
     };
     EXPECT_EQ(ignored(""), 0U);
     EXPECT_EQ(ignored("trap '' PIPE; "), std::uint64_t{1} << static_cast<unsigned>(SIGPIPE - 1));
+    EXPECT_EQ(ignored("trap '' XFSZ; "), std::uint64_t{1} << static_cast<unsigned>(SIGXFSZ - 1));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace redlock::test {
 
 inline const bool signals_are_default = [] {
     for (const int signal :
-         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2})
+         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2})
         (void)::signal(signal, SIG_DFL);
     return true;
 }();

@@ -110,6 +110,20 @@ TEST_F(Fair, LeavesTheQueueOnASignal) {
     EXPECT_FALSE(world.has("run"));
 }
 
+// `timeout 5 redlock acquire --fair job`: the next holder need not find out that this waiter has gone.
+TEST_F(Fair, AcquireLeavesTheQueueOnASignal) {
+    world.occupy();
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+        auto waiter = world.start({"acquire", "--fair", "--json", "job"});
+        ASSERT_TRUE(queue_has(1));
+        waiter.signal(signal);
+        const auto outcome = waiter.wait();
+        EXPECT_EQ(outcome.status, 128 + signal);
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_EQ(world[0].command({"EXISTS", "{job}:queue"}), "0") << signal;
+    }
+}
+
 TEST_F(Fair, RunsAHundredSimultaneousLinesOneAtATime) {
     const auto* const script =
         "mkdir $DIR/inside || touch $DIR/overlap; echo in >>$DIR/log; rmdir $DIR/inside";

@@ -94,6 +94,36 @@ TEST_F(LeaseKeeper, ExtendsASlowlyAcquiredLockAtOnce) {
     world[0].thaw();
 }
 
+// Otherwise the file system of the directory could not be unmounted for as long as the keeper runs.
+TEST_F(LeaseKeeper, LeavesTheDirectoryOfTheCaller) {
+    ASSERT_EQ(world.run(acquire({})).status, 0);
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    const auto directory = "/proc/" + std::to_string(left.front()) + "/cwd";
+    EXPECT_TRUE(wait_until([&] { return std::filesystem::read_symlink(directory) == "/"; }, 10s));
+}
+
+// Neither a signal to the process group of the caller nor the end of its terminal ends the keeper.
+TEST_F(LeaseKeeper, LeavesTheSessionOfTheCaller) {
+    ASSERT_EQ(world.run(acquire({})).status, 0);
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    EXPECT_TRUE(wait_until([&] { return ::getsid(left.front()) == left.front(); }, 10s));
+}
+
+// `redlock acquire` blocks signals while it acquires.
+TEST_F(LeaseKeeper, EndsOnASignalAndLeavesTheLockToItsExpiry) {
+    ASSERT_EQ(world.run(acquire({"--ttl", "1h"})).status, 0);
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    ASSERT_GT(left.front(), 1);
+    ::kill(left.front(), SIGTERM);
+    int status = 0;
+    ASSERT_TRUE(wait_until([&] { return ::waitpid(left.front(), &status, WNOHANG) == left.front(); }));
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    EXPECT_EQ(world.keys(), 3U);
+}
+
 class LossOfAKeptLock : public LeaseKeeper {
 protected:
     /// Runs a script of the shell, in which $ACQUIRE is the command without its options.
