@@ -171,6 +171,23 @@ TEST_F(LossOfAKeptLock, IsReportedInAPipeThatTheScriptHasOpen) {
     EXPECT_EQ(reader.wait(), 0);
 }
 
+// The keeper still has to delete the key on the third node.
+TEST_F(LossOfAKeptLock, IsHandledEvenIfNobodyReadsTheReport) {
+    auto reader = shell(
+        "sh -c '$ACQUIRE $$ job >/dev/null; touch $DIR/begun; until [ -e $DIR/go ]; do sleep 0.01; done' "
+        "2>&1 >/dev/null | "
+        "{ until [ -e $DIR/begun ]; do sleep 0.01; done; exec </dev/null; touch $DIR/closed; }");
+    ASSERT_TRUE(world.comes("closed"));
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    world[0].command({"DEL", "job"});
+    world[1].command({"DEL", "job"});
+    EXPECT_EQ(status_of(left.front()), 75);
+    EXPECT_EQ(world.keys(), 0U);
+    world.touch("go");
+    EXPECT_EQ(reader.wait(), 0);
+}
+
 // A majority has lost the key, so nobody can have extended the lock: the rest is only in the way.
 TEST_F(LossOfAKeptLock, LeavesNoKeysOnTheOtherNodes) {
     ASSERT_EQ(world.run(acquire({"--ttl", "12s"})).status, 0);
@@ -243,6 +260,26 @@ TEST_F(AKeeperWithAFastClock, ExtendsTheLockForLongerThanAnHour) {
         return calls(world[1], "pexpire") >= extensions + 3 || ::waitpid(keeper[0], nullptr, WNOHANG) != 0;
     }));
     EXPECT_GE(calls(world[1], "pexpire"), extensions + 3) << tool.err();
+    EXPECT_EQ(world.keys(), 3U);
+}
+
+// The other process may have extended the lock meanwhile, so it may still be valid.
+TEST_F(AKeeperWithAFastClock, DoesNotReleaseALockThatItCouldNotExtend) {
+    auto environment = world.environment();
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_FAST_CLOCK);
+    Tool tool{acquire({"--ttl", "1h", "--node-timeout", "8m"}), environment};
+    ASSERT_EQ(tool.wait().status, 0) << tool.err();
+    const auto left = keepers();
+    ASSERT_EQ(left.size(), 1U);
+    for (auto& node : world) node.freeze();
+    EXPECT_EQ(status_of(left.front()), 75);
+    for (auto& node : world) node.thaw();
+    const auto clients = [](auto& node) {
+        const auto list = node.command({"CLIENT", "LIST"});
+        return std::ranges::count(list, '\n') + (list.ends_with('\n') ? 0 : 1);
+    };
+    for (auto& node : world)  // only the client of this test: all that the keeper has sent was executed
+        EXPECT_TRUE(wait_until([&] { return clients(node) == 1; }));
     EXPECT_EQ(world.keys(), 3U);
 }
 
