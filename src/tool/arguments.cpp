@@ -121,13 +121,15 @@ void Arguments::span(const std::string& names, std::chrono::milliseconds& target
 
 void Arguments::former_name(const std::string& former, const std::string& name,
                             std::chrono::milliseconds& target) {
-    const auto read = [&target, former, name](const std::string& text) {
+    const auto* const option = app_.get_option(name);
+    const auto read = [&target, former, name, option](const std::string& text) {
         target = parse_whole_milliseconds(text);
+        if (option->count() > 0)
+            throw std::invalid_argument{"is given together with " + name + ", the new name of this option"};
         say("the next version will not know " + former + ": use " + name);
     };
     value(former, read, "", "SPAN");
     app_.get_option(former)->group("");
-    exclude(former, name);
 }
 
 void Arguments::value(const std::string& names, std::function<void(const std::string&)> read,

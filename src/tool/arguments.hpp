@@ -40,7 +40,7 @@ public:
     void span(const std::string& names, std::chrono::milliseconds& target, const std::string& help);
 
     /// Accepts `former`, the name of the option `name` in earlier versions, with a warning. --help does not
-    /// show it.
+    /// show it. If both are given, that is an error: CLI11 has no name for a hidden option in its message.
     void former_name(const std::string& former, const std::string& name, std::chrono::milliseconds& target);
 
     /// Passes the value to `read`, which throws std::invalid_argument if the value is wrong.

@@ -30,19 +30,20 @@
 namespace redlock::tool {
 namespace {
 
-/// Replaces the library's names of options by those of the command line. An error of the library otherwise
-/// names options that the user does not know.
+/// Replaces the library's names of options by those of the command line, for example LockOptions::max_hold by
+/// --max-hold. An error of the library otherwise has names that the user does not know.
 std::string in_words_of_the_shell(std::string text) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
-        {"redlock: ", ""},
-        {"LockOptions::ttl", "--ttl"},
-        {"LockOptions::drift_factor", "--drift-factor"},
-        {"LockOptions::retry.delay", "--retry-delay"},
-        {"NodesOptions::node_timeout", "--node-timeout"},
-        {"NodesOptions::quarantine", "--quarantine"},
-    }};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> names{
+        {{"redlock: ", ""}, {"Semaphore: name", "resource"}, {": tls.", ": "}}};
     for (const auto& [theirs, ours] : names)
         if (const auto at = text.find(theirs); at != text.npos) text.replace(at, theirs.size(), ours);
+    for (const std::string_view prefix : {"LockOptions::", "NodesOptions::"})
+        for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix, at)) {
+            text.replace(at, prefix.size(), "--");
+            const auto end = std::min(text.find_first_of(" ,;)", at), text.size());
+            std::replace_if(
+                &text[at], &text[end], [](char it) { return it == '_' || it == '.'; }, '-');
+        }
     return text;
 }
 
