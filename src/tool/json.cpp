@@ -199,6 +199,12 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
     print(out, json);
 }
 
+std::string owner_in_json(const std::string& text) {
+    const auto json = ordered_json::parse(text, nullptr, false);
+    const auto owner = json.find("owner");
+    return owner != json.end() && owner->is_string() ? owner->get<std::string>() : std::string{};
+}
+
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
     auto json = json_of(resource, status);
     json["nodes"] = ordered_json::array();

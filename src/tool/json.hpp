@@ -20,6 +20,9 @@ namespace redlock::tool {
 /// For acquire, extend, release and break.
 void print_json(std::ostream& out, const std::string& resource, const Lease& lease, const Result& result);
 
+/// Returns the owner in a JSON object of acquire or extend. Returns an empty text if there is none.
+std::string owner_in_json(const std::string& text);
+
 /// For status.
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status);
 

@@ -77,12 +77,12 @@ struct LeaseCommandArguments {
     }
 };
 
-/// The owner alone, or all of what print_lease() prints, as `$(redlock acquire ...)` has it.
-Owner owner_of(std::string_view text) {
-    if (text.starts_with(owner_name))
-        text = text.substr(owner_name.size(), text.find('\n') - owner_name.size());
-    if (text.empty()) throw std::invalid_argument{"--owner is required, where REDLOCK_OWNER is not set"};
-    const auto owner = Owner::parse(text);
+/// Parses the owner alone, or the whole text that tell() prints, as `$(redlock acquire ...)` has it.
+Owner owner_of(const std::string& text) {
+    if (text.empty()) throw std::invalid_argument{"--owner is required if REDLOCK_OWNER is not set"};
+    const auto begin = text.starts_with(owner_name) ? owner_name.size() : 0;
+    const auto owner = Owner::parse(text.starts_with('{') ? owner_in_json(text)
+                                                          : text.substr(begin, text.find('\n') - begin));
     if (!owner)
         throw std::invalid_argument{
             "--owner must be the 40 hex digits that redlock acquire printed, or all of its output"};
@@ -159,7 +159,10 @@ private:
 int acquire(const LeaseCommandArguments& request) {
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
-    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options()};
+    QueueReporter queue{request.resource, false, !request.acquire.once()};
+    auto nodes_options = request.nodes.options();
+    if (request.fair) nodes_options.observer = &queue;
+    RedisNodes nodes{request.nodes.endpoints(), nodes_options};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};

@@ -28,7 +28,8 @@ void QueueReporter::round_ended(const Command& command, const Tally& tally,
         const bool answered = tally.granted() >= quorum(tally.size()) || algorithm::ruled_out(tally) ||
                               algorithm::refused_by_holders(tally);
         failed_ = answered ? 0 : failed_ + 1;
-        if (failed_ == Retry{}.attempts) say_without_waiting(resource_ + ": too few nodes answer; waiting");
+        if (waits_ && failed_ == Retry{}.attempts)
+            say_without_waiting(resource_ + ": too few nodes answer; waiting");
     }
 }
 

@@ -1,5 +1,5 @@
-// Tells the user of `redlock run --fair` how long the queue is and how long the lock is held, and when too
-// few nodes answer.
+// Tells the user of `redlock run --fair` and `redlock acquire --fair` how long the queue is and how long the
+// lock is held, and when too few nodes answer.
 #pragma once
 
 #include <redlock/observer.hpp>
@@ -18,8 +18,10 @@ std::string text_of(const QueuePlace& place);
 /// Observes one acquisition, whose rounds all run in one thread.
 class QueueReporter final : public Observer {
 public:
-    /// If `says`, prints the place in the queue on stderr whenever it changes.
-    QueueReporter(std::string resource, bool says) : resource_(std::move(resource)), says_(says) {}
+    /// If `says`, prints the place in the queue on stderr whenever it changes. If `waits`, prints once that
+    /// too few nodes answer.
+    QueueReporter(std::string resource, bool says, bool waits)
+        : resource_(std::move(resource)), says_(says), waits_(waits) {}
 
     void round_ended(const Command& command, const Tally& tally,
                      std::chrono::nanoseconds took) noexcept override;
@@ -29,6 +31,7 @@ private:
 
     const std::string resource_;
     const bool says_;
+    const bool waits_;
     int failed_ = 0;                       // consecutive attempts without a quorum of answers
     std::optional<std::size_t> in_front_;  // as printed last
 };

@@ -269,7 +269,8 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
     QueueReporter queue{request.resource,
-                        request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0)};
+                        request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0),
+                        !request.acquire.once()};
     auto nodes_options = request.nodes.options();
     if (request.fair) nodes_options.observer = &queue;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};

@@ -147,6 +147,28 @@ TEST_F(Fair, WaitsForNodesThatAreDown) {
     EXPECT_EQ(tool.wait().status, 0);
 }
 
+TEST_F(Fair, AcquireReportsThatItWaitsForNodesThatAreDown) {
+    world[1].kill();
+    world[2].kill();
+    auto tool = world.start({"acquire", "--fair", "job"});
+    ASSERT_TRUE(
+        wait_until([&] { return tool.err().find("too few nodes answer; waiting") != std::string::npos; }));
+    world[1].restart();
+    EXPECT_EQ(tool.wait().status, 0);
+}
+
+TEST_F(Fair, DoesNotReportThatItWaitsWithNonblock) {
+    for (auto& node : world) ASSERT_EQ(node.command({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+    for (const auto& words : {arguments("true", {"-n"}),
+                              arguments("true", {"--wait", "0"}),
+                              {"acquire", "-n", "--fair", "job"}}) {
+        const auto outcome = world.run(words);
+        EXPECT_EQ(outcome.status, 69) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
+        EXPECT_THAT(outcome.err, testing::Not(HasSubstr("waiting")));
+    }
+}
+
 TEST_F(Fair, ReportsItsPlaceOnATerminal) {
     ShellOnATerminal shell{world.environment()};
     if (!shell.exists()) GTEST_SKIP() << "no pseudo-terminals on this machine";

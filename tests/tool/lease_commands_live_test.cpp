@@ -45,7 +45,7 @@ TEST_F(LeaseCommands, DescribeTheCallingScriptAsTheHolder) {
     EXPECT_TRUE(says(ours)) << note();
     EXPECT_TRUE(note().starts_with(owner + " host="));
     world[0].command({"DEL", "{job}:holder"});
-    EXPECT_EQ(world.run({"extend", "--owner", owner, "job"}).status, 0);
+    EXPECT_EQ(world.run({"extend", "--ttl", "1h", "--owner", owner, "job"}).status, 0);
     EXPECT_TRUE(says(ours)) << note();
     EXPECT_EQ(world.run({"release", "--owner", owner, "job"}).status, 0);
     EXPECT_TRUE(says("(nil)")) << note();
@@ -99,6 +99,24 @@ TEST_F(LeaseCommands, AcceptTheOutputOfAcquireAndExtendAsTheOwner) {
     EXPECT_EQ(world.keys(), 0U);
     for (const auto* const wrong : {"owner=", "owner=abc", "owner\nvalidity_ms=3", "validity_ms=3"})
         EXPECT_EQ(world.run({"release", "--owner", wrong, "job"}).status, 64) << wrong;
+}
+
+// lease=$(redlock acquire --json job); redlock extend --owner "$lease" job
+TEST_F(LeaseCommands, AcceptTheJsonOfAcquireAndExtendAsTheOwner) {
+    const auto lease = world.run({"acquire", "--json", "--fencing", "job"}).out;
+    const auto extended = world.run({"extend", "--json", "--owner", lease, "job"});
+    EXPECT_EQ(extended.status, 0) << extended.err;
+    const auto released = world.run({"release", "--owner", extended.out, "job"});
+    EXPECT_EQ(released.status, 0) << released.err;
+    EXPECT_EQ(world.keys(), 0U);
+    world.occupy();
+    const auto refused = world.run({"acquire", "-n", "--json", "job"}).out;
+    for (const std::string& wrong :
+         {refused, std::string{"{"}, std::string{"{}"}, std::string{R"({"owner": 3})"}, "[" + lease + "]"}) {
+        const auto outcome = world.run({"release", "--owner", wrong, "job"});
+        EXPECT_EQ(outcome.status, 64) << wrong;
+        EXPECT_THAT(outcome.err, HasSubstr("--owner must be the 40 hex digits")) << wrong;
+    }
 }
 
 // lock=$(redlock acquire --while-pid $$ job), and nothing else to do until the script ends.

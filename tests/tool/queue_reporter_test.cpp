@@ -27,15 +27,29 @@ TEST(QueueReporter, ReportsMissingNodesOnlyAfterRepeatedFailures) {
     const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
     auto refused = silent;
     for (std::size_t node = 0; node < 3; ++node) refused.refuse(node);
-    QueueReporter reporter{"job", false};
+    QueueReporter reporter{"job", false, true};
+    QueueReporter reporter_of_nonblock{"job", false, false};
     const auto said_after = [&](const std::vector<Tally>& rounds) {
         testing::internal::CaptureStderr();
-        for (const auto& tally : rounds) reporter.round_ended(attempt, tally, 1ms);
+        for (const auto& tally : rounds) {
+            reporter.round_ended(attempt, tally, 1ms);
+            reporter_of_nonblock.round_ended(attempt, tally, 1ms);
+        }
         return testing::internal::GetCapturedStderr();
     };
     EXPECT_EQ(said_after({silent, silent, refused, silent, silent}), "");
     EXPECT_EQ(said_after({silent}), "redlock: job: too few nodes answer; waiting\n");
     EXPECT_EQ(said_after({silent, silent, silent}), "") << "once is enough";
+}
+
+TEST(QueueReporter, EscapesTheNameOfTheResource) {
+    QueueReporter reporter{"job\x1b[31m\n", false, true};
+    const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
+    testing::internal::CaptureStderr();
+    for (int attempt = 0; attempt < Retry{}.attempts; ++attempt)
+        reporter.round_ended({.verb = Verb::set_if_absent}, silent, 1ms);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "redlock: job\\x1b[31m\\x0a: too few nodes answer; waiting\n");
 }
 
 }  // namespace
