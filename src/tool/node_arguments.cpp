@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -58,11 +59,22 @@ bool has_password(const Endpoint& endpoint) {
     return !endpoint.password.empty() || std::ranges::any_of(endpoint.sentinels, has_password);
 }
 
+/// Returns what is in the file. Throws if it cannot be read, or if it is so large that it cannot be a list of
+/// nodes. A device may have no end.
+std::string content_of(const std::string& path) {
+    constexpr std::size_t longest = std::size_t{1024} * 1024;
+    std::ifstream file{path};
+    std::string text;
+    for (char byte = 0; text.size() <= longest && file.get(byte);) text += byte;
+    if (!file.is_open() || file.bad()) throw std::invalid_argument{path + ": cannot be read"};
+    if (text.size() > longest) throw std::invalid_argument{path + ": has more than 1 MiB"};
+    return text;
+}
+
 /// Reads a file with one address per line. A '#' at the beginning of a line or behind a blank begins a
 /// comment.
 std::vector<Endpoint> read_file(const std::string& path) {
-    std::ifstream file{path};
-    if (!file) throw std::invalid_argument{path + ": cannot be read"};
+    std::istringstream file{content_of(path)};
     std::vector<Endpoint> endpoints;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
