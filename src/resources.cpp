@@ -1,10 +1,30 @@
 // Checks the list of resources of a lock, sorts it, and removes duplicates.
+#include <redlock/detail/command_encoding.hpp>
 #include <redlock/resources.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace redlock::detail {
+namespace {
+
+/// Throws if two names collide: one resource is the key of the queue, the description, the readers or the
+/// counter of another one. A lock that needs such a key could never be acquired, because each resource would
+/// find the data of the other one there.
+void check_keys_beside(const std::vector<std::string>& sorted) {
+    for (const auto& resource : sorted) {
+        std::vector<std::string> keys{key_of(KeyKind::queue, resource).text() + ":signs"};
+        for (const auto kind : {KeyKind::queue, KeyKind::description, KeyKind::readers, KeyKind::counter})
+            keys.push_back(key_of(kind, resource).text());
+        for (const auto& key : keys)
+            if (std::ranges::binary_search(sorted, key))
+                throw std::invalid_argument("redlock: resource " + key +
+                                            " is the name of a key beside the resource " + resource +
+                                            "; they cannot be locked together");
+    }
+}
+
+}  // namespace
 
 std::vector<std::string> checked_resources(std::vector<std::string> resources) {
     if (resources.empty())
@@ -23,6 +43,7 @@ std::vector<std::string> checked_resources(std::vector<std::string> resources) {
     }
     std::ranges::sort(resources);
     resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
+    if (resources.size() > 1) check_keys_beside(resources);
     return resources;
 }
 

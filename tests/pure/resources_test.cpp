@@ -50,5 +50,20 @@ TEST_F(SeveralResources, MustNotBeEmpty) {
     EXPECT_EQ(refusal([this] { (void)lock_of(std::vector<std::string>(1000, "a")); }), "");
 }
 
+// Otherwise a lock with a queue, for example, could never be acquired, because the lock of one resource would
+// be in the place of the queue of the other.
+TEST_F(SeveralResources, MustNotBeNamedAsAKeyBesideEachOther) {
+    for (const std::string suffix : {"queue", "queue:signs", "holder", "readers", "fence"}) {
+        EXPECT_EQ(refusal([&] {
+                      (void)lock_of({"a", "{a}:" + suffix});
+                  }),
+                  "redlock: resource {a}:" + suffix +
+                      " is the name of a key beside the resource a; they cannot be locked together");
+        EXPECT_NE(refusal([&] { (void)lock_of({"{a}:tag-" + suffix, "{a}"}); }), "");
+        EXPECT_EQ(refusal([&] { (void)lock_of({"a", "{b}:" + suffix, "{a}:tag-" + suffix}); }), "");
+        EXPECT_EQ(refusal([&] { (void)lock_of({"{a}:" + suffix}); }), "");
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test
