@@ -32,8 +32,8 @@ Answer AdminConnection::outcome(Clock::time_point start) {
     if (connection_->broken()) {
         answer.cause = connection_->cause();
         answer.detail = connection_->detail();
-    } else if (!connection_->answers().empty()) {
-        answer.reply = connection_->answers().front();
+    } else if (const auto* const answered = connection_->answer()) {
+        answer.reply = answered->reply;
         if (answer.reply.kind != detail::Reply::Kind::error) return answer;
         answer.cause = detail::cause_of(answer.reply);
         answer.detail = connection_->quoted(answer.reply.text);
@@ -51,7 +51,7 @@ Answer AdminConnection::ask(std::span<const std::string_view> words) {
     const auto start = network_.clock().now();
     if (connect_by(start + config_.node_timeout)) {
         connection_->ask(words);
-        wait(start + config_.node_timeout, [this] { return !connection_->answers().empty(); });
+        wait(start + config_.node_timeout, [this] { return connection_->answer() != nullptr; });
     }
     return outcome(start);
 }

@@ -11,14 +11,8 @@
 namespace redlock {
 namespace {
 
+using detail::PendingReply;
 using detail::Reply;
-
-/// Returns true if the reply means that the command was not executed, but could be in another form: with the
-/// whole script, or without the queue.
-bool refuses_form(const Reply& reply) noexcept {
-    return reply.kind == Reply::Kind::error &&
-           (reply.is_error("NOSCRIPT") || detail::cause_of(reply) == Errc::permission_denied);
-}
 
 }  // namespace
 
@@ -55,7 +49,9 @@ void Connection::advance() {
 }
 
 void Connection::receive_or_wait() {
-    if (ready()) read(Socket::Wait::yes);
+    if (!ready()) return;
+    read(Socket::Wait::yes);
+    flush();  // a late reply may have shown that a release must be sent again
 }
 
 // ---- Connecting
@@ -114,8 +110,7 @@ void Connection::begin_handshake() {
     step_ = anonymous ? step_after(Step::auth) : Step::auth;
     run_or_break([&] {
         for (auto step = step_; step != Step::done; step = step_after(step)) {
-            pending_.sent_first(1);
-            if (replies_until_kept_ > 0) ++replies_until_kept_;
+            pending_.sent_first();
             if (step == Step::select)
                 detail::append(outgoing(), {"SELECT", std::to_string(endpoint.database)});
             else if (step == Step::ping)
@@ -135,10 +130,10 @@ void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
     step_ = Step::info;
-    replies_before_info_ = pending_.count();
-    pending_.expect_answers(0);  // the reply to INFO is not an answer
-    pending_.sent_other(1);
-    run_or_break([this] { detail::append(outgoing(), {"INFO", "server"}); });
+    run_or_break([this] {
+        pending_.sent_other(nullptr).handshake = true;
+        detail::append(outgoing(), {"INFO", "server"});
+    });
     flush();
 }
 
@@ -187,57 +182,39 @@ std::string Connection::quoted(std::string_view text) const {
 /// If there are several commands, the first one with a script brings the script whole, and the others name it
 /// by its digest. If the server does not know the digest nevertheless, the votes of these others are lost,
 /// and the next round sends the whole script.
-void Connection::send(std::span<const Command> commands, bool awaited) {
+void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited) {
     const bool may_retry = pending_.none() && awaited;
-    await_answers(commands.size());
     for (const auto& command : commands) {
         const bool by_sha1 = may_retry && knows_script_of(command);
-        write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole);
-        if (last_script_ && commands.size() > 1) known_[detail::number_of(last_script_)] = true;
+        write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole, &requester);
+        const auto* const script = detail::script_of(command, recipient());
+        if (script && commands.size() > 1) known_[detail::number_of(script)] = true;
     }
     flush();
 }
 
-bool Connection::must_resend() const noexcept {
-    if (pending_.expected_answers() != 1 || !pending_.none()) return false;
-    const auto& reply = answers_.front();
-    return refuses_form(reply) && (reply.is_error("NOSCRIPT") ? by_sha1_ : uses_queue_);
-}
-
-void Connection::resend(const Command& command) {
-    if (!answers_.front().is_error("NOSCRIPT")) allows_queue_ = false;
-    await_answers(1);
-    write(command, detail::ScriptForm::whole);
-    flush();
-}
-
-void Connection::keep_unanswered_release(const Command& command) {
-    if (broken() || !(by_sha1_ || uses_queue_) || pending_.none()) return;
-    kept_release_.clear();
-    auto plain = command;
+void Connection::leave(const detail::Requester& requester, const Command* release) {
+    auto* const left = pending_.leave(requester);
+    if (broken() || !left || !release || !(left->by_sha1 || left->uses_queue)) return;
+    auto plain = *release;
     plain.queue = nullptr;
-    detail::append(kept_release_, plain, recipient(), detail::ScriptForm::whole);
-    replies_until_kept_ = pending_.count();
+    detail::append(left->plain_form, plain, recipient(), detail::ScriptForm::whole);
 }
 
-bool Connection::repeat_release() {
-    if (broken() || kept_release_.empty() || !pending_.none()) return false;
-    await_answers(1);
-    by_sha1_ = false;
-    run_or_break([this] { outgoing() += std::exchange(kept_release_, {}); });
-    pending_.sent_other(1);
-    flush();
-    return true;
+/// Sends a release again whose form was refused. `release` is its plain form, which cannot be refused.
+void Connection::repeat(std::string release) {
+    pending_.sent_other(nullptr);
+    outgoing() += release;
 }
 
 void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
-    await_answers(1);
-    last_script_ = nullptr;
-    by_sha1_ = false;
+    pending_.leave(*this);  // an earlier answer need not have been taken
     used_ = true;
-    run_or_break([&] { detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end())); });
-    pending_.sent_other(1);
+    run_or_break([&] {
+        pending_.sent_other(this);
+        detail::append(outgoing(), std::vector<detail::Word>(words.begin(), words.end()));
+    });
     flush();
 }
 
@@ -246,24 +223,19 @@ void Connection::subscribe(std::string_view channel) {
     subscribed_ = true;
 }
 
-void Connection::await_answers(std::size_t commands) {
-    pending_.expect_answers(commands);
-    answers_.resize(std::max(answers_.size(), commands));
-}
-
 bool Connection::knows_script_of(const Command& command) const noexcept {
     const auto* const script = detail::script_of(command, recipient());
     return script && known_[detail::number_of(script)];
 }
 
-void Connection::write(const Command& command, detail::ScriptForm form) {
-    last_script_ = detail::script_of(command, recipient());
-    uses_queue_ =
-        detail::uses_queue(command, recipient()) && detail::effect_of(command) != detail::KeyEffect::enqueues;
-    by_sha1_ = last_script_ && form == detail::ScriptForm::by_sha1;
+void Connection::write(const Command& command, detail::ScriptForm form, const detail::Requester* requester) {
     used_ = true;
     run_or_break([&] {
-        pending_.sent(command);
+        auto& sent = pending_.sent(command, requester);
+        sent.script = detail::script_of(command, recipient());
+        sent.by_sha1 = sent.script && form == detail::ScriptForm::by_sha1;
+        sent.uses_queue = detail::uses_queue(command, recipient()) &&
+                          detail::effect_of(command) != detail::KeyEffect::enqueues;
         detail::append(outgoing_command(), command, recipient(), form);
     });
 }
@@ -355,31 +327,34 @@ bool Connection::parse_reply() {
     return progress == ReplyParser::Progress::complete;
 }
 
-/// Takes one reply. It is a message to a subscriber, a late reply, a reply of the handshake, or an answer to
-/// the last commands.
+/// Takes one reply. It is a message to a subscriber, a reply of the handshake, a late reply, or the answer to
+/// a command.
 void Connection::take_reply() {
-    using Kind = detail::PendingReplies::Reply;
     constexpr std::string_view message = "message\n";
     if (subscribed_ && pending_.none() && incoming_.text.starts_with(message)) {
         message_ = incoming_.text.substr(incoming_.text.find('\n', message.size()) + 1);
         return;
     }
-    const auto kind = pending_.received();
-    const bool of_kept_release = replies_until_kept_ > 0 && --replies_until_kept_ == 0;
-    if (of_kept_release && !refuses_form(incoming_)) kept_release_.clear();
-    if (kind == Kind::unexpected) return fail(Errc::unexpected_reply, "a reply that no command asked for");
-    if (replies_before_info_ > 0) {
-        --replies_before_info_;
-        return;
-    }
-    if (state_ == State::handshaking) return take_handshake_reply();
-    if (kind == Kind::late) return;
-    // After NOSCRIPT the server knows no script any more, for example because of SCRIPT FLUSH.
-    if (incoming_.is_error("NOSCRIPT"))
+    if (pending_.none()) return fail(Errc::unexpected_reply, "a reply that no command asked for");
+    auto& command = pending_.next();
+    const bool handshake = command.handshake;
+    const bool must_repeat = !command.plain_form.empty() && command.is_form_refused(incoming_);
+    auto release = must_repeat ? std::move(command.plain_form) : std::string{};
+    learn_from(command, incoming_);
+    pending_.received(incoming_);
+    if (handshake) return take_handshake_reply();
+    if (must_repeat) repeat(std::move(release));
+}
+
+/// Remembers which scripts the server knows, and whether it permits the queue. After NOSCRIPT the server
+/// knows no script any more, for example because of SCRIPT FLUSH.
+void Connection::learn_from(const PendingReply& command, const Reply& reply) noexcept {
+    if (reply.is_error("NOSCRIPT"))
         known_.reset();
-    else if (last_script_ && pending_.none())
-        known_[detail::number_of(last_script_)] = incoming_.kind != Reply::Kind::error;
-    std::swap(answers_[pending_.answered() - 1], incoming_);
+    else if (command.is_form_refused(reply))
+        allows_queue_ = false;
+    else if (command.script && command.requester)
+        known_[detail::number_of(command.script)] = reply.kind != Reply::Kind::error;
 }
 
 void Connection::fail(std::error_code cause, std::string detail) {

@@ -14,10 +14,10 @@
 //
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
 // and are written directly behind the handshake. A *round* sends a command to the nodes and counts their
-// votes. A reply is *pending* from the sending of its command until it is received. It is *late* if the round
-// of the command has ended meanwhile. The connection is then kept, and the reply is read later.
-// PendingReplies says whether a reply is late, or an answer that the present round waits for. No function
-// blocks except receive_or_wait().
+// votes. It is the *requester* of the commands that it has sent here. A reply is *pending* from the sending
+// of its command until it is received. It is *late* if the round of the command has ended meanwhile. The
+// connection is then kept, and the reply is read later. PendingReplies says to which command a reply belongs,
+// and who has requested it. No function blocks except receive_or_wait().
 //
 // A script is sent whole, or by its digest if the server knows the script already.
 #pragma once
@@ -42,11 +42,11 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace redlock {
 
-class Connection {
+/// The connection itself is the requester of the commands of ask().
+class Connection : private detail::Requester {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
@@ -106,39 +106,36 @@ public:
     /// has not obtained it.
     const std::string& run_id() const noexcept { return run_id_; }
 
-    /// Sends the commands behind the pending ones. Their replies, in the same order, become answers().
-    /// `awaited` is false if nobody waits for the replies. Scripts are then sent whole, because a digest that
-    /// the server does not know could not be replaced by the script.
+    /// Sends the commands of one requester behind the pending ones. `awaited` is false if nobody waits for
+    /// the replies. Scripts are then sent whole, because a digest that the server does not know could not be
+    /// replaced by the script.
+    ///
+    /// If an answer says that the server has refused the form of a command (PendingReply::is_form_refused),
+    /// the requester may send the command again. It is then sent with the whole script, or without the queue.
     ///
     /// If the connection is established, a byte of the commands may reach the server from now on. Otherwise
     /// the commands are only queued, and no byte of them reaches the server before it is established.
-    void send(std::span<const Command> commands, bool awaited = true);
+    void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true);
     /// Returns true if commands are queued, or the socket has not accepted all bytes that were passed to it.
     bool unsent() const noexcept {
         return !broken() && (!queued_.empty() || written_ < out_.size() || !plain_out_.empty());
     }
 
-    /// Returns true if the last command was not executed, but can be sent in another form. This is so in two
-    /// cases: the server does not know the script by its digest, or it does not permit the keys and commands
-    /// of the queue in which clients wait for a resource. resend() then sends the whole script, or a form
-    /// without the queue.
-    bool must_resend() const noexcept;
-    void resend(const Command& command);
+    /// Returns the oldest answer: a command with its reply, which its requester has not taken yet. Returns
+    /// null if there is none.
+    const detail::PendingReply* answer() const noexcept { return pending_.answer(); }
+    /// Does the same, and removes the answer. It is valid until the next command is sent.
+    const detail::PendingReply* take_answer() noexcept { return pending_.take_answer(); }
 
-    /// If the release that was sent last is not answered yet, keeps it, because its round ends without
-    /// waiting for the reply. If the server then turns out to refuse its form, repeat_release() sends it
-    /// again when no reply is pending: with the whole script, and without the queue. Only one release is
-    /// kept: a later one replaces it. If the server refuses the form of the replaced one, its keys stay until
-    /// they expire.
-    void keep_unanswered_release(const Command& command);
-    /// Returns false if there is no release to repeat.
-    bool repeat_release();
+    /// Records that the requester does not await its replies any more. If `release` is not null, it is the
+    /// command of the requester. If the server then turns out to refuse the form in which the release was
+    /// sent, the connection sends it again: with the whole script, and without the queue. Such a copy cannot
+    /// wake a second waiter.
+    void leave(const detail::Requester& requester, const Command* release);
 
-    /// Returns true if the last command was a script.
-    bool scripted() const noexcept { return last_script_ != nullptr; }
-
-    /// Sends a command that consists of `words`, for AdminConnection and the listeners. From then on, lists
-    /// of up to 16 texts and numbers are accepted as replies.
+    /// Sends a command that consists of `words`, for AdminConnection and the listeners, which wait for its
+    /// answer() before they send another one. From then on, lists of up to 16 texts and numbers are accepted
+    /// as replies.
     void ask(std::span<const std::string_view> words);
 
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
@@ -146,9 +143,6 @@ public:
     void subscribe(std::string_view channel);
     /// Returns the last message that has arrived since the last call, or an empty text.
     std::string take_message() { return std::exchange(message_, {}); }
-
-    /// Returns the replies to the last send(), ask() or resend(), as far as they have arrived.
-    std::span<const detail::Reply> answers() const noexcept { return {answers_.data(), pending_.answered()}; }
 
     /// Returns the index of the address to try next if this one turns out to be dead. The index may exceed
     /// the number of addresses. The next connection takes the remainder of the division by that number.
@@ -182,10 +176,11 @@ private:
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
-    void write(const Command& command, detail::ScriptForm form);
+    void write(const Command& command, detail::ScriptForm form, const detail::Requester* requester);
+    void learn_from(const detail::PendingReply& command, const detail::Reply& reply) noexcept;
+    void repeat(std::string release);
     template <class Action>
     void run_or_break(Action action);
-    void await_answers(std::size_t commands);
     bool knows_script_of(const Command& command) const noexcept;
     /// Returns the buffer for bytes that follow those that were written last.
     std::string& outgoing() noexcept { return tls_ ? plain_out_ : out_; }
@@ -223,23 +218,13 @@ private:
     detail::Reply incoming_{};  // what parser_ parses into
     ReplyParser parser_{incoming_};
     detail::PendingReplies pending_{};
-    std::vector<detail::Reply> answers_{};  // reused, so that its texts keep their memory
 
-    const detail::Script* last_script_ = nullptr;
     bool allows_queue_ = true;  // false after the server has refused a key or command of a queue
-    bool uses_queue_ = false;   // the last command was sent in a form that uses the queue
-    bool by_sha1_ = false;      // the last command named its script by the digest
     std::bitset<detail::scripts::all.size()>
         known_{};  // the scripts that the server has run on this connection
 
-    std::size_t replies_before_info_ = 0;  // how many late replies arrive before the reply to INFO
-
     bool subscribed_ = false;
     std::string message_{};
-
-    std::string kept_release_{};  // encoded, with the whole script; empty if none is kept
-    // How many replies arrive until the one to kept_release_ has arrived, including that one; 0 afterwards.
-    std::size_t replies_until_kept_ = 0;
 
     std::error_code cause_{};
     std::string detail_{};

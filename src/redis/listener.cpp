@@ -19,8 +19,8 @@ void Listener::advance() {
     connection_->advance();
     if (!connection_->ready() || confirmed_) return;
     if (!std::exchange(subscribed_, true)) return connection_->subscribe(channel_);
-    if (!connection_->pending().none()) return;
-    const auto& reply = connection_->answers().front();
+    if (!connection_->answer()) return;
+    const auto& reply = connection_->answer()->reply;
     confirmed_ = reply.kind == detail::Reply::Kind::list;
     if (!confirmed_) connection_->fail(detail::cause_of(reply), connection_->quoted(reply.text));
 }

@@ -92,7 +92,6 @@ void Node::drain_locked(Clock::time_point now) {
         const auto pending = connection.pending().count();
         connection.advance();
         if (connection.pending().count() < pending) health_.replied_late();
-        (void)connection.repeat_release();
         const bool drained = !connection.broken() && connection.pending().none();
         if (!drained && !connection.broken() && now < it->until) {
             ++it;
@@ -316,14 +315,13 @@ void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point no
         drop_locked(std::move(connection));
 }
 
-/// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending and no
-/// release has to be sent again (see Connection::repeat_release()), otherwise it drains. If its replies have
-/// not come after one minute, or after the longest ttl of its commands if that is longer, it is dropped.
+/// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending, otherwise
+/// it drains. If its replies have not come after one minute, or after the longest ttl of its commands if that
+/// is longer, it is dropped.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
         return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
-    if (connection->pending().none() && !connection->repeat_release())
-        return keep_idle_locked(std::move(connection), now);
+    if (connection->pending().none()) return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
     keep_draining_locked(std::move(connection), until);
 }

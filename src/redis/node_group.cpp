@@ -78,9 +78,10 @@ Clock::time_point NodeGroup::send_unsent(Clock::time_point now) {
 
 // ---- Rounds
 
-/// A connection remembers the owner of one pending SET, behind which the release of this SET must be written
-/// (rule B5 in docs/rules.md). Therefore each acquisition and each release needs a round of its own. A
-/// release is also sent to nodes that are in back-off after a failure, to which no extension is sent.
+/// The release of a pending SET must be written on the connection of this SET (rule B5 in docs/rules.md), and
+/// the requests of one round share one connection to each node. Therefore each acquisition and each release
+/// needs a round of its own. A release is also sent to nodes that are in back-off after a failure, to which
+/// no extension is sent.
 bool NodeGroup::fit_in_one_round(std::span<const Request> requests) noexcept {
     return requests.size() == 1 || std::ranges::all_of(requests, [](const Request& it) {
                return detail::effect_of(it.command) == detail::KeyEffect::extends;

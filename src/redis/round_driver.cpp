@@ -77,7 +77,7 @@ bool RoundDriver::check_out(std::size_t node) {
         return false;
     }
     connections_[node] = std::move(connection);
-    reported_[node] = 0;
+    has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
     // If the TCP connection (and its encryption) is not established yet, a release is queued on it at once,
     // because std::bad_alloc can still be reported now. The connection writes the release directly behind its
@@ -179,13 +179,13 @@ void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
-        return connections_[node]->send({&of_node.command, 1}, round_.awaits_answers());
+        return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers());
     }
     std::vector<Command> commands;
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (round_.includes(node, i)) commands.push_back(requests[i].command);
-    connections_[node]->send(commands);
+    connections_[node]->send(commands, *this);
 }
 
 /// If the same server already answers for another node, ends the part of this node in the round with the
@@ -211,14 +211,13 @@ void RoundDriver::take_answers(std::size_t node) {
     // If the connection broke while reading, its answers cannot be trusted either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
-    if (connection.must_resend()) {
-        connection.resend(NodeCommand{round_, node, round_.awaiting_reply(node)}.command);
-        return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
-    }
-    const auto answers = connection.answers();
-    for (auto& reported = reported_[node]; reported < answers.size();) {
-        const auto& reply = answers[reported++];
-        const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, connection.scripted());
+    while (const auto* const answer = connection.take_answer()) {
+        const auto& reply = answer->reply;
+        if (round_.requests().size() == 1 && answer->is_form_refused(reply)) {
+            write(node);  // in the other form
+            return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
+        }
+        const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, answer->script != nullptr);
         if (vote.cause == Errc::unexpected_reply) {
             connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
             return fail(node, vote.cause, connection.detail());
@@ -228,7 +227,8 @@ void RoundDriver::take_answers(std::size_t node) {
             connection.fail(Errc::connection_failed, connection.quoted(reply.text));
             return fail(node, connection.cause(), connection.detail());
         }
-        if (reported == 1) nodes_[node]->succeeded();
+        if (!has_answered_[node]) nodes_[node]->succeeded();
+        has_answered_[node] = true;
         auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
         if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
         if (round_.on_vote(node, vote, std::move(detail), now_)) return check_in(node);
@@ -258,15 +258,11 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
-/// Checks the connection in. If the reply to a release has not arrived, the connection keeps a copy of the
-/// release. The server may refuse the form of the release: it does not know the script by its digest, or does
-/// not permit the queue. The connection then sends the copy, which has the whole script and does not use the
-/// queue. Such a copy cannot wake a second waiter, so it does not need the mark *repeated* of NodeCommand.
+/// Checks the connection in. Replies that have not arrived are late from now on.
 void RoundDriver::check_in(std::size_t node) {
-    if (round_.is_release()) {
-        connections_[node]->keep_unanswered_release(round_.requests().front().command);
+    connections_[node]->leave(*this, round_.is_release() ? &round_.requests().front().command : nullptr);
+    if (round_.is_release())
         has_left_release_unsent_ = has_left_release_unsent_ || connections_[node]->unsent();
-    }
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 

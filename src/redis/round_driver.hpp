@@ -31,7 +31,7 @@
 
 namespace redlock {
 
-class RoundDriver {
+class RoundDriver : private detail::Requester {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
                 Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round);
@@ -89,7 +89,7 @@ private:
     detail::QuorumRound& round_;
     Clock::time_point now_;  // updated after each step that takes time
     std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
-    std::array<std::size_t, max_nodes> reported_{};  // how many answers were reported to the round
+    NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_left_release_unsent_ = false;
 };

@@ -178,21 +178,31 @@ private:
         const bool release = commands.front().verb == Verb::compare_and_delete;
         if (client_.ready() && client_.pending().none()) fetch_run_id_for(commands.front());
         if (!client_.ready() && !(release && client_.handshaking())) return;
+        leave();
         commands_ = std::move(commands);
-        client_.send(commands_);
+        client_.send(commands_, round_);
         expected_.sent(commands_.size());
         if (stream().finished) compare();  // if it could not write, it has read
     }
 
     void fetch_run_id_for(const Command& command) {
         client_.fetch_run_id(command);
-        if (client_.handshaking()) expected_.asked_for_run_id();
+        if (!client_.handshaking()) return;
+        leave();
+        expected_.asked_for_run_id();
+    }
+
+    /// The replies to the commands that were sent last are not awaited any more.
+    void leave() {
+        client_.leave(round_, nullptr);
+        answers_.clear();
     }
 
     // ---- Both
 
     void compare() {
         expected_.received(std::exchange(under_way_, {}));
+        while (const auto* const answer = client_.take_answer()) answers_.push_back(*answer);
         if (client_.broken()) check_reported();
         if (was_broken_) require(client_.broken(), "broken for good");
         was_broken_ = client_.broken();
@@ -214,27 +224,30 @@ private:
         if (client_.broken()) return;
         require(client_.ready() == expected_.ready(), "ready after the handshake");
         require(client_.pending().count() == expected_.pending(), "what was not answered is pending");
-        require(client_.answers().size() == expected_.answers().size(),
+        require(answers_.size() == expected_.answers().size(),
                 "what was sent last is answered, as far as it is");
     }
 
     void take_answers() {
-        if (client_.must_resend()) {
+        if (commands_.size() == 1 && !answers_.empty() &&
+            answers_.front().is_form_refused(answers_.front().reply)) {
             require(all_sent_.find("-NOSCRIPT") != std::string::npos, "the server said so");
-            client_.resend(commands_.front());
+            answers_.clear();
+            client_.send(commands_, round_);
             return expected_.sent();
         }
-        for (std::size_t i = 0; i < client_.answers().size() && !client_.broken(); ++i) check_vote(i);
+        for (std::size_t i = 0; i < answers_.size() && !client_.broken(); ++i) check_vote(i);
     }
 
     void check_vote(std::size_t which) {
         const auto& command = commands_[which];
-        const auto& answer = client_.answers()[which];
-        const auto [vote, cause, count, place] = detail::to_vote(command, answer, client_.scripted());
+        const auto& answer = answers_[which].reply;
+        const bool scripted = answers_[which].script != nullptr;
+        const auto [vote, cause, count, place] = detail::to_vote(command, answer, scripted);
         if (expected_.ambiguous())
-            require(vote != Vote::granted || could_grant(command), "granted in so many words");
+            require(vote != Vote::granted || could_grant(command, scripted), "granted in so many words");
         else
-            require(vote == vote_of(command, expected_.answers().at(which)),
+            require(vote == vote_of(command, scripted, expected_.answers().at(which)),
                     "the vote is what the server replied");
         require(count == 0 || vote != Vote::unknown, "a count comes with a vote");
         if (!config_.endpoint.password.empty()) require_no_secret(client_.quoted(answer.text));
@@ -243,8 +256,8 @@ private:
         expected_.failed();
     }
 
-    Vote vote_of(const Command& command, const RedisReply& reply) const {
-        if (!client_.scripted()) {
+    static Vote vote_of(const Command& command, bool scripted, const RedisReply& reply) {
+        if (!scripted) {
             if (reply == RedisReply::of_status("OK")) return Vote::granted;
             return reply == RedisReply{} ? Vote::refused : Vote::unknown;
         }
@@ -255,8 +268,8 @@ private:
         return reply.integer == 0 || too_far ? Vote::refused : Vote::unknown;
     }
 
-    bool could_grant(const Command& command) const {
-        if (!client_.scripted()) return all_sent_.find("+OK\r\n") != std::string::npos;
+    bool could_grant(const Command& command, bool scripted) const {
+        if (!scripted) return all_sent_.find("+OK\r\n") != std::string::npos;
         const bool counts = command.verb == Verb::set_and_count;
         return all_sent_.find(counts ? ":" : ":1\r\n") != std::string::npos;
     }
@@ -265,7 +278,9 @@ private:
     ManualServer server_{};
     VirtualNetwork network_{};
     Connection client_;
-    std::vector<Command> commands_{};  // the last ones sent
+    const struct Round final : detail::Requester { Round() = default; } round_{};
+    std::vector<Command> commands_{};              // the last ones sent
+    std::vector<detail::PendingReply> answers_{};  // to them
     bool was_broken_ = false;
 
     std::string chunk_{};      // to be sent

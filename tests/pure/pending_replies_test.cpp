@@ -9,7 +9,6 @@ namespace redlock::detail {
 namespace {
 
 using namespace std::chrono_literals;
-using Reply = PendingReplies::Reply;
 
 const std::string resource[] = {"r"};
 
@@ -23,75 +22,152 @@ Command release_of(std::string_view owner) {
     return {.verb = Verb::compare_and_delete, .resources = resource, .owner = owner};
 }
 
-/// Sends the only command of a round.
+struct Round final : Requester {};
+const Round earlier;
+const Round present;
+
+/// A round sends its only command. The earlier round does not await its replies any more.
 void ask(PendingReplies& pending, const Command& command) {
-    pending.expect_answers(1);
-    pending.sent(command);
+    pending.leave(present);
+    pending.sent(command, &present);
 }
 
-TEST(PendingReplies, TheReplyToTheLastCommandIsTheAnswer) {
+/// The next reply comes, with this number.
+void receive(PendingReplies& pending, long long number = 0) {
+    Reply reply{.kind = Reply::Kind::integer, .integer = number};
+    pending.received(reply);
+}
+
+TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     PendingReplies pending;
     EXPECT_TRUE(pending.none());
-    ask(pending, set_of("A"));
+    pending.sent(set_of("A"), &present);
     EXPECT_EQ(pending.count(), 1u);
-    EXPECT_EQ(pending.answered(), 0u);
-    EXPECT_EQ(pending.received(), Reply::answer);
-    EXPECT_EQ(pending.answered(), 1u);
+    EXPECT_EQ(pending.answer(), nullptr);
+    receive(pending, 7);
     EXPECT_TRUE(pending.none());
+    ASSERT_NE(pending.answer(), nullptr);
+    EXPECT_EQ(pending.answer()->requester, &present);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 7);
+    EXPECT_EQ(pending.take_answer(), nullptr);
 }
 
 // D1.
-TEST(PendingReplies, RepliesToEarlierCommandsAreLate) {
+TEST(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
     PendingReplies pending;
-    ask(pending, set_of("A"));
-    ask(pending, extension_of("A"));
-    ask(pending, release_of("A"));
-    EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.answered(), 0u);
-    EXPECT_EQ(pending.received(), Reply::answer);
+    for (const auto* const round : {&earlier, &present, &earlier}) pending.sent(extension_of("A"), round);
+    receive(pending, 1);
+    receive(pending, 2);
+    EXPECT_EQ(pending.answer()->requester, &earlier);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 1);
+    receive(pending, 3);
+    EXPECT_EQ(pending.answer()->requester, &present);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 2);
+    EXPECT_EQ(pending.answer()->requester, &earlier);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 3);
 }
 
 // D1.
-TEST(PendingReplies, AReplyWithoutACommandIsUnexpected) {
+TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
     PendingReplies pending;
-    EXPECT_EQ(pending.received(), Reply::unexpected);
-    ask(pending, set_of("A"));
-    EXPECT_EQ(pending.received(), Reply::answer);
-    EXPECT_EQ(pending.received(), Reply::unexpected);
-    EXPECT_TRUE(pending.none());
+    for (const auto* const round : {&earlier, &present, &earlier, &present})
+        pending.sent(extension_of("A"), round);
+    receive(pending, 1);
+    receive(pending, 2);
+    pending.leave(earlier);
+    EXPECT_EQ(pending.count(), 2u) << "the late reply is still to be read";
+    EXPECT_EQ(pending.take_answer()->reply.integer, 2);
+    EXPECT_EQ(pending.take_answer(), nullptr);
+    receive(pending, 3);
+    EXPECT_EQ(pending.take_answer(), nullptr);
+    receive(pending, 4);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 4);
 }
 
-TEST(PendingReplies, RepliesToManyCommandsAreMatchedInOrder) {
+TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
     PendingReplies pending;
-    ask(pending, extension_of("late"));
-    pending.expect_answers(300);
-    for (int i = 0; i < 300; ++i) pending.sent(extension_of(std::to_string(i)));
-    EXPECT_EQ(pending.received(), Reply::late);
-    for (std::size_t i = 1; i <= 300; ++i) {
-        EXPECT_EQ(pending.received(), Reply::answer);
-        EXPECT_EQ(pending.answered(), i);
+    for (const auto* const round : {&present, &earlier, &present}) pending.sent(extension_of("A"), round);
+    pending.leave(earlier);
+    for (int i = 1; i <= 3; ++i) receive(pending, i);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 1);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 3);
+    EXPECT_EQ(pending.take_answer(), nullptr);
+}
+
+TEST(PendingReplies, ARequesterThatLeavesLearnsWhichCommandItLeavesBehind) {
+    PendingReplies pending;
+    pending.sent(extension_of("A"), &present);
+    auto& release = pending.sent(release_of("A"), &present);
+    pending.sent(extension_of("B"), &earlier);
+    EXPECT_EQ(pending.leave(present), &release);
+    EXPECT_EQ(pending.leave(present), nullptr) << "it has left";
+    receive(pending);
+    receive(pending);
+    receive(pending);
+    EXPECT_EQ(pending.leave(earlier), nullptr) << "it is answered";
+}
+
+// The ring turns and grows while commands come and go.
+TEST(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
+    PendingReplies pending;
+    long long sent = 0;
+    long long received = 0;
+    for (const int burst : {3, 1, 5, 2, 300, 1, 7}) {
+        for (int i = 0; i < burst; ++i) pending.sent(extension_of(std::to_string(++sent)), &present);
+        for (int i = 0; i < (burst + 1) / 2; ++i) {
+            receive(pending, ++received);
+            EXPECT_EQ(pending.take_answer()->reply.integer, received);
+        }
+        EXPECT_EQ(pending.count(), static_cast<std::size_t>(sent - received));
     }
-    EXPECT_EQ(pending.received(), Reply::unexpected);
 }
 
 // A release may be written after AUTH, SELECT and PING.
 TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
     PendingReplies pending;
-    pending.sent_other(3);
-    ask(pending, release_of("A"));
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.received(), Reply::answer);
+    pending.sent(release_of("A"), &present);
+    for (int i = 0; i < 3; ++i) pending.sent_first();
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(pending.next().handshake);
+        receive(pending);
+    }
+    EXPECT_FALSE(pending.next().handshake);
+    receive(pending, 7);
+    EXPECT_EQ(pending.take_answer()->reply.integer, 7);
 }
 
-TEST(PendingReplies, AReplyThatIsNotAwaitedIsNotAnAnswer) {
+TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     PendingReplies pending;
-    ask(pending, set_of("A"));
-    EXPECT_EQ(pending.received(), Reply::answer);
-    pending.expect_answers(0);
-    pending.sent_other(2);
-    EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.received(), Reply::late);
+    auto& release = pending.sent(release_of("A"), &present);
+    release.by_sha1 = release.uses_queue = release.handshake = true;
+    release.script = &scripts::compare_and_delete;
+    release.plain_form = "EVAL";
+    receive(pending);
+    (void)pending.take_answer();
+    const auto& next = pending.sent(extension_of("A", 0s), &present);
+    EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake || next.binds || next.releases);
+    EXPECT_EQ(next.script, nullptr);
+    EXPECT_EQ(next.released, 0u);
+    EXPECT_EQ(next.plain_form, "");
+}
+
+// ---- Which replies refuse only the form of a command
+
+TEST(PendingReplies, AnUnknownDigestAndAForbiddenQueueRefuseTheForm) {
+    const auto error = [](std::string_view text) {
+        return Reply{.kind = Reply::Kind::error, .text = std::string{text}};
+    };
+    const PendingReply by_sha1{.by_sha1 = true};
+    const PendingReply in_queue{.uses_queue = true};
+    const PendingReply plain;
+    EXPECT_TRUE(by_sha1.is_form_refused(error("NOSCRIPT No matching script.")));
+    EXPECT_FALSE(by_sha1.is_form_refused(error("NOPERM no permissions")));
+    EXPECT_TRUE(in_queue.is_form_refused(error("NOPERM no permissions")));
+    EXPECT_FALSE(in_queue.is_form_refused(error("NOSCRIPT No matching script.")));
+    EXPECT_FALSE(in_queue.is_form_refused(error("OOM command not allowed")));
+    EXPECT_FALSE(in_queue.is_form_refused({.kind = Reply::Kind::text, .text = "NOPERM"}));
+    EXPECT_FALSE(plain.is_form_refused(error("NOSCRIPT No matching script.")));
+    EXPECT_FALSE(plain.is_form_refused(error("NOPERM no permissions")));
 }
 
 // ---- The SET that has neither a reply nor a release (B5).
@@ -106,7 +182,7 @@ TEST(PendingReplies, RememberThePendingSet) {
         ask(pending, command);
         EXPECT_TRUE(pending.is_bound_to("A"));
         EXPECT_FALSE(pending.is_bound_to("B"));
-        (void)pending.received();
+        receive(pending);
         EXPECT_FALSE(pending.is_bound()) << "it is answered";
     }
 }
@@ -129,7 +205,7 @@ TEST(PendingReplies, RememberAPendingHolderDescription) {
     ask(pending, note);
     EXPECT_TRUE(pending.is_bound_to("A"));
     EXPECT_FALSE(pending.may_release(resource));
-    (void)pending.received();
+    receive(pending);
     note.ttl = 0ms;
     ask(pending, note);
     EXPECT_FALSE(pending.is_bound());
@@ -145,11 +221,23 @@ TEST(PendingReplies, ASetIsNotPendingOnceItsReleaseFollowsIt) {
     EXPECT_FALSE(pending.is_bound());
 }
 
+TEST(PendingReplies, RememberTheSetsOfSeveralOwners) {
+    PendingReplies pending;
+    pending.sent(set_of("A"), &earlier);
+    pending.sent(set_of("B"), &present);
+    pending.sent(release_of("B"), &present);
+    EXPECT_TRUE(pending.is_bound_to("A"));
+    EXPECT_FALSE(pending.is_bound_to("B"));
+    EXPECT_TRUE(pending.is_bound());
+    receive(pending);
+    EXPECT_FALSE(pending.is_bound());
+}
+
 TEST(PendingReplies, ASetStaysPendingWhileEarlierRepliesArrive) {
     PendingReplies pending;
     ask(pending, release_of("B"));
     ask(pending, set_of("A"));
-    EXPECT_EQ(pending.received(), Reply::late);
+    receive(pending);
     EXPECT_TRUE(pending.is_bound_to("A"));
 }
 
@@ -158,8 +246,8 @@ TEST(PendingReplies, ASetStaysPendingIfAnExtensionFollowsIt) {
     ask(pending, set_of("A"));
     ask(pending, extension_of("A"));
     EXPECT_TRUE(pending.is_bound_to("A"));
-    EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.received(), Reply::answer);
+    receive(pending);
+    receive(pending);
     EXPECT_FALSE(pending.is_bound());
 }
 
@@ -177,11 +265,12 @@ TEST(PendingReplies, KeepACopyOfTheOwnerOfASet) {
 TEST(PendingReplies, CountAHandshakeBeforeQueuedCommands) {
     PendingReplies pending;
     ask(pending, release_of("A"));
-    pending.sent_first(2);
-    EXPECT_EQ(pending.received(), Reply::late);
-    EXPECT_EQ(pending.received(), Reply::late);
+    pending.sent_first();
+    pending.sent_first();
+    receive(pending);
+    receive(pending);
     EXPECT_TRUE(pending.may_release(resource)) << "only the handshake is answered";
-    EXPECT_EQ(pending.received(), Reply::answer);
+    receive(pending);
     EXPECT_FALSE(pending.may_release(resource));
     EXPECT_TRUE(pending.none());
 }
@@ -194,7 +283,7 @@ TEST(PendingReplies, ReturnTheLongestPendingTtl) {
     ask(pending, extension_of("A", 30s));
     ask(pending, release_of("A"));
     EXPECT_EQ(pending.max_ttl(), 30s);
-    for (int i = 0; i < 3; ++i) (void)pending.received();
+    for (int i = 0; i < 3; ++i) receive(pending);
     ask(pending, set_of("B", 5s));
     EXPECT_EQ(pending.max_ttl(), 5s) << "a command with a reply does not count";
 }

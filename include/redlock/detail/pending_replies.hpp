@@ -1,17 +1,24 @@
-// The replies that a connection to one node still has to read. This class decides whether a reply belongs to
-// the present round, so that no reply is ever taken for the reply to another command (rule D1 in
-// docs/rules.md). A round is one command, or several with the same verb, sent to all nodes. It can end before
-// each node has replied.
+// The replies that a connection to one node still has to read. This class decides to which command a reply
+// belongs, so that no reply is ever taken for the reply to another command (rule D1 in docs/rules.md).
 //
-// A server answers in the order of the commands. The replies to the commands that the present round has sent
-// are the *answers*; they are always the last ones. All replies before them are *late*, because they belong
-// to rounds that have ended.
+// A server answers in the order of the commands. The class is a queue with one entry for each command. The
+// *requester* of a command is the round that has sent it, and awaits its reply. A round is one command, or
+// several with the same verb, sent to all nodes. It can end before each node has replied: its requester
+// *leaves*, and its entries stay behind without one. A reply without a requester is *late*, and is dropped.
+//
+//     entry    | meaning                                      | transitions
+//     ---------+----------------------------------------------+----------------------------------------------
+//     pending  | the reply has not come                       | received() → answered, or removed if it is late
+//     answered | the reply waits until its requester takes it | take_answer(), leave() → removed
+//
+// The answered entries come before the pending ones. Removed entries keep the memory of their texts for later
+// commands.
 //
 // Some commands must be sent on the connection on which an earlier command is pending, because they could
-// overtake it on another connection. The class remembers what is needed to find this connection. In the
-// table, the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket*
-// identifies a client that waits in a queue, and enter_queue is the command with which this client enters the
-// queue. The *holder description* is a text beside the lock for people to read:
+// overtake it on another connection. The entries have what is needed to find this connection. In the table,
+// the *owner* is the random value of the key, which identifies one attempt to acquire. A *ticket* identifies
+// a client that waits in a queue, and enter_queue is the command with which this client enters the queue. The
+// *holder description* is a text beside the lock for people to read:
 //
 //     pending here                            | must follow on this connection
 //     ----------------------------------------+------------------------------------------------
@@ -28,6 +35,8 @@
 // reason).
 #pragma once
 
+#include <redlock/detail/reply.hpp>
+#include <redlock/detail/scripts.hpp>
 #include <redlock/detail/verbs.hpp>
 #include <redlock/nodes.hpp>
 
@@ -38,82 +47,153 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace redlock::detail {
 
+/// The base class of all that can await replies. PendingReplies only compares its address.
+class Requester {
+protected:
+    Requester() = default;
+    ~Requester() = default;
+};
+
+/// One entry: a command that was sent, and its reply.
+struct PendingReply {
+    const Requester* requester = nullptr;  ///< null if nobody awaits the reply any more
+    const Script* script = nullptr;        ///< null if the command was not sent as a script
+    bool by_sha1 = false;                  ///< the command named its script by the digest
+    bool uses_queue = false;               ///< it was sent in a form that uses the queue of waiters
+    bool handshake = false;                ///< it belongs to the connection itself
+    bool binds = false;                    ///< the connection is bound to `owner`
+    bool releases = false;
+    std::uint64_t released =
+        0;  ///< a bit for each resource that it releases, or whose description it deletes
+    std::chrono::milliseconds ttl{};  ///< no key of this command lives longer
+    std::string owner{};              ///< if it binds or releases
+    /// The bytes of a release without a requester, in the form that is sent if the server refuses this one.
+    std::string plain_form{};
+    Reply reply{};  ///< once it is answered
+
+    /// Returns true if the reply means that the command was not executed, but can be in another form: with
+    /// the whole script, or without the queue.
+    bool is_form_refused(const Reply& by) const noexcept {
+        if (by.kind != Reply::Kind::error) return false;
+        return by.is_error("NOSCRIPT") ? by_sha1 : uses_queue && cause_of(by) == Errc::permission_denied;
+    }
+};
+
 class PendingReplies {
 public:
-    enum class Reply : std::uint8_t {
-        unexpected,  ///< Nothing was sent that it could belong to. The connection cannot be trusted.
-        late,        ///< It belongs to a command whose round is over.
-        answer       ///< It belongs to one of the commands that were sent last.
-    };
+    /// Returns the number of pending entries.
+    std::size_t count() const noexcept { return size_ - answered_; }
+    bool none() const noexcept { return count() == 0; }
 
-    std::size_t count() const noexcept { return count_; }
-    bool none() const noexcept { return count_ == 0; }
+    // ---- Commands
 
-    /// Declares that the round is about to send `commands` commands, whose replies are the answers. The
-    /// replies that are pending now become late.
-    void expect_answers(std::size_t commands) noexcept { expected_answers_ = commands; }
-
-    /// Records that a command was sent.
-    void sent(const Command& command) {
+    /// Adds the entry of a command that was sent.
+    PendingReply& sent(const Command& command, const Requester* requester) {
         const auto effect = effect_of(command);
-        const bool release = effect == KeyEffect::releases;
         // A ttl of zero means that the description is deleted.
         const bool writes_description = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
         const bool removes_description = effect == KeyEffect::describes && !writes_description;
-        if (effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description)
-            bound_owner_ = command.owner;
-        if (release && is_bound_to(command.owner)) bound_owner_.clear();
-        max_ttl_ =
-            std::max({none() ? std::chrono::milliseconds{} : max_ttl_, command.ttl, command.hold_remaining});
-        ++count_;
-        if (release || removes_description) {
-            released_ |= bits_of(command.resources);
-            until_released_ = count_;
+        auto& it = sent_other(requester);
+        it.releases = effect == KeyEffect::releases;
+        it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description;
+        if (it.binds || it.releases) it.owner = command.owner;
+        if (it.releases || removes_description) it.released = bits_of(command.resources);
+        it.ttl = std::max(command.ttl, command.hold_remaining);
+        return it;
+    }
+
+    /// Adds the entry of a command that no later command has to follow, such as those of AdminConnection.
+    PendingReply& sent_other(const Requester* requester) {
+        if (size_ == slots_.size()) grow();
+        return clear(at(size_++), requester);
+    }
+
+    /// Adds the entry of a command of the handshake. It is sent before the commands that are queued already.
+    /// Requires that no entry is answered.
+    void sent_first() {
+        if (size_ == slots_.size()) grow();
+        first_ = (first_ + slots_.size() - 1) % slots_.size();
+        ++size_;
+        clear(at(0), nullptr).handshake = true;
+    }
+
+    // ---- Replies
+
+    /// Returns the entry to which the next reply belongs. Requires that an entry is pending.
+    PendingReply& next() noexcept { return at(answered_); }
+
+    /// Records that this reply has come. Exchanges it with the reply of the entry if that has a requester.
+    void received(Reply& reply) noexcept {
+        auto& it = next();
+        if (it.requester) std::swap(it.reply, reply);
+        ++answered_;
+        remove_late();
+    }
+
+    /// Returns the oldest answered entry, or null.
+    const PendingReply* answer() const noexcept { return answered_ > 0 ? &slots_[first_] : nullptr; }
+
+    /// Removes the oldest answered entry, and returns it, or null. It is valid until the next command is
+    /// sent.
+    const PendingReply* take_answer() noexcept {
+        const auto* const taken = answer();
+        if (taken) {
+            remove_first();
+            remove_late();
         }
+        return taken;
     }
 
-    /// Records commands that no later command has to follow, such as INFO or the commands of AdminConnection.
-    void sent_other(std::size_t commands) noexcept { count_ += commands; }
-
-    /// Records commands of the handshake. They change no key. They are sent before the commands that are
-    /// queued already, so the replies to those come later than expected.
-    void sent_first(std::size_t commands) noexcept {
-        count_ += commands;
-        if (until_released_ > 0) until_released_ += commands;
+    /// Records that the requester does not await its replies any more. Returns the last one of its entries
+    /// that is pending, or null.
+    PendingReply* leave(const Requester& requester) noexcept {
+        PendingReply* last = nullptr;
+        for (std::size_t i = 0; i < size_; ++i) {
+            if (at(i).requester != &requester) continue;
+            at(i).requester = nullptr;
+            if (i >= answered_) last = &at(i);
+        }
+        remove_late();
+        return last;
     }
 
-    /// Records that a reply was received, and returns what it belongs to. The connection stays bound until no
-    /// reply is pending.
-    Reply received() noexcept {
-        if (none()) return Reply::unexpected;
-        --count_;
-        if (none()) bound_owner_.clear();
-        if (until_released_ > 0 && --until_released_ == 0) released_ = 0;
-        return count_ < expected_answers_ ? Reply::answer : Reply::late;
+    // ---- What must follow on this connection
+
+    /// Returns true if the connection is bound to an owner: a SET, an enter_queue or the writing of a holder
+    /// description is pending, and no release of this owner behind it.
+    bool is_bound() const noexcept {
+        for (std::size_t i = answered_; i < size_; ++i)
+            if (at(i).binds && is_bound_to(at(i).owner)) return true;
+        return false;
     }
-
-    /// Returns how many answers the present round expects, including those that have come.
-    std::size_t expected_answers() const noexcept { return expected_answers_; }
-
-    /// Returns how many of the expected answers have come.
-    std::size_t answered() const noexcept { return expected_answers_ - std::min(expected_answers_, count_); }
-
-    /// Returns true if the connection is bound to an owner. It is bound by a SET, an enter_queue or the
-    /// writing of a holder description. It is free again when no reply is pending or a release of this owner
-    /// was sent.
-    bool is_bound() const noexcept { return !bound_owner_.empty(); }
-    bool is_bound_to(std::string_view owner) const noexcept { return is_bound() && bound_owner_ == owner; }
+    bool is_bound_to(std::string_view owner) const noexcept {
+        for (auto i = size_; i > answered_; --i) {
+            const auto& it = at(i - 1);
+            if ((it.binds || it.releases) && it.owner == owner) return it.binds;
+        }
+        return false;
+    }
 
     /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
     /// pending here. A SET that is sent behind the release is not refused because of this client's old key.
     /// May return true for other resources, too, because the class remembers only hash values.
-    bool may_release(Resources resources) const noexcept { return (released_ & bits_of(resources)) != 0; }
+    bool may_release(Resources resources) const noexcept {
+        std::uint64_t released = 0;
+        for (auto i = answered_; i < size_; ++i) released |= at(i).released;
+        return released != 0 && (released & bits_of(resources)) != 0;
+    }
 
     /// Returns a limit for the lifetime of the keys: no pending command can make a key that lives longer.
-    std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
+    std::chrono::milliseconds max_ttl() const noexcept {
+        std::chrono::milliseconds longest{};
+        for (auto i = answered_; i < size_; ++i) longest = std::max(longest, at(i).ttl);
+        return longest;
+    }
 
 private:
     /// Returns a bit for each resource. Several resources can have the same bit.
@@ -124,12 +204,46 @@ private:
         return bits;
     }
 
-    std::size_t count_ = 0;
-    std::size_t expected_answers_ = 0;
-    std::string bound_owner_{};
-    std::chrono::milliseconds max_ttl_{};
-    std::uint64_t released_ = 0;      // the bits of the resources with a pending release
-    std::size_t until_released_ = 0;  // how many replies come until the one to the last release has come
+    /// Makes the entry a new one. Its texts keep their memory.
+    static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
+        it.requester = requester;
+        it.script = nullptr;
+        it.by_sha1 = it.uses_queue = it.handshake = it.binds = it.releases = false;
+        it.released = 0;
+        it.ttl = it.ttl.zero();
+        it.plain_form.clear();
+        return it;
+    }
+
+    PendingReply& at(std::size_t index) noexcept { return slots_[slot_of(index)]; }
+    const PendingReply& at(std::size_t index) const noexcept { return slots_[slot_of(index)]; }
+    std::size_t slot_of(std::size_t index) const noexcept {
+        const auto slot = first_ + index;
+        return slot < slots_.size() ? slot : slot - slots_.size();
+    }
+
+    void grow() {
+        std::vector<PendingReply> larger(std::max<std::size_t>(4, 2 * size_));
+        for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move(at(i));
+        slots_ = std::move(larger);
+        first_ = 0;
+    }
+
+    void remove_first() noexcept {
+        --size_;
+        --answered_;
+        // An empty queue begins again at the first slot, so that few slots need memory for texts.
+        first_ = size_ == 0 ? 0 : slot_of(1);
+    }
+
+    void remove_late() noexcept {
+        while (answered_ > 0 && !slots_[first_].requester) remove_first();
+    }
+
+    std::vector<PendingReply> slots_{};  // a ring; `first_` is the slot of the oldest entry
+    std::size_t first_ = 0;
+    std::size_t size_ = 0;
+    std::size_t answered_ = 0;
 };
 
 }  // namespace redlock::detail
