@@ -63,7 +63,6 @@ void Connection::connect() {
     while (tried_addresses_ < addresses.size())
         if (connect_to(addresses[(first_address_ + tried_addresses_++) % addresses.size()]))
             return finish_connecting();
-    if (detail_.empty()) detail_ = "there is no further address to try";
     fail(Errc::connection_failed, std::move(detail_));
 }
 

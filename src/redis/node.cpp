@@ -45,9 +45,8 @@ void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound
     if (config_.has_sentinels()) drop_former_locked();
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);
-    const bool due = health_.probe_due(now);  // before update(), which may trust the node again
     health_.update(now);
-    round.set_health(index, health_.trusted(), due);
+    round.set_health(index, health_.trusted(), health_.probe_due(now));
 }
 
 /// Returns true if the connection leads to another server than the one that the Sentinels have named last.
