@@ -170,6 +170,19 @@ TEST_F(NodeTest, AnAcquireDoesNotFollowTheHandshake) {
     EXPECT_THAT(server().log(), ElementsAre("1 PING"));
 }
 
+// D1. A plain lock was released without waiting, and a lock with fencing follows on the same connection. Its
+// vote needs the run id of the server, whose reply comes behind that to the release.
+TEST_F(NodeTest, ALateReplyIsNotTakenForTheRunId) {
+    EXPECT_EQ(acquire("A")[0].vote, Vote::granted);
+    server().forget_log();
+    server().paused = true;
+    (void)ask({request(Verb::compare_and_delete, "A")}, {.awaits_answers = false});
+    network.clock().after(10ms, [&] { network.server(0).resume(network.clock().now()); });
+    const auto tally = ask({request(Verb::set_and_count, "B")}).front();
+    EXPECT_EQ(tally[0].vote, Vote::granted) << tally[0].detail;
+    EXPECT_THAT(server().log(), ElementsAre("1 EVAL", "1 INFO", "1 EVAL"));
+}
+
 // ---- Draining
 
 // D1.
@@ -279,6 +292,35 @@ TEST_P(AServerThatRepeatsThePassword, IsNotQuoted) {
     EXPECT_FALSE(tally[0].detail.empty());
     for (const auto* const secret : {"open", "sesame", "OPEN", "SESAME"})
         EXPECT_THAT(log.lines, testing::Each(testing::Not(testing::HasSubstr(secret))));
+}
+
+/// Old servers report a wrong password by an error without a word of its own.
+struct AnOldServerWithAPassword : testing::Test, RoundDriverWorld {
+    AnOldServerWithAPassword() : RoundDriverWorld(1) {
+        auto configs = network.configs();
+        configs[0].endpoint.password = "ERRATIC";
+        group = std::make_unique<NodeGroup>(configs, NodesOptions{}, network);
+    }
+    NodeReport report_if(const std::string& command) {
+        network.server(0).refuses_command = [command](const auto& words) {
+            if (words.front() == command) return "-ERR invalid password\r\n";
+            return words.front() == "AUTH" ? "+OK\r\n" : "";
+        };
+        return acquire("A")[0];
+    }
+};
+
+TEST_F(AnOldServerWithAPassword, RejectsItForGood) {
+    EXPECT_EQ(report_if("AUTH").cause, Errc::authentication_failed);
+}
+
+TEST_F(AnOldServerWithAPassword, MayFailLaterForAnotherReason) {
+    EXPECT_EQ(report_if("PING").cause, Errc::server_error);
+}
+
+// D11. "ERR" tells nothing about a password that contains it, and an operator has to know it.
+TEST_F(AnOldServerWithAPassword, IsQuotedWithTheFirstWordOfItsError) {
+    EXPECT_EQ(report_if("AUTH").detail, "ERR");
 }
 
 // ---- Addresses
@@ -402,6 +444,16 @@ TEST_F(NodeTest, ARepeatedReleaseDoesNotMixUpReplies) {
     EXPECT_EQ(release("A")[0].vote, Vote::refused) << "it was repeated before";
     EXPECT_EQ(holder(0), "");
     EXPECT_EQ(acquire("C")[0].vote, Vote::granted);
+}
+
+// A server may reply with an error before it has read the script.
+TEST_F(NodeTest, AScriptIsSentInFullAgainAfterAnError) {
+    (void)acquire("A");
+    server().instead = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    EXPECT_EQ(extend("A")[0].vote, Vote::unknown);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_EQ(extend("A")[0].vote, Vote::granted);
+    EXPECT_THAT(server().log(), ElementsAre("1 PING", "1 SET", "1 EVAL", "1 EVAL", "1 EVALSHA"));
 }
 
 TEST_F(NodeTest, ABatchSendsAScriptInFullOnlyOnce) {

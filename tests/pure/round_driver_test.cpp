@@ -141,6 +141,20 @@ TEST(RoundDriver, AServerBehindTwoNodesCountsOnceWithFencingAlone) {
     EXPECT_FALSE(tally[2].sent);
 }
 
+// Otherwise it could have the votes of two nodes.
+TEST(RoundDriver, AServerThatHidesItsIdentityHasNoVoteWithFencing) {
+    for (const std::string info : {"$17\r\nredis_version:7\r\n\r\n", "+OK\r\n", "$-1\r\n"}) {
+        RoundDriverWorld world{1};
+        world.network.server(0).refuses_command = [&](const auto& words) {
+            return words.front() == "INFO" ? info : "";
+        };
+        const auto report = world.ask({world.request(Verb::set_and_count, "A")}).front()[0];
+        EXPECT_EQ(report.cause, Errc::unexpected_reply) << info;
+        EXPECT_FALSE(report.sent);
+        EXPECT_EQ(world.acquire("A")[0].vote, Vote::granted) << "a vote that needs no identity";
+    }
+}
+
 // The server is reached at the address of another node, whose own server is gone.
 TEST(RoundDriver, AServerVotesForAnotherNodeIfItsFormerNodeIsGone) {
     RoundDriverWorld world{3};

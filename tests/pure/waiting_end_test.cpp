@@ -398,6 +398,25 @@ TEST_F(EndOfWaiting, ComesWithAReleaseThatIsSentToTheHomeNodeLast) {
     EXPECT_GT(at(0), at(2));
 }
 
+// The second form of the release, with the whole script, must use the queue like the first.
+TEST_F(EndOfWaiting, ComesWithAReleaseWhoseScriptIsForgotten) {
+    {
+        auto earlier = lock(bob);  // from now on, bob names the script by its digest
+        ASSERT_TRUE(earlier.acquire());
+        (void)earlier.release();
+    }
+    bob_holds_for(100ms);
+    after(90ms, [&] {
+        for (std::size_t node = 0; node < size; ++node) {
+            auto& redis = *network.server(node).redis;
+            redis.restart(redis.run_id(), redis.keys());
+        }
+    });
+    auto mine = lock(alice, {.delay = 10s});
+    EXPECT_LE(time_of([&] { EXPECT_TRUE(mine.acquire_for(10s)); }), 120ms);
+    EXPECT_THAT(all(0, "wake"), SizeIs(2)) << "by its digest and in full";
+}
+
 TEST_F(EndOfWaiting, ComesForOneWaiterWithARepeatedRelease) {
     bob_holds_for(1h);
     auto& server = network.server(0);
