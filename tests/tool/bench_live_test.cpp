@@ -51,6 +51,19 @@ TEST(Bench, FailsIfNothingCanBeAcquired) {
     EXPECT_EQ(world[0].command({"DBSIZE"}), "0");
 }
 
+// The end of a measurement stops the attempts that are under way.
+TEST(Bench, DoesNotCountItsLastAttemptAsAFailure) {
+    LiveWorld world{3};
+    Invocation it{world.uri_list(), {"bench", "--seconds", "2s", "--json"}, "10s"};
+    ASSERT_TRUE(wait_until([&] { return calls(world[0], "set") > 10; }));
+    for (auto& node : world) node.freeze();
+    const auto json = it.json();
+    for (const auto& round : json.at("rounds"))
+        for (const auto& failure : round.at("failures"))
+            EXPECT_NE(failure.at("error").at("code"), "cancelled") << json.dump(2);
+    for (auto& node : world) node.thaw();
+}
+
 TEST(Bench, EndsEarlyOnASignal) {
     for (const auto signal : {SIGINT, SIGTERM}) {
         LiveWorld world{3};

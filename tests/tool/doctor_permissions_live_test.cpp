@@ -12,6 +12,10 @@ namespace {
 const std::string least = "+set +get +del +pttl +pexpire +eval +evalsha";
 const std::string to_look = " +info +time +config|get";
 
+const std::string to_queue =
+    " +exists +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
+    "&redlock:wake:*";
+
 /// One server with a user who may do that.
 struct Permitted {
     explicit Permitted(const std::string& rules)
@@ -53,6 +57,15 @@ TEST_P(AMissingPermission, IsUnsafeAndReportedWithItsAclRule) {
     EXPECT_EQ(world.doctor().status(), 2);
 }
 
+TEST(DoctorPermissions, AreAllReportedAtOnce) {
+    Permitted world{least + to_look + " -get -del -pttl -pexpire"};
+    const auto json = world.doctor({"--json"}).json();
+    std::vector<std::string> remedies;
+    for (const auto& finding : json["nodes"][0].at("findings")) remedies.push_back(finding.at("remedy"));
+    for (const std::string rule : {"+get", "+del", "+pttl", "+pexpire"})
+        EXPECT_THAT(remedies, testing::Contains("ACL SETUSER locker " + rule));
+}
+
 TEST(DoctorPermissions, ForTheResourceAreReported) {
     Permitted world{least + to_look + " resetkeys ~customers:*"};
     auto it = world.doctor();
@@ -65,6 +78,15 @@ TEST(DoctorPermissions, ForAGeneratedResourceLeadToAHint) {
     Invocation it{world.server.uri("locker", "s3cret"), {"doctor"}};
     EXPECT_EQ(it.status(), 1);
     EXPECT_THAT(it.output(), HasSubstr("--probe with a resource that the ACL allows"));
+}
+
+// The random name in braces is in the names of these keys.
+TEST(DoctorPermissions, ForKeysBesideAGeneratedResourceLeadToAHint) {
+    Permitted world{least + to_look + to_queue};
+    Invocation it{world.server.uri("locker", "s3cret"), {"doctor", "--fencing", "--fair"}};
+    EXPECT_EQ(it.status(), 1) << it.output();
+    EXPECT_THAT(it.output(), HasSubstr("the resource of the probe, {redlock:doctor:"));
+    EXPECT_THAT(it.output(), Not(HasSubstr("ACL SETUSER locker ~")));
 }
 
 TEST(DoctorPermissions, ForInspectionMayBeMissing) {
@@ -93,10 +115,6 @@ TEST(DoctorPermissions, ForFencingAndQuarantineAreTestedOnRequest) {
     EXPECT_EQ(whole.doctor({"--fencing", "--quarantine", "1m"}).status(), 1) << "for it has no marker yet";
     EXPECT_TRUE(whole.clean());
 }
-
-const std::string to_queue =
-    " +exists +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
-    "&redlock:wake:*";
 
 TEST(DoctorPermissions, ForTheQueueAreTestedOnRequest) {
     Permitted whole{least + to_look + to_queue};

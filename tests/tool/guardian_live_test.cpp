@@ -1,9 +1,12 @@
 // redlock run is killed without a chance to end its command: the guardian does, before others can have the
 // lock.
+#include "live/forked_child.hpp"
 #include "scheduling_delay.hpp"
 #include "shell_on_a_terminal.hpp"
 #include "tool_world.hpp"
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -53,6 +56,8 @@ protected:
     ToolWorld world{3};
 };
 
+class EndOfMemory : public Guardian {};
+
 TEST_F(Guardian, EndsTheWholeProcessGroupWithinTheTtl) {
     auto tool = world.start(world.job(stubborn, {"--ttl", "3s", "--grace", "1h"}));
     ASSERT_TRUE(world.comes("parent"));
@@ -78,6 +83,23 @@ TEST_F(Guardian, AllowsTheGraceAfterTheLastExtension) {
     EXPECT_TRUE(ends("child"));
     EXPECT_LE(now() - killed - monitor.delay(), 2s);
 }
+
+#if defined(REDLOCK_NO_MEMORY)
+// The allocation that fails is that of the message about --max-hold. Nobody is left to end the command then,
+// because the guardian ends together with `redlock run`.
+TEST_F(EndOfMemory, EndsTheCommandAndReleasesTheLock) {
+    auto environment = world.environment();
+    environment.emplace_back("LD_PRELOAD=" REDLOCK_NO_MEMORY);
+    const auto* const script = "unset LD_PRELOAD; echo $$ >$DIR/q; mv $DIR/q $DIR/parent; exec sleep 1000";
+    Tool tool{world.job(script, {"--max-hold", "2s", "--ttl", "1h"}), environment};
+    ASSERT_TRUE(world.comes("parent"));
+    const auto outcome = tool.wait();
+    EXPECT_EQ(outcome.status, 70);
+    EXPECT_THAT(outcome.err, HasSubstr("bad_alloc"));
+    EXPECT_TRUE(ends("parent"));
+    EXPECT_EQ(world.keys(), 0U);
+}
+#endif
 
 TEST_F(Guardian, SendsSigtermFirst) {
     auto tool = world.start(world.job(gentle));
@@ -209,6 +231,34 @@ TEST_F(Guardian, SurvivesTheEndOfTheTerminal) {
     kill(run);
     EXPECT_TRUE(ends("parent"));
     EXPECT_TRUE(ends("child"));
+}
+
+// An unprivileged guardian cannot ask the kernel never to be killed. The score is that of the caller, who may
+// have asked for the opposite.
+TEST_F(Guardian, TakesBackThatItIsToBeKilledFirst) {
+    const std::string score = "/proc/self/oom_score_adj";
+    const auto job = find_guardian +
+                     "for i in $(seq 1000); do read score </proc/$g/oom_score_adj; "
+                     "[ $score = 0 ] && break; sleep 0.01; done; echo $score >$DIR/score";
+    std::vector<std::string> words{
+        "sh", "-c",
+        "echo 500 >" + score + " && echo 0 >" + score + " && echo 500 >" + score + " || exit 99; exec \"$@\"",
+        "sh", REDLOCK_TOOL};
+    for (auto& word : world.job(job)) words.push_back(word);
+    std::vector<char*> pointers;
+    for (auto& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    auto environment = world.environment();
+    ForkedChild run{[&](auto) {
+        ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);  // fails for a user who does not have it anyway
+        for (auto& variable : environment) ::putenv(variable.data());
+        ::execvp("sh", pointers.data());
+        ::_exit(98);
+    }};
+    const int status = run.wait();
+    if (status == 99) GTEST_SKIP() << "the score of this process cannot be changed, or not be taken back";
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(world.in("score"), "0\n");
 }
 
 /// As a container, and `words` are its first process.

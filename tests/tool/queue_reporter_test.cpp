@@ -46,8 +46,8 @@ TEST(QueueReporter, EscapesTheNameOfTheResource) {
     QueueReporter reporter{"job\x1b[31m\n", false, true};
     const Tally silent{std::make_shared<const std::vector<std::string>>(3, "a")};
     testing::internal::CaptureStderr();
-    for (int attempt = 0; attempt < Retry{}.attempts; ++attempt)
-        reporter.round_ended({.verb = Verb::set_if_absent}, silent, 1ms);
+    const Command attempt{.verb = Verb::set_if_absent};
+    for (int i = 0; i < 3; ++i) reporter.round_ended(attempt, silent, 1ms);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
               "redlock: job\\x1b[31m\\x0a: too few nodes answer; waiting\n");
 }

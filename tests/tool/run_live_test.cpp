@@ -307,6 +307,13 @@ TEST_F(Run, ExecutesAStringWithTheShellOfTheUser) {
     EXPECT_EQ(tool.wait().out, "-c words\n");
 }
 
+TEST_F(Run, ExecutesAStringWithTheShellOfTheSystemIfTheUserHasNone) {
+    auto environment = world.environment();
+    environment.back() = "SHELL=";
+    Tool tool{{"run", "job", "-c", "echo $((2 + 3))"}, environment};
+    EXPECT_EQ(tool.wait().out, "5\n");
+}
+
 // As git has it with those that all commands have in common.
 TEST_F(Run, AcceptsOptionsBeforeItsName) {
     Tool tool{{"--node", world[0].uri(), "--node-timeout=2s", "-vw", "5", "run", "-x", "job", "--", "echo",

@@ -166,15 +166,22 @@ TEST_F(EndOfRun, EndsTheCommandEvenAfterSigkill) {
 }
 
 TEST_F(EndOfRun, ReleasesALockThatIsAcquiredAfterTheSignal) {
-    const auto pings = calls(world[0], "ping");
-    world[0].command({"CLIENT", "PAUSE", "60000", "WRITE"});
-    auto tool = world.start({"run", "-n", "--node-timeout", "20s", "job", "--", "true"});
-    ASSERT_TRUE(wait_until([&] { return calls(world[0], "ping") > pings; }));
-    tool.signal(SIGTERM);
-    world[0].command({"CLIENT", "UNPAUSE"});
-    EXPECT_EQ(tool.wait().status, 143);
-    EXPECT_GE(calls(world[0], "set"), 1U);
-    EXPECT_TRUE(wait_until([&] { return world.keys() == 0; }));
+    for (const std::string command : {"run", "acquire"}) {
+        const auto pings = calls(world[0], "ping");
+        const auto sets = calls(world[0], "set");
+        world[0].command({"CLIENT", "PAUSE", "60000", "WRITE"});
+        std::vector<std::string> words{command, "-n", "--ttl", "1h", "--node-timeout", "20s", "job"};
+        if (command == "run") words.emplace_back("true");
+        auto tool = world.start(words);
+        ASSERT_TRUE(wait_until([&] { return calls(world[0], "ping") > pings; }));
+        tool.signal(SIGTERM);
+        world[0].command({"CLIENT", "UNPAUSE"});
+        const auto outcome = tool.wait();
+        EXPECT_EQ(outcome.status, 143) << command;
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_GT(calls(world[0], "set"), sets);
+        EXPECT_EQ(world.keys(), 0U) << command;
+    }
 }
 
 // A signal that ends what runs ends what is stopped, too.
