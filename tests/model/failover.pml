@@ -18,7 +18,29 @@
  * the promotion and becomes a replica. The quarantine is longer than a ttl by the maximum duration of that phase. So
  * it ends after the leases that were running when the former master stopped. A lease that begins later is not sent to
  * the former master. An earlier command may still arrive there. The former master executes it if it still behaves as
- * a master: it may have been frozen. */
+ * a master: it may have been frozen.
+ *
+ * Shared connections (QUEUE). Many requests share one connection to each server. A request first waits in a queue. One
+ * write takes all the acquisitions and extensions that are ready. These are the rules for the code:
+ *
+ * 1. An acquisition or extension is written only if the connection has no pending replies and gave a sign of life less
+ *    than a second ago. Otherwise the connection may lead to a former master that is frozen.
+ * 2. The second is measured when the commands are written. If it was measured earlier, the lease may begin later than
+ *    the measurement, and the quarantine of the promoted server does not outlast that lease.
+ * 3. A reply counts as a sign of life only if the last sign of life, or the beginning of the connection, is less than
+ *    a second old when the reply arrives. A server that was frozen also replies when it continues. A connection that
+ *    was silent for a second never carries an acquisition or extension again, whatever it replies.
+ * 4. The rule about pending replies makes rule 3 work. The server executed the command of a reply before the reply
+ *    arrived. If nothing was pending when the command was written, the command was written after the last sign of life,
+ *    so the reply is less than a second old. Behind other replies, an old reply could arrive in time.
+ * 5. If a connection is given up, the requests in its queue move to the next connection, for which the Sentinels are
+ *    asked. A command that was written is not written again elsewhere.
+ * 6. A lease begins, at the latest, just before its first command is written. It may begin when it enters the queue.
+ *
+ * In the model, a connection gives signs of life as long as its server is named or `goes_on`. The quarantine is longer
+ * by that phase, so two seconds for this rule belong to the phase. After it, a reply can still arrive, because the
+ * server continues. A lease begins either in the queue or at its first write. In which order a server executes the
+ * commands of one write, and how many of them, is left open. */
 
 #ifndef NODES
 #define NODES 1
@@ -71,8 +93,10 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #define exclusive (valid(0) + valid(1) + valid(2) <= 1)
 #endif
 
-/* The servers that a client may take for the master of a node. */
-#ifdef IDLE_CONNECTION
+/* The servers that a client may take for the master of a node. A QUEUE checks this when it writes. */
+#ifdef QUEUE
+#define ADDRESSED 0
+#elif defined(IDLE_CONNECTION)
 #define ADDRESSED (bit(SERVERS) - 1) /* also a server that was named long ago */
 #else
 #define ADDRESSED (named | goes_on)
@@ -94,13 +118,107 @@ bool holds[CLIENTS], extended[CLIENTS], let_go[CLIENTS];
 #define votes(s) ((masters & bit(s)) && is_marked(s) && !(waits[s] & running) && !may_others_grant(s))
 #endif
 
+/* The queue of the requests, and the write that takes all of them that are ready. */
+#ifdef QUEUE
+byte queued[2 * CLIENTS]; /* for each lease: servers to which its command is not written yet */
+byte pending;             /* servers on whose connection replies are pending */
+#ifdef CHECKED_IN_QUEUE
+byte checked[2 * CLIENTS]; /* for each lease: servers that gave a sign of life when the request entered the queue */
+#define CHECK(lease) checked[lease] = named | goes_on
+#define was_checked(lease, s) (checked[lease] & bit(s))
+#else
+#define CHECK(lease) skip
+#define was_checked(lease, s) false
+#endif
+#ifdef LATE_REPLY_COUNTS
+byte replied; /* servers that replied later than a second after the last sign of life */
+#define REPLIED(s) replied = replied | bit(s)
+#define has_replied(s) (replied & bit(s))
+#else
+#define REPLIED(s) skip
+#define has_replied(s) false
+#endif
+#define BEGINS_LEASE(lease) skip
+#define ENTERS_QUEUE(lease)                                                                                         \
+    if                                                                                                                 \
+    :: d_step {                                                                                                        \
+        printf("the lease begins in the queue\n");                                                                     \
+        running = running | bit(lease);                                                                                \
+        queued[lease] = bit(SERVERS) - 1;                                                                              \
+        CHECK(lease)                                                                                                   \
+    }                                                                                                                  \
+    LATER_START(lease)                                                                                                 \
+    fi;
+#ifdef STARTS_IN_QUEUE
+#define LATER_START(lease)
+#else
+#define LATER_START(lease)                                                                                             \
+    :: d_step {                                                                                                        \
+        printf("the lease begins when it is written\n");                                                               \
+        queued[lease] = bit(SERVERS) - 1;                                                                              \
+        CHECK(lease)                                                                                                   \
+    }
+#endif
+#define LEAVES_QUEUE(a)                                                                                                \
+    queued[a] = 0;                                                                                                     \
+    queued[EXTENSION(a)] = 0
+#define gives_signs_of_life(s) (((named | goes_on) & bit(s)) || has_replied(s))
+#ifdef BEHIND_PENDING
+#define may_write(s) (gives_signs_of_life(s) || (pending & bit(s)))
+#else
+#define may_write(s) (gives_signs_of_life(s) && !(pending & bit(s)))
+#endif
+#define is_ready(lease, s) ((queued[lease] & bit(s)) && (may_write(s) || was_checked(lease, s)))
+#define TAKE(lease, commands, s)                                                                                       \
+    if                                                                                                                 \
+    :: is_ready(lease, s) ->                                                                                           \
+        queued[lease] = queued[lease] & ~bit(s);                                                                       \
+        running = running | bit(lease);                                                                                \
+        commands[lease % CLIENTS] = commands[lease % CLIENTS] | bit(s)                                                 \
+    :: else                                                                                                            \
+    fi
+#if CLIENTS == 2
+#define some_ready(s) (is_ready(0, s) || is_ready(1, s) || is_ready(2, s) || is_ready(3, s))
+#define TAKE_ALL(s) TAKE(0, sets, s); TAKE(1, sets, s); TAKE(2, extends, s); TAKE(3, extends, s)
+#else /* without extensions */
+#define some_ready(s) (is_ready(0, s) || is_ready(1, s) || is_ready(2, s))
+#define TAKE_ALL(s) TAKE(0, sets, s); TAKE(1, sets, s); TAKE(2, sets, s)
+#endif
+#define WRITES(s)                                                                                                      \
+    :: d_step {                                                                                                        \
+        some_ready(s) ->                                                                                               \
+        printf("    the queue is written to server %d\n", s);                                                          \
+        TAKE_ALL(s);                                                                                                   \
+        pending = pending | bit(s)                                                                                     \
+    }
+/* The last pending reply arrives, or a new connection replaces the former one. */
+#define HAS_REPLIED(s)                                                                                                 \
+    :: d_step {                                                                                                        \
+        (pending & bit(s)) && (masters & bit(s)) ->                                                                    \
+        printf("    server %d has replied to everything\n", s);                                                        \
+        REPLIED(s);                                                                                                    \
+        pending = pending & ~bit(s)                                                                                    \
+    }
+#define FORGET_QUEUED(lease) queued[lease] = 0
+#define has_queued(lease) (queued[lease] != 0)
+#else
+#define BEGINS_LEASE(lease) running = running | bit(lease)
+#define ENTERS_QUEUE(lease)
+#define LEAVES_QUEUE(a) skip
+#define FORGET_QUEUED(lease) skip
+#define has_queued(lease) false
+#endif
+
 proctype Client(byte a) {
+    atomic {
     d_step {
         begun == a ->
         begun++;
         printf("client %d begins to acquire\n", a);
-        running = running | bit(a);
+        BEGINS_LEASE(a);
         sets[a] = ADDRESSED
+    }
+    ENTERS_QUEUE(a)
     }
     if
     :: d_step {
@@ -109,16 +227,20 @@ proctype Client(byte a) {
         holds[a] = true;
         granted[a] = 0;
         sets[a] = 0;
+        FORGET_QUEUED(a);
         assert(exclusive)
     }
 #ifdef EXTEND
         if
-        :: d_step {
+        :: atomic {
+            d_step {
             is_running(a) ->
             printf("client %d begins to extend\n", a);
-            running = running | bit(EXTENSION(a));
+            BEGINS_LEASE(EXTENSION(a));
             extends[a] = ADDRESSED
-        }
+            }
+            ENTERS_QUEUE(EXTENSION(a))
+            }
             if
             :: d_step {
                 size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) && is_running(a) ->
@@ -139,7 +261,8 @@ proctype Client(byte a) {
         holds[a] = false;
         let_go[a] = true;
         granted[a] = 0;
-        confirmed[a] = 0
+        confirmed[a] = 0;
+        LEAVES_QUEUE(a)
     }
 }
 
@@ -183,6 +306,9 @@ proctype Client(byte a) {
 #else
 #define IDENTITY_OF_PROMOTED(s) NEW_IDENTITY(s)
 #endif
+#ifdef QUEUE /* which writes to all servers anyway */
+#define ADDRESS_TOO(a, s) skip
+#else
 #define ADDRESS_TOO(a, s)                                                                                              \
     if                                                                                                                 \
     :: is_running(a) && !holds[a] && !let_go[a] -> sets[a] = sets[a] | bit(s)                                          \
@@ -192,6 +318,7 @@ proctype Client(byte a) {
     :: is_running(EXTENSION(a)) && !extended[a] && !let_go[a] -> extends[a] = extends[a] | bit(s)                      \
     :: else                                                                                                            \
     fi
+#endif
 #if CLIENTS == 2
 #define ADDRESS_ALL_TOO(s) ADDRESS_TOO(0, s); ADDRESS_TOO(1, s)
 #else
@@ -280,6 +407,7 @@ proctype Client(byte a) {
         printf("        the validity of lease %d ends\n", lease);                                                      \
         running = running & ~bit(lease);                                                                               \
         AGE_ALL;                                                                                                       \
+        FORGET_QUEUED(lease);                                                                                          \
         if                                                                                                             \
         :: lease < CLIENTS -> sets[lease % CLIENTS] = 0; granted[lease % CLIENTS] = 0                                  \
         :: else -> extends[lease % CLIENTS] = 0; confirmed[lease % CLIENTS] = 0                                        \
@@ -302,7 +430,9 @@ proctype Client(byte a) {
 #endif
 
 /* The search need not continue when no two clients can hold the lock at once any more. */
-#define may_succeed(a) (a >= begun || (!let_go[a] && (is_running(a) || is_running(EXTENSION(a)))))
+#define may_succeed(a)                                                                                                 \
+    (a >= begun ||                                                                                                     \
+     (!let_go[a] && (is_running(a) || is_running(EXTENSION(a)) || has_queued(a) || has_queued(EXTENSION(a)))))
 #if CLIENTS == 2
 #define is_open (may_succeed(0) + may_succeed(1) > 1)
 #else
@@ -315,6 +445,10 @@ end:
     FOR_ALL_CLIENTS(ON_SET)
 #ifdef EXTEND
     FOR_ALL_CLIENTS(ON_EXTEND)
+#endif
+#ifdef QUEUE
+    AT_ALL_SERVERS(WRITES)
+    AT_ALL_SERVERS(HAS_REPLIED)
 #endif
     AT_ALL_SERVERS(SETS_MARKER)
     AT_ALL_SERVERS(IS_PROMOTED)
@@ -337,6 +471,9 @@ end:
 init {
     d_step {
         masters = named;
+#ifdef QUEUE
+        pending = named; /* earlier commands, of other requests */
+#endif
 #if NODES == 1
         BEGINS(0); BEGINS(1)
 #else

@@ -174,6 +174,15 @@ check failover-three-run-alone unsafe failover -DNODES=3 -DPROMOTIONS=2 -DRUN_AL
 check failover-three-idle-connection unsafe failover -DNODES=3 -DPROMOTIONS=2 -DIDLE_CONNECTION
 check failover-witness unsafe failover -DWITNESS
 
+# The same if many requests share a connection and wait in a queue.
+check failover-queue safe failover -DQUEUE -DCLIENTS=3 -DPROMOTIONS=1
+check failover-queue-extend safe failover -DQUEUE -DEXTEND
+check failover-queue-checked-early safe failover -DQUEUE -DCHECKED_IN_QUEUE -DSTARTS_IN_QUEUE
+check failover-behind-pending unsafe failover -DQUEUE -DBEHIND_PENDING
+check failover-after-silence unsafe failover -DQUEUE -DCHECKED_IN_QUEUE
+check failover-late-reply unsafe failover -DQUEUE -DLATE_REPLY_COUNTS
+check failover-queue-witness unsafe failover -DQUEUE -DWITNESS
+
 if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2
     exit 2
