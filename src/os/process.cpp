@@ -15,12 +15,12 @@
 namespace redlock {
 namespace {
 
-using Mark = std::atomic<std::int64_t>;
+using Mark = std::atomic<long>;  // 64 bits are not always lock-free on machines with 32 bits
 static_assert(Mark::is_always_lock_free);
 
 Mark mark_without_memory{0};           // cleared by the fork handler only
 std::atomic<Mark*> the_mark{nullptr};  // its value is 0 if the process has no number yet
-std::atomic<std::int64_t> last_number{0};
+std::atomic<long> last_number{0};
 
 void wipe() noexcept {
     the_mark.load()->store(0);
