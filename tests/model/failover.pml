@@ -132,7 +132,7 @@ byte checked[2 * CLIENTS]; /* for each lease: servers that gave a sign of life w
 #endif
 #ifdef LATE_REPLY_COUNTS
 byte replied; /* servers that replied later than a second after the last sign of life */
-#define REPLIED(s) replied = replied | bit(s)
+#define REPLIED(s) replied = replied | (bit(s) & ~(named | goes_on))
 #define has_replied(s) (replied & bit(s))
 #else
 #define REPLIED(s) skip

@@ -183,6 +183,19 @@ check failover-after-silence unsafe failover -DQUEUE -DCHECKED_IN_QUEUE
 check failover-late-reply unsafe failover -DQUEUE -DLATE_REPLY_COUNTS
 check failover-queue-witness unsafe failover -DQUEUE -DWITNESS
 
+# Requests that share their connections to one node: the order of commands and the delivery of replies.
+check connection safe shared_connection -DCONNECTIONS=3
+check connection-three-requests safe shared_connection -DREQUESTS=3 -DNOSCRIPTS=0
+check release-on-new-connection unsafe shared_connection -DRELEASE_ON_NEW_CONNECTION
+check counted-as-not-sent unsafe shared_connection -DCOUNTED_AS_NOT_SENT
+check entry-removed unsafe shared_connection -DENTRY_REMOVED
+check entry-stays-alone unsafe shared_connection -DENTRY_STAYS_ALONE
+check repeated-after-release unsafe shared_connection -DREPEATED_AFTER_RELEASE
+check noscript-loses-release unsafe shared_connection -DNOSCRIPT_LOSES_RELEASE
+check closed-early unsafe shared_connection -DCLOSED_EARLY
+check releases-are-lost unsafe shared_connection -DRELEASES_ARE_LOST
+check connection-witness unsafe shared_connection -DWITNESS
+
 if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2
     exit 2
