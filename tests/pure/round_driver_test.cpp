@@ -290,6 +290,15 @@ TEST_F(Outage, OneProbeIsUnderWayAtATime) {
     EXPECT_EQ(network.clock().now() - start, 1ms);
 }
 
+// Two rounds at the same time made a connection each, and neither connection was ready in time.
+TEST_F(Outage, OneOfTwoConnectionsBecomesTheProbe) {
+    network.server(0).unreachable = true;
+    network.clock().after(1ms, [&] { (void)extend("B"); });
+    (void)extend("A");
+    EXPECT_EQ(std::ranges::count(log.lines, "n0 connecting"), 2);
+    EXPECT_EQ(std::ranges::count(log.lines, "n0 disconnected"), 1);
+}
+
 TEST_F(Outage, ALateReplyEndsItAfterThePause) {
     (void)extend("A");
     network.server(0).paused = true;

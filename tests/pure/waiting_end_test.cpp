@@ -170,6 +170,14 @@ TEST_F(EndOfWaitingWithoutIdle, TakesNoLongerIfTheHomeNodeIsUnreachable) {
     EXPECT_LE(took, 292ms) << "the attempt is undone, and no connection waited for";
 }
 
+TEST_F(EndOfWaitingWithoutIdle, KeepsNoListener) {
+    others_hold();
+    for (std::size_t time = 1; time <= 2; ++time) {
+        (void)lock(alice).acquire_for(100ms);
+        EXPECT_THAT(all(0, "SUBSCRIBE"), SizeIs(time));
+    }
+}
+
 TEST_F(EndOfWaiting, ReportsHowLongTheResourceIsHeldAtMost) {
     for (std::size_t node = 0; node < 3; ++node) ask(node, {"SET", "r", "other", "PX", "5000"});
     ask(0, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});

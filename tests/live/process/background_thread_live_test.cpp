@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
@@ -53,6 +54,44 @@ using support::wait_until;
 
 std::unique_ptr<BackgroundTask> task_of(BackgroundTask::Function function) {
     return make_background_thread(boot_clock(), std::move(function));
+}
+
+TEST(BackgroundThread, CallsTheFunctionAgainIfItIsStartedDuringACall) {
+    ForkedChild child{[](auto report) {
+        std::atomic<int> calls{0};
+        std::atomic<bool> ends{false};
+        const auto task = task_of([&](auto) {
+            if (++calls == 1) ends.wait(false);
+            return Clock::never();
+        });
+        task->start();
+        report(wait_until([&] { return calls == 1; }) ? "called" : "not called");
+        task->start();
+        report(wait_until([] { return tasks() == 2; }) ? "one thread" : "several threads");
+        ends = true;
+        ends.notify_all();
+        report(wait_until([&] { return calls == 2; }) ? "called again" : "not called again");
+    }};
+    EXPECT_EQ(child.receive(), "called");
+    EXPECT_EQ(child.receive(), "one thread");
+    EXPECT_EQ(child.receive(), "called again");
+}
+
+// A signal is meant for the threads of the user.
+TEST(BackgroundThread, HandlesNoSignals) {
+    ForkedChild child{[](auto report) {
+        std::atomic<int> blocked{-1};
+        const auto task = task_of([&](auto) {
+            sigset_t mask;
+            ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+            blocked = ::sigismember(&mask, SIGTERM) * ::sigismember(&mask, SIGUSR1);
+            return Clock::never();
+        });
+        task->start();
+        (void)wait_until([&] { return blocked >= 0; });
+        report(blocked == 1 ? "blocked" : "not blocked");
+    }};
+    EXPECT_EQ(child.receive(), "blocked");
 }
 
 // exit() waits for the threads that run, and then destroys what they may use.
