@@ -85,7 +85,7 @@ TEST(DoctorPermissions, ForKeysBesideAGeneratedResourceLeadToAHint) {
     Permitted world{least + to_look + to_queue};
     Invocation it{world.server.uri("locker", "s3cret"), {"doctor", "--fencing", "--fair"}};
     EXPECT_EQ(it.status(), 1) << it.output();
-    EXPECT_THAT(it.output(), HasSubstr("the resource of the probe, {redlock:doctor:"));
+    EXPECT_THAT(it.output(), HasSubstr("--probe with a resource that the ACL allows"));
     EXPECT_THAT(it.output(), Not(HasSubstr("ACL SETUSER locker ~")));
 }
 
