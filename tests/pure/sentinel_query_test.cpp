@@ -116,12 +116,13 @@ struct SentinelQuery : testing::Test {
         };
     }
     Resolution::Found query() { return query(network.configs()); }
-    Resolution::Found query(std::vector<NodeConfig> sentinels) {
+    Resolution::Found query(std::vector<NodeConfig> sentinels, std::chrono::milliseconds node_timeout = 50ms,
+                            const std::stop_token& stop = {}) {
         const NodeConfig node{
             .endpoint = {.master = "orders"},
-            .node_timeout = 50ms,
+            .node_timeout = node_timeout,
             .sentinels = std::make_shared<const std::vector<NodeConfig>>(std::move(sentinels))};
-        return query_sentinels(node, std::stop_token{}, network);
+        return query_sentinels(node, stop, network);
     }
 
     const std::string names_the_master = "*2\r\n$9\r\n127.0.0.1\r\n$4\r\n6379\r\n";
@@ -166,6 +167,42 @@ TEST_F(SentinelQuery, ReportsThatAMajorityForbidsTheQuestion) {
     EXPECT_EQ(query().cause, Errc::permission_denied);
     answer(1, "$2\r\nS2\r\n", "", names_the_master);
     EXPECT_EQ(query().addresses.size(), 1U) << "two Sentinels of three";
+}
+
+// So does a password.
+TEST_F(SentinelQuery, ReportsThatAMajorityDemandsAPassword) {
+    const std::string demand = "-NOAUTH Authentication required.\r\n";
+    for (const std::size_t entry : {0U, 1U, 2U}) answer(entry, demand, demand, demand);
+    EXPECT_EQ(query().cause, Errc::authentication_failed);
+}
+
+TEST_F(SentinelQuery, ReportsWhatIsNotAnAddress) {
+    for (const std::string port : {"$1\r\n0", "$5\r\n6379x", "$5\r\n65536", "$0\r\n"}) {
+        for (const std::size_t entry : {0U, 1U, 2U}) {
+            const auto id = "$1\r\n" + std::to_string(entry) + "\r\n";
+            answer(entry, id, "", "*2\r\n$9\r\n127.0.0.1\r\n" + port + "\r\n");
+        }
+        const auto found = query();
+        EXPECT_TRUE(found.addresses.empty()) << port;
+        EXPECT_THAT(found.error, testing::HasSubstr("something that is not an address: 127.0.0.1")) << port;
+    }
+}
+
+// The answers must be recent when the connection to the server is begun.
+TEST_F(SentinelQuery, LastsForASecondAtMost) {
+    for (const std::size_t entry : {0U, 1U, 2U}) network.server(entry).paused = true;
+    const auto start = network.clock().now();
+    EXPECT_TRUE(query(network.configs(), 5s).addresses.empty());
+    EXPECT_EQ(network.clock().now() - start, 1s);
+}
+
+TEST_F(SentinelQuery, EndsWhenItIsStopped) {
+    for (const std::size_t entry : {0U, 1U, 2U}) network.server(entry).paused = true;
+    std::stop_source stop;
+    network.clock().after(10ms, [&] { stop.request_stop(); });
+    const auto start = network.clock().now();
+    EXPECT_TRUE(query(network.configs(), 500ms, stop.get_token()).addresses.empty());
+    EXPECT_EQ(network.clock().now() - start, 10ms);
 }
 
 }  // namespace
