@@ -139,7 +139,7 @@ byte replied; /* servers that replied later than a second after the last sign of
 #define has_replied(s) false
 #endif
 #define BEGINS_LEASE(lease) skip
-#define ENTERS_QUEUE(lease)                                                                                         \
+#define ENTERS_QUEUE(lease)                                                                                            \
     if                                                                                                                 \
     :: d_step {                                                                                                        \
         printf("the lease begins in the queue\n");                                                                     \
@@ -211,14 +211,14 @@ byte replied; /* servers that replied later than a second after the last sign of
 
 proctype Client(byte a) {
     atomic {
-    d_step {
-        begun == a ->
-        begun++;
-        printf("client %d begins to acquire\n", a);
-        BEGINS_LEASE(a);
-        sets[a] = ADDRESSED
-    }
-    ENTERS_QUEUE(a)
+        d_step {
+            begun == a ->
+            begun++;
+            printf("client %d begins to acquire\n", a);
+            BEGINS_LEASE(a);
+            sets[a] = ADDRESSED
+        }
+        ENTERS_QUEUE(a)
     }
     if
     :: d_step {
@@ -234,13 +234,13 @@ proctype Client(byte a) {
         if
         :: atomic {
             d_step {
-            is_running(a) ->
-            printf("client %d begins to extend\n", a);
-            BEGINS_LEASE(EXTENSION(a));
-            extends[a] = ADDRESSED
+                is_running(a) ->
+                printf("client %d begins to extend\n", a);
+                BEGINS_LEASE(EXTENSION(a));
+                extends[a] = ADDRESSED
             }
             ENTERS_QUEUE(EXTENSION(a))
-            }
+        }
             if
             :: d_step {
                 size(confirmed[a]) >= QUORUM && is_running(EXTENSION(a)) && is_running(a) ->

@@ -59,6 +59,7 @@ check() {
             timeout $seconds ./pan -E -m100000 -w24 >pan.log 2>&1
     ); then
         result=$(verdict "$work/pan.log")
+        case $result-$model in safe-shared_*) has_no_cycle || result=cycle ;; esac
     elif [ -f "$work/pan.log" ]; then
         result=unfinished
     fi
@@ -76,9 +77,20 @@ check() {
     rm -f "$work"/pan.? "$work/pan"
 }
 
+# Returns true if the graph of the states has no cycle, so that each request makes progress until nothing can happen.
+has_no_cycle() {
+    (
+        cd "$work"
+        # shellcheck disable=SC3045  # as above
+        ulimit -v $((memory * 1024 + 500000)) || true
+        gcc -O2 -w -DNP -DNOREDUCE -DMEMLIM=$memory -o pan pan.c >gcc.log 2>&1 &&
+            timeout $seconds ./pan -l -E -m100000 -w24 >cycle.log 2>&1
+    ) && [ "$(verdict "$work/cycle.log")" = safe ]
+}
+
 # Prints the result in the log of a search: safe, unsafe or unfinished.
 verdict() {
-    if grep -q 'assertion violated' "$1"; then
+    if grep -qE 'assertion violated|non-progress cycle' "$1"; then
         echo unsafe
     elif grep -q '^Full statespace search' "$1" && grep -q 'errors: 0$' "$1" &&
         ! grep -qiE 'not completed|too small|out of memory|reached.*limit|truncat' "$1"; then
@@ -195,6 +207,18 @@ check noscript-loses-release unsafe shared_connection -DNOSCRIPT_LOSES_RELEASE
 check closed-early unsafe shared_connection -DCLOSED_EARLY
 check releases-are-lost unsafe shared_connection -DRELEASES_ARE_LOST
 check connection-witness unsafe shared_connection -DWITNESS
+
+# Threads that share a connection: one of them reads for all. Every request ends.
+check reading safe shared_reading
+check reading-two-threads safe shared_reading -DTHREADS=2
+check no-successor unsafe shared_reading -DTHREADS=2 -DNO_SUCCESSOR
+check forgets-that-it-was-named unsafe shared_reading -DTHREADS=2 -DFORGETS_THAT_IT_WAS_NAMED
+check new-request-does-not-wake unsafe shared_reading -DTHREADS=2 -DNEW_REQUEST_DOES_NOT_WAKE
+check stop-does-not-wake unsafe shared_reading -DTHREADS=2 -DSTOP_DOES_NOT_WAKE
+check early-stop-is-missed unsafe shared_reading -DTHREADS=2 -DEARLY_STOP_IS_MISSED
+check wake-up-emptied-last unsafe shared_reading -DTHREADS=2 -DEMPTIES_LAST
+check nobody-writes unsafe shared_reading -DTHREADS=2 -DNOBODY_WRITES
+check leaves-the-buffer unsafe shared_reading -DTHREADS=2 -DLEAVES_THE_BUFFER
 
 if [ "$checked" -eq 0 ]; then
     echo "no such variant: $*" >&2

@@ -75,7 +75,7 @@ bool must_release[REQUESTS], released[REQUESTS]; /* a release is due; it was exe
     buffer[c] ! command;                                                                                               \
     list[c] ! command
 #define is_listed(c, command) (list[c] ?? [eval(command)])
-#define empty_out(channel)                                                                                                     \
+#define empty_out(channel)                                                                                             \
     do                                                                                                                 \
     :: nempty(channel) -> channel ? _                                                                                  \
     :: empty(channel) -> break                                                                                         \
