@@ -48,6 +48,7 @@ public:
     }
     std::stop_token lost() const { return is_mine() ? lock_.lost() : std::stop_token{}; }
     std::string_view owner() const noexcept { return is_mine() ? lock_.owner() : std::string_view{}; }
+    std::uint64_t fencing_token() const noexcept { return is_mine() ? lock_.fencing_token() : 0; }
     const std::string& resource() const noexcept { return lock_.resource(); }
 
     /// Returns how often this thread has acquired the lock without releasing it.
@@ -76,6 +77,8 @@ public:
     Result extend() { return is_mine() ? lock_.extend() : not_mine(); }
 
     /// Releases one level. The release of the outermost level releases the lock, as Lock::release() does.
+    /// After it the object is free for all threads, also if it returned `no_quorum`. Until another
+    /// acquisition, release() can then be repeated.
     Result release() noexcept {
         return leave([this] { return lock_.release(); });
     }
@@ -120,11 +123,20 @@ private:
 
     template <class Release>
     Result leave(Release release) noexcept {
-        if (!is_mine()) return not_mine();
-        if (--level_ > 0) return inner();
+        if (is_mine()) {
+            if (--level_ > 0) return inner();
+        } else if (!claim()) {  // an earlier release may be repeated, see release()
+            return not_mine();
+        }
         auto result = release();
         holder_.store(no_thread);
         return result;
+    }
+
+    /// Makes the calling thread the holder. Returns false if another thread is the holder.
+    bool claim() noexcept {
+        auto holder = holder_.load();
+        return !is_here(holder) && holder_.compare_exchange_strong(holder, caller());
     }
 
     Result not_mine() const noexcept {
@@ -145,8 +157,7 @@ private:
             if (result) ++level_;
             return result;
         }
-        auto holder = holder_.load();
-        if (is_here(holder) || !holder_.compare_exchange_strong(holder, caller())) return not_mine();
+        if (!claim()) return not_mine();
         OwnerGuard guard{*this};
         auto result = acquire();
         if (result) guard.keep();
@@ -168,7 +179,7 @@ private:
         RecursiveLock* lock_;
     };
 
-    std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds the lock or is acquiring it
+    std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds, acquires or releases the lock
     Lock lock_;                                     // used only by this thread
     int level_ = 0;                                 // used only by this thread
 };

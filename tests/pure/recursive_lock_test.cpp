@@ -105,6 +105,44 @@ TEST_F(RecursiveLockTest, BelongsToNoThreadAfterAFailure) {
     EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
 }
 
+// As a release of Lock. The keys of this client would otherwise block everybody for the rest of the ttl.
+TEST_F(RecursiveLockTest, CanRepeatAReleaseThatFailed) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    const std::string owner{lock.owner()};
+    ASSERT_THAT(lock.release(), Succeeds());
+    world.cut_all();
+    EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+    EXPECT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+    EXPECT_EQ(lock.level(), 0);
+    world.heal_all();
+    EXPECT_EQ(world.held_by(owner), 5U);
+    EXPECT_THAT(lock.release(), Succeeds());
+    EXPECT_EQ(world.held_by(owner), 0U);
+    EXPECT_THAT(lock.release(), FailsWith(Errc::not_held));
+    EXPECT_THAT(lock.acquire(), Succeeds());
+    EXPECT_EQ(lock.level(), 1);
+}
+
+// No other thread has to wait for a repeated release.
+TEST_F(RecursiveLockTest, IsFreeForOtherThreadsAfterAReleaseThatFailed) {
+    ASSERT_THAT(lock.acquire(), Succeeds());
+    world.cut_all();
+    ASSERT_THAT(lock.release(), FailsWith(Errc::no_quorum));
+    world.heal_all();
+    EXPECT_EQ(elsewhere([&] { return lock.acquire(); }), std::error_code{});
+    EXPECT_THAT(lock.release(), FailsWith(std::make_error_code(std::errc::operation_not_permitted)));
+}
+
+TEST_F(RecursiveLockTest, HasTheFencingTokenOfItsLock) {
+    RecursiveLock counting{world, "counted", {.fencing = true}, world.clock, world.entropy};
+    EXPECT_EQ(counting.fencing_token(), 0U);
+    ASSERT_THAT(counting.acquire(), Succeeds());
+    EXPECT_GT(counting.fencing_token(), 0U);
+    EXPECT_EQ(elsewhere([&] { return Result{counting.fencing_token() == 0 ? Errc::not_held : Errc::lost}; }),
+              Errc::not_held);
+}
+
 TEST_F(RecursiveLockTest, WorksWithTheLocksOfTheStandardLibrary) {
     const std::lock_guard outer{lock};
     {
