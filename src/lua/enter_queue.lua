@@ -10,6 +10,9 @@ local held = redis.call('get', KEYS[1])
 if held == ARGV[1] then return {ok = 'RESERVED'} end
 local failure = check_queue(KEYS[2])
 if failure then return failure end
+-- If the Redis user may not set the expiry of the queue, the script ends here, before it adds a ticket. Otherwise the
+-- queue would stay for ever.
+redis.call('pexpire', KEYS[2], ARGV[4])
 if ARGV[6] ~= '' then
   redis.call('zrem', KEYS[2], ARGV[6])
   if held == ARGV[6] then

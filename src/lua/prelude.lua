@@ -36,6 +36,14 @@ end
 -- resource that has the name of a key beside another resource. Therefore no script changes an existing key beside a
 -- resource before one of these functions has recognised its value.
 
+-- Returns the text in a key. Returns false if the key does not exist, and nil if it holds another type. If the Redis
+-- user may not read the key, the script ends with the error of the server, because its vote would mean nothing.
+local function text_in(key)
+  local held = redis.pcall('get', key)
+  if type(held) ~= 'table' then return held end
+  if not string.find(held.err, 'WRONGTYPE', 1, true) then redis.call('get', key) end
+end
+
 -- Returns whether the text is an owner: 40 hex digits.
 local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
@@ -62,9 +70,9 @@ local function count_holder(data, n, first, expiry)
   local time = redis.call('time')
   local fence, seed = 0, time[1] * 1000000 + time[2]
   for i = first, first + n - 1 do
-    local held = redis.pcall('get', KEYS[i])
-    local count = type(held) == 'string' and number_of_any_data(held)
-    if held and not count then
+    local held = text_in(KEYS[i])
+    local count = held and number_of_any_data(held)
+    if held ~= false and not count then
       return nil, {err = 'WRONGTYPE ' .. KEYS[i] .. ' holds no count'}
     end
     count = held and number_in(data, held)
@@ -166,13 +174,15 @@ end
 -- milliseconds of the server's clock. Removes the tickets from the queue whose last call is longer ago than `lifetime`,
 -- 16 at most. The tickets of clients that know nothing of this set are not in it, and are not removed here.
 --
--- Does nothing if the key of the signs holds something else, or if the Redis user may not use this key. The key is not
--- one of KEYS, although Redis wants all keys there. Redis checks the permissions for KEYS before it runs a script. It
--- would refuse the whole script to such a user, who could then not wait at all.
+-- Does nothing if the key of the signs holds something else, or if the Redis user may not use this key or set its
+-- expiry. Without an expiry it would stay for ever. The key is not one of KEYS, although Redis wants all keys there.
+-- Redis checks the permissions for KEYS before it runs a script. It would refuse the whole script to such a user, who
+-- could then not wait at all.
 local function remove_silent_waiters(queue, ticket, now, lifetime)
   local signs = queue .. ':signs'
   local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
   if oldest.err or (oldest[1] and not is_ticket(oldest[1])) then return end
+  if type(redis.pcall('pexpire', signs, lifetime)) ~= 'number' then return end
   for i = 1, #oldest, 2 do
     if oldest[i + 1] + lifetime >= now then break end
     redis.pcall('zrem', queue, oldest[i])
@@ -237,7 +247,7 @@ end
 -- Sets the expiry of the resource and of the set of readers to the instant at which the ttl of the last reader ends.
 -- Changes the resource only while its value is the shared marker, and deletes it if there is no reader left.
 local function follow_last_reader(readers)
-  local marked = redis.pcall('get', KEYS[1]) == shared_marker(readers)
+  local marked = text_in(KEYS[1]) == shared_marker(readers)
   local last = redis.call('zrange', readers, -1, -1, 'withscores')[2]
   if last then redis.call('pexpireat', readers, last) end
   if marked and last then
@@ -250,13 +260,16 @@ end
 -- Returns whether the resource exists and its value is not the shared marker. Then an exclusive lock holds it, or it is
 -- reserved for a waiter, or its minimum hold time is not over.
 local function held_by_writer(readers)
-  local held = redis.pcall('get', KEYS[1])
-  return held and held ~= shared_marker(readers)
+  local held = text_in(KEYS[1])
+  return held ~= false and held ~= shared_marker(readers)
 end
 
--- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3].
+-- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3]. If the Redis user may not set the expiry of the readers,
+-- the script ends before it adds the reader. Otherwise the readers would stay for ever.
 local function enter_readers(readers, now)
-  redis.call('zadd', readers, string.format('%.0f', now + ARGV[3]), ARGV[1])
+  local ends, last = now + ARGV[3], redis.call('zrange', readers, -1, -1, 'withscores')[2]
+  redis.call('pexpireat', readers, string.format('%.0f', math.max(ends, last or 0)))
+  redis.call('zadd', readers, string.format('%.0f', ends), ARGV[1])
   redis.call('set', KEYS[1], shared_marker(readers), 'px', ARGV[3])
   follow_last_reader(readers)
 end
@@ -265,5 +278,5 @@ end
 -- value of the resource is no longer the shared marker.
 local function end_of_reader(readers)
   local ends = redis.call('zscore', readers, ARGV[1])
-  return ends and redis.pcall('get', KEYS[1]) == shared_marker(readers) and ends or nil
+  return ends and text_in(KEYS[1]) == shared_marker(readers) and ends or nil
 end

@@ -81,6 +81,56 @@ TEST_P(EachPermission, IsReportedByNameIfItIsMissing) {
     }
 }
 
+/// The permissions of an operation that counts its holder, without the one that is missing.
+constexpr auto* to_count = " ~{orders:*}:fence +info +exists +time";
+
+// D7, D14. The counter of the holders cannot be read, or has no expiry.
+TEST_P(EachPermission, IsReportedByNameIfItIsMissingForFencing) {
+    Server server{GetParam(), to_count};
+    auto lock = server.lock(the_resource, {.fencing = true});
+    const auto acquired = lock.acquire();
+    const auto released = lock.release();
+    for (const auto& result : {acquired, released})
+        if (!result.nodes().empty() && !result) {
+            EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+            EXPECT_THAT(result, Reports(0, Errc::permission_denied));
+        }
+    for (const auto* const key : {the_resource, "{orders:42}:fence"})
+        EXPECT_NE(server.server->command({"PTTL", key}), "-1") << key;
+}
+
+const std::vector<std::string> needed_to_share{
+    "set", "get", "del", "time", "zadd", "zrange", "zrem", "zremrangebyscore", "zscore", "pexpireat"};
+
+class EachPermissionToShare : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Permissions, EachPermissionToShare, testing::ValuesIn(needed_to_share), by_itself);
+
+// D7, D14. A node whose user may not do all is no node that another client holds.
+TEST_P(EachPermissionToShare, IsReportedByNameIfItIsMissing) {
+    std::string more = " ~{orders:*}:readers";
+    for (const auto& command : needed_to_share)
+        if (command != GetParam()) more += " +" + command;
+    for (const bool others_read : {false, true}) {
+        Server server{GetParam(), more};
+        if (others_read) {
+            RedisNodes nodes{{server.server->uri()}, {.node_timeout = 2s}};
+            EXPECT_THAT((Lock{nodes, the_resource, {.ttl = 1min, .shared = true}}.acquire()), Succeeds());
+        }
+        auto lock = server.lock(the_resource, {.shared = true});
+        std::vector<Result> failures;
+        for (auto& result : {lock.acquire(), lock.extend(20s), lock.release()})
+            if (!result.nodes().empty() && !result) failures.push_back(result);
+        ASSERT_TRUE(!failures.empty() || (others_read && GetParam() == "del")) << "it is not needed?";
+        for (const auto& failure : failures) {
+            EXPECT_THAT(failure, FailsWith(Errc::no_quorum));
+            EXPECT_THAT(failure, Reports(0, Errc::permission_denied));
+        }
+        for (const auto* const key : {the_resource, "{orders:42}:readers"})
+            EXPECT_NE(server.server->command({"PTTL", key}), "-1") << key << " has an expiry";
+        if (others_read) EXPECT_THAT(expiry(*server.server), LastsAtLeast(30s)) << "of the other reader";
+    }
+}
+
 // D14. A quarantine needs INFO. A missing permission for it is reported by name.
 TEST(Permissions, ForInfoAreReportedByName) {
     Server server{{}, " ~redlock:since +exists +time", quarantine};

@@ -144,6 +144,19 @@ TEST(FairPermissions, AReleaseWithoutPublishLeavesTheQueueItsExpiry) {
     EXPECT_GT(std::stol(server.command({"PTTL", the_queue})), 0);
 }
 
+// No key may stay for ever.
+TEST(FairPermissions, AQuestionWithoutPexpireLeavesNoKey) {
+    Servers world{3, "+pexpire"};
+    for (auto& server : world.servers)
+        ASSERT_EQ(server.command({"SET", the_resource, "another", "PX", "60000"}), "OK");
+    const auto result = world.lock(retrying()).acquire_for(1s);
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    ASSERT_THAT(result.queue_refusals(), SizeIs(3));
+    EXPECT_EQ(result.queue_refusals()[0].cause, Errc::permission_denied);
+    for (auto& server : world.servers)
+        for (const auto* const key : {the_queue, the_signs}) EXPECT_EQ(server.command({"EXISTS", key}), "0");
+}
+
 std::string name_of_rule(const testing::TestParamInfo<std::string>& info) {
     auto name = info.param;
     std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
