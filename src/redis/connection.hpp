@@ -141,8 +141,10 @@ public:
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
     /// sent.
     void subscribe(std::string_view channel);
-    /// Returns the last message that has arrived since the last call, or an empty text.
+    /// Returns a message that has arrived since the last call, or an empty text. This is the message that
+    /// await_message() has named, or otherwise the last one.
     std::string take_message() { return std::exchange(message_, {}); }
+    void await_message(std::string message) { awaited_message_ = std::move(message); }
 
     /// Returns the index of the address to try next if this one turns out to be dead. The index may exceed
     /// the number of addresses. The next connection takes the remainder of the division by that number.
@@ -225,6 +227,7 @@ private:
 
     bool subscribed_ = false;
     std::string message_{};
+    std::string awaited_message_{};
 
     std::error_code cause_{};
     std::string detail_{};

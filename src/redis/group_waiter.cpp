@@ -65,11 +65,38 @@ bool GroupWaiter::await_subscription(Listener& listener, Clock::time_point until
     return false;
 }
 
-Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
-    auto& connection = listener_->connection();
-    for (;;) {
+std::string GroupWaiter::new_ticket() {
+    ticket_ = listener_->new_ticket();
+    listener_->connection().await_message(ticket_);
+    return ticket_;
+}
+
+/// Reads what has arrived, but no more than a limit. Returns the message with the newest ticket. If there is
+/// none, returns the last message, or an empty text.
+std::string GroupWaiter::read_messages() {
+    constexpr int most_reads = 16;  // of 16 KiB each
+    std::string last;
+    for (int reads = 0; reads < most_reads && last != ticket_; ++reads) {
         listener_->advance();
-        if (auto ticket = connection.take_message(); !ticket.empty()) return {true, std::move(ticket)};
+        auto message = listener_->connection().take_message();
+        if (message.empty()) break;
+        last = std::move(message);
+    }
+    return last;
+}
+
+/// The message that wakes this waiter mostly comes alone. If the waiter sleeps on after a message, others
+/// publish on its channel. It then reads only once in 10 ms, because each message would cost a system call or
+/// two, and somebody could keep the processor busy with a flood of them.
+Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token& stop) {
+    constexpr auto shortest_pause = std::chrono::milliseconds{10};
+    auto& connection = listener_->connection();
+    network_.clock().sleep_until(std::min(until, next_read_), stop);
+    for (;;) {
+        if (auto message = read_messages(); !message.empty()) {
+            next_read_ = network_.clock().now() + shortest_pause;
+            return {true, std::move(message)};
+        }
         if (connection.broken()) break;
         if (stop.stop_requested() || network_.clock().now() >= until) return {true};
         wait(connection, until, stop);

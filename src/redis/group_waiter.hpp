@@ -30,7 +30,7 @@ public:
 
     bool listen(NodeSet homes, const RoundLimits& limits) override;
     std::size_t home() const noexcept override { return home_; }
-    std::string new_ticket() override { return listener_->new_ticket(); }
+    std::string new_ticket() override;
     WakeUp sleep(Clock::time_point until, const std::stop_token& stop) override;
     void disconnect(std::error_code refused, std::string_view words) override;
     void report_refusals(Tally& tally) const override;
@@ -43,6 +43,7 @@ private:
 
     bool listen_at(std::size_t node, const RoundLimits& limits);
     bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
+    std::string read_messages();
     void refuse(std::size_t node, detail::NodeFailure why);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
@@ -51,6 +52,8 @@ private:
     const std::chrono::milliseconds node_timeout_;
     std::size_t home_ = 0;
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
+    std::string ticket_{};                  // the newest
+    Clock::time_point next_read_{};         // when it reads again after a message
     // The nodes on which the queue's key of this resource holds something else. They may keep other queues.
     std::array<Refusal, max_nodes> refused_{};
 };

@@ -128,6 +128,35 @@ TEST_F(HostileHome, CausesNoPollsByForeignMessages) {
     EXPECT_LE(attempts_at_another_node(), 14U);
 }
 
+// The message that wakes the waiter comes in the middle of others, and all are read at once.
+TEST_F(HostileHome, CannotHideAWakeUpAmongForeignMessages) {
+    others_hold();
+    auto mine = lock(alice, {.delay = 10s});
+    Clock::time_point released{};
+    after(40ms, [&] {
+        const auto ticket = queued(0).at(0);
+        const auto publish_another = [&](const char* suffix) {
+            network.server(0).publish(ticket.substr(0, ticket.find('|')), ticket + suffix, now());
+        };
+        publish_another("7");
+        released = now();
+        for (std::size_t node = 0; node < size; ++node) release_at(node, "other");
+        publish_another("8");
+    });
+    EXPECT_TRUE(mine.acquire_for(1min));
+    EXPECT_LE(now() - released, 10ms);
+}
+
+// A flood must not keep the processor of the waiter busy.
+TEST_F(HostileHome, IsReadOnceInTenMillisecondsIfItSendsForeignMessages) {
+    others_hold();
+    home_publishes_ticket_with("7");
+    std::size_t waits = 0;
+    after(500ms, [&] { waits = network.waits(); });
+    after(1'500ms, [&] { EXPECT_LE(network.waits() - waits, 2 * 100U + 50U) << "in a second"; });
+    EXPECT_FALSE(lock(alice, {.delay = 10s}).acquire_for(2s));
+}
+
 TEST_F(HostileHome, CannotDelayTheEndByForeignMessages) {
     others_hold();
     home_publishes_ticket_with("7");

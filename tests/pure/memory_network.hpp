@@ -332,6 +332,7 @@ public:
     void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
               const std::stop_token& stop = {}) override {
         const OutsideTheClient outside;
+        ++waits_;
         const auto end = [&] {
             auto earliest = until;
             for (const auto& entry : entries) earliest = std::min(earliest, ready_at(entry));
@@ -342,6 +343,9 @@ public:
         if (!stop.stop_requested()) clock_.pass_to(end());
         for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();
     }
+
+    /// Returns how often wait() was called.
+    std::size_t waits() const { return waits_; }
 
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override {
         const OutsideTheClient outside;
@@ -359,6 +363,7 @@ private:
     ConstantEntropy entropy_{0xFF};
     Entropy* drawn_from_ = &entropy_;
     std::size_t commands_ = 0;
+    std::size_t waits_ = 0;
 };
 
 }  // namespace redlock::test

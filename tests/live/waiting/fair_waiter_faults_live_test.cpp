@@ -2,10 +2,15 @@
 // of the table in docs/waiting.md.
 #include "waiting_world.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace redlock::test {
@@ -178,6 +183,57 @@ TEST_F(WaiterFaults, OneIsCutOffThreeHundredTimesWhileItIsHeld) {
     }));
     (void)release();
     (void)waiter.held_at();
+}
+
+/// Publishes foreign messages on the channel of the only waiter, as fast as possible.
+class Flood {
+public:
+    explicit Flood(RedisServer& home)
+        : channel_(home.command({"PUBSUB", "CHANNELS", "redlock:wake:*"})),
+          thread_(
+              [connection = home.connect(), channel = channel_, this](const std::stop_token& stop) mutable {
+                  constexpr int at_once = 50;
+                  for (; !stop.stop_requested(); published_ += at_once) {
+                      for (int i = 0; i < at_once; ++i)
+                          connection.send({"PUBLISH", channel, channel + "|foreign"});
+                      for (int i = 0; i < at_once; ++i) (void)connection.read();
+                  }
+              }) {}
+    std::size_t published() const { return published_; }
+
+private:
+    std::string channel_;
+    std::atomic<std::size_t> published_{0};
+    std::jthread thread_;
+};
+
+Clock::duration processor_time_of(std::jthread& thread) {
+    clockid_t clock{};
+    timespec time{};
+    EXPECT_EQ(::pthread_getcpuclockid(thread.native_handle(), &clock), 0);
+    EXPECT_EQ(::clock_gettime(clock, &time), 0);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+// Foreign messages do not keep the waiter busy, and do not delay its own message.
+TEST_F(WaiterFaults, SomebodyFloodsItsChannel) {
+    RedisNodes nodes{world.uris(), timeouts()};
+    Lock lock{nodes, the_resource, fair()};
+    Clock::time_point held{};
+    std::jthread waiter{[&] {
+        EXPECT_THAT(lock.acquire_for(50s), Succeeds());
+        held = now();
+    }};
+    ASSERT_TRUE(queued(world[0], 1));
+    const Flood flood{world[0]};
+    ASSERT_TRUE(wait_until([&] { return flood.published() > 0; }));
+    const auto before = processor_time_of(waiter);
+    const auto from = now();
+    ASSERT_TRUE(wait_until([&] { return flood.published() > 20'000 && now() - from > 1s; }));
+    EXPECT_THAT(processor_time_of(waiter) - before, LastsAtMost((now() - from) / 8));
+    const auto released = release();
+    waiter.join();
+    expect_delay("flood", held - released, 10ms);
 }
 
 // Entries that nobody of ours has written.
