@@ -1,5 +1,6 @@
 // Checks the list of resources of a lock, sorts it, and removes duplicates.
 #include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/quarantine.hpp>
 #include <redlock/resources.hpp>
 
 #include <algorithm>
@@ -40,6 +41,10 @@ std::vector<std::string> checked_resources(std::vector<std::string> resources) {
         if (resource.size() > longest_resource)
             throw std::invalid_argument("redlock: resource has " + std::to_string(resource.size()) +
                                         " bytes; Redis takes keys up to 512 MiB");
+        if (resource == marker_key)
+            throw std::invalid_argument("redlock: resource is " + resource +
+                                        "; it must have another name, because nodes with a quarantine keep "
+                                        "the age of their data in the key of this name");
     }
     std::ranges::sort(resources);
     resources.erase(std::unique(resources.begin(), resources.end()), resources.end());

@@ -44,7 +44,8 @@ TEST_F(SeveralResources, MustNotBeEmpty) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
         {{}, "list of resources is empty"},
         {{"a", ""}, "resource is empty"},
-        {std::vector<std::string>(1001, "a"), "1001 entries"}};
+        {std::vector<std::string>(1001, "a"), "1001 entries"},
+        {{"a", "redlock:since"}, "resource is redlock:since; it must have another name"}};
     for (const auto& [resources, words] : wrong)
         EXPECT_THAT(refusal([this, &names = resources] { (void)lock_of(names); }), HasSubstr(words));
     EXPECT_EQ(refusal([this] { (void)lock_of(std::vector<std::string>(1000, "a")); }), "");
