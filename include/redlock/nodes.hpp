@@ -199,6 +199,8 @@ struct NodeReport {
     std::chrono::nanoseconds took{};
     /// True if a byte of the command may have reached the node.
     bool sent = false;
+    /// True if the round did not ask the node because the node had failed a moment ago.
+    bool left_alone = false;
     /// The error text of the server or the system, mostly empty. query: the answer.
     std::string detail{};
 };

@@ -22,8 +22,9 @@ struct RoundResult {
 };
 
 /// Returns true if the attempt failed because of contention and not because of failed nodes: at least one
-/// node has refused, and the nodes that did not fail still form a quorum. It is also true if clients have
-/// collided, so that each of them has got some votes and none a majority.
+/// node has refused, and the nodes that did not fail still form a quorum. A node in back-off has failed, also
+/// if the round did not ask it. The function also returns true if clients have collided, so that each of them
+/// has got some votes and none a majority.
 inline bool refused_by_holders(const Tally& tally) {
     const auto failed = std::ranges::count_if(tally.reports(), detail::failed_to_vote);
     return tally.refused() > 0 && tally.size() - static_cast<std::size_t>(failed) >= quorum(tally.size());

@@ -88,11 +88,13 @@ inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_
     return std::max(std::chrono::milliseconds{100}, 2 * node_timeout);
 }
 
-/// Returns the nodes that can be a home node: every node that has voted or was not asked.
+/// Returns the nodes that can be a home node: every node that has voted or was not asked. A node that was not
+/// asked because it is in back-off can be one, too. The waiter then begins a probe if one is due, because the
+/// attempts may ask this node no more while the other nodes refuse.
 inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     NodeSet result;
     for (std::size_t node = 0; node < reports.size(); ++node)
-        result[node] = !detail::failed_to_vote(reports[node]);
+        result[node] = reports[node].left_alone || !detail::failed_to_vote(reports[node]);
     return result;
 }
 

@@ -11,9 +11,11 @@
 #include <redlock/query.hpp>
 #include <redlock/retry.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <stop_token>
 #include <thread>
@@ -35,10 +37,30 @@ Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, At
     }
 }
 
+/// Returns true if the attempt was refused, but some nodes failed and fewer than a majority voted. Nobody
+/// knows then whether the nodes that were not asked work.
+bool is_doubtful(const Result& result) {
+    const auto voted =
+        std::ranges::count_if(result.nodes(), [](const auto& node) { return node.vote != Vote::unknown; });
+    return result.error() == Errc::held_by_other &&
+           std::ranges::any_of(result.nodes(), detail::failed_to_vote) &&
+           static_cast<std::size_t>(voted) < quorum(result.nodes().size());
+}
+
+/// Makes one attempt. If its refusal is doubtful, asks all nodes, and makes another attempt, which knows
+/// which of them have failed.
+Result try_once(Nodes& nodes, Acquirable& lock) {
+    auto result = lock.try_acquire();
+    if (!is_doubtful(result)) return result;
+    (void)query(nodes, lock.resource());
+    return lock.try_acquire();
+}
+
 /// No wait for another holder; but a free lock is not refused because nodes were slow once.
-Result try_acquire(Acquirable& lock, const AcquireArguments& arguments, const std::stop_token& stop) {
+Result try_acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
+                   const std::stop_token& stop) {
     return repeat(
-        arguments, stop, [&] { return lock.try_acquire(); },
+        arguments, stop, [&] { return try_once(nodes, lock); },
         [](const Result& result) {
             return result.error() != Errc::held_by_other && result.attempts() < Retry{}.attempts &&
                    algorithm::worth_retrying(result);
@@ -59,22 +81,23 @@ Result outlast(Acquirable& lock, const AcquireArguments& arguments, bool fair, c
         });
 }
 
-Result acquire_as_told(Acquirable& lock, const AcquireArguments& arguments, bool fair,
+Result acquire_as_told(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
                        const std::stop_token& stop) {
-    if (arguments.once()) return try_acquire(lock, arguments, stop);
+    if (arguments.once()) return try_acquire(nodes, lock, arguments, stop);
     if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
     return outlast(lock, arguments, fair, stop);
 }
 
 }  // namespace
 
-Acquisition acquire(Acquirable& lock, const AcquireArguments& arguments, bool fair, const Signals& signals) {
+Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
+                    const Signals& signals) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::atomic<bool> finished{false};
     std::jthread worker{[&](const std::stop_token& stop) {
         try {
-            acquisition.result = acquire_as_told(lock, arguments, fair, stop);
+            acquisition.result = acquire_as_told(nodes, lock, arguments, fair, stop);
         } catch (...) {
             failure = std::current_exception();
         }

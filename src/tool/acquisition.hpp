@@ -22,7 +22,8 @@ struct Acquisition {
 /// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
 /// arguments say. Without a limit, it also waits for nodes, and prints once on stderr that too few nodes
 /// answer. `fair`: the lock waits in a queue, and a QueueReporter prints this message.
-Acquisition acquire(Acquirable& lock, const AcquireArguments& arguments, bool fair, const Signals& signals);
+Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
+                    const Signals& signals);
 
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.
 /// Names that resource as well, unless it is the only one and the message begins with it: `said`. Asks the

@@ -167,7 +167,7 @@ int acquire(const LeaseCommandArguments& request) {
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
     const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    auto [result, interrupted] = tool::acquire(lock, request.acquire, options.fair, signals);
+    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, options.fair, signals);
     if (interrupted) {
         if (result) lock.release();
         return die_of(*interrupted);

@@ -283,7 +283,7 @@ int run(const RunArguments& request) {
     auto& lock = *held;
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(lock, request.acquire, request.fair, signals);
+    const auto acquired = acquire(nodes, lock, request.acquire, request.fair, signals);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);

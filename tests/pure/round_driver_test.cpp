@@ -286,7 +286,7 @@ TEST_F(Outage, OneProbeIsUnderWayAtATime) {
     network.pass(20ms);
     EXPECT_EQ(extend("A")[0].cause, Errc::not_awaited) << "the probe is begun";
     const auto start = network.clock().now();
-    EXPECT_EQ(acquire("A")[0].cause, Errc::not_asked) << "refused elsewhere, and no probe is due";
+    EXPECT_EQ(acquire("A")[0].cause, Errc::backing_off) << "refused elsewhere, and no probe is due";
     EXPECT_EQ(network.clock().now() - start, 1ms);
 }
 

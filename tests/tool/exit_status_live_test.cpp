@@ -61,6 +61,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OfASignal", {"run", "job", "-c", "kill -KILL $$"}, 137},
         Case{"OfSigterm", {"run", "job", "-c", "kill -TERM $$"}, 143},
         Case{"NotFound", {"run", "job", "no-such-program"}, 127, "no-such-program: No such file"},
+        Case{"ReservedName", {"run", "redlock:since", "true"}, 64, "resource is redlock:since; it must have"},
+        Case{"AlsoAReservedName", {"run", "--also", "redlock:since", "job", "true"}, 64, "redlock:since"},
+        Case{"AcquireOfAReservedName", {"acquire", "redlock:since"}, 64, "resource is redlock:since"},
         Case{"NotExecutable", {"run", "job", "/etc/passwd"}, 126, "/etc/passwd: Permission denied"},
         Case{"ExtendOfNobodys", {"extend", "--owner", nobody, "job"}, 75, "lost"},
         Case{"ReleaseOfNobodys", {"release", "--owner", nobody, "job"}, 75, "lost"}),
@@ -110,6 +113,27 @@ INSTANTIATE_TEST_SUITE_P(ExitStatus, WithDeadNodes,
                                          Case{"Extend", {"extend", "--owner", nobody, "job"}, 69},
                                          Case{"Release", {"release", "--owner", nobody, "job"}, 69}),
                          name_of);
+
+// Three of five nodes are down, and another client holds the job on the other two. Whatever their order, this
+// is no conflict, and --quiet does not hide it.
+TEST(ExitStatusWithMostNodesDead, IsThatOfNoQuorum) {
+    ToolWorld world{5};
+    const std::vector<std::string> uris = world.uris();
+    for (const std::size_t node : {2U, 3U, 4U}) world[node].kill();
+    for (const std::size_t node : {0U, 1U}) world[node].command({"SET", "job", "another", "PX", "60000"});
+    for (const std::vector<std::size_t>& order :
+         {std::vector<std::size_t>{0, 1, 2, 3, 4}, {0, 2, 3, 1, 4}, {2, 3, 0, 4, 1}, {2, 3, 4, 0, 1}}) {
+        std::string nodes = "REDLOCK_NODES=";
+        for (const auto node : order) nodes += uris[node] + (node == order.back() ? "" : ",");
+        for (const std::vector<std::string>& words :
+             {std::vector<std::string>{"run", "-nq", "-E", "0", "job", "false"}, {"acquire", "-nq", "job"}}) {
+            Tool tool{words, {nodes}};
+            const auto outcome = tool.wait();
+            EXPECT_EQ(outcome.status, 69) << words.front();
+            EXPECT_THAT(outcome.err, HasSubstr("job: no quorum"));
+        }
+    }
+}
 
 // An answer, and one that no waiting changes.
 TEST(ExitStatusWithoutThePassword, ReportsAPermissionError) {

@@ -233,7 +233,12 @@ public:
     bool is_sent(std::size_t node) const noexcept { return nodes_[node].stage == Stage::sent; }
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
-    bool is_left_alone(std::size_t node) const noexcept { return nodes_[node].stage == Stage::left_alone; }
+
+    /// Returns true if the round has not asked the node, and the node is in back-off. This is so if there was
+    /// no connection to the node, or if the other votes decided before it was the turn of the node.
+    bool is_left_alone(std::size_t node) const noexcept {
+        return nodes_[node].unasked() && !nodes_[node].trusted;
+    }
     std::span<const Request> requests() const noexcept { return requests_; }
 
     /// Returns true if the request goes to the node and was not excluded.
@@ -317,11 +322,15 @@ public:
         // Nothing was sent to a node that was left alone, so its report shows no time. There is one
         // exception: a release was sent, its connection broke, and there was no other connection to repeat it
         // on.
-        if (it.stage == Stage::left_alone && !it.repeated) it.start = now;
+        const bool left_alone = it.unasked() && !it.repeated;
+        if (left_alone) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
         for (auto& request = it.awaiting_reply; request < requests_.size(); ++request)
-            if (includes(node, request)) count(node, request, {.cause = cause}, detail, now);
+            if (includes(node, request)) {
+                count(node, request, {.cause = cause}, detail, now);
+                tallies_[request][node].left_alone = left_alone;
+            }
     }
 
 private:

@@ -1,0 +1,68 @@
+// A lock whose resource another client holds on a minority of the nodes, while the other nodes are down and
+// in back-off. The round does not ask the nodes in back-off, because the refusals have decided. Nevertheless
+// the result must say that there is no quorum.
+#include "waiting_world.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/lock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Two of five nodes are held by another client. The other three are down, and this client knows it.
+struct MostNodesAreDown : testing::Test, WaitingWorld {
+    MostNodesAreDown() : WaitingWorld(5) {
+        for (const auto node : {2U, 3U, 4U}) network.server(node).refuses = true;
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_EQ(mine.try_acquire().error(), Errc::no_quorum);
+            network.pass(1s);
+        }
+        EXPECT_EQ(mine.try_acquire().error(), Errc::no_quorum) << "the back-off begins";
+        for (const auto node : {0U, 1U}) hold(node, "other");
+    }
+
+    MemoryNodes& nodes = client();
+    Lock mine{nodes, "r", {}, network.clock(), entropy};
+};
+
+// A7, A12. A node in back-off does not count as one that works, although the round did not ask it.
+TEST_F(MostNodesAreDown, IsNoQuorumAndNotARefusal) {
+    const auto result = mine.try_acquire();
+    EXPECT_EQ(result.error(), Errc::no_quorum);
+    for (const auto node : {2U, 3U, 4U}) {
+        EXPECT_EQ(result.nodes()[node].cause, Errc::backing_off);
+        EXPECT_TRUE(result.nodes()[node].left_alone);
+        EXPECT_FALSE(result.nodes()[node].sent);
+    }
+    EXPECT_THAT(result.message(), HasSubstr("n2 backing off (after: connection failed"));
+}
+
+TEST_F(MostNodesAreDown, EndsAnEndlessWait) {
+    const auto start = now();
+    EXPECT_THROW(mine.lock(), Error);
+    EXPECT_LE(now() - start, 1s) << "three attempts";
+}
+
+// D7. Waiting does not help, and the report says why.
+TEST_F(MostNodesAreDown, ReportsAPermanentCause) {
+    for (const auto node : {2U, 3U, 4U}) {
+        network.server(node).refuses = false;
+        network.server(node).instead = "-NOAUTH Authentication required.\r\n";
+    }
+    for (const auto node : {0U, 1U}) ask(node, {"DEL", "r"});
+    EXPECT_EQ(mine.try_acquire().error(), Errc::no_quorum);
+    for (const auto node : {0U, 1U}) hold(node, "other");
+    const auto result = mine.acquire_for(10s);
+    EXPECT_EQ(result.error(), Errc::no_quorum);
+    EXPECT_EQ(result.attempts(), 1);
+    EXPECT_EQ(result.nodes()[2].cause, Errc::authentication_failed);
+    EXPECT_TRUE(result.nodes()[2].left_alone);
+}
+
+}  // namespace
+}  // namespace redlock::test
