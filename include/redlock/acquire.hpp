@@ -68,18 +68,6 @@ inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::tim
     return wanted > latest;
 }
 
-/// Waits until the next attempt while another client holds the resource: in the queue, or by a pause if the
-/// request has no place in a queue. Returns true if the next attempt is the last one.
-inline bool wait_or_pause(PlaceInQueue* place, Clock& clock, Entropy& entropy, const Retry& retry,
-                          Clock::time_point latest, const std::stop_token& stop) {
-    if (place) {
-        const auto wake = place->wait(latest, stop);
-        if (wake != PlaceInQueue::Wake::no_queue) return wake == PlaceInQueue::Wake::over;
-        latest = std::min(latest, place->until());
-    }
-    return pause(clock, entropy, retry, latest, stop);
-}
-
 /// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. Returns the outcome
 /// of the last attempt that was not cut short by the deadline.
 ///
@@ -117,45 +105,9 @@ Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_a
     }
 }
 
-/// Acquires the resources of one request. Each attempt has an owner of its own (rule A5). While another
-/// client holds the resource, a fair request waits in the queue. A request for several resources does not
-/// queue, because a waiter for one resource would keep the others from clients that could have them.
-inline Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                      const Retry& retry, const AcquireLimits& limits, Lease& lease) {
-    std::optional<PlaceInQueue> queued;
-    bool last_attempt = false;
-    if (request.fair && request.resources.size() == 1 && limits.queue_timeout > limits.queue_timeout.zero()) {
-        const auto now = clock.now();
-        queued.emplace(nodes, clock, entropy, request.resources, retry.delay,
-                       deadline_after(now, limits.queue_timeout));
-        if (nodes.contended().contains(request.resources.front())) {
-            // Other clients wait for the resource already, so this client queues before its first attempt. It
-            // does not know yet how long an attempt takes. Only an attempt can report that the resource is
-            // held, so the wait leaves it one node_timeout, the double of the time that is passed here. If
-            // time remains after the attempt, the client waits again.
-            const auto latest = latest_attempt(now, limits.deadline, nodes.node_timeout() / 2);
-            const bool over = queued->wait(latest, limits.stop) == PlaceInQueue::Wake::over;
-            last_attempt = over && clock.now() >= queued->until();
-        }
-    }
-    auto* const place = queued ? &*queued : nullptr;
-    auto result = repeat(
-        clock, limits, place || limits.wait_while_held, last_attempt,
-        [&](const RoundLimits& round_limits) {
-            if (!place) return attempt(nodes, clock, entropy, request, round_limits, lease);
-            const auto start = clock.now();
-            auto made = attempt(nodes, clock, entropy, request, round_limits, lease, place->terms());
-            place->attempted(made, clock.now() - start);
-            return made;
-        },
-        [&](Clock::time_point latest, bool held) {
-            return held ? wait_or_pause(place, clock, entropy, retry, latest, limits.stop)
-                        : pause(clock, entropy, retry, latest, limits.stop);
-        });
-    if (!place) return result;
-    if (place->last()) result.set_place(*place->last());
-    result.set_queue_refusals(place->refusals());
-    return result;
-}
+/// Acquires the resources of one request, in this thread. On success `lease` is the new lease. Otherwise
+/// `lease` is unchanged.
+REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                              const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
 }  // namespace redlock::algorithm

@@ -13,8 +13,8 @@
 // To extend the lock, the client does steps 1 to 4 with a script that raises the expiry of the keys that
 // still hold its value. The script goes to every node that may hold the key.
 //
-// This file decides what is sent and what the votes mean. The steps of an attempt are in
-// src/flow/attempt.cpp, in this order. Both files do not know sockets, real clocks or real randomness: tests
+// This file decides what is sent and what the votes mean. The steps themselves are in src/flow, in this
+// order: attempt.cpp and lease.cpp. None of these files knows sockets, real clocks or real randomness: tests
 // run the same functions in a simulation. Programs do not call them; they use Lock (lock.hpp).
 #pragma once
 
@@ -109,33 +109,12 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Makes one attempt. On success `lease` is the new lease. Otherwise `lease` is unchanged and no reachable
-/// node keeps a key of the attempt, even if there was not enough memory to complete it. `queue` is null
-/// unless this is the attempt of a waiter.
-///
-/// Step 5 has no deadline, because the caller's deadline may already have passed. Each node still has its
-/// node_timeout.
-REDLOCK_EXPORT Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                              const RoundLimits& limits, Lease& lease, const QueueTerms* queue = nullptr);
-
 /// Writes the holder description (LockOptions::holder) beside the keys. If `ttl` is zero, deletes the
-/// description after a release. Does not wait for the replies, and swallows every failure,
-/// because no lock depends on the description. This is an extension to the spec.
-inline void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
-                            std::string_view description, std::chrono::milliseconds ttl,
-                            Clock::time_point deadline = Clock::never()) noexcept {
-    try {
-        if (!description.empty())
-            (void)nodes.ask({.command = {.verb = Verb::describe_holder,
-                                         .resources = resources,
-                                         .owner = lease.owner.view(),
-                                         .ttl = ttl,
-                                         .description = description},
-                             .to = lease.may_hold_key},
-                            {.deadline = deadline, .awaits_answers = false});
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
-    }
-}
+/// description after a release. Does not wait for the replies, and swallows every failure, because no lock
+/// depends on the description. This is an extension to the spec.
+REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
+                                    std::string_view description, std::chrono::milliseconds ttl,
+                                    Clock::time_point deadline = Clock::never()) noexcept;
 
 /// Returns true if the nodes that can still have the key are fewer than a majority. A node that has refused
 /// does not have the key, and neither does a node to which the SET was never sent. A node with an unknown
@@ -168,12 +147,8 @@ inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Le
 
 /// Makes the round of an extension, which ends with the old validity at the latest. apply_extension() decides
 /// what the votes mean for the lease.
-inline RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
-                                 const Lease& lease) {
-    const auto start = clock.now();
-    auto tally = nodes.ask(extend_request(request, lease), {.deadline = lease.valid_until});
-    return {std::move(tally), valid_until(start, request), clock.now()};
-}
+REDLOCK_EXPORT RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
+                                         const Lease& lease);
 
 /// Resets the remaining time of the lease to the ttl of the request, in one round.
 inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
@@ -199,34 +174,11 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 ///   is kept if its validity has not ended, and the outcome is `no_quorum` or fewer than a majority have
 ///   answered. Then the release can be repeated.
 /// - A fair release wakes the next waiter, unless the minimum hold time still blocks the resource.
-inline Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair = false) {
-    const bool again = lease.released;
-    const auto now = clock.now();
-    const bool in_time = now < lease.valid_until;
-    const auto hold_remaining = remaining_min_hold(lease, now);
-    fair = fair && hold_remaining == hold_remaining.zero();
-    lease.released = true;
-    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes.node_timeout()), .repeated = again};
-    auto tally = nodes.ask(delete_request(resources, lease, fair ? &queue : nullptr, hold_remaining));
-    if (fair) record_contention(nodes, resources, tally);
-    const auto gone = tally.granted() + (again ? tally.refused() : 0);
-    std::error_code error;
-    if (!in_time || (!again && is_lost(tally, lease)))
-        error = Errc::lost;
-    else if (gone < quorum(tally.size()))
-        error = Errc::no_quorum;
-    const bool answered = tally.granted() + tally.refused() >= quorum(tally.size());
-    if ((answered && error != Errc::no_quorum) || clock.now() >= lease.valid_until) lease = {};
-    return Result{error, std::move(tally), 1, {}};
-}
+REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
+                              bool fair = false);
 
 /// Releases the lease on every node that may hold the key, without waiting for the replies. Always returns
 /// success, because the replies are not awaited.
-inline Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
-    (void)nodes.ask(delete_request(resources, lease, nullptr, remaining_min_hold(lease, clock.now())),
-                    {.awaits_answers = false});
-    lease = {};
-    return Result{std::error_code{}};
-}
+REDLOCK_EXPORT Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease);
 
 }  // namespace redlock::algorithm

@@ -174,16 +174,15 @@ public:
     const QueueTerms* terms() const noexcept { return leaves_queue() ? &terms_ : nullptr; }
 
     /// Records the outcome of an attempt, and how long the attempt took.
-    void attempted(const Result& result, Clock::duration took) {
-        if (result.nodes().empty()) return;
+    void attempted(std::error_code error, const Tally& votes, Clock::duration took) {
         const bool woken = leaves_queue();
         const bool woken_by_another = state_ == State::woken;
-        if (woken) left_queue(result.nodes()[waiter_->home()]);
+        if (woken) left_queue(votes[waiter_->home()]);
         attempts_.last = clock_.now();
         attempts_.due = attempts_.last + random_pause(longest_without_attempt, entropy_);
-        if (result.error() != Errc::held_by_other) return;
+        if (error != Errc::held_by_other) return;
         nodes_.contended().set(resource_.front(), true);
-        homes_ = possible_homes(result.nodes());
+        homes_ = possible_homes(votes.reports());
         if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
     }
 

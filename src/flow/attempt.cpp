@@ -14,16 +14,16 @@ namespace redlock::flow {
 
 using namespace algorithm;
 
-Attempt::Attempt(const Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                  const RoundLimits& limits, const QueueTerms* queue)
-    : nodes_(nodes),
+    : Steps(operation),
       clock_(clock),
       entropy_(entropy),
       request_(request),
       limits_(limits),
       queue_(queue),
-      wakes_next_{.reservation_ttl = reservation_ttl(nodes.node_timeout())},
-      round_{.tally = nodes.blank_tally(), .valid_until = {}, .ended = {}} {}
+      wakes_next_{.reservation_ttl = reservation_ttl(nodes().node_timeout())},
+      round_{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}} {}
 
 Flow Attempt::run() {
     if (const auto error = candidate_.owner.draw(entropy_)) co_return error;
@@ -88,7 +88,7 @@ Flow Attempt::run() {
 ///     counts 7 999 8   the first and the third node refuse 999, so the second node
 ///                      loses its vote; a third round raises the other counts to 8            token 8
 Flow Attempt::confirm_fencing_token() {
-    const auto needed = quorum(nodes_.size());
+    const auto needed = quorum(nodes().size());
     const RoundLimits limits{.deadline = std::min(limits_.deadline, candidate_.valid_until),
                              .stop = limits_.stop};
     for (auto accepted = candidate_.may_hold_key;;) {
@@ -123,7 +123,7 @@ Request Attempt::raise_request(const NodeSet& to) const {
 }
 
 Result Attempt::take_result(std::error_code error) {
-    if (!settled_) return Result{error};  // there was no owner, so no round was made
+    if (!made_round()) return Result{error};
     return result_of(error, std::move(round_));
 }
 
@@ -133,15 +133,3 @@ std::optional<Request> Attempt::unreleased() const {
 }
 
 }  // namespace redlock::flow
-
-namespace redlock::algorithm {
-
-Result attempt(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-               const RoundLimits& limits, Lease& lease, const QueueTerms* queue) {
-    flow::Attempt operation{nodes, clock, entropy, request, limits, queue};
-    const auto error = flow::run_blocking(operation, operation.run(), nodes);
-    if (!error) lease = operation.lease();
-    return operation.take_result(error);
-}
-
-}  // namespace redlock::algorithm

@@ -9,14 +9,13 @@
 
 namespace redlock::flow {
 
-/// The operation of one attempt. It needs the nodes only for their number, their names and their
-/// `node_timeout`. The arguments must outlive it.
+/// One attempt. The arguments must outlive it.
 ///
 /// If the flow is destroyed before its end, unreleased() is the release that is left to do. The release needs
 /// no more memory, because its owner and its nodes are in this object since before the SET was sent.
-class Attempt final : public Operation {
+class Attempt final : public Steps {
 public:
-    Attempt(const Nodes& nodes, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
+    Attempt(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
             const RoundLimits& limits, const QueueTerms* queue);
 
     /// Makes the attempt. Ends without an error if the lease is acquired. Otherwise no reachable node keeps a
@@ -25,7 +24,11 @@ public:
 
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return candidate_; }
-    /// Returns the result with the last votes. `error` is the error with which run() has ended.
+    /// Returns false if run() has ended without a round, because there was no owner.
+    bool made_round() const noexcept { return settled_; }
+    /// Returns the votes on the SET, or on the counts that confirm the token.
+    const Tally& votes() const noexcept { return round_.tally; }
+    /// Returns the result with these votes. `error` is the error with which run() has ended.
     Result take_result(std::error_code error);
     /// Returns the release of an attempt whose flow was destroyed. A fair attempt also wakes the next waiter,
     /// as if a stop was requested. Returns nothing if no key can be left. The request is valid as long as
@@ -35,10 +38,8 @@ public:
 private:
     Flow confirm_fencing_token();
     Request raise_request(const NodeSet& to) const;
-    Tally& blank_votes() { return votes_.emplace(nodes_.blank_tally()); }
 
     // Constant after construction.
-    const Nodes& nodes_;
     Clock& clock_;
     Entropy& entropy_;
     const algorithm::LeaseRequest& request_;
@@ -50,7 +51,6 @@ private:
     Lease candidate_{};             ///< The lease that the attempt tries to get.
     bool settled_ = false;          ///< True if the lease is acquired, or no key is left.
     algorithm::RoundResult round_;  ///< The votes on the SET, or on the counts that confirm the token.
-    std::optional<Tally> votes_{};  ///< The votes on any other request.
 };
 
 }  // namespace redlock::flow

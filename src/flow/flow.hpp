@@ -1,32 +1,35 @@
-// Flows: the coroutines in which the algorithm is written. A flow does no I/O. It names the round that it
-// needs and suspends; the code that runs it, the *front*, makes the round and resumes the flow with the
-// votes.
+// Flows: the coroutines in which the algorithm is written. A flow does no I/O and never blocks. It names what
+// it waits for, such as a round or a pause, and suspends. The code that runs it, the *front*, makes the round
+// or the pause, and resumes the flow.
 //
-//     class Question final : public Operation {
+//     class Question final : public Steps {
 //     public:
-//         explicit Question(const Nodes& nodes) : Operation(nodes) {}
+//         explicit Question(Operation& operation) : Steps(operation) {}
 //         Flow run() {
 //             const Request request{...};
-//             co_await ask(request, limits_, votes_);      // suspends until the front has made the round
-//             co_return outcome_of(votes_);
+//             auto& votes = blank_votes();
+//             co_await ask(request, limits_, votes);       // suspends until the front has made the round
+//             co_return outcome_of(votes);
 //         }
 //     };
 //
-//     Question question{nodes};
-//     const auto error = run_blocking(question, question.run(), nodes);
+//     Operation operation{nodes};
+//     Question question{operation};
+//     const auto error = run_blocking(operation, question.run());
 //
 // Rules for the text of a flow, because of faults and limits of the supported compilers:
 //
 //   1. A request, and the flow that another flow awaits, is a named variable. g++ 12 destroys temporaries in
 //      a co_await expression too early or twice.
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
-//   3. A flow is a member function of an Operation without parameters. Thus its frame can be placed in the
-//      memory of the operation, and it has no references that can dangle.
+//   3. A flow is a member function of a Steps object, and has no parameters. Thus its frame can be placed in
+//      the memory of the operation, and it has no references that can dangle.
 //
 // A flow ends with an error code, and not with a Tally, because frames have to be small. The tallies are
-// members of the operation.
+// members of the operation and of its Steps objects.
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/nodes.hpp>
 
 #include <array>
@@ -34,10 +37,23 @@
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <optional>
+#include <stop_token>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 namespace redlock::flow {
+
+/// Converts to the value that a function returns. std::optional::emplace() then constructs the value in
+/// place, and need not move it. A tally or a result is large.
+template <class Function>
+struct InPlace {
+    Function function;
+    operator auto() const { return function(); }  // NOLINT(google-explicit-constructor)
+};
+template <class Function>
+InPlace(Function) -> InPlace<Function>;
 
 /// The memory for the frames of the flows of one operation. The frame that was allocated last is deallocated
 /// first. If a frame does not fit, it lies on the heap.
@@ -77,6 +93,7 @@ private:
 };
 
 class Operation;
+class Steps;
 
 /// A coroutine that ends with an error code. It starts when another flow awaits it, or in Operation::start().
 class [[nodiscard]] Flow {
@@ -84,7 +101,7 @@ public:
     class promise_type {
     public:
         /// Is called with the object whose member function the flow is.
-        static void* operator new(std::size_t bytes, Operation& operation);
+        static void* operator new(std::size_t bytes, Steps& steps);
         // NOLINTNEXTLINE(misc-new-delete-overloads): the other one has no usual form
         static void operator delete(void* frame) noexcept { FrameMemory::deallocate(frame); }
 
@@ -135,64 +152,57 @@ private:
 
 /// The round that a flow waits for.
 struct PendingRound {
-    const Request* request = nullptr;
-    const RoundLimits* limits = nullptr;
-    Tally* tally = nullptr;  ///< blank
+    const Request* request;
+    const RoundLimits* limits;
+    Tally* tally;  ///< blank
 };
 
-/// One operation: the memory of its flows, and what they wait for. A front does this:
+/// The pause that a flow waits for. It ends at this instant, or when a stop is requested.
+struct PendingPause {
+    Clock* clock;
+    Clock::time_point until;
+    const std::stop_token* stop;
+};
+
+/// What a flow waits for; std::monostate if it has ended.
+using Pending = std::variant<std::monostate, PendingRound, PendingPause>;
+
+/// One operation, such as one acquire() with all its attempts: the memory of its flows, and what they wait
+/// for. A front does this:
 ///
-///     Flow flow = operation.run();
-///     for (operation.start(flow); operation.pending() != nullptr; operation.resume())
-///         ...  // make the round *operation.pending()
+///     Flow flow = steps.run();
+///     for (operation.start(flow); !operation.ended(); operation.resume())
+///         ...  // make the round or the pause that operation.pending() describes
 ///     flow.result();
 ///
-/// A front that does not want to go on destroys the flow. The derived class says what is left to do then.
+/// A front that does not want to go on destroys the flow. The Steps object says what is left to do then.
 class Operation {
 public:
+    explicit Operation(Nodes& nodes) : nodes_(nodes) {}
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
-    /// Runs the flow until it needs a round, or until it has ended. Requires that the flow has not started.
+    /// Runs the flow until it waits for something, or until it has ended. Requires that the flow has not
+    /// started.
     void start(const Flow& flow) { continue_with(flow.handle_); }
 
-    /// Returns the round that the flow waits for, or null if the flow has ended.
-    const PendingRound* pending() const noexcept { return pending_.request != nullptr ? &pending_ : nullptr; }
+    /// Returns what the flow waits for. The pointers in it are valid until resume().
+    const Pending& pending() const noexcept { return pending_; }
+    bool ended() const noexcept { return std::holds_alternative<std::monostate>(pending_); }
 
-    /// Continues the flow, which waits for a round. The votes are in the tally. If the round has thrown an
-    /// exception, `failure` has it, and it is thrown in the flow.
+    /// Continues the flow when it need not wait any more. If the round has thrown an exception, `failure` has
+    /// it, and it is thrown in the flow.
     void resume(std::exception_ptr failure = {}) {
         failure_ = std::move(failure);
         pending_ = {};
         continue_with(innermost_);
     }
 
+    Nodes& nodes() const noexcept { return nodes_; }
     const FrameMemory& frames() const noexcept { return frames_; }
 
-protected:
-    Operation() = default;
-    ~Operation() = default;
-
-    /// What `co_await ask(...)` waits with.
-    struct Round {
-        Operation& operation;
-        PendingRound round;
-        bool await_ready() const noexcept { return false; }
-        void await_suspend(Flow::Handle flow) const noexcept {
-            operation.pending_ = round;
-            operation.innermost_ = flow;
-        }
-        void await_resume() const {
-            if (operation.failure_) std::rethrow_exception(std::exchange(operation.failure_, nullptr));
-        }
-    };
-
-    /// Awaits a round. The arguments must be named variables, and `tally` must be blank.
-    Round ask(const Request& request, const RoundLimits& limits, Tally& tally) noexcept {
-        return {*this, {&request, &limits, &tally}};
-    }
-
 private:
+    friend class Steps;
     friend class Flow::promise_type;
 
     /// Resumes this flow. If it ends, resumes its caller, and so on.
@@ -201,29 +211,71 @@ private:
             flow = flow.promise().caller_;
     }
 
+    Nodes& nodes_;
     FrameMemory frames_;  // without {}, which would set all bytes to zero
-    PendingRound pending_{};
+    Pending pending_{};
     Flow::Handle innermost_{};
     std::exception_ptr failure_{};
+    std::optional<Tally> votes_{};
 };
 
-inline void* Flow::promise_type::operator new(std::size_t bytes, Operation& operation) {
-    return operation.frames_.allocate(bytes);
+/// A class whose member functions are flows of an operation. One operation can have several such objects: the
+/// flows of one await the flows of another.
+class Steps {
+public:
+    Steps(const Steps&) = delete;
+    Steps& operator=(const Steps&) = delete;
+
+protected:
+    explicit Steps(Operation& operation) noexcept : operation_(operation) {}
+    ~Steps() = default;
+
+    Operation& operation() const noexcept { return operation_; }
+    /// The operation needs the nodes for their number, their names and their limits. A flow does not ask
+    /// them.
+    Nodes& nodes() const noexcept { return operation_.nodes_; }
+
+    /// Returns a tally for the next round. The operation has only one, so it ends the use of the last one.
+    Tally& blank_votes() const {
+        return operation_.votes_.emplace(InPlace{[this] { return nodes().blank_tally(); }});
+    }
+    /// Returns the tally that blank_votes() has returned last.
+    Tally& votes() const { return *operation_.votes_; }
+
+    /// What `co_await ask(...)` and `co_await pause(...)` wait with.
+    struct Wait {
+        Operation& operation;
+        Pending pending;
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(Flow::Handle flow) const noexcept {
+            operation.pending_ = pending;
+            operation.innermost_ = flow;
+        }
+        void await_resume() const {
+            if (operation.failure_) std::rethrow_exception(std::exchange(operation.failure_, nullptr));
+        }
+    };
+
+    /// Awaits a round. The arguments must be named variables, and `tally` must be blank.
+    Wait ask(const Request& request, const RoundLimits& limits, Tally& tally) const noexcept {
+        return {operation_, PendingRound{&request, &limits, &tally}};
+    }
+
+    /// Awaits a pause until this instant, or until a stop is requested. The token must be a named variable.
+    Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
+        return {operation_, PendingPause{&clock, until, &stop}};
+    }
+
+private:
+    friend class Flow::promise_type;
+    Operation& operation_;
+};
+
+inline void* Flow::promise_type::operator new(std::size_t bytes, Steps& steps) {
+    return steps.operation_.frames_.allocate(bytes);
 }
 
 /// The blocking front: runs the flow to its end in this thread. Returns its result.
-inline std::error_code run_blocking(Operation& operation, const Flow& flow, Nodes& nodes) {
-    operation.start(flow);
-    while (const auto* const round = operation.pending()) {
-        std::exception_ptr failure;
-        try {
-            nodes.ask({round->request, 1}, *round->limits, {round->tally, 1});
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            failure = std::current_exception();
-        }
-        operation.resume(std::move(failure));
-    }
-    return flow.result();
-}
+std::error_code run_blocking(Operation& operation, const Flow& flow);
 
 }  // namespace redlock::flow

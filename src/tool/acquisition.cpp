@@ -32,8 +32,8 @@ Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, At
         attempts += result.attempts();
         result.conclude(result.error(), attempts);
         if (result || stop.stop_requested() || !again(result)) return result;
-        (void)algorithm::pause(boot_clock(), os_entropy(), {.delay = arguments.retry_delay}, Clock::never(),
-                               stop);
+        auto& clock = boot_clock();
+        clock.sleep_until(clock.now() + random_pause(arguments.retry_delay, os_entropy()), stop);
     }
 }
 

@@ -26,15 +26,15 @@ public:
     explicit AttemptInSteps(World& world, bool fair = false)
         : world_(world),
           request_{.resources = resources_, .ttl = 10s, .drift_factor = 0.01, .fencing = true, .fair = fair} {
-        attempt_.start(*flow_);
+        operation_.start(*flow_);
     }
 
-    bool ended() const { return attempt_.pending() == nullptr; }
+    bool ended() const { return operation_.ended(); }
     void make_round() {
-        const auto& round = *attempt_.pending();
+        const auto& round = std::get<flow::PendingRound>(operation_.pending());
         world_.ask({round.request, 1}, *round.limits, {round.tally, 1});
     }
-    void resume(std::exception_ptr failure = {}) { attempt_.resume(std::move(failure)); }
+    void resume(std::exception_ptr failure = {}) { operation_.resume(std::move(failure)); }
     std::error_code error() const { return flow_->result(); }
 
     /// Destroys the flow as a cancelled operation of an event loop does, and sends what is left to send.
@@ -44,13 +44,15 @@ public:
     }
 
     const flow::Attempt& attempt() const { return attempt_; }
+    const flow::FrameMemory& frames() const { return operation_.frames(); }
 
 private:
     World& world_;
     const std::vector<std::string> resources_{the_resource};
     const algorithm::LeaseRequest request_;
     const RoundLimits limits_{};
-    flow::Attempt attempt_{world_, world_.clock, world_.entropy, request_, limits_, nullptr};
+    flow::Operation operation_{world_};
+    flow::Attempt attempt_{operation_, world_.clock, world_.entropy, request_, limits_, nullptr};
     std::optional<flow::Flow> flow_{attempt_.run()};
 };
 
@@ -147,14 +149,14 @@ TEST(AttemptFlow, HasItsFramesInTheOperation) {
     steps.make_round();
     steps.resume();
     EXPECT_FALSE(steps.ended());
-    EXPECT_EQ(steps.attempt().frames().overflows(), 0U);
+    EXPECT_EQ(steps.frames().overflows(), 0U);
 }
 #endif
 
 /// Awaits a flow many times. Each of these flows waits for a round, or ends at once.
-class Loop final : public flow::Operation {
+class Loop final : public flow::Steps {
 public:
-    explicit Loop(int times) : times_(times) {}
+    Loop(flow::Operation& operation, int times) : Steps(operation), times_(times) {}
 
     flow::Flow run() {
         for (int i = 0; i < times_; ++i) {
@@ -182,10 +184,12 @@ private:
 
 /// Runs a Loop to its end, and returns the number of its rounds.
 void* run_loop(void* rounds) {
-    Loop loop{1'000'000};
+    World world;
+    flow::Operation operation{world};
+    Loop loop{operation, 1'000'000};
     const auto flow = loop.run();
     auto& count = *static_cast<int*>(rounds);
-    for (loop.start(flow); loop.pending() != nullptr; loop.resume()) ++count;
+    for (operation.start(flow); !operation.ended(); operation.resume()) ++count;
     return nullptr;
 }
 
@@ -202,8 +206,9 @@ TEST(Flow, NeedsNoMoreStackForAMillionFlowsInALoop) {
 }
 
 /// Has a frame that does not fit into the memory of an operation.
-class Large final : public flow::Operation {
+class Large final : public flow::Steps {
 public:
+    explicit Large(flow::Operation& operation) : Steps(operation) {}
     flow::Flow run() {
         std::array<char, 10'000> text{};
         text.fill('x');
@@ -218,11 +223,13 @@ private:
 };
 
 TEST(Flow, HasAFrameOnTheHeapIfItDoesNotFit) {
-    Large large;
+    World world;
+    flow::Operation operation{world};
+    Large large{operation};
     const auto flow = large.run();
-    large.start(flow);
-    EXPECT_EQ(large.frames().overflows(), 1U);
-    large.resume();
+    operation.start(flow);
+    EXPECT_EQ(operation.frames().overflows(), 1U);
+    operation.resume();
     EXPECT_FALSE(flow.result());
 }
 

@@ -71,7 +71,7 @@ std::vector<Clock::duration> attempts_at(std::size_t in_front, Held held) {
         attempts.push_back(clock.now() - start);
         auto tally = nodes.blank_tally();
         for (std::size_t node = 0; node < nodes.size(); ++node) tally.refuse(node);
-        place.attempted(Result{Errc::held_by_other, std::move(tally), 1, {}}, 1ms);
+        place.attempted(Errc::held_by_other, tally, 1ms);
     }
     return attempts;
 }

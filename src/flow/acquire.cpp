@@ -1,0 +1,88 @@
+#include "flow/acquire.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::flow {
+
+using namespace algorithm;
+
+namespace {
+
+bool queues(const LeaseRequest& request, const AcquireLimits& limits) {
+    return request.fair && request.resources.size() == 1 &&
+           limits.queue_timeout > limits.queue_timeout.zero();
+}
+
+}  // namespace
+
+Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                 const Retry& retry, const AcquireLimits& limits)
+    : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held || queues(request, limits)),
+      request_(request) {
+    if (queues(request, limits))
+        place_.emplace(nodes(), clock, entropy, request.resources, retry.delay,
+                       deadline_after(clock.now(), limits.queue_timeout));
+}
+
+Flow Acquire::run() {
+    if (place_ && nodes().contended().contains(request_.resources.front())) {
+        // Other clients wait for the resource already, so this client queues before its first attempt. It
+        // does not know yet how long an attempt takes. Only an attempt can report that the resource is held,
+        // so the wait leaves it one node_timeout, the double of the time that is passed here. If time remains
+        // after the attempt, the client waits again.
+        const auto latest = latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2);
+        const bool over = place_->wait(latest, limits_.stop) == PlaceInQueue::Wake::over;
+        last_attempt_ = over && clock_.now() >= place_->until();
+    }
+    return repeat();
+}
+
+Flow Acquire::attempt(const RoundLimits& limits) {
+    began_ = clock_.now();
+    return attempt_
+        .emplace(operation(), clock_, entropy_, request_, limits, place_ ? place_->terms() : nullptr)
+        .run();
+}
+
+void Acquire::attempted(std::error_code error) {
+    if (place_ && attempt_->made_round()) place_->attempted(error, attempt_->votes(), clock_.now() - began_);
+}
+
+Flow Acquire::wait_while_held() {
+    return place_ ? wait_in_queue() : pause_at_random();
+}
+
+Flow Acquire::wait_in_queue() {
+    const auto wake = place_->wait(latest_, limits_.stop);
+    last_attempt_ = wake == PlaceInQueue::Wake::over;
+    if (wake == PlaceInQueue::Wake::no_queue) {
+        latest_ = std::min(latest_, place_->until());
+        const auto pausing = pause_at_random();
+        co_await pausing;
+    }
+    co_return std::error_code{};
+}
+
+Result Acquire::take_result() {
+    auto result = Retries::take_result();
+    if (!place_) return result;
+    if (place_->last()) result.set_place(*place_->last());
+    result.set_queue_refusals(place_->refusals());
+    return result;
+}
+
+}  // namespace redlock::flow
+
+namespace redlock::algorithm {
+
+Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request, const Retry& retry,
+               const AcquireLimits& limits, Lease& lease) {
+    flow::Operation operation{nodes};
+    flow::Acquire acquire{operation, clock, entropy, request, retry, limits};
+    const auto error = flow::run_blocking(operation, acquire.run());
+    if (!error) lease = acquire.lease();
+    return acquire.take_result();
+}
+
+}  // namespace redlock::algorithm

@@ -1,0 +1,37 @@
+// One acquire() with all its attempts, as a flow.
+#pragma once
+
+#include <redlock/acquire.hpp>
+#include <redlock/waiting.hpp>
+
+#include "flow/retries.hpp"
+
+#include <optional>
+
+namespace redlock::flow {
+
+/// Acquires the resources of one request. Each attempt has an owner of its own (rule A5). While another
+/// client holds the resource, a fair request waits in the queue. A request for several resources does not
+/// queue, because a waiter for one resource would keep the others from clients that could have them.
+class Acquire final : public Retries {
+public:
+    Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
+            const Retry& retry, const algorithm::AcquireLimits& limits);
+
+    Flow run();
+
+    /// Returns the result of run(), with what the queue has reported.
+    Result take_result();
+
+private:
+    Flow attempt(const RoundLimits& limits) override;
+    void attempted(std::error_code error) override;
+    Flow wait_while_held() override;
+    Flow wait_in_queue();
+
+    const algorithm::LeaseRequest& request_;
+    std::optional<algorithm::PlaceInQueue> place_{};
+    Clock::time_point began_{};  // when the present attempt began
+};
+
+}  // namespace redlock::flow

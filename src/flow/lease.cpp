@@ -1,0 +1,97 @@
+#include "flow/lease.hpp"
+
+#include <redlock/waiting.hpp>
+
+namespace redlock::flow {
+
+using namespace algorithm;
+
+Flow Extension::run() {
+    const auto start = clock_.now();
+    const auto request = extend_request(request_, lease_);
+    const RoundLimits limits{.deadline = lease_.valid_until};
+    co_await ask(request, limits, round_.tally);
+    round_.valid_until = valid_until(start, request_);
+    round_.ended = clock_.now();
+    co_return std::error_code{};
+}
+
+Flow Release::run() {
+    const bool again = lease_.released;
+    const auto now = clock_.now();
+    const bool in_time = now < lease_.valid_until;
+    const auto hold_remaining = remaining_min_hold(lease_, now);
+    const bool wakes = fair_ && hold_remaining == hold_remaining.zero();
+    lease_.released = true;
+    const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes().node_timeout()), .repeated = again};
+    const auto request = delete_request(resources_, lease_, wakes ? &queue : nullptr, hold_remaining);
+    const RoundLimits limits{};
+    auto& votes = blank_votes();
+    co_await ask(request, limits, votes);
+    if (wakes) record_contention(nodes(), resources_, votes);
+    const auto gone = votes.granted() + (again ? votes.refused() : 0);
+    std::error_code error;
+    if (!in_time || (!again && is_lost(votes, lease_)))
+        error = Errc::lost;
+    else if (gone < quorum(votes.size()))
+        error = Errc::no_quorum;
+    const bool answered = votes.granted() + votes.refused() >= quorum(votes.size());
+    if ((answered && error != Errc::no_quorum) || clock_.now() >= lease_.valid_until) lease_ = {};
+    co_return error;
+}
+
+Flow Release::run_without_waiting() {
+    const auto request =
+        delete_request(resources_, lease_, nullptr, remaining_min_hold(lease_, clock_.now()));
+    const RoundLimits limits{.awaits_answers = false};
+    auto& votes = blank_votes();
+    co_await ask(request, limits, votes);
+    lease_ = {};
+    co_return std::error_code{};
+}
+
+Flow Description::run() {
+    auto& votes = blank_votes();
+    try {
+        co_await ask(request_, limits_, votes);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
+    }
+    co_return std::error_code{};
+}
+
+}  // namespace redlock::flow
+
+namespace redlock::algorithm {
+
+RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, const Lease& lease) {
+    flow::Operation operation{nodes};
+    flow::Extension extension{operation, clock, request, lease};
+    (void)flow::run_blocking(operation, extension.run());
+    return extension.take_round();
+}
+
+Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {
+    flow::Operation operation{nodes};
+    flow::Release release{operation, clock, resources, lease, fair};
+    const auto error = flow::run_blocking(operation, release.run());
+    return release.take_result(error);
+}
+
+Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
+    flow::Operation operation{nodes};
+    flow::Release release{operation, clock, resources, lease, false};
+    return Result{flow::run_blocking(operation, release.run_without_waiting())};
+}
+
+void describe_holder(Nodes& nodes, Resources resources, const Lease& lease, std::string_view description,
+                     std::chrono::milliseconds ttl, Clock::time_point deadline) noexcept {
+    if (description.empty()) return;
+    try {
+        flow::Operation operation{nodes};
+        flow::Description text{operation, resources, lease, description, ttl, deadline};
+        (void)flow::run_blocking(operation, text.run());
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
+    }
+}
+
+}  // namespace redlock::algorithm

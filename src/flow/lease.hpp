@@ -1,0 +1,81 @@
+// What a client does with a lease that it has acquired: it extends it, releases it, and describes the holder.
+#pragma once
+
+#include <redlock/algorithm.hpp>
+
+#include "flow/flow.hpp"
+
+#include <chrono>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace redlock::flow {
+
+/// The round of an extension. The arguments must outlive it.
+class Extension final : public Steps {
+public:
+    Extension(Operation& operation, Clock& clock, const algorithm::LeaseRequest& request, const Lease& lease)
+        : Steps(operation),
+          clock_(clock),
+          request_(request),
+          lease_(lease),
+          round_{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}} {}
+
+    /// See algorithm::ask_to_extend(). Ends without an error, whatever the votes are.
+    Flow run();
+    /// Returns the votes. Requires that run() has ended.
+    algorithm::RoundResult take_round() noexcept { return std::move(round_); }
+
+private:
+    Clock& clock_;
+    const algorithm::LeaseRequest& request_;
+    const Lease& lease_;
+    algorithm::RoundResult round_;
+};
+
+/// The release of a lease. The arguments must outlive it. If a flow is destroyed before its end, the lease is
+/// not empty, so the release can be repeated.
+class Release final : public Steps {
+public:
+    Release(Operation& operation, Clock& clock, Resources resources, Lease& lease, bool fair)
+        : Steps(operation), clock_(clock), resources_(resources), lease_(lease), fair_(fair) {}
+
+    /// See algorithm::release().
+    Flow run();
+    /// Returns the result of run(), which has ended with this error.
+    Result take_result(std::error_code error) { return Result{error, std::move(votes()), 1, {}}; }
+    /// See algorithm::release_without_waiting(). Ends without an error.
+    Flow run_without_waiting();
+
+private:
+    Clock& clock_;
+    const Resources resources_;
+    Lease& lease_;
+    const bool fair_;
+    QueueTerms queue_{};
+};
+
+/// The description of the holder. The arguments must outlive it.
+class Description final : public Steps {
+public:
+    Description(Operation& operation, Resources resources, const Lease& lease, std::string_view text,
+                std::chrono::milliseconds ttl, Clock::time_point deadline)
+        : Steps(operation),
+          request_{.command = {.verb = Verb::describe_holder,
+                               .resources = resources,
+                               .owner = lease.owner.view(),
+                               .ttl = ttl,
+                               .description = text},
+                   .to = lease.may_hold_key},
+          limits_{.deadline = deadline, .awaits_answers = false} {}
+
+    /// See algorithm::describe_holder().
+    Flow run();
+
+private:
+    const Request request_;
+    const RoundLimits limits_;
+};
+
+}  // namespace redlock::flow

@@ -1,0 +1,63 @@
+// The retry of step 5 of the specification, as a flow: attempts with pauses in between.
+#pragma once
+
+#include <redlock/acquire.hpp>
+
+#include "flow/attempt.hpp"
+#include "flow/flow.hpp"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace redlock::flow {
+
+/// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. The derived class
+/// decides what is attempted. The arguments must outlive the object.
+///
+/// If the flow is destroyed before its end, unreleased() is the release that is left to do.
+class Retries : public Steps {
+public:
+    /// Returns the acquired lease. Requires that the flow has ended without an error.
+    const Lease& lease() const noexcept { return attempt_->lease(); }
+    /// Returns the outcome of the last attempt that was not cut short by the deadline.
+    Result take_result() noexcept { return std::move(last()); }
+    /// See Attempt::unreleased().
+    std::optional<Request> unreleased() const { return attempt_ ? attempt_->unreleased() : std::nullopt; }
+
+protected:
+    /// `waits` is true if attempts that fail because another client holds the resource do not count towards
+    /// `limits.attempts`.
+    Retries(Operation& operation, Clock& clock, Entropy& entropy, const Retry& retry,
+            const algorithm::AcquireLimits& limits, bool waits);
+    ~Retries() = default;
+
+    Flow repeat();
+
+    /// Returns the flow of an attempt. Writes the Attempt into `attempt_`.
+    virtual Flow attempt(const RoundLimits& limits) = 0;
+    /// Is called when an attempt has ended with this error.
+    virtual void attempted(std::error_code) {}
+    /// Returns the flow that waits between two attempts while another client holds the resource.
+    virtual Flow wait_while_held() { return pause_at_random(); }
+    /// Pauses for a random time (S20), but not longer than until `latest_`.
+    Flow pause_at_random();
+
+    Clock& clock_;
+    Entropy& entropy_;
+    const Retry& retry_;
+    const algorithm::AcquireLimits& limits_;
+    std::optional<Attempt> attempt_{};  ///< The present attempt, or the last one.
+    Clock::time_point latest_{};        ///< The instant at which the present wait must end at the latest.
+    bool last_attempt_ = false;         ///< True if the next attempt is the last one.
+
+private:
+    void record(std::error_code error, int attempts);
+    Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
+
+    const RoundLimits round_limits_;
+    const bool waits_;
+    std::optional<Result> last_{};
+};
+
+}  // namespace redlock::flow
