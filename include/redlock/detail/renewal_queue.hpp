@@ -1,7 +1,7 @@
 // The work of a watchdog, which extends leases (held locks) and reports when one is lost. This class decides
 // which leases are extended together in the next round, and which losses are reported before. A round sends
 // extensions to all nodes and counts their votes. The class has no thread: Watchdog runs a thread for each
-// queue, and tests and simulations call turn() themselves.
+// queue, an event loop makes the rounds in steps, and tests and simulations call turn() themselves.
 //
 // - Leases on the same Nodes that are due at about the same time are extended in one round.
 // - A round ends when the next loss must be reported, so that a node that hangs delays no report.
@@ -35,6 +35,20 @@ class RenewalQueue final : public Renewer {
 public:
     /// The largest number of leases that are extended in one round.
     static constexpr std::size_t longest_batch = 256;
+
+    /// The leases that are extended in one round, and that round; all are on the same Nodes. A batch has all
+    /// that the end of the round needs, so that the end needs no memory. It can be moved.
+    struct Batch {
+        std::vector<Acquisition> acquisitions{};
+        std::vector<Lease> leases{};  // the requests have views of their owners
+        std::vector<Request> requests{};
+        std::vector<Tally> tallies{};
+        RoundLimits limits{};
+        Clock::time_point start{};
+        std::stop_source next_round_ended{};
+
+        Nodes& nodes() const { return acquisitions.front().lease->nodes(); }
+    };
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
     RenewalQueue(const RenewalQueue&) = delete;
@@ -90,10 +104,65 @@ public:
     Clock::time_point turn() {
         const RenewalScope scope{{.queue = this}};
         set_busy(true);
-        if (!tell_losses()) renew_due();
+        if (!report_losses())
+            if (auto batch = begin_batch()) renew(*batch);
         set_busy(false);
+        return next_turn();
+    }
+
+    // ---- The parts of a turn, for an event loop. Its thread must be in a RenewalScope of this queue, and
+    // the turn must not be interleaved with another one.
+
+    /// Returns when the next turn is due.
+    Clock::time_point next_turn() const noexcept {
         const std::lock_guard guard{mutex_};
         return next_turn_locked();
+    }
+
+    /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
+    /// checked right before its report, because it may have been released or acquired again during the report
+    /// before. Needs no memory.
+    bool report_losses() noexcept {
+        bool reported = false;
+        for (auto lost = take_lost(); lost.lease; lost = take_lost()) {
+            lost.lease->report_loss(lost.number);
+            reported = true;
+        }
+        return reported;
+    }
+
+    /// Begins a turn that extends leases. Returns the round to make; nothing if no lease is due, or if there
+    /// is no memory. Then the leases are tried again after a pause.
+    std::optional<Batch> begin_batch() {
+        std::optional<Batch> batch;
+        try {
+            batch = take_batch();
+            if (batch) make_requests(*batch);
+            return batch;
+        } catch (const std::bad_alloc&) {
+            if (batch)
+                postpone(*batch);
+            else
+                postpone_due();
+            return std::nullopt;
+        }
+    }
+
+    /// Ends the turn: applies the votes to each lease, and writes the holder descriptions anew, because they
+    /// expire with the old ttl.
+    void conclude(Batch& batch) noexcept {
+        try {
+            apply_votes(batch);
+        } catch (...) {  // no memory
+            return postpone(batch);
+        }
+        finish_round(batch);
+    }
+
+    /// Ends the turn if the round could not be made: the leases are tried again after a pause.
+    void postpone(Batch& batch) noexcept {
+        for (const auto& [lease, number] : batch.acquisitions) lease->postpone(number);
+        finish_round(batch);
     }
 
 private:
@@ -103,14 +172,6 @@ private:
         bool in_flight = false;
 
         RenewalPlan new_plan() const { return acquisition.lease->plan(acquisition.number); }
-    };
-
-    /// The leases that are extended in one round; all are on the same Nodes. A batch has all that the end of
-    /// the round needs, so that the end needs no memory.
-    struct Batch {
-        std::vector<Acquisition> acquisitions{};
-        Clock::time_point deadline = Clock::never();
-        std::stop_source next_round_ended{};
     };
 
     Entry* find_locked(const LeaseState* lease) {
@@ -126,18 +187,6 @@ private:
         return acquisition;
     }
 
-    /// Reports the losses that are due, one after the other, and returns whether there was any. Each lease is
-    /// checked right before its report, because it may have been released or acquired again during the report
-    /// before. Needs no memory.
-    bool tell_losses() noexcept {
-        bool told = false;
-        for (auto lost = take_lost(); lost.lease; lost = take_lost()) {
-            lost.lease->report_loss(lost.number);
-            told = true;
-        }
-        return told;
-    }
-
     /// Removes a lease whose loss must be reported now, and returns it; empty if there is none.
     Acquisition take_lost() noexcept {
         const std::lock_guard guard{mutex_};
@@ -150,21 +199,14 @@ private:
         return {};
     }
 
-    /// Makes one round of extensions, if any lease is due.
-    void renew_due() {
-        std::optional<Batch> batch;
+    /// Makes the round of a batch, and blocks meanwhile.
+    void renew(Batch& batch) {
         try {
-            batch = take_batch();
-        } catch (const std::bad_alloc&) {
-            postpone_due();
-        }
-        if (!batch) return;
-        try {
-            renew(*batch);
+            batch.nodes().ask(batch.requests, batch.limits, batch.tallies);
         } catch (...) {  // no memory, or a Nodes of the user that throws
-            for (const auto& [lease, number] : batch->acquisitions) lease->postpone(number);
+            return postpone(batch);
         }
-        finish_round(*batch);
+        conclude(batch);
     }
 
     /// Returns the lease that is due first and all that can be extended in the same round; nothing if none is
@@ -177,7 +219,7 @@ private:
         Batch batch;
         std::vector<Entry*> due;
         for (auto& entry : entries_) {
-            batch.deadline = std::min(batch.deadline, entry.plan.notify_at);
+            batch.limits.deadline = std::min(batch.limits.deadline, entry.plan.notify_at);
             if (entry.plan.extend_from > now || &entry.acquisition.lease->nodes() != nodes) continue;
             entry.plan = entry.new_plan();  // because a stop may have been requested since
             if (entry.plan.extend_from <= now) due.push_back(&entry);
@@ -221,33 +263,28 @@ private:
         }
     }
 
-    /// Makes the round, applies it to each lease, and writes the holder descriptions anew, because they
-    /// expire with the old ttl.
-    void renew(const Batch& batch) {
+    void make_requests(Batch& batch) {
         const auto size = batch.acquisitions.size();
-        std::vector<Lease> leases;  // the requests have views of their owners
-        std::vector<Request> requests;
-        leases.reserve(size);
-        requests.reserve(size);
+        batch.leases.reserve(size);
+        batch.requests.reserve(size);
         for (const auto& [lease, number] : batch.acquisitions) {
-            leases.push_back(lease->lease(number));
-            requests.push_back(algorithm::extend_request(lease->request(), leases.back()));
+            batch.leases.push_back(lease->lease(number));
+            batch.requests.push_back(algorithm::extend_request(lease->request(), batch.leases.back()));
         }
-        auto& nodes = batch.acquisitions.front().lease->nodes();
-        std::vector<Tally> tallies(size, nodes.blank_tally());
-        const RoundLimits limits{.deadline = batch.deadline};
-        const auto start = clock_->now();
-        nodes.ask(requests, limits, tallies);
+        batch.tallies.assign(size, batch.nodes().blank_tally());
+        batch.start = clock_->now();
+    }
+
+    void apply_votes(Batch& batch) {
         const auto ended = clock_->now();
-        for (std::size_t i = 0; i < size; ++i) {
+        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
             const auto& [lease, number] = batch.acquisitions[i];
-            lease->apply_renewal(
-                number, {std::move(tallies[i]), algorithm::valid_until(start, lease->request()), ended},
-                limits);
+            const auto until = algorithm::valid_until(batch.start, lease->request());
+            lease->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
         }
-        for (std::size_t i = 0; i < size; ++i) {
+        for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
             const auto& lease = *batch.acquisitions[i].lease;
-            lease.describe_holder(leases[i], lease.request().ttl, batch.deadline);
+            lease.describe_holder(batch.leases[i], lease.request().ttl, batch.limits.deadline);
         }
     }
 
