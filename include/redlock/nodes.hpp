@@ -40,6 +40,12 @@
 
 namespace redlock {
 
+class EventLoop;
+namespace loop {
+class Rounds;
+class Scheduler;
+}  // namespace loop
+
 /// The largest number of nodes. Five are reasonable; each additional node costs a message in every round.
 inline constexpr std::size_t max_nodes = 15;
 
@@ -369,6 +375,13 @@ public:
     /// Returns a waiter for LockOptions::fair. Returns null if these nodes keep no queue. Then acquire()
     /// retries after pauses.
     virtual std::unique_ptr<Waiter> waiter() { return nullptr; }
+
+    /// Returns what makes the rounds of an event loop without blocking it, over connections that belong to
+    /// the loop. It may outlive these nodes. Returns null if rounds can only be made by ask(), which then
+    /// blocks the loop. Is called by AsyncNodes (async_nodes.hpp).
+    virtual std::shared_ptr<loop::Rounds> rounds_in(EventLoop&, std::shared_ptr<loop::Scheduler>) {
+        return nullptr;
+    }
 
     /// Returns the hints about contended resources, which all locks on these nodes share.
     ContendedResources& contended() noexcept { return contended_; }

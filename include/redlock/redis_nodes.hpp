@@ -94,6 +94,10 @@ public:
     /// Returns a waiter that listens over a connection of its own.
     std::unique_ptr<Waiter> waiter() override;
 
+    /// Returns a set of connections for one event loop.
+    std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
+                                            std::shared_ptr<loop::Scheduler> scheduler) override;
+
 private:
     class Impl;
     Impl& own();

@@ -34,18 +34,15 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
 NodeGroup::~NodeGroup() {
     sender_.reset();
     try {
-        send_the_rest();
+        send_the_rest(network_.clock().now() + options_.node_timeout);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }
 
-/// Sends the unsent releases. All nodes together get one node_timeout.
-void NodeGroup::send_the_rest() {
-    const auto start = network_.clock().now();
-    const auto deadline = start + options_.node_timeout;
+void NodeGroup::send_the_rest(Clock::time_point deadline) {
     std::vector<Connection*> unsent;
     std::vector<PollEntry> entries;
-    for (auto now = start; now < deadline; now = network_.clock().now()) {
+    for (auto now = network_.clock().now(); now < deadline; now = network_.clock().now()) {
         unsent.clear();
         entries.clear();
         for (const auto& node : nodes_) node->append_unsent(unsent);

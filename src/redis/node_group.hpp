@@ -44,9 +44,13 @@ public:
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
 
+    std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+    /// Sends the unsent releases. Blocks until `deadline` at most. Requires that no round and no background
+    /// task is under way.
+    void send_the_rest(Clock::time_point deadline);
+
 private:
     void run(RoundDriver& driver);
-    void send_the_rest();
     void send_in_background() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
     void notify(std::span<const Request> requests, std::span<const Tally> tallies,

@@ -3,6 +3,7 @@
 #include <redlock/process.hpp>
 #include <redlock/redis_nodes.hpp>
 
+#include "loop/loop_group.hpp"
 #include "os/os_network.hpp"
 #include "redis/node_group.hpp"
 
@@ -94,11 +95,18 @@ class RedisNodes::Impl {
 public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
         : configs_(std::move(configs)), options_(options), group_(configs_, options_, network_) {}
+    ~Impl() { former_->close(); }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
     NodeGroup& group() noexcept { return group_; }
+    std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop, std::shared_ptr<loop::Scheduler> scheduler) {
+        return std::make_shared<loop::LoopGroup>(std::move(scheduler), loop, configs_, options_, network_,
+                                                 former_);
+    }
 
 private:
     const std::vector<NodeConfig> configs_;
@@ -106,6 +114,7 @@ private:
     const std::int64_t process_ = this_process();
     OsNetwork network_{};
     NodeGroup group_;
+    const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 
 RedisNodes::RedisNodes(std::initializer_list<Uri> uris, NodesOptions options)
@@ -138,6 +147,11 @@ void RedisNodes::ask(std::span<const Request> requests, const RoundLimits& limit
 
 std::unique_ptr<Waiter> RedisNodes::waiter() {
     return own().group().waiter();
+}
+
+std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
+                                                    std::shared_ptr<loop::Scheduler> scheduler) {
+    return own().group_in(loop, std::move(scheduler));
 }
 
 /// Returns the state of this process. A child of fork() creates a state of its own and closes its copies of

@@ -2,6 +2,7 @@
 // text.
 #pragma once
 
+#include <redlock/async_lock.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/redlock.hpp>
 
@@ -45,6 +46,14 @@ struct Histogram {
     void observe(std::chrono::nanoseconds);
 };
 extern std::map<redlock::Verb, Histogram> rounds;
+
+// For the examples of event loops.
+struct MyLoop final : redlock::EventLoop {
+    void watch(int fd, bool reads, bool writes) override;
+    void forget(int fd) noexcept override;
+    void wake_after(std::chrono::nanoseconds delay) noexcept override;
+};
+extern redlock::AsyncNodes of_loop;
 
 // For the examples in detail/.
 extern redlock::Clock& clock;

@@ -1,0 +1,69 @@
+// A small event loop with poll(), and all that the library needs of an event loop. Use it as a pattern for
+// the loop of your program. A loop that has timers and watches descriptors takes about 40 lines.
+#pragma once
+
+#include <redlock/event_loop.hpp>
+
+#include <poll.h>
+
+#include <chrono>
+#include <vector>
+
+class PollLoop final : public redlock::EventLoop {
+public:
+    void watch(int fd, bool reads, bool writes) override {
+        forget(fd);
+        const auto events = static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+        if (events != 0) watched_.push_back({.fd = fd, .events = events, .revents = 0});
+    }
+
+    void forget(int fd) noexcept override {
+        std::erase_if(watched_, [fd](const pollfd& it) { return it.fd == fd; });
+    }
+
+    void wake_after(std::chrono::nanoseconds delay) noexcept override {
+        const bool never = delay == std::chrono::nanoseconds::max();
+        wake_at_ = never ? Steady::time_point::max() : Steady::now() + delay;
+    }
+
+    /// Waits for events, and handles them. Returns false if there is nothing to wait for.
+    bool run_once() {
+        const bool has_timer = wake_at_ != Steady::time_point::max();
+        if (watched_.empty() && !has_timer) return false;
+        auto polled = watched_;
+        ::poll(polled.data(), polled.size(), has_timer ? milliseconds_left() : -1);
+        for (const auto& it : polled) {
+            if (it.revents == 0 || !is_watched(it.fd)) continue;
+            forget(it.fd);
+            ready(it.fd);
+        }
+        if (wake_at_ <= Steady::now()) {
+            wake_at_ = Steady::time_point::max();
+            wake();
+        }
+        return true;
+    }
+
+    /// Runs until there is nothing left to do.
+    void run() {
+        while (run_once()) {
+        }
+    }
+
+private:
+    using Steady = std::chrono::steady_clock;
+
+    bool is_watched(int fd) const {
+        for (const auto& it : watched_)
+            if (it.fd == fd) return true;
+        return false;
+    }
+
+    int milliseconds_left() const {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake_at_ - Steady::now());
+        return left.count() < 0 ? 0 : static_cast<int>(left.count());
+    }
+
+    std::vector<pollfd> watched_{};
+    Steady::time_point wake_at_ = Steady::time_point::max();
+};

@@ -1,0 +1,156 @@
+// A distributed lock for programs with an event loop. It does the same as Lock (lock.hpp), by the same
+// algorithm, but no function blocks. An operation that needs the network begins, and calls its *completion*
+// later from the loop:
+//
+//     redlock::AsyncLock lock{of_loop, "orders:42", {.ttl = 10s}};    // an AsyncNodes, async_nodes.hpp
+//     lock.acquire([&](redlock::Result result) {
+//         if (!result) return log(result.message());
+//         charge(order);
+//         lock.release([](redlock::Result) {});
+//     });
+//
+// For Asio, redlock/asio.hpp has a class with completion tokens, with which a coroutine can co_await each
+// operation.
+//
+// lock.hpp documents what a valid lock promises, its states, and what each function does in each state. This
+// file says what is different in a loop.
+#pragma once
+
+#include <redlock/async_nodes.hpp>
+#include <redlock/clock.hpp>
+#include <redlock/export.hpp>
+#include <redlock/options.hpp>
+#include <redlock/resources.hpp>
+#include <redlock/result.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace redlock {
+
+namespace detail {
+class Renewer;
+}
+
+/// The function that is called with the result when an operation has ended. Converts from every callable that
+/// takes a Result. The callable may be movable only, such as a lambda that owns a std::unique_ptr.
+class Completion {
+public:
+    Completion() = default;
+    template <class Function>
+    requires(!std::same_as<std::remove_cvref_t<Function>, Completion> &&
+             std::invocable<std::decay_t<Function>&&, Result>)
+        Completion(Function&& function)  // NOLINT(google-explicit-constructor): converts from a lambda
+        : held_(std::make_unique<Held<std::decay_t<Function>>>(std::forward<Function>(function))) {}
+
+    explicit operator bool() const noexcept { return held_ != nullptr; }
+
+    /// Calls the function, and then destroys it. May be called once.
+    void operator()(Result result) { std::exchange(held_, nullptr)->call(std::move(result)); }
+
+private:
+    struct Callable {
+        Callable() = default;
+        Callable(const Callable&) = delete;
+        Callable& operator=(const Callable&) = delete;
+        virtual ~Callable() = default;
+        virtual void call(Result&& result) = 0;
+    };
+    template <class Function>
+    struct Held final : Callable {
+        explicit Held(Function&& it) : function(std::move(it)) {}
+        explicit Held(const Function& it) : function(it) {}
+        void call(Result&& result) override { std::move(function)(std::move(result)); }
+        Function function;
+    };
+
+    std::unique_ptr<Callable> held_{};
+};
+
+/// Returns the watchdog of the event loop. If it is LockOptions::watchdog, the loop of the AsyncLock extends
+/// the lock and reports its loss, as Watchdog does in a thread (watchdog.hpp). LockOptions::on_lost is then
+/// called in the loop. An exception of on_lost is swallowed.
+REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
+
+/// A lock in an event loop.
+///
+/// - Only one operation of a lock can be under way. A second one ends with
+///   std::errc::operation_in_progress, and does not disturb the first.
+/// - The completion is called once, from the loop, and never inside the function that began the operation. It
+///   may call any function of any lock, and may destroy the lock. If it throws, EventLoop::ready() or wake()
+///   throws the exception to the loop.
+/// - The functions throw std::invalid_argument for incorrect use, and std::bad_alloc. Then the operation has
+///   not begun, and the completion is not called.
+/// - All functions must be called in the loop. The queries may be called by any thread, except during the
+///   assignment or destruction of the lock.
+class REDLOCK_EXPORT AsyncLock {
+public:
+    /// Prepares a lock, as the constructor of Lock does. Does no I/O. Throws std::invalid_argument if the
+    /// options cannot work, or if LockOptions::watchdog is neither null nor loop_watchdog().
+    AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
+
+    /// Releases the lock unless it is free, and does not block: the loop sends the release. If an operation
+    /// is under way, cancels it, has its completion called with `cancelled`, and then releases the lock if
+    /// the operation has acquired it. After a failure for lack of memory, the loop tries again. Never throws.
+    ~AsyncLock();
+
+    AsyncLock(AsyncLock&& other) noexcept;
+    /// Releases the lock of this object as the destructor does, then takes over the other lock. An operation
+    /// of the other lock goes on.
+    AsyncLock& operator=(AsyncLock&& other) noexcept;
+
+    // ---- Queries, see Lock.
+
+    bool valid() const noexcept;
+    std::chrono::nanoseconds remaining() const noexcept;
+    /// Requires loop_watchdog(). A std::stop_callback on the token is called in the loop.
+    std::stop_token lost() const;
+    const std::string& resource() const noexcept;
+    Resources resources() const noexcept;
+    std::string_view owner() const noexcept;
+    std::uint64_t fencing_token() const noexcept;
+
+    // ---- Operations, see Lock for their results.
+
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses. Ends after at most the time for which
+    /// Lock::acquire() blocks.
+    void acquire(Completion done);
+    /// Makes one attempt.
+    void try_acquire(Completion done);
+    /// Makes attempts until `span` is over. Ends after at most `span` plus one node_timeout.
+    template <class Rep, class Period>
+    void acquire_for(std::chrono::duration<Rep, Period> span, Completion done) {
+        acquire_by(deadline_after(now(), span), std::move(done));
+    }
+
+    /// Resets the remaining time to the full ttl. Ends after at most one node_timeout.
+    void extend(Completion done);
+    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
+    void extend(std::chrono::milliseconds ttl, Completion done);
+
+    /// Releases the lock. valid() is false as soon as this function has returned. The operation ends after at
+    /// most one node_timeout, or two if the watchdog is extending the lock.
+    void release(Completion done);
+
+    /// Cancels the operation that is under way, if it is an acquisition: it ends with `cancelled` within two
+    /// node_timeouts, and no reachable node keeps a key of it. If it has succeeded already, its result is not
+    /// changed. An extension or a release is not cancelled, because it ends soon.
+    void cancel() noexcept;
+
+private:
+    class Impl;
+
+    Clock::time_point now() const noexcept;
+    void acquire_by(Clock::time_point deadline, Completion done);
+
+    std::shared_ptr<Impl> impl_;  // null if moved from
+};
+
+}  // namespace redlock

@@ -1,0 +1,366 @@
+// AsyncLock: begins the operations of a lock in an event loop, and calls their completions. The operations
+// themselves are jobs (loop/lock_jobs.hpp).
+#include <redlock/acquire.hpp>
+#include <redlock/async_lock.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/detail/renewer.hpp>
+
+#include "loop/front.hpp"
+#include "loop/lock_jobs.hpp"
+#include "loop/scheduler.hpp"
+
+#include <exception>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace redlock {
+namespace {
+
+/// The base of an object that is a task. It is initialised before the task, because the scheduler of the task
+/// belongs to the front.
+struct FrontOwner {
+    explicit FrontOwner(std::shared_ptr<loop::Front> of_loop) : front(std::move(of_loop)) {}
+    const std::shared_ptr<loop::Front> front;
+};
+
+/// Calls a completion from the loop, and destroys itself.
+class LaterCall final : FrontOwner, loop::Task, loop::Member {
+public:
+    static void make(const std::shared_ptr<loop::Front>& front, Completion done, Result result) {
+        (new LaterCall(front, std::move(done), std::move(result)))->wake();
+    }
+
+private:
+    LaterCall(const std::shared_ptr<loop::Front>& of_loop, Completion done, Result result)
+        : FrontOwner(of_loop),
+          Task(front->scheduler()),
+          Member(front->members()),
+          done_(std::move(done)),
+          result_(std::move(result)) {}
+
+    void proceed() override {
+        auto done = std::move(done_);
+        auto result = std::move(result_);
+        delete this;
+        done(std::move(result));
+    }
+    void shut_down() noexcept override { delete this; }
+
+    Completion done_;
+    Result result_;
+};
+
+/// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
+class LoopWatchdog final : public detail::Renewer {
+public:
+    Clock& clock() noexcept override { return boot_clock(); }
+    void add(detail::Acquisition) override {}
+    void remove(const detail::Acquisition&) noexcept override {}
+};
+
+/// Returns the error of an operation that has thrown the current exception.
+std::error_code error_of_exception() {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    } catch (...) {  // a Nodes implementation of the user has broken its contract
+        return Errc::no_quorum;
+    }
+}
+
+}  // namespace
+
+detail::Renewer* loop_watchdog() noexcept {
+    static LoopWatchdog watchdog;
+    return &watchdog;
+}
+
+/// The state of a lock. It outlives the AsyncLock while an operation or a release is under way.
+///
+///     state     | done_ | job_  | result_ | meaning
+///     ----------+-------+-------+---------+---------------------------------------------------------------
+///     idle      | empty | null  | empty   | no operation is under way
+///     working   | set   | a job | empty   | an operation is under way; proceed() goes on with it
+///     reporting | set   | null  | set     | it has ended, and the next proceed() calls its completion
+///     leaving   | empty | a job | empty   | the AsyncLock was destroyed, and its release is under way
+class AsyncLock::Impl final : FrontOwner,
+                              loop::Task,
+                              loop::Member,
+                              public std::enable_shared_from_this<AsyncLock::Impl> {
+public:
+    Impl(std::shared_ptr<loop::Front> of_loop, std::vector<std::string> resources, LockOptions options)
+        : FrontOwner(std::move(of_loop)),
+          Task(front->scheduler()),
+          Member(front->members()),
+          options_(std::move(options)),
+          state_(std::make_shared<detail::LeaseState>(front->nodes(), front->clock(), std::move(resources),
+                                                      options_)) {}
+
+    using Task::now;
+
+    bool in_owning_process() const noexcept { return front->in_owning_process(); }
+    const detail::LeaseState& state() const noexcept { return *state_; }
+    const LockOptions& options() const noexcept { return options_; }
+
+    void acquire(const algorithm::AcquireLimits& limits, Completion done);
+    void extend(std::chrono::milliseconds ttl, Completion done);
+    void release(Completion done);
+    void cancel() noexcept {
+        if (job_) job_->cancel();
+    }
+
+    /// Is called when the AsyncLock is destroyed: cancels its operation, and then releases the lock.
+    void leave() noexcept;
+
+private:
+    bool begin(Completion& done);
+    void run(std::unique_ptr<loop::Job> job);
+    void run_job();
+    void report();
+    void release_and_leave() noexcept;
+    void write_release() noexcept;
+
+    void proceed() override;
+    void shut_down() noexcept override;
+
+    loop::JobContext context() noexcept { return {*front, *this, state_, options_}; }
+
+    const LockOptions options_;
+    const std::shared_ptr<detail::LeaseState> state_;
+    Completion done_{};
+    std::unique_ptr<loop::Job> job_{};
+    std::optional<Result> result_{};
+    std::shared_ptr<Impl> self_{};  // keeps this object after the AsyncLock was destroyed
+};
+
+// ---- Operations
+
+/// Begins an operation. Returns false if another one is under way, or if the loop was shut down.
+bool AsyncLock::Impl::begin(Completion& done) {
+    if (!in_owning_process() || front->is_shut_down()) return false;
+    if (done_) {
+        const auto code = std::make_error_code(std::errc::operation_in_progress);
+        LaterCall::make(front, std::move(done), Result{code});
+        return false;
+    }
+    done_ = std::move(done);
+    return true;
+}
+
+void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
+    if (!begin(done)) return;
+    if (state_->lease().valid_at(now())) {
+        result_.emplace(Errc::already_held);
+        return wake();
+    }
+    run(loop::acquire_job(context(), limits));
+}
+
+void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
+    if (!begin(done)) return;
+    const auto instant = now();  // read before the lease, as in Lock::valid()
+    const auto lease = state_->lease();
+    if (lease.empty() || lease.released)
+        result_.emplace(Errc::not_held);
+    else if (!lease.valid_at(instant) || state_->lost().stop_requested())
+        result_.emplace(Errc::lost);
+    if (result_) return wake();
+    run(loop::extend_job(context(), ttl));
+}
+
+/// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
+void AsyncLock::Impl::release(Completion done) {
+    if (!begin(done)) return;
+    const auto& loss = detail::renewal_context();
+    const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
+    run(loop::release_job(context(), acquisition, loop::Replies::awaited));
+}
+
+/// Begins the job at once, so that the first bytes are sent now. The completion is called later in any case.
+void AsyncLock::Impl::run(std::unique_ptr<loop::Job> job) {
+    job_ = std::move(job);
+    run_job();
+    if (result_) wake();
+}
+
+void AsyncLock::Impl::run_job() {
+    try {
+        result_ = job_->advance();
+    } catch (...) {
+        result_.emplace(error_of_exception());
+    }
+    if (result_) job_.reset();
+}
+
+void AsyncLock::Impl::proceed() {
+    if (job_) run_job();
+    if (!result_) return;
+    if (done_)
+        report();
+    else
+        release_and_leave();
+}
+
+/// Calls the completion, which can begin the next operation or destroy the lock. If the AsyncLock was
+/// destroyed during the operation, the lock is released first.
+void AsyncLock::Impl::report() {
+    const auto keep = shared_from_this();
+    auto done = std::move(done_);
+    auto result = *std::exchange(result_, std::nullopt);
+    if (self_) {
+        result = Result{Errc::cancelled};
+        release_and_leave();
+    }
+    done(std::move(result));
+}
+
+// ---- The end
+
+void AsyncLock::Impl::leave() noexcept {
+    self_ = shared_from_this();
+    if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
+    if (front->is_shut_down()) {
+        write_release();
+        self_.reset();
+    } else if (done_) {
+        cancel();
+    } else {
+        release_and_leave();
+    }
+}
+
+/// Sends the release, if there is anything to release, and then lets this object be destroyed. Without
+/// memory, tries again soon.
+void AsyncLock::Impl::release_and_leave() noexcept {
+    using namespace std::chrono_literals;
+    const bool again = result_.has_value() && result_->error() == std::errc::not_enough_memory;
+    if (result_ && !again) return self_.reset();
+    result_.reset();
+    try {
+        const auto lease = state_->lease();
+        if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
+        job_ = loop::release_job(context(), state_->number(), loop::Replies::not_awaited);
+        wake();
+    } catch (const std::bad_alloc&) {
+        result_.emplace(std::make_error_code(std::errc::not_enough_memory));
+        wake_at(now() + 100ms);
+    }
+}
+
+/// At the shutdown of the loop: writes the release of a lock that is destroyed.
+void AsyncLock::Impl::write_release() noexcept {
+    try {
+        if (state_->lease().empty()) return;
+        loop::release_job(context(), state_->number(), loop::Replies::not_awaited)->shut_down();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the keys will expire
+    }
+}
+
+/// The completion is destroyed last, because it may own the AsyncLock.
+void AsyncLock::Impl::shut_down() noexcept {
+    const auto keep = weak_from_this().lock();
+    const auto done = std::move(done_);
+    result_.reset();
+    if (const auto job = std::move(job_)) job->shut_down();
+    self_.reset();
+}
+
+// ---- AsyncLock
+
+AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options) {
+    auto& of_loop = nodes.front_->nodes();
+    auto names = detail::checked_resources(std::move(resources).take());
+    check(options, of_loop.node_timeout(), of_loop.quarantine());
+    detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
+                    "be used with one resource only");
+    detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
+                    "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
+    impl_ = std::make_shared<Impl>(nodes.front_, std::move(names), std::move(options));
+}
+
+AsyncLock::~AsyncLock() {
+    if (impl_) impl_->leave();
+}
+
+AsyncLock::AsyncLock(AsyncLock&& other) noexcept = default;
+
+AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
+    if (this == &other) return *this;
+    if (impl_) impl_->leave();
+    impl_ = std::move(other.impl_);
+    return *this;
+}
+
+bool AsyncLock::valid() const noexcept {
+    return remaining() > std::chrono::nanoseconds::zero();
+}
+
+std::chrono::nanoseconds AsyncLock::remaining() const noexcept {
+    if (!impl_ || !impl_->in_owning_process()) return std::chrono::nanoseconds::zero();
+    const auto now = impl_->now();  // read before the lease, as in Lock::valid()
+    const auto lease = impl_->state().lease();
+    return lease.valid_at(now) ? lease.valid_until - now : std::chrono::nanoseconds::zero();
+}
+
+std::stop_token AsyncLock::lost() const {
+    return impl_ && impl_->in_owning_process() ? impl_->state().lost() : std::stop_token{};
+}
+
+const std::string& AsyncLock::resource() const noexcept {
+    static const std::string none;
+    return impl_ ? impl_->state().resources().front() : none;
+}
+
+Resources AsyncLock::resources() const noexcept {
+    return impl_ ? Resources{impl_->state().resources()} : Resources{};
+}
+
+std::string_view AsyncLock::owner() const noexcept {
+    return impl_ && impl_->in_owning_process() ? impl_->state().owner() : std::string_view{};
+}
+
+std::uint64_t AsyncLock::fencing_token() const noexcept {
+    return impl_ && impl_->in_owning_process() ? impl_->state().lease().fencing_token : 0;
+}
+
+Clock::time_point AsyncLock::now() const noexcept {
+    return impl_->now();
+}
+
+void AsyncLock::acquire(Completion done) {
+    const auto& [attempts, delay] = impl_->options().retry;
+    impl_->acquire({.attempts = attempts,
+                    .queue_timeout = impl_->options().queue_timeout.value_or((attempts - 1) * delay)},
+                   std::move(done));
+}
+
+void AsyncLock::try_acquire(Completion done) {
+    impl_->acquire({.attempts = 1, .queue_timeout = {}}, std::move(done));
+}
+
+void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
+    impl_->acquire({.deadline = deadline}, std::move(done));
+}
+
+void AsyncLock::extend(Completion done) {
+    extend(impl_->options().ttl, std::move(done));
+}
+
+void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
+    const auto& nodes = impl_->state().nodes();
+    detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
+                      nodes.quarantine());
+    impl_->extend(ttl, std::move(done));
+}
+
+void AsyncLock::release(Completion done) {
+    impl_->release(std::move(done));
+}
+
+void AsyncLock::cancel() noexcept {
+    if (impl_) impl_->cancel();
+}
+
+}  // namespace redlock

@@ -1,0 +1,66 @@
+#include "loop/front.hpp"
+
+#include <redlock/options.hpp>
+
+#include "loop/blocking_rounds.hpp"
+
+#include <utility>
+
+namespace redlock::loop {
+
+Front::Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
+    : loop_(&loop),
+      entropy_(entropy),
+      original_names_(nodes.blank_tally()),
+      nodes_(nodes, *this),
+      scheduler_(std::make_shared<Scheduler>(loop, clock)),
+      renewals_(*this) {
+    const auto* const required = nodes.required_clock();
+    detail::require(!required || required == &clock, "clock", "not the clock of the nodes",
+                    "be the same, because deadlines are instants of this clock");
+    rounds_ = nodes.rounds_in(loop, scheduler_);
+    if (!rounds_) rounds_ = std::make_shared<BlockingRounds>(nodes);
+    loop.set_handler(this);
+}
+
+/// A child of fork() that goes on running the loop of its parent must not read from the parent's sockets.
+void Front::on_ready(int fd) {
+    if (!in_owning_process()) return;
+    rounds_->on_ready(fd);
+    scheduler_->run();
+}
+
+void Front::on_wake() {
+    if (!in_owning_process()) return;
+    scheduler_->woken();
+    scheduler_->run();
+}
+
+/// Each member is taken from the list before its turn, because the end of an operation can destroy other
+/// members.
+void Front::shut_down() noexcept {
+    if (is_shut_down() || !in_owning_process()) return;
+    loop_->set_handler(nullptr);
+    std::exchange(loop_, nullptr);
+    while (!members_.empty()) {
+        auto& member = *members_.front();
+        member.link_.splice(member.link_.end(), members_, member.node_);
+        member.listed_ = false;
+        member.shut_down();
+    }
+    rounds_->detach();
+    scheduler_->detach();
+}
+
+void LoopNodes::ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+    /// The rounds are not continued, so nobody has to be woken.
+    struct Nobody final : Task {
+        using Task::Task;
+        void proceed() override {}
+    };
+    Nobody nobody{front_.scheduler()};
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        (void)front_.rounds().begin(nobody, requests.subspan(i, 1), limits, tallies.subspan(i, 1))->advance();
+}
+
+}  // namespace redlock::loop

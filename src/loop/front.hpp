@@ -1,0 +1,117 @@
+// The state behind an AsyncNodes: what the locks of one event loop share.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/entropy.hpp>
+#include <redlock/event_loop.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/process.hpp>
+
+#include "loop/renewals.hpp"
+#include "loop/round_places.hpp"
+#include "loop/rounds.hpp"
+#include "loop/scheduler.hpp"
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::loop {
+
+class Front;
+
+/// The nodes as the operations of a loop see them. It does not refer to the Nodes of the user, which may be
+/// destroyed before.
+class LoopNodes final : public Nodes {
+public:
+    LoopNodes(const Nodes& nodes, Front& front)
+        : Nodes(names_of(nodes), nodes.node_timeout(), nodes.quarantine()), front_(front) {}
+
+    /// Writes a command whose replies are not awaited, as far as the sockets accept it. Such commands are the
+    /// holder descriptions, and the releases at the shutdown. All other rounds are made by a RoundRunner.
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
+    using Nodes::ask;
+
+private:
+    static std::vector<std::string> names_of(const Nodes& nodes) {
+        std::vector<std::string> names;
+        for (std::size_t node = 0; node < nodes.size(); ++node) names.emplace_back(nodes.name(node));
+        return names;
+    }
+
+    Front& front_;
+};
+
+/// An object that must do something when the loop is shut down. It is in the list of its Front while it
+/// lives.
+class Member {
+public:
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+    /// Ends its operations without calling a completion, and writes its releases. Is called once.
+    virtual void shut_down() noexcept = 0;
+
+protected:
+    explicit Member(std::list<Member*>& members) : members_(members), link_{this} {
+        members_.splice(members_.end(), link_);
+    }
+    virtual ~Member() { (listed_ ? members_ : link_).erase(node_); }
+
+private:
+    friend class Front;
+    std::list<Member*>& members_;
+    std::list<Member*> link_;
+    const std::list<Member*>::iterator node_ = link_.begin();
+    bool listed_ = true;
+};
+
+class Front final : private EventLoop::Handler {
+public:
+    Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
+    ~Front() { shut_down(); }
+    Front(const Front&) = delete;
+    Front& operator=(const Front&) = delete;
+
+    bool in_owning_process() const noexcept { return process_ == this_process(); }
+    bool is_shut_down() const noexcept { return loop_ == nullptr; }
+    void shut_down() noexcept;
+    bool is_of(const Nodes& nodes) const noexcept {
+        return nodes.name(0).data() == original_names_[0].name.data();
+    }
+
+    Nodes& nodes() noexcept { return nodes_; }
+    Renewals& renewals() noexcept { return renewals_; }
+    Clock& clock() const noexcept { return scheduler_->clock(); }
+    Entropy& entropy() const noexcept { return entropy_; }
+    Scheduler& scheduler() noexcept { return *scheduler_; }
+    Rounds& rounds() noexcept { return *rounds_; }
+    RoundPlaces& places() noexcept { return places_; }
+    std::list<Member*>& members() noexcept { return members_; }
+    const std::list<Member*>& members() const noexcept { return members_; }
+
+    /// Keeps the object for ever. A child of fork() does that with the objects of its parent.
+    void keep(std::shared_ptr<Front> self) noexcept { self_ = std::move(self); }
+
+private:
+    void on_ready(int fd) override;
+    void on_wake() override;
+
+    const std::int64_t process_ = this_process();
+    EventLoop* loop_;  // null after shut_down()
+    Entropy& entropy_;
+    const Tally original_names_;  // shares the names of the Nodes of the user
+    LoopNodes nodes_;
+    std::shared_ptr<Scheduler> scheduler_;
+    std::shared_ptr<Rounds> rounds_;
+    RoundPlaces places_{};
+    Renewals renewals_;
+    std::list<Member*> members_{};
+    std::shared_ptr<Front> self_{};
+};
+
+}  // namespace redlock::loop

@@ -1,0 +1,169 @@
+#include "loop/lock_jobs.hpp"
+
+#include <redlock/acquire.hpp>
+#include <redlock/algorithm.hpp>
+
+#include "flow/acquire.hpp"
+#include "flow/lease.hpp"
+#include "loop/flow_runner.hpp"
+
+#include <exception>
+#include <stop_token>
+#include <utility>
+
+namespace redlock::loop {
+namespace {
+
+/// Writes a release at the shutdown of the loop. Without memory, the keys expire.
+void write(Front& front, const Request& release) noexcept {
+    try {
+        (void)front.nodes().ask(release, {.awaits_answers = false});
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
+// ---- Extending
+
+class ExtendJob final : public Job {
+public:
+    ExtendJob(const JobContext& lock, std::chrono::milliseconds ttl)
+        : lock_(lock), flow_(lock.front, lock.task, operation_) {
+        terms_.ttl = ttl;
+    }
+
+    std::optional<Result> advance() override {
+        if (!flow_.advance([this] { return extension_.run(); })) return std::nullopt;
+        (void)flow_.result();
+        auto result = lock_.state->apply_extension(acquisition_, extension_.take_round(),
+                                                   {.deadline = before_.valid_until});
+        if (result) lock_.state->describe_holder(before_, terms_.ttl);
+        if (result.error() == Errc::lost && lock_.options.watchdog)
+            lock_.front.renewals().add({lock_.state, acquisition_});
+        return result;
+    }
+
+private:
+    const JobContext lock_;
+    const std::uint64_t acquisition_ = lock_.state->number();
+    const Lease before_ = lock_.state->lease(acquisition_);
+    algorithm::LeaseRequest terms_ = lock_.state->request();
+    flow::Operation operation_{lock_.front.nodes()};
+    flow::Extension extension_{operation_, lock_.front.clock(), terms_, before_};
+    FlowRunner flow_;
+};
+
+// ---- Releasing
+
+class ReleaseJob final : public Job {
+public:
+    ReleaseJob(const JobContext& lock, std::uint64_t acquisition, Replies replies)
+        : lock_(lock),
+          acquisition_(acquisition),
+          awaited_(replies == Replies::awaited || lock.options.fair),
+          lease_(begin()),
+          flow_(lock.front, lock.task, operation_) {}
+
+    std::optional<Result> advance() override {
+        if (before_.empty()) {
+            lock_.state->end_release(acquisition_, before_);
+            return Result{Errc::not_held};
+        }
+        const auto run = [this] { return awaited_ ? release_.run() : release_.run_without_waiting(); };
+        if (!flow_.advance(run)) return std::nullopt;
+        const auto error = flow_.result();
+        lock_.state->describe_holder(before_, {});
+        lock_.state->end_release(acquisition_, lease_);
+        return awaited_ ? release_.take_result(error) : Result{error};
+    }
+
+    void shut_down() noexcept override {
+        flow_.destroy();
+        if (!before_.empty())
+            write(lock_.front, algorithm::delete_request(lock_.state->resources(), before_));
+    }
+
+private:
+    /// An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
+    Lease begin() {
+        if (lock_.options.watchdog) lock_.front.renewals().remove({lock_.state, acquisition_});
+        const auto lease = lock_.state->begin_release(acquisition_);
+        return lease.released && lock_.task.now() >= lease.valid_until ? Lease{} : lease;
+    }
+
+    const JobContext lock_;
+    const std::uint64_t acquisition_;
+    const bool awaited_;
+    Lease lease_;
+    const Lease before_ = lease_;
+    flow::Operation operation_{lock_.front.nodes()};
+    flow::Release release_{operation_, lock_.front.clock(), lock_.state->resources(), lease_,
+                           lock_.options.fair};
+    FlowRunner flow_;
+};
+
+// ---- Acquiring
+
+class AcquireJob final : public Job {
+public:
+    AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits)
+        : lock_(lock), limits_(limits), flow_(lock.front, lock.task, operation_) {
+        limits_.stop = stop_.get_token();
+        if (!lock.state->lease().empty())
+            earlier_ = release_job(lock, lock.state->number(), Replies::not_awaited);
+    }
+
+    std::optional<Result> advance() override {
+        if (earlier_ && !earlier_->advance()) return std::nullopt;
+        if (std::exchange(earlier_, nullptr)) lock_.state->forget();
+        if (!flow_.advance([this] { return acquire_.run(); })) return std::nullopt;
+        if (!flow_.result()) begin_acquisition();
+        return acquire_.take_result();
+    }
+
+    void cancel() noexcept override {
+        stop_.request_stop();
+        lock_.task.wake();
+    }
+
+    void shut_down() noexcept override {
+        if (earlier_) return earlier_->shut_down();
+        flow_.destroy();
+        if (const auto release = acquire_.unreleased()) write(lock_.front, *release);
+    }
+
+private:
+    void begin_acquisition() {
+        const auto& lease = acquire_.lease();
+        const auto acquisition = lock_.state->begin(lease, std::move(lost_));
+        lock_.state->describe_holder(lease, lock_.options.ttl);
+        if (lock_.options.watchdog) lock_.front.renewals().add({lock_.state, acquisition});
+    }
+
+    const JobContext lock_;
+    algorithm::AcquireLimits limits_;
+    std::stop_source stop_{};
+    std::unique_ptr<Job> earlier_{};  // the release of an earlier acquisition
+    // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
+    std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
+    flow::Operation operation_{lock_.front.nodes()};
+    flow::Acquire acquire_{
+        operation_, lock_.front.clock(), lock_.front.entropy(), lock_.state->request(), lock_.options.retry,
+        limits_};
+    FlowRunner flow_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits) {
+    return std::make_unique<AcquireJob>(lock, limits);
+}
+
+std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl) {
+    return std::make_unique<ExtendJob>(lock, ttl);
+}
+
+std::unique_ptr<Job> release_job(const JobContext& lock, std::uint64_t acquisition, Replies replies) {
+    return std::make_unique<ReleaseJob>(lock, acquisition, replies);
+}
+
+}  // namespace redlock::loop

@@ -1,0 +1,61 @@
+// The operations of an AsyncLock while they are under way. Each one is driven by the task of its lock.
+#pragma once
+
+#include <redlock/acquire.hpp>
+#include <redlock/detail/lease_state.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/result.hpp>
+
+#include "loop/front.hpp"
+#include "loop/scheduler.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+namespace redlock::loop {
+
+class Job {
+public:
+    virtual ~Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    /// Goes on as far as possible without blocking. Returns the result if the operation has ended, and has
+    /// applied it to the lease. Otherwise the task is woken when the function must be called again. If the
+    /// function throws, the operation has ended.
+    virtual std::optional<Result> advance() = 0;
+
+    /// Ends the operation as soon as possible, if it can be cancelled.
+    virtual void cancel() noexcept {}
+
+    /// Ends the operation at the shutdown of the loop, and writes the release that is left to do.
+    virtual void shut_down() noexcept {}
+
+protected:
+    Job() = default;
+};
+
+/// The lock that a job works for.
+struct JobContext {
+    Front& front;
+    Task& task;
+    const std::shared_ptr<detail::LeaseState>& state;
+    const LockOptions& options;
+};
+
+/// Returns the job of an acquisition. It first releases what an earlier acquisition has left. Requires that
+/// the lock is not valid.
+std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits);
+
+/// Returns the job of an extension. Requires that the lock is valid.
+std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl);
+
+/// Whether a release waits for the replies of the nodes.
+enum class Replies : bool { not_awaited, awaited };
+
+/// Begins the release of this acquisition: its validity ends. Returns the job that sends it.
+std::unique_ptr<Job> release_job(const JobContext& lock, std::uint64_t acquisition, Replies replies);
+
+}  // namespace redlock::loop

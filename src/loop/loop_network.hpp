@@ -1,0 +1,39 @@
+// The Network of an event loop: the sockets of the operating system, which the loop watches, and background
+// tasks that run in the loop.
+#pragma once
+
+#include "loop/scheduler.hpp"
+#include "loop/watches.hpp"
+#include "os/os_network.hpp"
+
+#include <memory>
+
+namespace redlock::loop {
+
+class LoopNetwork final : public Network {
+public:
+    /// Opens its sockets through `system`, so that a child of fork() can close its copies.
+    LoopNetwork(Scheduler& scheduler, EventLoop& loop, const OsNetwork& system)
+        : scheduler_(scheduler), system_(system), watches_(loop) {}
+
+    Clock& clock() noexcept override { return system_.clock(); }
+    Entropy& entropy() noexcept override { return system_.entropy(); }
+    std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
+                                    int& error) override;
+    /// Blocks. Is called only by the destructor of a NodeGroup.
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+              const std::stop_token& stop = {}) override {
+        system_.wait(entries, now, until, stop);
+    }
+    /// The task never runs again once the scheduler is detached.
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
+
+    Watches& watches() noexcept { return watches_; }
+
+private:
+    Scheduler& scheduler_;
+    OsNetwork system_;
+    Watches watches_;
+};
+
+}  // namespace redlock::loop

@@ -1,0 +1,50 @@
+#include "loop/renewals.hpp"
+
+#include "loop/front.hpp"
+#include "loop/round_runner.hpp"
+
+#include <utility>
+
+namespace redlock::loop {
+
+Renewals::Renewals(Front& front)
+    : Task(front.scheduler()),
+      queue_(front.clock()),
+      runner_(std::make_unique<RoundRunner>(front, static_cast<Task&>(*this))) {}
+
+Renewals::~Renewals() = default;
+
+void Renewals::add(detail::Acquisition acquisition) {
+    queue_.add(std::move(acquisition));
+    wake();
+}
+
+/// In the scope of the queue, remove() does not wait for the end of a round.
+void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
+    const detail::RenewalScope scope{{.queue = &queue_,
+                                      .lost_lease = detail::renewal_context().lost_lease,
+                                      .number = detail::renewal_context().number}};
+    queue_.remove(acquisition);
+}
+
+void Renewals::proceed() {
+    const detail::RenewalScope scope{{.queue = &queue_}};
+    if (!batch_ && !queue_.report_losses()) batch_ = queue_.begin_batch();
+    if (batch_) {
+        try {
+            if (!runner_->advance(batch_->requests, batch_->limits, batch_->tallies)) return;
+            queue_.conclude(*batch_);
+        } catch (...) {  // no memory, or a Nodes of the user that throws
+            queue_.postpone(*batch_);
+        }
+        batch_.reset();
+    }
+    wake_at(queue_.next_turn());
+}
+
+void Renewals::shut_down() noexcept {
+    runner_.reset();
+    batch_.reset();
+}
+
+}  // namespace redlock::loop

@@ -1,0 +1,38 @@
+// The watchdog of an event loop: takes the turns of a RenewalQueue, and makes the rounds in steps.
+#pragma once
+
+#include <redlock/detail/renewal_queue.hpp>
+#include <redlock/detail/renewer.hpp>
+
+#include "loop/scheduler.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace redlock::loop {
+
+class Front;
+class RoundRunner;
+
+class Renewals final : Task {
+public:
+    explicit Renewals(Front& front);
+    ~Renewals() override;
+
+    /// Begins to extend an acquisition, see detail::Renewer.
+    void add(detail::Acquisition acquisition);
+    /// Ends the extension of an acquisition. An extension may be under way. It cannot do harm after a
+    /// release, because it changes only a key that still has the owner.
+    void remove(const detail::Acquisition& acquisition) noexcept;
+    /// Ends all extensions, at the shutdown of the loop.
+    void shut_down() noexcept;
+
+private:
+    void proceed() override;
+
+    detail::RenewalQueue queue_;
+    std::optional<detail::RenewalQueue::Batch> batch_{};  // its round is under way
+    std::unique_ptr<RoundRunner> runner_;
+};
+
+}  // namespace redlock::loop

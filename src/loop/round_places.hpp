@@ -1,0 +1,72 @@
+// The limit of the rounds that are under way in one event loop. Each round of RedisNodes takes a connection
+// to each node. Without a limit, 10,000 operations that begin at the same time would open 10,000 connections.
+#pragma once
+
+#include "loop/scheduler.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+
+namespace redlock::loop {
+
+class RoundPlaces {
+public:
+    /// The number of places: as many rounds as NodesOptions::max_idle keeps connections for by default.
+    static constexpr std::size_t size = 64;
+
+    /// The place of one task, or its wait for one. The tasks get places in the order in which they have begun
+    /// to wait. Only the constructor allocates memory.
+    class Place {
+    public:
+        Place(RoundPlaces& places, Task& task) : places_(places), task_(task), link_{this} {}
+        ~Place() { give_back(); }
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+
+        /// Returns true if the task has a place. Otherwise it begins to wait, and is woken when it has one.
+        bool take() noexcept;
+        /// Gives the place to the task that waits longest. If this task waits itself, ends the wait.
+        void give_back() noexcept;
+
+    private:
+        enum class State : std::uint8_t { none, waiting, taken };
+
+        RoundPlaces& places_;
+        Task& task_;
+        std::list<Place*> link_;  // has the node of this object, unless it waits
+        const std::list<Place*>::iterator node_ = link_.begin();
+        State state_ = State::none;
+    };
+
+private:
+    std::size_t free_ = size;
+    std::list<Place*> waiting_{};
+};
+
+inline bool RoundPlaces::Place::take() noexcept {
+    if (state_ == State::none && places_.free_ > 0) {
+        --places_.free_;
+        state_ = State::taken;
+    } else if (state_ == State::none) {
+        places_.waiting_.splice(places_.waiting_.end(), link_, node_);
+        state_ = State::waiting;
+    }
+    return state_ == State::taken;
+}
+
+inline void RoundPlaces::Place::give_back() noexcept {
+    if (state_ == State::waiting) {
+        link_.splice(link_.end(), places_.waiting_, node_);
+    } else if (state_ == State::taken && places_.waiting_.empty()) {
+        ++places_.free_;
+    } else if (state_ == State::taken) {
+        auto& next = *places_.waiting_.front();
+        next.link_.splice(next.link_.end(), places_.waiting_, next.node_);
+        next.state_ = State::taken;
+        next.task_.wake();
+    }
+    state_ = State::none;
+}
+
+}  // namespace redlock::loop

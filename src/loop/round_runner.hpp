@@ -1,0 +1,55 @@
+// Makes the rounds of one task, one after the other, within the limit of rounds of the loop.
+#pragma once
+
+#include "loop/front.hpp"
+#include "loop/round_places.hpp"
+#include "loop/rounds.hpp"
+#include "loop/scheduler.hpp"
+
+#include <memory>
+#include <span>
+
+namespace redlock::loop {
+
+class RoundRunner {
+public:
+    RoundRunner(Front& front, Task& task) : front_(front), task_(task), place_(front.places(), task) {}
+
+    /// Begins a round, or goes on with it, and returns true once it is over. Otherwise the task is woken when
+    /// the function must be called again, with the same arguments. The round begins when there is a place for
+    /// it. It begins without a place if a stop was requested or the deadline has passed, because it then does
+    /// no I/O unless it is a release. May throw std::bad_alloc; then the round is over.
+    bool advance(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) {
+        try {
+            if (!round_ && !may_begin(limits)) {
+                task_.wake_at(limits.deadline);
+                return false;
+            }
+            if (!round_) round_ = front_.rounds().begin(task_, requests, limits, tallies);
+            const auto until = round_->advance();
+            if (until) task_.wake_at(*until);
+            if (!until) end();
+            return !until;
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+
+private:
+    bool may_begin(const RoundLimits& limits) {
+        return place_.take() || limits.stop.stop_requested() || task_.now() >= limits.deadline;
+    }
+
+    void end() noexcept {
+        round_.reset();
+        place_.give_back();
+    }
+
+    Front& front_;
+    Task& task_;
+    RoundPlaces::Place place_;
+    std::unique_ptr<RoundInSteps> round_{};
+};
+
+}  // namespace redlock::loop

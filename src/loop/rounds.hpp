@@ -1,0 +1,58 @@
+// The interface between the operations in an event loop and the nodes: rounds that are made in steps.
+// LoopGroup implements it for RedisNodes. For a Nodes of the user, BlockingRounds calls Nodes::ask().
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/nodes.hpp>
+
+#include "loop/scheduler.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace redlock::loop {
+
+/// A round that is under way. If it is destroyed before its end, it ends there: the tallies say what is
+/// known, and bytes that are not sent yet are sent later.
+class RoundInSteps {
+public:
+    virtual ~RoundInSteps() = default;
+    RoundInSteps(const RoundInSteps&) = delete;
+    RoundInSteps& operator=(const RoundInSteps&) = delete;
+
+    /// Goes on as far as possible without blocking. Returns nothing if the round is over. Otherwise the round
+    /// wakes its task when it can go on, and must go on at the returned instant at the latest. May throw
+    /// std::bad_alloc.
+    virtual std::optional<Clock::time_point> advance() = 0;
+
+protected:
+    RoundInSteps() = default;
+};
+
+class Rounds {
+public:
+    virtual ~Rounds() = default;
+    Rounds(const Rounds&) = delete;
+    Rounds& operator=(const Rounds&) = delete;
+
+    /// Begins a round, see Nodes::ask(). If there are several requests, they are extensions. All arguments
+    /// must outlive the round. Does no I/O before RoundInSteps::advance().
+    virtual std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
+                                                const RoundLimits& limits, std::span<Tally> tallies) = 0;
+
+    /// Is called when the loop has found this descriptor ready. Wakes the tasks whose rounds wait for it.
+    virtual void on_ready(int fd) noexcept = 0;
+
+    /// Ends the use of the loop: no descriptor is watched any more. A round that begins afterwards is
+    /// advanced once and destroyed, so that a release is written or queued.
+    virtual void detach() noexcept = 0;
+
+    /// Returns true if the Nodes of the user was destroyed.
+    virtual bool nodes_are_gone() const noexcept { return false; }
+
+protected:
+    Rounds() = default;
+};
+
+}  // namespace redlock::loop

@@ -1,0 +1,241 @@
+// AsyncLock in a poll() loop, against real servers.
+#include "poll_loop.hpp"
+#include "support/cluster.hpp"
+#include "support/wait_until.hpp"
+
+#include <redlock/async_lock.hpp>
+#include <redlock/redlock.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using support::Cluster;
+
+class InALoop : public testing::Test {
+protected:
+    /// Runs the loop until the operation has called its completion.
+    template <class Begin>
+    Result result_of(Begin begin) {
+        std::optional<Result> result;
+        begin([&](Result it) { result = std::move(it); });
+        EXPECT_FALSE(result) << "inside the initiating call";
+        while (!result && loop.run_once()) {
+        }
+        if (!result) return Result{std::make_error_code(std::errc::timed_out)};
+        return *std::move(result);
+    }
+    Result try_acquire(AsyncLock& lock) {
+        return result_of([&](Completion done) { lock.try_acquire(std::move(done)); });
+    }
+    Result extend(AsyncLock& lock) {
+        return result_of([&](Completion done) { lock.extend(std::move(done)); });
+    }
+    Result release(AsyncLock& lock) {
+        return result_of([&](Completion done) { lock.release(std::move(done)); });
+    }
+
+    std::size_t keys(const std::string& resource = "orders:42") {
+        std::size_t count = 0;
+        for (auto& server : cluster) count += server.command({"EXISTS", resource}) == "1" ? 1U : 0U;
+        return count;
+    }
+
+    Cluster cluster{5};
+    PollLoop loop{};
+    RedisNodes nodes{cluster.uris()};
+    AsyncNodes of_loop{nodes, loop};
+};
+
+TEST_F(InALoop, AcquiresExtendsAndReleases) {
+    AsyncLock lock{of_loop, "orders:42"};
+    EXPECT_FALSE(lock.valid());
+    const auto acquired = try_acquire(lock);
+    ASSERT_TRUE(acquired) << acquired.message();
+    EXPECT_EQ(acquired.nodes().size(), 5U);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_GT(lock.remaining(), 9s);
+    EXPECT_EQ(lock.owner().size(), 40U);
+    EXPECT_EQ(keys(), 5U);
+    EXPECT_TRUE(extend(lock));
+    EXPECT_EQ(try_acquire(lock).error(), Errc::already_held);
+    EXPECT_TRUE(release(lock));
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(keys(), 0U);
+    EXPECT_EQ(release(lock).error(), Errc::not_held);
+    EXPECT_EQ(extend(lock).error(), Errc::not_held);
+}
+
+TEST_F(InALoop, ExcludesLocksOfThreads) {
+    Lock other{nodes, "orders:42"};
+    ASSERT_TRUE(other.acquire());
+    AsyncLock lock{of_loop, "orders:42"};
+    EXPECT_EQ(try_acquire(lock).error(), Errc::held_by_other);
+    EXPECT_TRUE(other.release());
+    EXPECT_TRUE(try_acquire(lock));
+}
+
+TEST_F(InALoop, HasNothingToWaitForWhenItIsIdle) {
+    AsyncLock lock{of_loop, "orders:42"};
+    ASSERT_TRUE(try_acquire(lock));
+    EXPECT_FALSE(loop.run_once());
+}
+
+TEST_F(InALoop, ReleasesInTheLoopAfterItsDestruction) {
+    {
+        AsyncLock lock{of_loop, "orders:42"};
+        ASSERT_TRUE(try_acquire(lock));
+    }
+    loop.run();
+    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
+}
+
+TEST_F(InALoop, CancelsAndReleasesIfItIsDestroyedDuringAnAcquisition) {
+    std::optional<Result> result;
+    {
+        AsyncLock lock{of_loop, "orders:42"};
+        lock.try_acquire([&](Result it) { result = std::move(it); });
+    }
+    EXPECT_FALSE(result);
+    loop.run();
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->error(), Errc::cancelled);
+    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
+}
+
+TEST_F(InALoop, RefusesASecondOperation) {
+    AsyncLock lock{of_loop, "orders:42"};
+    std::vector<std::error_code> errors;
+    lock.try_acquire([&](Result it) { errors.push_back(it.error()); });
+    lock.release([&](Result it) { errors.push_back(it.error()); });
+    loop.run();
+    ASSERT_EQ(errors.size(), 2U);
+    EXPECT_EQ(errors[0], std::errc::operation_in_progress);
+    EXPECT_FALSE(errors[1]);
+}
+
+TEST_F(InALoop, AFrozenNodeDelaysOneOperation) {
+    AsyncLock lock{of_loop, "orders:42"};
+    ASSERT_TRUE(try_acquire(lock));
+    ASSERT_TRUE(release(lock));
+    cluster[2].freeze();
+    const auto acquired = try_acquire(lock);
+    EXPECT_TRUE(acquired) << acquired.message();
+    EXPECT_EQ(acquired.nodes()[2].cause, Errc::timed_out);
+    EXPECT_TRUE(release(lock));
+    cluster[2].thaw();
+    EXPECT_TRUE(support::wait_until([&] { return keys() == 0; }));
+}
+
+TEST_F(InALoop, ResolvesNames) {
+    std::vector<std::string> uris;
+    for (auto& server : cluster) uris.push_back("redis://localhost:" + std::to_string(server.port()));
+    RedisNodes named{uris, {.node_timeout = 2s}};
+    PollLoop other_loop;
+    AsyncNodes of_other{named, other_loop};
+    AsyncLock lock{of_other, "orders:42", {.ttl = 30s}};
+    std::optional<Result> result;
+    lock.try_acquire([&](Result it) { result = std::move(it); });
+    other_loop.run();
+    ASSERT_TRUE(result);
+    EXPECT_TRUE(*result) << result->message();
+}
+
+TEST_F(InALoop, ManyAtOnce) {
+    constexpr std::size_t count = 1000;
+    std::vector<AsyncLock> locks;
+    std::size_t acquired = 0;
+    std::size_t released = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        locks.emplace_back(of_loop, "many:" + std::to_string(i), LockOptions{.ttl = 60s});
+    for (auto& lock : locks)
+        lock.try_acquire([&](Result it) {
+            EXPECT_TRUE(it) << it.message();
+            ++acquired;
+        });
+    loop.run();
+    EXPECT_EQ(acquired, count);
+    for (auto& lock : locks) {
+        EXPECT_TRUE(lock.valid());
+        lock.release([&](Result it) { released += it ? 1U : 0U; });
+    }
+    loop.run();
+    EXPECT_EQ(released, count);
+    EXPECT_LE(cluster[0].info("stats", "total_connections_received").size(), 3U);
+}
+
+TEST_F(InALoop, AnExceptionOfACompletionReachesTheLoopAndHarmsNoOther) {
+    AsyncLock first{of_loop, "first"};
+    AsyncLock second{of_loop, "second"};
+    bool done = false;
+    first.try_acquire([](Result) { throw std::runtime_error("of the user"); });
+    second.try_acquire([&](Result it) { done = static_cast<bool>(it); });
+    EXPECT_THROW(loop.run(), std::runtime_error);
+    loop.run();
+    EXPECT_TRUE(done);
+    EXPECT_TRUE(first.valid());
+}
+
+TEST_F(InALoop, AWatchdogExtendsTheLock) {
+    AsyncLock lock{of_loop, "orders:42", {.ttl = 300ms, .watchdog = loop_watchdog()}};
+    ASSERT_TRUE(try_acquire(lock));
+    const auto end = std::chrono::steady_clock::now() + 1s;
+    while (std::chrono::steady_clock::now() < end) ASSERT_TRUE(loop.run_once());
+    EXPECT_TRUE(lock.valid());
+    EXPECT_TRUE(release(lock));
+    loop.run();
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(InALoop, AWatchdogReportsTheLoss) {
+    std::optional<Result> loss;
+    AsyncLock lock{
+        of_loop, "orders:42", {.ttl = 300ms, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) {
+                                   loss = it;
+                               }}};
+    ASSERT_TRUE(try_acquire(lock));
+    const auto lost = lock.lost();
+    for (auto& server : cluster) server.command({"DEL", "orders:42"});
+    while (!loss && loop.run_once()) {
+    }
+    ASSERT_TRUE(loss);
+    EXPECT_EQ(loss->error(), Errc::lost);
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_FALSE(lock.valid());
+}
+
+TEST_F(InALoop, TheShutdownCallsNoCompletionAndLeavesNoKey) {
+    bool called = false;
+    AsyncLock held{of_loop, "held"};
+    ASSERT_TRUE(try_acquire(held));
+    for (int steps = 0; steps < 12; ++steps) {
+        PollLoop other_loop;
+        auto of_other = std::make_unique<AsyncNodes>(nodes, other_loop);
+        AsyncLock lock{*of_other, "orders:42"};
+        lock.try_acquire([&](Result) { called = steps < 3; });
+        for (int i = 0; i < steps; ++i) (void)other_loop.run_once();
+        called = false;
+        of_other.reset();
+        EXPECT_FALSE(other_loop.run_once()) << "after " << steps << " steps";
+        EXPECT_FALSE(called);
+    }
+    // The releases that were not sent are sent by the RedisNodes.
+    {
+        RedisNodes others{cluster.uris()};
+        PollLoop other_loop;
+        AsyncNodes of_other{others, other_loop};
+        AsyncLock lock{of_other, "orders:43"};
+        lock.try_acquire([&](Result) { called = true; });
+        of_other.shut_down();
+    }
+    EXPECT_FALSE(called);
+    EXPECT_TRUE(support::wait_until([&] { return keys("orders:43") == 0; }));
+}
+
+}  // namespace
+}  // namespace redlock::test
