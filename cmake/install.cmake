@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 get_target_property(redlock_type redlock TYPE)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/redlock")
 install(
-    TARGETS redlock_core redlock
+    TARGETS redlock_core redlock redlock_asio
     EXPORT redlockTargets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE COMPONENT development

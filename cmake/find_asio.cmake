@@ -1,0 +1,28 @@
+# Sets redlock_asio to the Asio libraries that are installed, are new enough for redlock/asio.hpp, and have coroutines with
+# this compiler: BOOST, STANDALONE, both or none. The tests and examples need one. Users of redlock::asio find their Asio
+# themselves.
+include(CheckCXXSourceCompiles)
+set(redlock_asio "")
+function(redlock_find_asio kind header macro least awaitable)
+    find_path(redlock_${kind}_asio_directory "${header}")
+    mark_as_advanced(redlock_${kind}_asio_directory)
+    if(NOT redlock_${kind}_asio_directory)
+        return()
+    endif()
+    file(STRINGS "${redlock_${kind}_asio_directory}/${header}" line REGEX "^#define ${macro} [0-9]+")
+    string(REGEX REPLACE "^#define ${macro} ([0-9]+).*" "\\1" version "${line}")
+    if(version LESS least)
+        return()
+    endif()
+    cmake_path(GET awaitable PARENT_PATH name)
+    string(REPLACE / :: name "${name}")
+    set(CMAKE_REQUIRED_FLAGS -std=c++20)
+    set(CMAKE_REQUIRED_INCLUDES "${redlock_${kind}_asio_directory}")
+    check_cxx_source_compiles("#include <${awaitable}.hpp>\n${name}::awaitable<void>* it; int main() {}"
+                              redlock_${kind}_asio_has_coroutines)
+    if(redlock_${kind}_asio_has_coroutines)
+        set(redlock_asio ${redlock_asio} ${kind} PARENT_SCOPE)
+    endif()
+endfunction()
+redlock_find_asio(BOOST boost/asio/version.hpp BOOST_ASIO_VERSION 102600 boost/asio/awaitable)
+redlock_find_asio(STANDALONE asio/version.hpp ASIO_VERSION 102200 asio/awaitable)

@@ -1,0 +1,500 @@
+// Locks for programs with Asio. A coroutine, a callback or any other completion token waits for an operation,
+// and no thread is blocked:
+//
+//     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
+//         auto executor = co_await boost::asio::this_coro::executor;
+//         redlock::asio::Lock lock{executor, nodes, "orders:42", {.ttl = 10s}};
+//         if (auto result = co_await lock.async_acquire_for(2s, boost::asio::use_awaitable)) {
+//             charge(order);
+//             (void)co_await lock.async_release(boost::asio::use_awaitable);
+//         } else {
+//             log(result.message());
+//         }
+//     }
+//
+// The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
+// installed, it takes Boost.Asio. REDLOCK_ASIO_STANDALONE or REDLOCK_ASIO_BOOST, defined before the header is
+// included, chooses. The classes are in an inline namespace with the name of the Asio, so one program can
+// have source files with both. The CMake target is redlock::asio. It links redlock::redlock, and the program
+// finds Asio itself.
+//
+// lock.hpp documents what a valid lock promises, and async_lock.hpp what is different without a thread.
+#pragma once
+
+#include <redlock/async_lock.hpp>
+#include <redlock/async_nodes.hpp>
+#include <redlock/event_loop.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/process.hpp>
+#include <redlock/resources.hpp>
+#include <redlock/result.hpp>
+
+#if defined(REDLOCK_ASIO_STANDALONE) && defined(REDLOCK_ASIO_BOOST)
+#error "redlock: define REDLOCK_ASIO_STANDALONE or REDLOCK_ASIO_BOOST, not both"
+#elif !defined(REDLOCK_ASIO_STANDALONE) && !defined(REDLOCK_ASIO_BOOST)
+#if __has_include(<boost/asio/version.hpp>)
+#define REDLOCK_ASIO_BOOST
+#elif __has_include(<asio/version.hpp>)
+#define REDLOCK_ASIO_STANDALONE
+#else
+#error "redlock/asio.hpp needs Boost.Asio 1.81 or Asio 1.22; on Debian 12: libboost1.81-dev or libasio-dev"
+#endif
+#endif
+
+#if defined(REDLOCK_ASIO_BOOST)
+#include <boost/asio/version.hpp>
+#if BOOST_ASIO_VERSION < 102600
+#error "redlock/asio.hpp needs Boost.Asio 1.81 or later; on Debian 12, install libboost1.81-dev"
+#endif
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/steady_timer.hpp>
+#define REDLOCK_ASIO_NAMESPACE boost_asio
+#elif defined(REDLOCK_ASIO_STANDALONE)
+#include <asio/version.hpp>
+#if ASIO_VERSION < 102200
+#error "redlock/asio.hpp needs Asio 1.22 or later; on Debian 12, install libasio-dev"
+#endif
+#include <asio/any_io_executor.hpp>
+#include <asio/associated_allocator.hpp>
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/cancellation_type.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
+#include <asio/query.hpp>
+#include <asio/steady_timer.hpp>
+#define REDLOCK_ASIO_NAMESPACE standalone_asio
+#endif
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace redlock::asio {
+inline namespace REDLOCK_ASIO_NAMESPACE {
+
+#if defined(REDLOCK_ASIO_BOOST)
+namespace net = ::boost::asio;
+using ErrorCode = ::boost::system::error_code;
+#else
+namespace net = ::asio;
+using ErrorCode = std::error_code;
+#endif
+
+namespace detail {
+
+/// One execution context as the event loop of one Nodes. Handlers of Asio, and the functions of all locks,
+/// lock the mutex before they call anything else of the object. It is recursive, because a callback on lost()
+/// may call a function of a lock.
+class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
+public:
+    Loop(const net::any_io_executor& executor, Nodes& nodes)
+        : executor_(executor), timer_(std::in_place, executor), nodes_(nodes, *this) {}
+
+    /// Returns true in a child of fork(). There the mutex may be locked for ever, and the reactor may be
+    /// shared with the parent. Nothing of the object may be used, and it must not be destroyed.
+    bool belongs_to_parent() const noexcept { return process_ != this_process(); }
+    std::recursive_mutex& mutex() noexcept { return mutex_; }
+    AsyncNodes& nodes() noexcept { return nodes_; }
+
+    /// Releases all descriptors, and ends all operations without calling a handler.
+    void shut_down() noexcept {
+        const std::lock_guard guard{mutex_};
+        nodes_.shut_down();
+        for (const auto& [fd, descriptor] : descriptors_) descriptor->stream.release();
+        descriptors_.clear();
+        timer_.reset();  // before its context is destroyed
+        executor_ = {};
+    }
+
+    void watch(int fd, bool reads, bool writes) override {
+        auto& it = descriptors_[fd];
+        if (!it) it = std::make_shared<Descriptor>(executor_, fd);
+        it->reads.wanted = reads;
+        it->writes.wanted = writes;
+        wait(it);
+    }
+
+    void forget(int fd) noexcept override {
+        const auto it = descriptors_.find(fd);
+        if (it == descriptors_.end()) return;
+        it->second->stream.release();  // otherwise its destructor would close the socket of the library
+        descriptors_.erase(it);
+    }
+
+    void wake_after(std::chrono::nanoseconds delay) noexcept override {
+        if (delay == std::chrono::nanoseconds::max()) {
+            timer_->cancel();
+            return;
+        }
+        timer_->expires_after(delay);
+        timer_->async_wait([weak = weak_from_this()](ErrorCode error) {
+            const auto loop = weak.lock();
+            if (error || !loop || loop->belongs_to_parent()) return;
+            const std::lock_guard guard{loop->mutex_};
+            loop->wake();
+        });
+    }
+
+private:
+    /// One direction of a descriptor. A wait of Asio can be under way that nobody wants any more.
+    struct Direction {
+        bool wanted = false;
+        bool waits = false;
+    };
+    struct Descriptor {
+        Descriptor(const net::any_io_executor& executor, int fd) : stream(executor, fd) {}
+        net::posix::stream_descriptor stream;
+        Direction reads{};
+        Direction writes{};
+    };
+    using Shared = std::shared_ptr<Descriptor>;
+
+    void wait(const Shared& it) {
+        if (it->reads.wanted && !it->reads.waits) wait(it, &Descriptor::reads, it->stream.wait_read);
+        if (it->writes.wanted && !it->writes.waits) wait(it, &Descriptor::writes, it->stream.wait_write);
+        const bool wanted = it->reads.wanted || it->writes.wanted;
+        ErrorCode ignored;
+        if (!wanted && (it->reads.waits || it->writes.waits)) it->stream.cancel(ignored);
+    }
+
+    void wait(const Shared& it, Direction Descriptor::*direction,
+              net::posix::descriptor_base::wait_type type) {
+        (*it.*direction).waits = true;
+        it->stream.async_wait(
+            type, [loop = weak_from_this(), watched = std::weak_ptr{it}, direction](ErrorCode error) {
+                const auto self = loop.lock();
+                if (!self || self->belongs_to_parent()) return;
+                const std::lock_guard guard{self->mutex_};
+                if (const auto descriptor = watched.lock()) self->end_wait(descriptor, direction, error);
+            });
+    }
+
+    /// A wait that was cancelled is begun again if it has become wanted meanwhile.
+    void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
+        (*it.*direction).waits = false;
+        if (!error && (*it.*direction).wanted) {
+            it->reads.wanted = it->writes.wanted = false;
+            ready(it->stream.native_handle());
+        }
+        if (it->stream.is_open()) wait(it);
+    }
+
+    const std::int64_t process_ = this_process();
+    std::recursive_mutex mutex_{};
+    // Guarded by mutex_.
+    net::any_io_executor executor_;
+    std::optional<net::steady_timer> timer_;  // empty after the shutdown
+    std::map<int, Shared> descriptors_{};
+    AsyncNodes nodes_;
+};
+
+/// Owns the loops of one execution context: one for each Nodes that its locks use.
+class Service final : public net::execution_context::service {
+public:
+    using key_type = Service;
+    static inline net::execution_context::id id{};
+
+    explicit Service(net::execution_context& context) : service(context) {}
+
+    /// Returns the loop of these nodes. Makes it with this executor if there is none.
+    std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
+        const std::lock_guard guard{mutex_};
+        std::erase_if(loops_, [](const auto& loop) {
+            const std::lock_guard expires{loop->mutex()};
+            if (!loop->nodes().expired()) return false;
+            loop->shut_down();
+            return true;
+        });
+        for (const auto& loop : loops_)
+            if (loop->nodes().are_of(nodes)) return loop;
+        return loops_.emplace_back(std::make_shared<Loop>(executor, nodes));
+    }
+
+private:
+    /// A child of fork() must not touch the reactor, which it may share with its parent.
+    void shutdown() noexcept override {
+        if (process_ != this_process()) {
+            (void)new auto(std::move(loops_));
+            return;
+        }
+        for (const auto& loop : loops_) loop->shut_down();
+        loops_.clear();
+    }
+
+    const std::int64_t process_ = this_process();
+    std::mutex mutex_{};
+    std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
+};
+
+/// The handler of an operation that has ended, with its result. Asio calls it in the executor of the handler.
+template <class Handler, class Executor>
+class Delivery {
+public:
+    using executor_type = Executor;
+    using allocator_type = net::associated_allocator_t<Handler>;
+
+    Delivery(Handler&& handler, const Executor& executor, Result&& result)
+        : handler_(std::move(handler)), executor_(executor), result_(std::move(result)) {}
+
+    executor_type get_executor() const noexcept { return executor_; }
+    allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
+
+    void operator()() {
+        if (auto slot = net::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
+        std::move(handler_)(std::move(result_));
+    }
+
+private:
+    Handler handler_;
+    Executor executor_;
+    Result result_;
+};
+
+/// The completion of an operation: posts its handler. It keeps the executor of the handler at work until
+/// then.
+template <class Handler>
+class Posting {
+public:
+    Posting(Handler&& handler, const net::any_io_executor& executor)
+        : handler_(std::move(handler)), work_(net::get_associated_executor(handler_, executor)) {}
+
+    void operator()(Result result) && {
+        const auto executor = work_.get_executor();
+        net::post(Delivery<Handler, Executor>{std::move(handler_), executor, std::move(result)});
+    }
+
+private:
+    using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
+    Handler handler_;
+    net::executor_work_guard<Executor> work_;
+};
+
+/// A lock, and the number of its operations. Functions lock the mutex of the loop.
+class State {
+public:
+    State(const net::any_io_executor& of_lock, std::shared_ptr<Loop> of_context, ResourceList resources,
+          LockOptions options)
+        : executor(of_lock), loop(std::move(of_context)) {
+        const std::lock_guard guard{loop->mutex()};
+        lock.emplace(loop->nodes(), std::move(resources), std::move(options));
+    }
+
+    template <class Begin>
+    std::uint64_t begin(Begin& begin, Completion done) {
+        const std::lock_guard guard{loop->mutex()};
+        begin(*lock, std::move(done));
+        return ++operations_;
+    }
+    void cancel(std::uint64_t operation) noexcept {
+        const std::lock_guard guard{loop->mutex()};
+        if (lock && operation == operations_) lock->cancel();
+    }
+    /// Destroys the lock. In a child of fork(), keeps it for ever.
+    static void end(std::shared_ptr<State> self) noexcept {
+        if (self->loop->belongs_to_parent()) {
+            auto& kept = self->kept_;
+            kept = std::move(self);
+            return;
+        }
+        const std::lock_guard guard{self->loop->mutex()};
+        self->lock.reset();
+    }
+
+    const net::any_io_executor executor;
+    const std::shared_ptr<Loop> loop;
+    std::optional<AsyncLock> lock{};  // empty once the Lock is destroyed
+
+private:
+    std::uint64_t operations_ = 0;
+    std::shared_ptr<State> kept_{};
+};
+
+/// Begins an operation when Asio has made a handler of the completion token.
+template <class Begin>
+class Initiation {
+public:
+    using executor_type = net::any_io_executor;
+
+    Initiation(std::shared_ptr<State> state, Begin begin)
+        : state_(std::move(state)), begin_(std::move(begin)) {}
+
+    executor_type get_executor() const noexcept { return state_->executor; }
+
+    template <class Given>
+    void operator()(Given&& given) {
+        using Handler = std::decay_t<Given>;
+        Handler handler{std::forward<Given>(given)};
+        auto slot = net::get_associated_cancellation_slot(handler);
+        const auto operation = state_->begin(begin_, Posting<Handler>{std::move(handler), state_->executor});
+        if (!slot.is_connected()) return;
+        slot.assign([weak = std::weak_ptr{state_}, operation](net::cancellation_type type) {
+            const auto state = weak.lock();
+            if (state && type != net::cancellation_type::none) state->cancel(operation);
+        });
+    }
+
+private:
+    std::shared_ptr<State> state_;
+    Begin begin_;
+};
+
+}  // namespace detail
+
+/// A lock whose operations are asynchronous operations of Asio.
+///
+/// The completion signature of all operations is `void(redlock::Result)`. With use_awaitable, co_await
+/// returns the Result, and failures do not throw. The handler is called by its associated executor, as if by
+/// post(), and without one by the executor of the lock. Only one operation of a lock can be under way; a
+/// second one ends with std::errc::operation_in_progress.
+///
+/// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, and then no
+/// reachable node keeps a key of it. If it has succeeded already, its result is not changed. Extensions and
+/// releases are not cancelled, because they end soon.
+///
+/// The connections belong to the execution context: all locks of a context with the same Nodes share them.
+/// When the context is destroyed, no handler is called any more, and the nodes get the releases that are left
+/// to do (see AsyncNodes::shut_down()). A Lock may be destroyed after its context, and must be destroyed
+/// before its nodes. After fork() the child may only destroy the context and the locks.
+///
+/// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
+/// threads, even if several threads run the context.
+class Lock {
+public:
+    using executor_type = net::any_io_executor;
+
+    /// Prepares a lock, see the constructor of redlock::Lock. For a watchdog, use
+    /// `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by `executor`, and may be
+    /// called after a release.
+    Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
+        : state_(std::make_shared<detail::State>(executor, loop_of(executor, nodes), std::move(resources),
+                                                 posting_on_lost(executor, std::move(options)))) {}
+
+    /// The same, with the executor of a context such as an io_context.
+    template <class Context>
+    requires std::is_convertible_v<Context&, net::execution_context&> Lock(Context& context, Nodes& nodes,
+                                                                           ResourceList resources,
+                                                                           LockOptions options = {})
+        : Lock(executor_type{context.get_executor()}, nodes, std::move(resources), std::move(options)) {}
+
+    /// Releases the lock unless it is free, and does not block: the context sends the release. If an
+    /// operation is under way, it is cancelled.
+    ~Lock() {
+        if (state_) detail::State::end(std::move(state_));
+    }
+    Lock(Lock&& other) noexcept = default;
+    Lock& operator=(Lock&& other) noexcept {
+        if (this != &other && state_) detail::State::end(std::move(state_));
+        state_ = std::move(other.state_);
+        return *this;
+    }
+
+    executor_type get_executor() const noexcept { return state_->executor; }
+
+    // ---- Queries, see redlock::Lock.
+
+    bool valid() const noexcept { return state_ && state_->lock->valid(); }
+    std::chrono::nanoseconds remaining() const noexcept {
+        return state_ ? state_->lock->remaining() : std::chrono::nanoseconds::zero();
+    }
+    std::stop_token lost() const { return state_->lock->lost(); }
+    const std::string& resource() const noexcept { return state_->lock->resource(); }
+    Resources resources() const noexcept { return state_->lock->resources(); }
+    std::string_view owner() const noexcept { return state_->lock->owner(); }
+    std::uint64_t fencing_token() const noexcept { return state_->lock->fencing_token(); }
+
+    // ---- Operations, see AsyncLock.
+
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_acquire(Token&& token = Token()) {
+        return initiate(std::forward<Token>(token),
+                        [](AsyncLock& lock, Completion done) { lock.acquire(std::move(done)); });
+    }
+
+    /// Makes one attempt.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_try_acquire(Token&& token = Token()) {
+        return initiate(std::forward<Token>(token),
+                        [](AsyncLock& lock, Completion done) { lock.try_acquire(std::move(done)); });
+    }
+
+    /// Makes attempts until `span` is over.
+    template <class Rep, class Period, class Token = net::default_completion_token_t<executor_type>>
+    auto async_acquire_for(std::chrono::duration<Rep, Period> span, Token&& token = Token()) {
+        return initiate(std::forward<Token>(token), [span](AsyncLock& lock, Completion done) {
+            lock.acquire_for(span, std::move(done));
+        });
+    }
+
+    /// Resets the remaining time to the full ttl.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    requires(!std::is_convertible_v<Token, std::chrono::milliseconds>) auto async_extend(
+        Token&& token = Token()) {
+        return initiate(std::forward<Token>(token),
+                        [](AsyncLock& lock, Completion done) { lock.extend(std::move(done)); });
+    }
+
+    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
+        return initiate(std::forward<Token>(token),
+                        [ttl](AsyncLock& lock, Completion done) { lock.extend(ttl, std::move(done)); });
+    }
+
+    /// Releases the lock. valid() is false once the operation has begun.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_release(Token&& token = Token()) {
+        return initiate(std::forward<Token>(token),
+                        [](AsyncLock& lock, Completion done) { lock.release(std::move(done)); });
+    }
+
+private:
+    static std::shared_ptr<detail::Loop> loop_of(const executor_type& executor, Nodes& nodes) {
+        auto& context = net::query(executor, net::execution::context);
+        return net::use_service<detail::Service>(context).loop_of(executor, nodes);
+    }
+
+    /// A callback of the user must not run while the mutex of the loop is held.
+    static LockOptions posting_on_lost(const executor_type& executor, LockOptions options) {
+        if (options.on_lost)
+            options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
+                net::post(executor, [on_lost, loss] { on_lost(loss); });
+            };
+        return options;
+    }
+
+    template <class Token, class Begin>
+    auto initiate(Token&& token, Begin begin) {
+        return net::async_initiate<Token, void(Result)>(detail::Initiation<Begin>{state_, std::move(begin)},
+                                                        token);
+    }
+
+    std::shared_ptr<detail::State> state_;  // null if moved from
+};
+
+}  // namespace REDLOCK_ASIO_NAMESPACE
+}  // namespace redlock::asio

@@ -1,0 +1,338 @@
+// redlock::asio::Lock against real servers. The file is compiled once with Boost.Asio and once with
+// standalone Asio.
+#include "support/cluster.hpp"
+#include "support/wait_until.hpp"
+
+#include <redlock/asio.hpp>
+#include <redlock/redlock.hpp>
+
+#if defined(REDLOCK_ASIO_BOOST)
+#include <boost/asio.hpp>
+#else
+#include <asio.hpp>
+#endif
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+namespace net = redlock::asio::net;
+using namespace std::chrono_literals;
+using asio::Lock;
+using support::Cluster;
+using support::wait_until;
+
+class Asio : public testing::Test {
+protected:
+    std::size_t keys(const std::string& resource = "orders:42") {
+        std::size_t count = 0;
+        for (auto& server : cluster) count += server.command({"EXISTS", resource}) == "1" ? 1U : 0U;
+        return count;
+    }
+    bool no_key_is_left(const std::string& resource = "orders:42") {
+        return wait_until([&] { return keys(resource) == 0; });
+    }
+
+    /// Runs the coroutine to its end, and rethrows its exception.
+    template <class Coroutine>
+    void run(Coroutine coroutine) {
+        std::exception_ptr failure;
+        net::co_spawn(context, std::move(coroutine), [&](std::exception_ptr it) { failure = it; });
+        context.run();
+        context.restart();
+        if (failure) std::rethrow_exception(failure);
+    }
+
+    Cluster cluster{5};
+    RedisNodes nodes{cluster.uris()};
+    net::io_context context{};
+};
+
+TEST_F(Asio, ACoroutineAcquiresExtendsAndReleases) {
+    run([&]() -> net::awaitable<void> {
+        const auto executor = co_await net::this_coro::executor;
+        Lock lock{executor, nodes, "orders:42", {.ttl = 10s}};
+        EXPECT_FALSE(lock.valid());
+        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
+        EXPECT_TRUE(acquired) << acquired.message();
+        EXPECT_TRUE(lock.valid());
+        EXPECT_EQ(lock.owner().size(), 40U);
+        EXPECT_EQ(keys(), 5U);
+        const auto extended = co_await lock.async_extend(net::use_awaitable);
+        EXPECT_TRUE(extended);
+        const auto again = co_await lock.async_extend(20s, net::use_awaitable);
+        EXPECT_TRUE(again);
+        EXPECT_GT(lock.remaining(), 18s);
+        const auto released = co_await lock.async_release(net::use_awaitable);
+        EXPECT_TRUE(released);
+        EXPECT_FALSE(lock.valid());
+        EXPECT_EQ(keys(), 0U);
+    });
+}
+
+TEST_F(Asio, TakesEveryKindOfToken) {
+    Lock lock{context, nodes, "orders:42"};
+    auto future = lock.async_try_acquire(net::use_future);
+    context.run();
+    EXPECT_TRUE(future.get());
+    context.restart();
+    bool released = false;
+    lock.async_release([&](Result it) { released = static_cast<bool>(it); });
+    EXPECT_FALSE(released);
+    context.run();
+    EXPECT_TRUE(released);
+}
+
+TEST_F(Asio, CallsAHandlerInItsExecutor) {
+    net::io_context of_handler;
+    Lock lock{context, nodes, "orders:42"};
+    bool called = false;
+    lock.async_try_acquire(
+        net::bind_executor(of_handler, [&](Result it) { called = static_cast<bool>(it); }));
+    context.run();
+    EXPECT_FALSE(called);
+    of_handler.run();
+    EXPECT_TRUE(called);
+}
+
+TEST_F(Asio, WaitsForAnotherHolderWithinItsTime) {
+    redlock::Lock other{nodes, "orders:42"};
+    ASSERT_TRUE(other.acquire());
+    run([&]() -> net::awaitable<void> {
+        Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
+        const auto refused = co_await lock.async_acquire_for(100ms, net::use_awaitable);
+        EXPECT_EQ(refused.error(), Errc::held_by_other);
+        EXPECT_GT(refused.attempts(), 1);
+        net::steady_timer timer{context, 100ms};
+        timer.async_wait([&](auto) { EXPECT_TRUE(other.release()); });
+        const auto acquired = co_await lock.async_acquire_for(1min, net::use_awaitable);
+        EXPECT_TRUE(acquired) << acquired.message();
+    });
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(Asio, ReleasesWhenTheLockIsDestroyed) {
+    run([&]() -> net::awaitable<void> {
+        Lock lock{context, nodes, "orders:42"};
+        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
+        EXPECT_TRUE(acquired);
+    });
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(Asio, CancellationEndsAnAcquisitionAndLeavesNoKey) {
+    redlock::Lock other{nodes, "held"};
+    ASSERT_TRUE(other.acquire());
+    for (const bool contended : {false, true})
+        for (auto delay = 0us; delay < 3ms; delay += 300us) {
+            const std::string resource = contended ? "held" : "orders:42";
+            Lock lock{context, nodes, resource, {.retry = {.attempts = 1000}}};
+            net::cancellation_signal signal;
+            std::optional<Result> result;
+            lock.async_acquire(
+                net::bind_cancellation_slot(signal.slot(), [&](Result it) { result = std::move(it); }));
+            net::steady_timer timer{context, delay};
+            timer.async_wait([&](auto) { signal.emit(net::cancellation_type::terminal); });
+            context.run();
+            context.restart();
+            ASSERT_TRUE(result);
+            if (contended || !*result) {
+                EXPECT_EQ(result->error(), Errc::cancelled);
+                EXPECT_FALSE(lock.valid());
+            }
+            if (!contended && !*result) {
+                EXPECT_TRUE(no_key_is_left());
+            }
+        }
+}
+
+TEST_F(Asio, DestroyingTheContextCallsNoHandler) {
+    redlock::Lock other{nodes, "held"};
+    ASSERT_TRUE(other.acquire());
+    for (const bool contended : {false, true})
+        for (std::size_t steps = 0; steps < 20; ++steps) {
+            const std::string resource = contended ? "held" : "orders:42";
+            bool ended = false;
+            auto of_loop = std::make_unique<net::io_context>();
+            // The frame of the coroutine owns the lock, and the context owns the frame.
+            net::co_spawn(
+                *of_loop,
+                [&]() -> net::awaitable<void> {
+                    Lock lock{*of_loop, nodes, resource, {.retry = {.attempts = 1000}}};
+                    (void)co_await lock.async_acquire(net::use_awaitable);
+                    (void)co_await lock.async_release(net::use_awaitable);
+                    ended = true;
+                },
+                net::detached);
+            for (std::size_t i = 0; i < steps; ++i) of_loop->run_one_for(1ms);
+            const bool ended_before = std::exchange(ended, false);
+            of_loop.reset();
+            EXPECT_FALSE(ended);
+            if (!ended_before && !contended) {
+                EXPECT_TRUE(no_key_is_left()) << "after " << steps;
+            }
+        }
+    EXPECT_TRUE(other.valid());
+    EXPECT_EQ(keys("held"), 5U);
+}
+
+TEST_F(Asio, ALockMayOutliveItsContext) {
+    std::optional<net::io_context> of_lock{std::in_place};
+    Lock lock{*of_lock, nodes, "orders:42"};
+    lock.async_acquire([](Result) {});
+    of_lock->run();
+    EXPECT_TRUE(lock.valid());
+    of_lock.reset();
+    EXPECT_TRUE(lock.valid());
+    lock = Lock{context, nodes, "another"};
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(Asio, NodesMayBeDestroyedBeforeTheContext) {
+    {
+        RedisNodes others{cluster.uris()};
+        Lock lock{context, others, "orders:42"};
+        lock.async_acquire([](Result) {});
+        context.run();
+        context.restart();
+        EXPECT_TRUE(lock.valid());
+    }
+    context.run();
+    EXPECT_TRUE(no_key_is_left());
+    context.restart();
+    for (int i = 0; i < 3; ++i) {
+        RedisNodes others{cluster.uris()};
+        Lock lock{context, others, "orders:42"};
+        auto result = lock.async_acquire(net::use_future);
+        context.run();
+        context.restart();
+        EXPECT_TRUE(result.get());
+    }
+}
+
+TEST_F(Asio, AnExceptionOfAHandlerReachesRun) {
+    Lock lock{context, nodes, "orders:42"};
+    lock.async_acquire([](Result) { throw std::runtime_error("of the user"); });
+    EXPECT_THROW(context.run(), std::runtime_error);
+    EXPECT_TRUE(lock.valid());
+    auto released = lock.async_release(net::use_future);
+    context.run();
+    EXPECT_TRUE(released.get());
+}
+
+TEST_F(Asio, AThousandCoroutinesInOneThread) {
+    std::size_t released = 0;
+    for (int i = 0; i < 1000; ++i)
+        net::co_spawn(
+            context,
+            [&, i]() -> net::awaitable<void> {
+                Lock lock{context, nodes, "many:" + std::to_string(i), {.ttl = 1min}};
+                const auto acquired = co_await lock.async_acquire(net::use_awaitable);
+                EXPECT_TRUE(acquired) << acquired.message();
+                if (co_await lock.async_release(net::use_awaitable)) ++released;
+            },
+            net::detached);
+    context.run();
+    EXPECT_EQ(released, 1000U);
+}
+
+TEST_F(Asio, SeveralThreadsRunTheContext) {
+    std::atomic<int> inside = 0;
+    std::atomic<int> entered = 0;
+    for (int i = 0; i < 40; ++i)
+        net::co_spawn(
+            net::make_strand(context),
+            [&, i]() -> net::awaitable<void> {
+                const auto executor = co_await net::this_coro::executor;
+                const auto resource = "shared:" + std::to_string(i % 8);
+                Lock lock{executor, nodes, resource, {.ttl = 1min, .retry = {.delay = 5ms}}};
+                const auto acquired = co_await lock.async_acquire_for(1min, net::use_awaitable);
+                EXPECT_TRUE(acquired) << acquired.message();
+                EXPECT_LE(++inside, 8);
+                ++entered;
+                --inside;
+                const auto released = co_await lock.async_release(net::use_awaitable);
+                EXPECT_TRUE(released);
+            },
+            net::detached);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { context.run(); });
+    threads.clear();
+    EXPECT_EQ(entered, 40);
+}
+
+TEST_F(Asio, AWatchdogExtendsTheLockAndReportsItsLoss) {
+    std::optional<Result> loss;
+    Lock lock{context,
+              nodes,
+              "orders:42",
+              {.ttl = 300ms, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) { loss = it; }}};
+    lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
+    (void)context.run_for(1s);
+    EXPECT_TRUE(lock.valid());
+    EXPECT_FALSE(loss);
+    const auto lost = lock.lost();
+    for (auto& server : cluster) server.command({"DEL", "orders:42"});
+    EXPECT_TRUE(wait_until([&] {
+        (void)context.run_for(10ms);
+        return loss.has_value();
+    }));
+    EXPECT_TRUE(lost.stop_requested());
+    EXPECT_FALSE(lock.valid());
+}
+
+TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
+    auto of_lock = std::make_unique<net::io_context>();
+    auto lock = std::make_unique<Lock>(*of_lock, nodes, "orders:42");
+    lock->async_acquire([](Result it) { EXPECT_TRUE(it); });
+    of_lock->run();
+    of_lock->restart();
+    auto waiting =
+        std::make_unique<Lock>(*of_lock, nodes, "orders:42", LockOptions{.retry = {.attempts = 1000}});
+    waiting->async_acquire([](Result) {});
+    const auto child = ::fork();
+    if (child == 0) {
+        const bool valid = lock->valid();
+        lock.reset();
+        waiting.reset();
+        of_lock.reset();
+        ::_exit(valid ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(lock->valid());
+    EXPECT_EQ(keys(), 5U);
+    waiting.reset();
+    bool released = false;
+    lock->async_release([&](Result it) { released = static_cast<bool>(it); });
+    of_lock->run();
+    EXPECT_TRUE(released);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(Asio, AFrozenNodeDelaysOneOperation) {
+    cluster[1].freeze();
+    run([&]() -> net::awaitable<void> {
+        Lock lock{context, nodes, "orders:42"};
+        const auto acquired = co_await lock.async_acquire(net::use_awaitable);
+        EXPECT_TRUE(acquired) << acquired.message();
+        const auto released = co_await lock.async_release(net::use_awaitable);
+        EXPECT_TRUE(released);
+    });
+    cluster[1].thaw();
+    EXPECT_TRUE(no_key_is_left());
+}
+
+}  // namespace
+}  // namespace redlock::test
