@@ -4,10 +4,7 @@
 #include "span.hpp"
 #include "words.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
@@ -63,141 +60,72 @@ std::chrono::milliseconds parse_whole_milliseconds(const std::string& text) {
 
 }  // namespace
 
-// ---- One subcommand
+// ---- Options
 
-void Arguments::add(CLI::Option* option, const char* type) {
-    if (type != nullptr) option->type_name(type);
-    if (!group_.empty()) option->group(group_);
-}
-
-void Arguments::text(const std::string& names, std::string& target, const std::string& help,
-                     const char* type) {
-    add(app_.add_option(names, target, help), type);
-}
-
-void Arguments::required_text(const std::string& names, std::string& target, const std::string& help,
-                              const char* type) {
-    add(app_.add_option(names, target, help)->required(), type);
-}
-
-void Arguments::repeated_text(const std::string& names, std::vector<std::string>& target,
-                              const std::string& help, const char* type) {
-    add(app_.add_option(names, target, help)->allow_extra_args(false), type);
-}
-
-void Arguments::flag(const std::string& names, bool& target, const std::string& help) {
-    add(app_.add_flag(names, target, help), nullptr);
-}
-
-void Arguments::flag(const std::string& names, std::function<void()> seen, const std::string& help) {
-    const auto told = [seen = std::move(seen), name = long_name(names)](std::int64_t) {
-        try {
-            seen();
-        } catch (const std::invalid_argument& error) {
-            throw CLI::ValidationError(name, error.what());
-        }
-    };
-    add(app_.add_flag_function(names, told, help), nullptr);
-}
-
-void Arguments::number(const std::string& names, double& target, const std::string& help) {
-    add(app_.add_option(names, target, help), nullptr);
-}
-
-void Arguments::number(const std::string& names, std::function<void(int)> take, int least, int most,
-                       const std::string& help) {
-    add(app_.add_option_function<int>(names, std::move(take), help)->check(CLI::Range(least, most)), nullptr);
-}
-
-void Arguments::span(const std::string& names, std::chrono::nanoseconds& target, const std::string& help) {
-    value(
-        names, [&target](const std::string& text) { target = parse_span(text); }, help, "SPAN");
-}
-
-void Arguments::span(const std::string& names, std::chrono::milliseconds& target, const std::string& help) {
-    const auto read = [&target](const std::string& text) { target = parse_whole_milliseconds(text); };
-    value(names, read, help, "SPAN");
-}
-
-void Arguments::former_name(const std::string& former, const std::string& name,
-                            std::chrono::milliseconds& target) {
-    const auto* const option = app_.get_option(name);
-    const auto read = [&target, former, name, option](const std::string& text) {
-        target = parse_whole_milliseconds(text);
-        if (option->count() > 0)
-            throw std::invalid_argument{"is given together with " + name + ", the new name of this option"};
-        say("the next version will not know " + former + ": use " + name);
-    };
-    value(former, read, "", "SPAN");
-    app_.get_option(former)->group("");
-}
-
-void Arguments::value(const std::string& names, std::function<void(const std::string&)> read,
-                      const std::string& help, const char* type) {
-    const auto told = [read = std::move(read), name = long_name(names)](const std::string& text) {
+CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
+                       const std::string& help, const std::string& type) {
+    const auto checked = [read = std::move(read), name = long_name(names)](const std::string& text) {
         try {
             read(text);
         } catch (const std::invalid_argument& error) {
             throw CLI::ValidationError(name, "\"" + text + "\" " + error.what());
         }
     };
-    add(app_.add_option_function<std::string>(names, told, help), type);
+    return app.add_option_function<std::string>(names, checked, help)->type_name(type);
 }
 
-void Arguments::exclude(const std::string& one, const std::string& other) {
-    app_.get_option(one)->excludes(app_.get_option(other));
+CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::nanoseconds& target,
+                      const std::string& help) {
+    const auto read = [&target](const std::string& text) { target = parse_span(text); };
+    return add_value(app, names, read, help, "SPAN");
 }
 
-void Arguments::footer(const std::string& text) {
-    app_.footer(text);
+CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::milliseconds& target,
+                      const std::string& help) {
+    const auto read = [&target](const std::string& text) { target = parse_whole_milliseconds(text); };
+    return add_value(app, names, read, help, "SPAN");
 }
 
-bool Arguments::has_option(const std::string& name) const {
-    return std::as_const(app_).get_option_no_throw(name) != nullptr;
+void add_former_name(CLI::App& app, const std::string& former, const std::string& name,
+                     std::chrono::milliseconds& target) {
+    const auto* const option = app.get_option(name);
+    const auto read = [&target, former, name, option](const std::string& text) {
+        target = parse_whole_milliseconds(text);
+        if (option->count() > 0)
+            throw std::invalid_argument{"is given together with " + name + ", the new name of this option"};
+        say("the next version will not know " + former + ": use " + name);
+    };
+    add_value(app, former, read, "", "SPAN")->group("");
 }
 
-bool Arguments::takes_value(const std::string& name) const {
-    const auto* const option = std::as_const(app_).get_option_no_throw(name);
-    return option != nullptr && option->get_items_expected_max() > 0;
-}
-
-void Arguments::take_foreign_command(std::vector<std::string>& words) const {
-    if (foreign_command_ == nullptr) return;
-    std::vector<std::string> ours{words.begin() + 1, words.end()};
-    *foreign_command_ = take_command(*this, ours);
-    words.resize(1);
-    std::ranges::move(ours, std::back_inserter(words));
-}
-
-// ---- All of them
+// ---- Subcommands
 
 CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
-    : app_(std::make_unique<CLI::App>(description, name)) {
-    app_->set_version_flag("--version", name + " " + version);
-    app_->require_subcommand(1);
+    : app_(description, name) {
+    app_.set_version_flag("--version", name + " " + version);
+    app_.require_subcommand(1);
 }
 
-CommandLine::~CommandLine() = default;
-
-Arguments& CommandLine::add(const std::string& name, const std::string& help,
-                            std::function<int()> carry_out) {
-    auto* const app = app_->add_subcommand(name, help);
-    return subcommands_.emplace_back(Subcommand{app, Arguments{*app}, std::move(carry_out)}).arguments;
+CLI::App& CommandLine::add(const std::string& name, const std::string& help, std::function<int()> carry_out) {
+    auto* const app = app_.add_subcommand(name, help);
+    app->callback([this, carry_out = std::move(carry_out)] { chosen_ = carry_out; });
+    return *app;
 }
 
 /// Moves the name of the subcommand to the front, so that options of the subcommand may precede it. Changes
 /// nothing if an option of the whole command, such as --version, comes first.
 std::vector<std::string> CommandLine::command_first(std::vector<std::string> words) const {
+    const auto subcommands = app_.get_subcommands({});
     std::size_t command = 0;
     while (command < words.size() && words[command].starts_with('-')) {
         const auto& option = words[command];
         const auto it = std::ranges::find_if(
-            subcommands_, [&](const Subcommand& each) { return begins_with_option(each.arguments, option); });
-        if (it == subcommands_.end()) {
-            if (app_->get_option_no_throw(option) != nullptr) return words;
+            subcommands, [&](const CLI::App* each) { return begins_with_option(*each, option); });
+        if (it == subcommands.end()) {
+            if (app_.get_option_no_throw(option) != nullptr) return words;
             throw std::invalid_argument{"unknown option: " + option};
         }
-        command += takes_next_word(it->arguments, option) ? 2U : 1U;
+        command += takes_next_word(**it, option) ? 2U : 1U;
     }
     if (command >= words.size()) return words;
     const auto name = words.begin() + static_cast<std::ptrdiff_t>(command);
@@ -206,23 +134,33 @@ std::vector<std::string> CommandLine::command_first(std::vector<std::string> wor
 }
 
 void CommandLine::check_command(const std::vector<std::string>& words) const {
-    std::vector<std::string> known;
-    for (const auto& it : subcommands_) known.push_back(it.app->get_name());
     if (words.empty()) throw std::invalid_argument{"a command is required"};
+    std::vector<std::string> known;
+    for (const auto* const it : app_.get_subcommands({})) known.push_back(it->get_name());
     const auto& word = words.front();
     if (word.starts_with('-') || std::ranges::count(known, word) > 0) return;
     throw std::invalid_argument{"unknown command: " + word + suggestion(word, known)};
 }
 
+/// Removes the command of the user from the end of `words`. The first word is the name of the subcommand.
+void CommandLine::take_foreign_command(std::vector<std::string>& words) const {
+    for (const auto& [app, target] : foreign_commands_)
+        if (app->get_name() == words.front()) {
+            std::vector<std::string> ours{words.begin() + 1, words.end()};
+            *target = take_command(*app, ours);
+            words.resize(1);
+            std::ranges::move(ours, std::back_inserter(words));
+        }
+}
+
 /// Returns a suggestion for the first option in a message such as "The following argument was not expected:
 /// --tll".
 std::string CommandLine::hint_for(const std::string& message) const {
-    const auto chosen =
-        std::ranges::find_if(subcommands_, [](const Subcommand& it) { return it.app->parsed(); });
+    const auto chosen = app_.get_subcommands();
     const auto begin = message.find("--");
-    if (chosen == subcommands_.end() || begin == message.npos) return {};
+    if (chosen.empty() || begin == message.npos) return {};
     return suggestion(message.substr(begin, message.find_first_of(" =,", begin) - begin),
-                      long_options(*chosen->app));
+                      long_options(*chosen.front()));
 }
 
 std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> words) {
@@ -233,21 +171,18 @@ std::optional<std::function<int()>> CommandLine::parse(std::vector<std::string> 
     }
     words = command_first(std::move(words));
     check_command(words);
-    const auto named = std::ranges::find_if(
-        subcommands_, [&](const Subcommand& it) { return it.app->get_name() == words.front(); });
-    if (named != subcommands_.end()) named->arguments.take_foreign_command(words);
+    take_foreign_command(words);
     try {
         std::ranges::reverse(words);  // CLI11 expects this order
-        app_->parse(std::move(words));
+        app_.parse(std::move(words));
     } catch (const CLI::ExtrasError& error) {
         throw std::invalid_argument{error.what() + hint_for(error.what())};
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != 0) throw std::invalid_argument{error.what()};
-        (void)app_->exit(error);  // prints the text of --help or --version
+        (void)app_.exit(error);  // prints the text of --help or --version
         return std::nullopt;
     }
-    return std::ranges::find_if(subcommands_, [](const Subcommand& it) { return it.app->parsed(); })
-        ->carry_out;
+    return chosen_;
 }
 
 }  // namespace redlock::tool

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -40,16 +39,16 @@ struct BenchArguments {
     std::string prefix = "redlock:bench";
     bool json = false;
 
-    void add_to(Arguments& arguments) {
-        arguments.span("--seconds", seconds, "How long each kind of round is measured (5s)");
-        arguments.number(
-            "--threads", [this](int number) { threads = static_cast<std::size_t>(number); }, 1, 1000,
-            "How many threads acquire at the same time (1)");
-        arguments.text("--resource", prefix, "The prefix of the names of the resources (redlock:bench)",
-                       "PREFIX");
-        arguments.flag("--json", json, "One JSON object on stdout");
-        lease.add_to(arguments);
-        nodes.add_to(arguments);
+    void add_to(CLI::App& app) {
+        add_span(app, "--seconds", seconds, "How long each kind of round is measured (5s)");
+        app.add_option("--threads", threads, "How many threads acquire at the same time (1)")
+            ->type_name("INT")
+            ->check(CLI::Range(1, 1000));
+        app.add_option("--resource", prefix, "The prefix of the names of the resources (redlock:bench)")
+            ->type_name("PREFIX");
+        app.add_flag("--json", json, "One JSON object on stdout");
+        lease.add_to(app);
+        nodes.add_to(app);
     }
 };
 
@@ -145,9 +144,7 @@ int bench(const BenchArguments& request) {
 }  // namespace
 
 void add_bench(CommandLine& line) {
-    auto request = std::make_shared<BenchArguments>();
-    request->add_to(line.add("bench", "Measure how fast locks are on these nodes",
-                             [request] { return bench(*request); }));
+    line.add("bench", "Measure how fast locks are on these nodes", bench);
 }
 
 }  // namespace redlock::tool

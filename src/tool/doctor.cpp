@@ -12,7 +12,6 @@
 #include <redlock/options.hpp>
 
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -31,18 +30,18 @@ struct DoctorArguments {
     bool mark = false;
     bool json = false;
 
-    void add_to(Arguments& arguments) {
-        arguments.value(
-            "--probe", [this](const std::string& text) { probe = text; },
-            "The resource to try with, if an ACL allows no other (a random one)", "RESOURCE");
-        arguments.flag("--fencing", fencing, "Also try what fencing needs");
-        arguments.flag("--fair", fair, "Also try what a queue needs");
-        arguments.flag("--mark", mark, "Start the quarantine of new nodes, together with --quarantine");
-        arguments.flag("--json", json, "One JSON object on stdout");
-        lease.add_to(arguments);
-        nodes.add_to(arguments);
-        arguments.footer(
-            "Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
+    void add_to(CLI::App& app) {
+        app.add_option_function<std::string>(
+               "--probe", [this](const std::string& text) { probe = text; },
+               "The resource to try with, if an ACL allows no other (a random one)")
+            ->type_name("RESOURCE");
+        app.add_flag("--fencing", fencing, "Also try what fencing needs");
+        app.add_flag("--fair", fair, "Also try what a queue needs");
+        app.add_flag("--mark", mark, "Start the quarantine of new nodes, together with --quarantine");
+        app.add_flag("--json", json, "One JSON object on stdout");
+        lease.add_to(app);
+        nodes.add_to(app);
+        app.footer("Exit status: 0 all is fine, 1 warnings, 2 unsafe or no majority, 64 wrong arguments");
     }
 };
 
@@ -81,9 +80,7 @@ int doctor(const DoctorArguments& request) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-    auto request = std::make_shared<DoctorArguments>();
-    request->add_to(line.add("doctor", "Find out what is wrong with the nodes, and what to change",
-                             [request] { return doctor(*request); }));
+    line.add("doctor", "Find out what is wrong with the nodes, and what to change", doctor);
 }
 
 }  // namespace redlock::tool

@@ -24,7 +24,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -50,21 +49,35 @@ struct LeaseCommandArguments {
     bool fair = false;
     bool json = false;
 
-    void add_common_to(Arguments& arguments) {
-        arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
-        arguments.flag("--json", json, "One JSON object on stdout, also for a failure");
-        arguments.flag("-v,--verbose", acquire.verbose, "How each node voted, on stderr");
-        nodes.add_to(arguments);
+    void add_acquire(CLI::App& app) {
+        acquire.add_to(app);
+        app.add_option("--while-pid", while_process,
+                       "Extend it for as long as that process lives, then release it; $$ is a script itself")
+            ->check(CLI::Range(1, std::numeric_limits<int>::max()));
+        app.add_flag("--fair", fair, "Wait in a queue, and be woken by the release of a fair holder");
+        lease.add_to(app);
+        add_common(app);
     }
 
-    void add_owner_to(Arguments& arguments) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
-        if (const char* const ours = std::getenv("REDLOCK_OWNER")) owner = ours;
-        arguments.text("--owner", owner, "What redlock acquire printed; default: the variable REDLOCK_OWNER",
-                       "OWNER");
+    void add_extend(CLI::App& app) {
+        add_own_owner(app);
+        lease.add_to(app);
+        add_common(app);
     }
 
-    void add_fair_to(Arguments& arguments, const char* text) { arguments.flag("--fair", fair, text); }
+    void add_release(CLI::App& app) {
+        add_own_owner(app);
+        add_wake(app);
+        add_common(app);
+    }
+
+    void add_break(CLI::App& app) {
+        app.add_option("--owner", owner, "Of the lock: one that another has got since is left alone")
+            ->required()
+            ->type_name("OWNER");
+        add_wake(app);
+        add_common(app);
+    }
 
     std::vector<std::string> resources() const { return detail::checked_resources({resource}); }
     LockOptions options() const {
@@ -74,6 +87,23 @@ struct LeaseCommandArguments {
                 .fencing = acquire.fencing,
                 .fair = fair,
                 .holder = holder_description(while_process.value_or(::getppid()))};
+    }
+
+private:
+    void add_own_owner(CLI::App& app) {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it
+        if (const char* const ours = std::getenv("REDLOCK_OWNER")) owner = ours;
+        app.add_option("--owner", owner, "What redlock acquire printed; default: the variable REDLOCK_OWNER")
+            ->type_name("OWNER");
+    }
+
+    void add_wake(CLI::App& app) { app.add_flag("--fair", fair, "Wake the next one that waits with --fair"); }
+
+    void add_common(CLI::App& app) {
+        app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
+        app.add_flag("--json", json, "One JSON object on stdout, also for a failure");
+        app.add_flag("-v,--verbose", acquire.verbose, "How each node voted, on stderr");
+        nodes.add_to(app);
     }
 };
 
@@ -221,44 +251,22 @@ int release(const LeaseCommandArguments& request) {
 }  // namespace
 
 void add_acquire(CommandLine& line) {
-    auto request = std::make_shared<LeaseCommandArguments>();
-    auto& arguments = line.add("acquire", "Acquire a lock that outlives this process, and print its owner",
-                               [request] { return acquire(*request); });
-    request->acquire.add_to(arguments);
-    arguments.number(
-        "--while-pid", [request = request.get()](int number) { request->while_process = number; }, 1,
-        std::numeric_limits<int>::max(),
-        "Extend it for as long as that process lives, then release it; $$ is a script itself");
-    request->add_fair_to(arguments, "Wait in a queue, and be woken by the release of a fair holder");
-    request->lease.add_to(arguments);
-    request->add_common_to(arguments);
+    line.add("acquire", "Acquire a lock that outlives this process, and print its owner", acquire,
+             &LeaseCommandArguments::add_acquire);
 }
 
 void add_extend(CommandLine& line) {
-    auto request = std::make_shared<LeaseCommandArguments>();
-    auto& arguments = line.add("extend", "Put the time that is left back to the ttl",
-                               [request] { return extend(*request); });
-    request->add_owner_to(arguments);
-    request->lease.add_to(arguments);
-    request->add_common_to(arguments);
+    line.add("extend", "Put the time that is left back to the ttl", extend,
+             &LeaseCommandArguments::add_extend);
 }
 
 void add_release(CommandLine& line) {
-    auto request = std::make_shared<LeaseCommandArguments>();
-    auto& arguments = line.add("release", "Release a lock", [request] { return release(*request); });
-    request->add_owner_to(arguments);
-    request->add_fair_to(arguments, "Wake the next one that waits with --fair");
-    request->add_common_to(arguments);
+    line.add("release", "Release a lock", release, &LeaseCommandArguments::add_release);
 }
 
 void add_break(CommandLine& line) {
-    auto request = std::make_shared<LeaseCommandArguments>();
-    auto& arguments = line.add("break", "Take a lock away from its holder, as redlock who has named it",
-                               [request] { return release(*request); });
-    arguments.required_text("--owner", request->owner,
-                            "Of the lock: one that another has got since is left alone", "OWNER");
-    request->add_fair_to(arguments, "Wake the next one that waits with --fair");
-    request->add_common_to(arguments);
+    line.add("break", "Take a lock away from its holder, as redlock who has named it", release,
+             &LeaseCommandArguments::add_break);
 }
 
 }  // namespace redlock::tool

@@ -17,7 +17,7 @@ struct LeaseArguments {
     std::chrono::milliseconds ttl = std::chrono::seconds{30};
     double drift_factor = LockOptions{}.drift_factor;
 
-    void add_to(Arguments& arguments);
+    void add_to(CLI::App& app);
 };
 
 /// The arguments about acquiring.
@@ -39,7 +39,7 @@ struct AcquireArguments {
         return !result && !(quiet && result.error() == Errc::held_by_other);
     }
 
-    void add_to(Arguments& arguments);
+    void add_to(CLI::App& app);
 };
 
 }  // namespace redlock::tool

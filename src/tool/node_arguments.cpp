@@ -132,18 +132,19 @@ std::string usual_file() {
 
 }  // namespace
 
-void NodeArguments::add_to(Arguments& arguments) {
-    arguments.begin_group("Nodes");
-    arguments.repeated_text("--node", nodes_,
-                            "A node, redis://[user[:password]@]host[:port][/db]; may be repeated", "URI");
-    arguments.text("--nodes-file", file_,
+void NodeArguments::add_to(CLI::App& app) {
+    app.option_defaults()->group("Nodes");
+    app.add_option("--node", nodes_, "A node, redis://[user[:password]@]host[:port][/db]; may be repeated")
+        ->allow_extra_args(false)
+        ->type_name("URI");
+    app.add_option("--nodes-file", file_,
                    "A file with one URI per line; default: the variable REDLOCK_NODES, then "
-                   "~/.config/redlock/nodes, then /etc/redlock/nodes",
-                   "FILE");
-    arguments.span("--node-timeout", options_.node_timeout, "How long one node may take in a round (50ms)");
-    arguments.span("--quarantine", options_.quarantine,
-                   "How long a node that lost its data has no vote (off)");
-    arguments.flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");
+                   "~/.config/redlock/nodes, then /etc/redlock/nodes")
+        ->type_name("FILE");
+    add_span(app, "--node-timeout", options_.node_timeout, "How long one node may take in a round (50ms)");
+    add_span(app, "--quarantine", options_.quarantine,
+             "How long a node that lost its data has no vote (off)");
+    app.add_flag("--all-at-once", all_at_once_, "Ask all nodes at once when acquiring");
 }
 
 std::vector<Endpoint> NodeArguments::endpoints() const {

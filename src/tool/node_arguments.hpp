@@ -16,7 +16,7 @@ inline constexpr const char* nodes_variable = "REDLOCK_NODES";
 
 class NodeArguments {
 public:
-    void add_to(Arguments& arguments);
+    void add_to(CLI::App& app);
 
     /// Returns the nodes in the order in which they are given: first --node, then --nodes-file. If there is
     /// neither, takes the variable REDLOCK_NODES, otherwise the file of the user, otherwise that of the host.

@@ -24,6 +24,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -59,7 +60,7 @@ struct RunArguments {
     bool shared = false;
     bool hide_nodes = false;
 
-    void add_to(Arguments& arguments);
+    void add_to(CLI::App& app);
     std::vector<std::string> command() const;
     std::vector<std::string> resources() const {
         auto result = also;
@@ -79,52 +80,52 @@ struct RunArguments {
     std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
 };
 
-void RunArguments::add_to(Arguments& arguments) {
+void RunArguments::add_to(CLI::App& app) {
     static const std::map<std::string, OnLost> ends{
         {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
-    arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
-    arguments.repeated_text("--also", also, "Another resource, as one lock with RESOURCE: all or none",
-                            "RESOURCE");
-    arguments.text("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
-    arguments.flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
-    acquire.add_to(arguments);
-    arguments.flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
-    arguments.flag("-s,--shared", shared,
-                   "Hold it beside others that say so, never beside one that does not");
-    arguments.exclude("--shared", "--fair");
-    arguments.flag(
-        "-x,--exclusive,-e", [] {}, "As it is without --shared; for lines written for flock");
-    arguments.exclude("--exclusive", "--shared");
-    arguments.flag(
-        "-o,--close", [] {}, "Nothing: there is no descriptor that could be inherited");
-    arguments.flag(
-        "-F,--no-fork",
-        [] { throw std::invalid_argument{"nobody would extend the lock while the command runs"}; },
-        "Refused: nobody would extend the lock");
-    arguments.number(
-        "--holders", [this](int count) { holders = static_cast<std::size_t>(count); }, 1, 1000,
-        "So many may hold RESOURCE at a time; all must say the same");
-    arguments.exclude("--holders", "--fair");
-    arguments.exclude("--holders", "--shared");
-    arguments.exclude("--holders", "--also");
-    lease.add_to(arguments);
-    arguments.span("--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)");
-    arguments.exclude("--min-hold", "--shared");
-    arguments.former_name("--at-least", "--min-hold", min_hold);
-    arguments.span("--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
+    app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
+    app.add_option("--also", also, "Another resource, as one lock with RESOURCE: all or none")
+        ->allow_extra_args(false)
+        ->type_name("RESOURCE");
+    app.add_option("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
+    app.add_flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
+    acquire.add_to(app);
+    app.add_flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
+    app.add_flag("-s,--shared", shared, "Hold it beside others that say so, never beside one that does not")
+        ->excludes("--fair");
+    const auto ignore = [](std::int64_t) {};
+    app.add_flag_function("-x,--exclusive,-e", ignore,
+                          "As it is without --shared; for lines written for flock")
+        ->excludes("--shared");
+    app.add_flag_function("-o,--close", ignore, "Nothing: there is no descriptor that could be inherited");
+    const auto refuse = [](std::int64_t) {
+        throw CLI::ValidationError("--no-fork", "nobody would extend the lock while the command runs");
+    };
+    app.add_flag_function("-F,--no-fork", refuse, "Refused: nobody would extend the lock");
+    app.add_option("--holders", holders, "So many may hold RESOURCE at a time; all must say the same")
+        ->type_name("INT")
+        ->check(CLI::Range(1, 1000))
+        ->excludes("--fair", "--shared", "--also");
+    lease.add_to(app);
+    add_span(app, "--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)")
+        ->excludes("--shared");
+    add_former_name(app, "--at-least", "--min-hold", min_hold);
+    add_span(app, "--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
     const auto read_policy = [this](const std::string& text) {
         const auto it = ends.find(text);
         if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};
         policy.on_lost = it->second;
     };
-    arguments.value(
-        "--on-lost", read_policy,
-        "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
-        "POLICY");
-    arguments.span("--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
-    arguments.flag("--hide-nodes", hide_nodes,
-                   "The command does not get REDLOCK_NODES, which may have passwords");
-    nodes.add_to(arguments);
+    add_value(app, "--on-lost", read_policy,
+              "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
+              "POLICY");
+    add_span(app, "--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
+    app.add_flag("--hide-nodes", hide_nodes,
+                 "The command does not get REDLOCK_NODES, which may have passwords");
+    nodes.add_to(app);
+    app.footer(
+        "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
+        "redlock run [OPTIONS] RESOURCE -c STRING");
 }
 
 std::vector<std::string> RunArguments::command() const {
@@ -300,13 +301,9 @@ int run(const RunArguments& request) {
 
 void add_run(CommandLine& line) {
     auto request = std::make_shared<RunArguments>();
-    auto& arguments =
-        line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
-    arguments.footer(
-        "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
-        "redlock run [OPTIONS] RESOURCE -c STRING");
-    request->add_to(arguments);
-    arguments.foreign_command(request->words);
+    auto& app = line.add("run", "Run a command while holding a lock", [request] { return run(*request); });
+    request->add_to(app);
+    line.add_foreign_command(app, request->words);
 }
 
 }  // namespace redlock::tool

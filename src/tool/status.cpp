@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <string>
 
 namespace redlock::tool {
@@ -25,10 +24,10 @@ struct StatusArguments {
     std::string resource{};
     bool json = false;
 
-    void add_to(Arguments& arguments) {
-        arguments.required_text("RESOURCE", resource, "What is locked: the key on the nodes");
-        arguments.flag("--json", json, "One JSON object on stdout");
-        nodes.add_to(arguments);
+    void add_to(CLI::App& app) {
+        app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
+        app.add_flag("--json", json, "One JSON object on stdout");
+        nodes.add_to(app);
     }
 };
 
@@ -85,15 +84,11 @@ int who(const StatusArguments& request) {
 }  // namespace
 
 void add_status(CommandLine& line) {
-    auto request = std::make_shared<StatusArguments>();
-    request->add_to(
-        line.add("status", "Show who holds a lock, node by node", [request] { return status(*request); }));
+    line.add("status", "Show who holds a lock, node by node", status);
 }
 
 void add_who(CommandLine& line) {
-    auto request = std::make_shared<StatusArguments>();
-    request->add_to(
-        line.add("who", "Show who holds a lock, in one line", [request] { return who(*request); }));
+    line.add("who", "Show who holds a lock, in one line", who);
 }
 
 }  // namespace redlock::tool

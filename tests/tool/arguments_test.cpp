@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 /// A command with the option --min-hold, which has a former name.
 struct FormerName : testing::Test {
     FormerName() {
-        auto& arguments = line.add("run", "runs", [] { return 0; });
-        arguments.span("--min-hold", min_hold, "the minimum hold time");
-        arguments.former_name("--at-least", "--min-hold", min_hold);
+        auto& app = line.add("run", "runs", [] { return 0; });
+        add_span(app, "--min-hold", min_hold, "the minimum hold time");
+        add_former_name(app, "--at-least", "--min-hold", min_hold);
     }
 
     CommandLine line{"redlock", "locks", "1.0"};

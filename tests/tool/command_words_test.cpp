@@ -28,16 +28,15 @@ struct Case {
 class CommandWords : public testing::TestWithParam<Case> {};
 
 TEST_P(CommandWords, BeginAfterTheResource) {
-    CommandLine line{"redlock", "", ""};
-    auto& arguments = line.add("run", "", {});
+    CLI::App app;
     bool flag = false;
     std::string value;
     std::string resource;
-    arguments.flag("-n,--nonblock,-v", flag, "");
-    arguments.text("-w,--wait,-c", value, "");
-    arguments.required_text("RESOURCE", resource, "");
+    app.add_flag("-n,--nonblock,-v", flag);
+    app.add_option("-w,--wait,-c", value);
+    app.add_option("RESOURCE", resource)->required();
     auto ours = words(GetParam().line);
-    EXPECT_EQ(take_command(arguments, ours), words(GetParam().command));
+    EXPECT_EQ(take_command(app, ours), words(GetParam().command));
     EXPECT_EQ(ours, words(GetParam().ours));
 }
 
