@@ -59,6 +59,14 @@ ordered_json error_of(const std::error_code& error) {
     return {{"code", code_of(error)}, {"message", error.message()}};
 }
 
+/// Returns a list with the objects that `json_of` returns for the elements.
+template <class Elements, class JsonOf>
+ordered_json list_of(const Elements& elements, JsonOf json_of) {
+    auto list = ordered_json::array();
+    for (const auto& element : elements) list.push_back(json_of(element));
+    return list;
+}
+
 // ---- acquire, extend, release
 
 ordered_json error_of(const Result& result) {
@@ -66,7 +74,7 @@ ordered_json error_of(const Result& result) {
     return {{"code", code_of(result.error())}, {"message", result.message()}};
 }
 
-ordered_json json_of(const NodeReport& node) {
+ordered_json json_of_report(const NodeReport& node) {
     return {{"name", node.name},
             {"vote", name_of(node.vote)},
             {"cause", cause_of(node.cause, node.detail)},
@@ -75,7 +83,7 @@ ordered_json json_of(const NodeReport& node) {
 
 // ---- status
 
-ordered_json json_of(const NodeStatus& node) {
+ordered_json json_of_node(const NodeStatus& node) {
     using State = NodeStatus::State;
     const bool held = node.state == State::held;
     const bool answered = node.state != State::unknown;
@@ -121,33 +129,31 @@ ordered_json json_of(const LatencyHistogram& latencies) {
 /// Returns the counted failures. Each has its verb or node in the field `whose` and its reason in the field
 /// `why`.
 ordered_json json_of(const std::map<Failure, std::uint64_t>& failures, const char* whose, const char* why) {
-    auto json = ordered_json::array();
-    for (const auto& [failure, count] : failures)
-        json.push_back({{whose, failure.first}, {why, error_of(failure.second)}, {"count", count}});
-    return json;
+    return list_of(failures, [&](const auto& it) -> ordered_json {
+        return {{whose, it.first.first}, {why, error_of(it.first.second)}, {"count", it.second}};
+    });
 }
 
-ordered_json json_of(const MeasuredRound& it) {
+ordered_json json_of_bar(const Bar& bar) {
+    return {{"from_ms", milliseconds_of(bar.from)}, {"to_ms", milliseconds_of(bar.to)}, {"count", bar.count}};
+}
+
+ordered_json json_of_round(const MeasuredRound& it) {
     const auto& measurement = it.measurement;
-    ordered_json json{{"order", it.round == Round::sequential ? "sequential" : "all_at_once"},
-                      {"took_ms", milliseconds_of(measurement.took)},
-                      {"acquired", measurement.acquire.count()},
-                      {"per_second", measurement.per_second()},
-                      {"acquire", json_of(measurement.acquire)},
-                      {"release", json_of(measurement.release)},
-                      {"histogram", ordered_json::array()},
-                      {"failures", json_of(measurement.failures, "verb", "error")},
-                      {"no_votes", json_of(measurement.node_causes, "node", "cause")}};
-    for (const auto& bar : bars_of(measurement.acquire))
-        json["histogram"].push_back({{"from_ms", milliseconds_of(bar.from)},
-                                     {"to_ms", milliseconds_of(bar.to)},
-                                     {"count", bar.count}});
-    return json;
+    return {{"order", it.round == Round::sequential ? "sequential" : "all_at_once"},
+            {"took_ms", milliseconds_of(measurement.took)},
+            {"acquired", measurement.acquire.count()},
+            {"per_second", measurement.per_second()},
+            {"acquire", json_of(measurement.acquire)},
+            {"release", json_of(measurement.release)},
+            {"histogram", list_of(bars_of(measurement.acquire), json_of_bar)},
+            {"failures", json_of(measurement.failures, "verb", "error")},
+            {"no_votes", json_of(measurement.node_causes, "node", "cause")}};
 }
 
 // ---- doctor
 
-ordered_json json_of(const Finding& finding) {
+ordered_json json_of_finding(const Finding& finding) {
     return {{"severity", heading_of(finding.severity)},
             {"subject", finding.subject},
             {"what", finding.what},
@@ -155,31 +161,31 @@ ordered_json json_of(const Finding& finding) {
             {"remedy", finding.remedy}};
 }
 
+ordered_json json_of_finding_at_node(const Finding& finding) {
+    auto json = json_of_finding(finding);
+    json["cause"] = cause_of(finding.cause.cause, finding.cause.detail);
+    return json;
+}
+
 ordered_json json_of(const NodeFacts& node, const NodeDiagnosis& diagnosis) {
     const auto& info = node.info;
     const bool placed = node.marker && node.marker->placed;
-    ordered_json json{
-        {"name", node.name},
-        {"verdict", verdict_name(diagnosis.verdict())},
-        {"has_vote", diagnosis.has_vote()},
-        {"round_trip_ms", node.round_trip ? ordered_json(milliseconds_of(*node.round_trip)) : nullptr},
-        {"server", or_null(info.make)},
-        {"version", or_null(info.version)},
-        {"role", or_null(info.role == "slave" ? "replica" : info.role)},
-        {"run_id", or_null(info.run_id)},
-        {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
-        {"appendonly", or_null(info.appendonly)},
-        {"appendfsync", or_null(node.appendfsync)},
-        {"used_memory", or_null(info.used_memory)},
-        {"maxmemory", or_null(info.max_memory)},
-        {"maxmemory_policy", or_null(info.eviction)},
-        {"quarantine_left_ms", placed ? ordered_json(node.marker->left.count()) : nullptr},
-        {"findings", ordered_json::array()}};
-    for (const auto& finding : diagnosis.findings) {
-        json["findings"].push_back(json_of(finding));
-        json["findings"].back()["cause"] = cause_of(finding.cause.cause, finding.cause.detail);
-    }
-    return json;
+    return {{"name", node.name},
+            {"verdict", verdict_name(diagnosis.verdict())},
+            {"has_vote", diagnosis.has_vote()},
+            {"round_trip_ms", node.round_trip ? ordered_json(milliseconds_of(*node.round_trip)) : nullptr},
+            {"server", or_null(info.make)},
+            {"version", or_null(info.version)},
+            {"role", or_null(info.role == "slave" ? "replica" : info.role)},
+            {"run_id", or_null(info.run_id)},
+            {"uptime_s", info.uptime ? ordered_json(info.uptime->count()) : nullptr},
+            {"appendonly", or_null(info.appendonly)},
+            {"appendfsync", or_null(node.appendfsync)},
+            {"used_memory", or_null(info.used_memory)},
+            {"maxmemory", or_null(info.max_memory)},
+            {"maxmemory_policy", or_null(info.eviction)},
+            {"quarantine_left_ms", placed ? ordered_json(node.marker->left.count()) : nullptr},
+            {"findings", list_of(diagnosis.findings, json_of_finding_at_node)}};
 }
 
 }  // namespace
@@ -188,15 +194,13 @@ void print_json(std::ostream& out, const std::string& resource, const Lease& lea
     const auto validity = std::chrono::floor<std::chrono::milliseconds>(result.validity());
     const bool held = result && !lease.owner.empty();
     const bool numbered = held && lease.fencing_token != 0;
-    ordered_json json{{"resource", resource},
-                      {"owner", where(held, lease.owner.view())},
-                      {"validity_ms", where(held, validity.count())},
-                      {"fencing_token", where(numbered, lease.fencing_token)},
-                      {"error", error_of(result)},
-                      {"attempts", result.attempts()},
-                      {"nodes", ordered_json::array()}};
-    for (const auto& node : result.nodes()) json["nodes"].push_back(json_of(node));
-    print(out, json);
+    print(out, {{"resource", resource},
+                {"owner", where(held, lease.owner.view())},
+                {"validity_ms", where(held, validity.count())},
+                {"fencing_token", where(numbered, lease.fencing_token)},
+                {"error", error_of(result)},
+                {"attempts", result.attempts()},
+                {"nodes", list_of(result.nodes(), json_of_report)}});
 }
 
 std::string owner_in_json(const std::string& text) {
@@ -207,8 +211,7 @@ std::string owner_in_json(const std::string& text) {
 
 void print_json(std::ostream& out, const std::string& resource, const LockStatus& status) {
     auto json = json_of(resource, status);
-    json["nodes"] = ordered_json::array();
-    for (const auto& node : status.nodes) json["nodes"].push_back(json_of(node));
+    json["nodes"] = list_of(status.nodes, json_of_node);
     print(out, json);
 }
 
@@ -217,9 +220,7 @@ void print_json_of_who(std::ostream& out, const std::string& resource, const Loc
 }
 
 void print_json(std::ostream& out, std::span<const MeasuredRound> rounds, const std::error_code& error) {
-    ordered_json json{{"error", error_of(error)}, {"rounds", ordered_json::array()}};
-    for (const auto& round : rounds) json["rounds"].push_back(json_of(round));
-    print(out, json);
+    print(out, {{"error", error_of(error)}, {"rounds", list_of(rounds, json_of_round)}});
 }
 
 void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const NodeFacts> nodes) {
@@ -229,9 +230,8 @@ void print_json(std::ostream& out, const Diagnosis& diagnosis, std::span<const N
                       {"quorum", diagnosis.quorum},
                       {"may_fail", std::max(diagnosis.spare(), 0L)},
                       {"advice", or_null(advice_of(diagnosis, nodes))},
-                      {"findings", ordered_json::array()},
+                      {"findings", list_of(diagnosis.findings, json_of_finding)},
                       {"nodes", ordered_json::array()}};
-    for (const auto& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));
     for (std::size_t i = 0; i < nodes.size(); ++i)
         json["nodes"].push_back(json_of(nodes[i], diagnosis.nodes[i]));
     print(out, json);
