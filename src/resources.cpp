@@ -9,13 +9,13 @@
 namespace redlock::detail {
 namespace {
 
-/// Throws if two names collide: one resource is the key of the queue, the description, the readers or the
-/// counter of another one. A lock that needs such a key could never be acquired, because each resource would
-/// find the data of the other one there.
+/// Throws if two names collide: one resource is the key of the queue, the readers or the counter of another
+/// one. A lock that needs such a key could never be acquired, because each resource would find the data of
+/// the other one there. The key of a description is possible, because the description is not written then.
 void check_keys_beside(const std::vector<std::string>& sorted) {
     for (const auto& resource : sorted) {
         std::vector<std::string> keys{key_of(KeyKind::queue, resource).text() + ":signs"};
-        for (const auto kind : {KeyKind::queue, KeyKind::description, KeyKind::readers, KeyKind::counter})
+        for (const auto kind : {KeyKind::queue, KeyKind::readers, KeyKind::counter})
             keys.push_back(key_of(kind, resource).text());
         for (const auto& key : keys)
             if (std::ranges::binary_search(sorted, key))
