@@ -1,5 +1,7 @@
 #include "redis/connection.hpp"
 
+#include <redlock/detail/connection_choice.hpp>
+
 #include "os/socket.hpp"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ PollEntry Connection::poll_entry() const noexcept {
     const bool connecting = state_ == State::connecting;
     return {.socket = socket_.get(),
             .fd = socket_->fd(),
-            .writes = connecting || written_ < out_.size(),
+            .writes = connecting || (collects_ ? blocked_ : written_ < out_.size()),
             .reads = !connecting};
 }
 
@@ -176,17 +178,21 @@ std::string Connection::quoted(std::string_view text) const {
 
 /// Sends a script by its digest if the server is known to have the script and no reply is pending. A command
 /// that is sent behind late replies must not depend on a second try, because its round may end before its
-/// reply is read.
+/// reply is read. A connection that collects commands has mostly replies pending, and somebody always reads
+/// them. If the round of a release has ended by then, the connection itself makes the second try.
 ///
 /// If there are several commands, the first one with a script brings the script whole, and the others name it
 /// by its digest. If the server does not know the digest nevertheless, the votes of these others are lost,
 /// and the next round sends the whole script.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited) {
-    const bool may_retry = pending_.none() && awaited;
+    const auto is_release = [&] {
+        return detail::effect_of(commands.front()) == detail::KeyEffect::releases;
+    };
+    const bool may_retry = collects_ ? awaited || is_release() : awaited && pending_.none();
     for (const auto& command : commands) {
         const bool by_sha1 = may_retry && knows_script_of(command);
-        write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole, &requester);
-        const auto* const script = detail::script_of(command, recipient());
+        const auto* const script =
+            write(command, by_sha1 ? detail::ScriptForm::by_sha1 : detail::ScriptForm::whole, &requester);
         if (script && commands.size() > 1) known_[detail::number_of(script)] = true;
     }
     flush();
@@ -203,6 +209,7 @@ void Connection::leave(const detail::Requester& requester, const Command* releas
 /// Sends a release again whose form was refused. `release` is its plain form, which cannot be refused.
 void Connection::repeat(std::string release) {
     pending_.sent_other(nullptr);
+    ++collected_;
     outgoing() += release;
 }
 
@@ -227,16 +234,21 @@ bool Connection::knows_script_of(const Command& command) const noexcept {
     return script && known_[detail::number_of(script)];
 }
 
-void Connection::write(const Command& command, detail::ScriptForm form, const detail::Requester* requester) {
+/// Returns the script of the command, or null.
+const detail::Script* Connection::write(const Command& command, detail::ScriptForm form,
+                                        const detail::Requester* requester) {
     used_ = true;
+    const auto* const script = detail::script_of(command, recipient());
     run_or_break([&] {
         auto& sent = pending_.sent(command, requester);
-        sent.script = detail::script_of(command, recipient());
-        sent.by_sha1 = sent.script && form == detail::ScriptForm::by_sha1;
+        sent.script = script;
+        sent.by_sha1 = script && form == detail::ScriptForm::by_sha1;
         sent.uses_queue = detail::uses_queue(command, recipient()) &&
                           detail::effect_of(command) != detail::KeyEffect::enqueues;
+        if (established()) ++collected_;
         detail::append(outgoing_command(), command, recipient(), form);
     });
+    return script;
 }
 
 /// Breaks the connection if memory runs out in the middle of a command or of a reply. Otherwise the server
@@ -251,8 +263,23 @@ void Connection::run_or_break(Action action) {
     }
 }
 
+void Connection::write_collected() {
+    write_all();
+}
+
+/// Writes what is in the buffers, unless it is to be collected.
 void Connection::flush() {
+    const auto is_full = [this] {
+        return collected_ >= detail::max_collected_commands ||
+               out_.size() + plain_out_.size() >= detail::max_collected_bytes;
+    };
+    if (!collects_ || !ready() || blocked_ || is_full()) write_all();
+}
+
+void Connection::write_all() {
     if (broken()) return;
+    collected_ = 0;
+    blocked_ = false;
     if (!plain_out_.empty()) {
         if (!tls_->send(plain_out_, out_)) return fail(Errc::connection_failed, tls_->error());
         plain_out_.clear();
@@ -260,7 +287,8 @@ void Connection::flush() {
     while (written_ < out_.size()) {
         const auto sent = socket_->send(std::string_view{out_}.substr(written_));
         if (sent == -EINTR) continue;
-        if (sent == -EAGAIN || sent == -EWOULDBLOCK) return;
+        blocked_ = sent == -EAGAIN || sent == -EWOULDBLOCK;
+        if (blocked_) return;
         if (sent < 0) {
             read(Socket::Wait::no);  // what the server said before it closed explains more
             if (!broken()) fail(Errc::connection_failed, errno_message(static_cast<int>(-sent)));
@@ -338,20 +366,24 @@ void Connection::take_reply() {
     if (pending_.none()) return fail(Errc::unexpected_reply, "a reply that no command asked for");
     auto& command = pending_.next();
     const bool handshake = command.handshake;
-    const bool must_repeat = !command.plain_form.empty() && command.is_form_refused(incoming_);
-    auto release = must_repeat ? std::move(command.plain_form) : std::string{};
-    learn_from(command, incoming_);
+    const bool refused = command.is_form_refused(incoming_);
+    learn_from(command, refused);
+    if (refused && !command.plain_form.empty()) {
+        auto release = std::move(command.plain_form);
+        pending_.received(incoming_);
+        return repeat(std::move(release));
+    }
     pending_.received(incoming_);
-    if (handshake) return take_handshake_reply();
-    if (must_repeat) repeat(std::move(release));
+    if (handshake) take_handshake_reply();
 }
 
 /// Remembers which scripts the server knows, and whether it permits the queue. After NOSCRIPT the server
 /// knows no script any more, for example because of SCRIPT FLUSH.
-void Connection::learn_from(const PendingReply& command, const Reply& reply) noexcept {
+void Connection::learn_from(const PendingReply& command, bool form_refused) noexcept {
+    const auto& reply = incoming_;
     if (reply.is_error("NOSCRIPT"))
         known_.reset();
-    else if (command.is_form_refused(reply))
+    else if (form_refused)
         allows_queue_ = false;
     else if (command.script && command.requester)
         known_[detail::number_of(command.script)] = reply.kind != Reply::Kind::error;

@@ -124,14 +124,26 @@ public:
     /// Returns the oldest answer: a command with its reply, which its requester has not taken yet. Returns
     /// null if there is none.
     const detail::PendingReply* answer() const noexcept { return pending_.answer(); }
-    /// Does the same, and removes the answer. It is valid until the next command is sent.
-    const detail::PendingReply* take_answer() noexcept { return pending_.take_answer(); }
+    /// Does the same, and removes the answer. Returns null if the oldest answer is for another requester. The
+    /// answer is valid until the next command is sent.
+    const detail::PendingReply* take_answer(const detail::Requester& requester) noexcept {
+        return pending_.take_answer(requester);
+    }
 
     /// Records that the requester does not await its replies any more. If `release` is not null, it is the
     /// command of the requester. If the server then turns out to refuse the form in which the release was
     /// sent, the connection sends it again: with the whole script, and without the queue. Such a copy cannot
     /// wake a second waiter.
     void leave(const detail::Requester& requester, const Command* release);
+
+    // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
+
+    /// If `collects` is true, send() only appends commands to the output buffer of a ready connection, until
+    /// write_collected() is called or the buffer has as much as one write may have.
+    void set_collecting(bool collects) noexcept { collects_ = collects; }
+    /// Returns how many commands have been collected.
+    std::size_t collected() const noexcept { return collected_; }
+    void write_collected();
 
     /// Sends a command that consists of `words`, for AdminConnection and the listeners, which wait for its
     /// answer() before they send another one. From then on, lists of up to 16 texts and numbers are accepted
@@ -178,8 +190,9 @@ private:
     bool accept_handshake_reply(const detail::Reply& reply);
     Step step_after(Step step) const noexcept;
     detail::Recipient recipient() const noexcept { return {config_.quarantine, allows_queue_}; }
-    void write(const Command& command, detail::ScriptForm form, const detail::Requester* requester);
-    void learn_from(const detail::PendingReply& command, const detail::Reply& reply) noexcept;
+    const detail::Script* write(const Command& command, detail::ScriptForm form,
+                                const detail::Requester* requester);
+    void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
     void repeat(std::string release);
     template <class Action>
     void run_or_break(Action action);
@@ -189,6 +202,7 @@ private:
     /// Returns the buffer for a command, which must not be written before the handshake.
     std::string& outgoing_command() noexcept { return established() ? outgoing() : queued_; }
     void flush();
+    void write_all();
     void read(Socket::Wait wait);
     bool receive(Socket::Wait wait);
     bool decrypt(std::string_view cipher);
@@ -213,6 +227,9 @@ private:
     std::string out_{};  // bytes to write; those before written_ are written
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
+    bool collects_ = false;
+    std::size_t collected_ = 0;  // commands in the buffers since the last write
+    bool blocked_ = false;       // the socket has not accepted all bytes of the last write
     std::unique_ptr<TlsSession> tls_{};
     std::string plain_out_{};  // with TLS: plain text that is not yet in out_
     std::string plain_in_{};

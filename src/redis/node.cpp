@@ -1,5 +1,6 @@
 #include "redis/node.hpp"
 
+#include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
@@ -20,12 +21,6 @@ constexpr std::size_t max_pending = 32;   // pending replies on one connection
 /// The longest time for which an unused *listener*, the connection on which a waiter receives its message, is
 /// trusted to be connected. Nothing is sent on it, so a lost connection would not be noticed.
 constexpr auto max_listener_idle = 10s;
-
-/// If Sentinels name the server: the longest time for which an unused connection is trusted to lead to the
-/// master. After that, the Sentinels may have named another server.
-constexpr auto max_sentinel_silence = 1s;
-
-constexpr auto* may_be_former = "may be a former master's";
 
 std::string_view address_bytes(const Resolution& found) {
     const auto& address = found.addresses().front();
@@ -71,6 +66,9 @@ void Node::drop_former_locked() {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
+    for (const auto& it : shared_)  // its rounds are told by sweep()
+        if (is_former_locked(*it->connection))
+            it->connection->fail(Errc::connection_failed, "the Sentinels name another");
 }
 
 /// Returns true if the connection was begun, or last became idle, so long ago that the Sentinels may have
@@ -78,7 +76,7 @@ void Node::drop_former_locked() {
 /// frozen executes the commands that it has received, and answers them, before it learns that it was
 /// replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
-    return config_.has_sentinels() && now - connection.since() >= max_sentinel_silence;
+    return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
 
 /// Writes the unsent bytes of the draining connections, and reads their late replies. Each late reply shows
@@ -120,7 +118,9 @@ std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request
     const std::lock_guard guard{mutex_};
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
-        if (bound_to_locked(requests[i].command.owner) != draining_.end()) result.push_back(i);
+        if (draining_before(requests[i].command) ||
+            bound_to_locked(requests[i].command.owner) != draining_.end())
+            result.push_back(i);
     return result;
 }
 
@@ -168,7 +168,8 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     // The last paragraph above this function gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
-        if (!release && it->connection->pending().count() >= max_pending) return {.too_many_pending = true};
+        if (!release && it->connection->pending().count() >= max_pending)
+            return {.not_asked = "too many replies are pending behind its SET"};
         return {take_locked(it), health_.trusted()};
     }
     const bool describes = effect == KeyEffect::describes;
@@ -280,7 +281,7 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
         auto idle = std::move(idle_.back());
         idle_.pop_back();
         if (!release && may_lead_to_former_master(*idle, now)) {
-            drop_locked(std::move(idle), Errc::connection_failed, may_be_former);
+            drop_locked(std::move(idle), Errc::connection_failed, detail::may_be_former);
             continue;
         }
         const bool just_used = now - idle->since() < (release ? 10ms : 1ms);
@@ -304,7 +305,8 @@ std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
 
 // ---- Check-in
 
-void Node::check_in(std::unique_ptr<Connection> connection, Clock::time_point now) {
+void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
+    std::unique_ptr<Connection> connection{checked_out.release()};
     const std::lock_guard guard{mutex_};
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
@@ -327,7 +329,7 @@ void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point
 
 void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (may_lead_to_former_master(*connection, now))
-        return drop_locked(std::move(connection), Errc::connection_failed, may_be_former);
+        return drop_locked(std::move(connection), Errc::connection_failed, detail::may_be_former);
     if (idle_.size() >= options_.max_idle) return drop_locked(std::move(connection));
     connection->became_idle(now);
     idle_.push_back(std::move(connection));
@@ -366,6 +368,10 @@ void Node::append_unsent(std::vector<Connection*>& connections) {
     const std::lock_guard guard{mutex_};
     for (const auto& it : draining_)
         if (it.connection->unsent()) connections.push_back(it.connection.get());
+    for (const auto& it : shared_) {
+        it->connection->set_collecting(false);
+        if (it->connection->unsent()) connections.push_back(it->connection.get());
+    }
 }
 
 // ---- Listeners

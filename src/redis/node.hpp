@@ -31,6 +31,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/node_health.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/nodes.hpp>
@@ -63,14 +64,38 @@ struct NodeEvent {
 /// How long a node that refused to keep a queue is not used as a home node.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
 
+/// A round that uses connections which it shares with other rounds.
+class ConnectionUser : public detail::Requester {
+public:
+    /// Continues with a node after something has happened on its connection: its answer has come, its command
+    /// may be written, or the connection is broken. A broken connection must be left. Returns true if the
+    /// round still waits until it may write its command.
+    virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
+
+protected:
+    ~ConnectionUser() = default;
+};
+
+/// Deletes a connection, unless it belongs to the node, which shares it between rounds.
+struct DeleteUnlessShared {
+    DeleteUnlessShared() = default;
+    explicit DeleteUnlessShared(bool is_shared) noexcept : shared(is_shared) {}
+    DeleteUnlessShared(std::default_delete<Connection>) noexcept {}  // NOLINT(google-explicit-constructor)
+    void operator()(Connection* connection) const noexcept {
+        if (!shared) delete connection;
+    }
+    bool shared = false;
+};
+using CheckedOut = std::unique_ptr<Connection, DeleteUnlessShared>;
+
 /// The connection over which a round asks a node.
 struct CheckOut {
-    /// Null if the node is not asked, because it is in back-off or because too many replies are pending.
-    std::unique_ptr<Connection> connection{};
+    /// Null if the node is not asked, because it is in back-off or for the reason `not_asked`.
+    CheckedOut connection{};
     /// True if the round should await the node as it awaits a trusted one (quorum_round.hpp).
     bool worth_waiting_for = false;
-    /// True if there is no connection because too many replies are pending on the one that must be used.
-    bool too_many_pending = false;
+    /// A text for the report if the command must be sent on a connection on which it cannot be sent.
+    const char* not_asked = nullptr;
 };
 
 class Node {
@@ -78,6 +103,8 @@ public:
     struct Options {
         std::size_t max_idle = 64;
         bool observed = false;  ///< true if somebody calls take_events()
+        bool shared = false;    ///< true if rounds share connections; see the functions below join()
+        std::size_t index = 0;  ///< of the node, for ConnectionUser
     };
 
     /// Does no I/O. `network` must outlive the node.
@@ -108,7 +135,33 @@ public:
     CheckOut check_out_for_many(Clock::time_point now, bool needed);
 
     /// Takes back a connection in any state.
-    void check_in(std::unique_ptr<Connection> connection, Clock::time_point now);
+    void check_in(CheckedOut connection, Clock::time_point now);
+
+    // ---- Shared connections, for the rounds of one event loop (node_shared.cpp). A node has either these or
+    // check_out() and check_in(). All functions must be called by the thread of the loop.
+
+    bool is_shared() const noexcept { return options_.shared; }
+
+    /// Returns the connection for the requests of a round, which may be in use by other rounds;
+    /// connection_choice.hpp has the table of choices. The user must leave() it.
+    CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
+    /// Returns true if the user may pass a command to the connection now. Otherwise it waits for that with
+    /// wait_to_write().
+    bool may_write(const Connection& connection, bool release, Clock::time_point now);
+    void wait_to_write(const Connection& connection, ConnectionUser& user);
+    /// Records that the user has left the connection. `gives_up` is true if it has waited in vain for a
+    /// reply. No further command is then written on the connection, except for releases that must follow a
+    /// pending SET.
+    void leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
+               Clock::time_point now) noexcept;
+
+    /// Appends an entry for each shared connection.
+    void append_poll_entries(std::vector<PollEntry>& entries) const;
+    /// Reads from the connection of this entry, and lets its users continue.
+    void take_ready(const PollEntry& entry, Clock::time_point now);
+    /// Writes the collected commands that must be written now. Returns when to call the function again at the
+    /// latest. Disconnects the connections that are not needed any more.
+    Clock::time_point write_collected(Clock::time_point now);
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
     /// node has refused to keep a queue less than a minute ago, or if it is not trusted, because a waiter
@@ -153,6 +206,20 @@ private:
         Clock::time_point until;  // dropped if replies are still pending then
     };
 
+    /// A connection that rounds share.
+    struct Shared {
+        std::unique_ptr<Connection> connection;
+        std::size_t slot = 0;  // the current connection of a slot serves the resources with this hash
+        std::size_t users = 0;
+        std::vector<ConnectionUser*> waiting{};  // users that wait until they may write; null if one has left
+        bool in_turn = false;                    // the users in `waiting` continue now
+        bool has_replied = false;                // since the last write
+        bool has_leases = false;                 // commands other than releases are not written yet
+        Clock::time_point collected_since = Clock::never();
+        bool drains = false;
+        Clock::time_point until = Clock::never();  // if it drains: dropped if replies are still pending then
+    };
+
     bool may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept;
     bool is_former_locked(const Connection& connection) const;
     void drop_former_locked();
@@ -179,6 +246,22 @@ private:
                                   const char* why = "") noexcept;
     void fail_locked(detail::NodeFailure failure, Clock::time_point now);
 
+    Shared& shared_of(const Connection& connection) const;
+    Shared* current_of(const Command& command) const noexcept;
+    Shared* draining_before(const Command& command) const noexcept;
+    detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
+                                        Clock::time_point now, bool needed);
+    static void start_draining(Shared& it, Clock::time_point now) noexcept;
+    bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
+    void progress(Shared& it, Clock::time_point now);
+    void deliver_answers(Shared& it, Clock::time_point now);
+    void renew(Shared& it, Clock::time_point now);
+    void let_write(Shared& it, Clock::time_point now);
+    bool fail_if_outdated(Shared& it, Clock::time_point now);
+    void fail_users(Shared& it, Clock::time_point now);
+    void sweep(Clock::time_point now);
+    bool is_over(Shared& it, Clock::time_point now);
+
     // Constant after construction.
     const NodeConfig config_;
     Network& network_;
@@ -197,6 +280,8 @@ private:
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue
     detail::NodeFailure queue_refusal_{};
     std::vector<NodeEvent> events_{};
+
+    std::vector<std::unique_ptr<Shared>> shared_{};  // used by the thread of the event loop only
 };
 
 }  // namespace redlock

@@ -20,14 +20,18 @@ Clock::duration lapse_of(std::size_t nodes, Clock::duration node_timeout) {
 
 using namespace std::chrono_literals;
 
-NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network)
+NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+                     Connections connections)
     : options_(options),
       network_(network),
-      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)) {
+      servers_(configs.size(), lapse_of(configs.size(), options.node_timeout)),
+      connections_(connections) {
     for (const auto& config : configs)
-        nodes_.push_back(std::make_unique<Node>(
-            config, network_,
-            Node::Options{.max_idle = options_.max_idle, .observed = options_.observer != nullptr}));
+        nodes_.push_back(std::make_unique<Node>(config, network_,
+                                                Node::Options{.max_idle = options_.max_idle,
+                                                              .observed = options_.observer != nullptr,
+                                                              .shared = connections == Connections::shared,
+                                                              .index = nodes_.size()}));
     sender_ = network_.make_task([this](Clock::time_point now) { return send_unsent(now); });
 }
 
@@ -107,6 +111,22 @@ void NodeGroup::run(RoundDriver& driver) {
     }
 }
 
+Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
+    auto next = Clock::never();
+    for (const auto& node : nodes_) next = std::min(next, node->write_collected(now));
+    return next;
+}
+
+void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {
+    for (const auto& node : nodes_) node->append_poll_entries(entries);
+}
+
+void NodeGroup::take_ready(std::span<const PollEntry> entries) {
+    const auto now = network_.clock().now();
+    for (const auto& entry : entries)
+        if (entry.ready) nodes_[entry.node]->take_ready(entry, now);
+}
+
 NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request> requests,
                                       const RoundLimits& limits, std::span<Tally> tallies)
     : group_(group),
@@ -115,7 +135,8 @@ NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request>
       start_(group.options_.observer ? group.network_.clock().now() : Clock::time_point{}),
       round_(requests, limits, group.options_.node_timeout, group.options_.round, group.nodes_.size(),
              tallies),
-      driver_(group.nodes_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_) {}
+      driver_(group.nodes_, group.servers_, group.network_.clock(), group.options_.node_timeout, round_,
+              group.connections_ == Connections::shared ? &group.woken_ : nullptr) {}
 
 void NodeGroup::OngoingRound::finish() {
     if (driver_.has_left_release_unsent()) group_.send_in_background();

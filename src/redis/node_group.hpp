@@ -28,8 +28,12 @@ class NodeGroup {
 public:
     class OngoingRound;
 
+    /// Whether each round has connections of its own, or the rounds of one event loop share them.
+    enum class Connections : bool { of_each_round, shared };
+
     /// Does no I/O. `network` must outlive the group.
-    NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network);
+    NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+              Connections connections = Connections::of_each_round);
     /// Sends the unsent releases. Blocks for one node_timeout at most.
     ~NodeGroup();
     NodeGroup(const NodeGroup&) = delete;
@@ -38,8 +42,28 @@ public:
     /// Returns true if the requests can share one round. This is so for a single request and for extensions.
     static bool fit_in_one_round(std::span<const Request> requests) noexcept;
 
-    /// See Nodes::ask(). Makes one or several rounds, and blocks while they last.
+    /// See Nodes::ask(). Makes one or several rounds, and blocks while they last. Requires that each round
+    /// has connections of its own.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
+
+    // ---- For an event loop, whose rounds share connections. In each turn, the loop continues with its
+    // rounds, writes, waits, and reads:
+    //
+    //     while (auto* round = group.take_woken()) ...       // advance() it
+    //     until = group.write_collected(clock.now());        // the loop waits until then at most
+    //     group.append_poll_entries(entries);
+    //     ...                                                // wait, and set PollEntry::ready
+    //     group.take_ready(entries);
+
+    /// Returns a round that can continue, or null. See WokenRounds::Round::owner.
+    WokenRounds::Round* take_woken() noexcept { return woken_.take(); }
+    /// Writes the collected commands that must be written now. Returns when to call the function again at the
+    /// latest.
+    Clock::time_point write_collected(Clock::time_point now);
+    /// Appends an entry for each connection.
+    void append_poll_entries(std::vector<PollEntry>& entries) const;
+    /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
+    void take_ready(std::span<const PollEntry> entries);
 
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
@@ -61,6 +85,8 @@ private:
     Network& network_;
     detail::DuplicateServerCheck servers_;
     std::vector<std::unique_ptr<Node>> nodes_{};
+    const Connections connections_;
+    WokenRounds woken_{};
     std::atomic<Clock::time_point> unsent_since_{};  // when the last unsent release was left behind
     std::unique_ptr<BackgroundTask> sender_{};
 };

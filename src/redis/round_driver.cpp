@@ -9,18 +9,22 @@ using detail::QuorumRound;
 using Kind = QuorumRound::Step::Kind;
 
 RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                         Clock& clock, Clock::duration node_timeout, QuorumRound& round)
+                         Clock& clock, Clock::duration node_timeout, QuorumRound& round, WokenRounds* woken)
     : nodes_(nodes),
       servers_(servers),
       clock_(clock),
       node_timeout_(node_timeout),
       round_(round),
+      woken_(woken),
       now_(clock_.now()) {
     for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->refresh(now_, node, round_);
 }
 
 RoundDriver::~RoundDriver() {
     end();
+    if (!woken_) return;
+    woken_->remove(*this);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) leave(node, false);
 }
 
 void RoundDriver::end() noexcept {
@@ -35,6 +39,7 @@ void RoundDriver::end() noexcept {
 }
 
 std::optional<Clock::time_point> RoundDriver::advance() {
+    if (out_of_memory_) throw std::bad_alloc{};
     for (;;) {
         const auto step = round_.next(now_);
         switch (step.kind) {
@@ -56,8 +61,14 @@ void RoundDriver::ask(std::size_t node) {
             if (round_.includes(node, request) &&
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
-    if (check_out(node)) proceed(node);
+    if (check_out(node)) begin(node);
     now_ = clock_.now();
+}
+
+/// Continues with a node whose connection is new.
+void RoundDriver::begin(std::size_t node) {
+    proceed(node);
+    if (woken_ && round_.is_connecting(node)) nodes_[node]->wait_to_write(*connections_[node], *this);
 }
 
 /// Checks out a connection to the node, and reports the outcome to the round. Returns false if there is no
@@ -65,11 +76,12 @@ void RoundDriver::ask(std::size_t node) {
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
-    auto [connection, worth_waiting_for, too_many_pending] =
-        requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
-                             : nodes_[node]->check_out_for_many(now_, needed);
-    if (too_many_pending) {
-        round_.end(node, Errc::not_asked, "too many replies are pending behind its SET", now_);
+    auto [connection, worth_waiting_for, not_asked] =
+        woken_                 ? nodes_[node]->join(requests, now_, needed)
+        : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
+                               : nodes_[node]->check_out_for_many(now_, needed);
+    if (not_asked) {
+        round_.end(node, Errc::not_asked, not_asked, now_);
         return false;
     }
     if (!connection) {
@@ -90,7 +102,7 @@ bool RoundDriver::check_out(std::size_t node) {
 
 void RoundDriver::give_up(const Step& step) {
     if (step.timed_out) nodes_[step.node]->failed({Errc::timed_out, step.detail}, now_);
-    check_in(step.node);
+    check_in(step.node, step.timed_out);
 }
 
 // ---- Waiting
@@ -98,7 +110,7 @@ void RoundDriver::give_up(const Step& step) {
 std::span<PollEntry> RoundDriver::poll_entries(std::span<PollEntry> space) const noexcept {
     std::size_t count = 0;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!round_.is_being_asked(node)) continue;
+        if (woken_ || !round_.is_being_asked(node)) continue;
         space[count] = connections_[node]->poll_entry();
         space[count++].node = static_cast<std::uint8_t>(node);
     }
@@ -138,17 +150,37 @@ bool RoundDriver::receive_or_wait(Clock::time_point until) {
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
-    if (round_.is_sent(node) || !was_ready) connection.advance();
-    if (!was_ready && connection.ready()) nodes_[node]->connected();
+    if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
+    if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.awaiting_reply(node));
-    // A release may be written before the server has answered the handshake. A server that does not answer
-    // now then executes the release later.
-    const bool may_send = round_.is_release() ? connection.established() : connection.ready();
-    if (round_.is_connecting(node) && may_send) {
+    if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
         send(node);
     }
     take_answers(node);
+}
+
+/// A release may be written before the server has answered the handshake. A server that does not answer now
+/// then executes the release later.
+bool RoundDriver::may_send(std::size_t node) {
+    const auto& connection = *connections_[node];
+    if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
+    const bool may_write = nodes_[node]->may_write(connection, round_.is_release(), now_);
+    if (!may_write && connection.ready()) round_.on_held_back(node);
+    return may_write;
+}
+
+/// If there is no memory, the round leaves the connection, and advance() reports it.
+bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
+    now_ = now;
+    woken_->wake(*this);
+    try {
+        proceed(node);
+    } catch (const std::bad_alloc&) {
+        out_of_memory_ = true;
+        leave(node, false);
+    }
+    return connections_[node] && round_.is_connecting(node);
 }
 
 /// The command of a round as it is sent to one node. It differs from node to node only if it uses the queue:
@@ -211,7 +243,7 @@ void RoundDriver::take_answers(std::size_t node) {
     // If the connection broke while reading, its answers cannot be trusted either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
-    while (const auto* const answer = connection.take_answer()) {
+    while (const auto* const answer = connection.take_answer(*this)) {
         const auto& reply = answer->reply;
         if (round_.requests().size() == 1 && answer->is_form_refused(reply)) {
             write(node);  // in the other form
@@ -243,7 +275,7 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     check_in(node);
     if (!again) return;
     if (check_out(node))
-        proceed(node);
+        begin(node);
     else
         round_.end(node, cause, detail, now_);
 }
@@ -259,11 +291,21 @@ void RoundDriver::report_left_alone(std::size_t node) {
 }
 
 /// Checks the connection in. Replies that have not arrived are late from now on.
-void RoundDriver::check_in(std::size_t node) {
-    connections_[node]->leave(*this, round_.is_release() ? &round_.requests().front().command : nullptr);
-    if (round_.is_release())
-        has_left_release_unsent_ = has_left_release_unsent_ || connections_[node]->unsent();
+void RoundDriver::check_in(std::size_t node, bool gives_up) {
+    auto& connection = *connections_[node];
+    const auto* const release = round_.is_release() ? &round_.requests().front().command : nullptr;
+    connection.leave(*this, release);
+    if (woken_) return leave(node, gives_up);
+    has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
+}
+
+/// Leaves a shared connection.
+void RoundDriver::leave(std::size_t node, bool gives_up) noexcept {
+    if (!connections_[node]) return;
+    connections_[node]->leave(*this, nullptr);
+    nodes_[node]->leave(*connections_[node], *this, gives_up, now_);
+    connections_[node].reset();
 }
 
 }  // namespace redlock

@@ -10,6 +10,9 @@
 //         driver.take_ready(entries);
 //     }
 //
+// In an event loop, many rounds share connections. Then the node reads from them, tells the rounds to
+// continue, and puts them into a list of woken rounds. The caller advances the rounds of this list.
+//
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) keeps the
 // connections to one node between the rounds: a round checks a connection out, and checks it in again.
 #pragma once
@@ -20,6 +23,7 @@
 
 #include "os/network.hpp"
 #include "redis/node.hpp"
+#include "redis/woken_rounds.hpp"
 
 #include <array>
 #include <cstddef>
@@ -31,10 +35,11 @@
 
 namespace redlock {
 
-class RoundDriver : private detail::Requester {
+class RoundDriver final : private ConnectionUser, public WokenRounds::Round {
 public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
-                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round);
+                Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round,
+                WokenRounds* woken = nullptr);
     /// Gives all connections back to their nodes. Replies that were not awaited are read when a later round
     /// begins.
     ~RoundDriver();
@@ -46,7 +51,7 @@ public:
     std::optional<Clock::time_point> advance();
 
     /// Returns an entry for each node that the round waits for, in the memory of `space`, which must have
-    /// room for all nodes.
+    /// room for all nodes. Returns no entries if the connections are shared: see NodeGroup.
     std::span<PollEntry> poll_entries(std::span<PollEntry> space) const noexcept;
 
     /// Continues with the nodes whose entries are ready. The caller must look at the descriptors and call
@@ -71,24 +76,30 @@ private:
 
     void end() noexcept;
     void ask(std::size_t node);
+    void begin(std::size_t node);
     bool check_out(std::size_t node);
     void give_up(const Step& step);
     void proceed(std::size_t node);
+    bool may_send(std::size_t node);
+    bool on_progress(std::size_t node, Clock::time_point now) noexcept override;
     void send(std::size_t node);
     void write(std::size_t node);
     bool fail_if_duplicate(std::size_t node);
     void take_answers(std::size_t node);
     void fail(std::size_t node, std::error_code cause, const std::string& detail);
     void report_left_alone(std::size_t node);
-    void check_in(std::size_t node);
+    void check_in(std::size_t node, bool gives_up = false);
+    void leave(std::size_t node, bool gives_up) noexcept;
 
     std::span<const std::unique_ptr<Node>> nodes_;
     detail::DuplicateServerCheck& servers_;
     Clock& clock_;
     Clock::duration node_timeout_;
     detail::QuorumRound& round_;
-    Clock::time_point now_;  // updated after each step that takes time
-    std::array<std::unique_ptr<Connection>, max_nodes> connections_{};
+    WokenRounds* const woken_;    // null unless the nodes share connections
+    bool out_of_memory_ = false;  // since it was woken
+    Clock::time_point now_;       // updated after each step that takes time
+    std::array<CheckedOut, max_nodes> connections_{};
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_left_release_unsent_ = false;

@@ -202,7 +202,7 @@ private:
 
     void compare() {
         expected_.received(std::exchange(under_way_, {}));
-        while (const auto* const answer = client_.take_answer()) answers_.push_back(*answer);
+        while (const auto* const answer = client_.take_answer(round_)) answers_.push_back(*answer);
         if (client_.broken()) check_reported();
         if (was_broken_) require(client_.broken(), "broken for good");
         was_broken_ = client_.broken();

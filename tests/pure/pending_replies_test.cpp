@@ -38,6 +38,12 @@ void receive(PendingReplies& pending, long long number = 0) {
     pending.received(reply);
 }
 
+/// Takes an answer. Returns its number, or −1 if there is none for this round.
+long long take(PendingReplies& pending, const Round& round) {
+    const auto* const answer = pending.take_answer(round);
+    return answer ? answer->reply.integer : -1;
+}
+
 TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     PendingReplies pending;
     EXPECT_TRUE(pending.none());
@@ -48,8 +54,11 @@ TEST(PendingReplies, TheReplyGoesToTheRequesterOfItsCommand) {
     EXPECT_TRUE(pending.none());
     ASSERT_NE(pending.answer(), nullptr);
     EXPECT_EQ(pending.answer()->requester, &present);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 7);
-    EXPECT_EQ(pending.take_answer(), nullptr);
+    EXPECT_EQ(pending.requester(), &present);
+    EXPECT_EQ(pending.take_answer(earlier), nullptr) << "it is for another requester";
+    EXPECT_EQ(take(pending, present), 7);
+    EXPECT_EQ(pending.requester(), nullptr);
+    EXPECT_EQ(pending.take_answer(present), nullptr);
 }
 
 // D1.
@@ -59,12 +68,12 @@ TEST(PendingReplies, RepliesOfSeveralRequestersAreMatchedInOrder) {
     receive(pending, 1);
     receive(pending, 2);
     EXPECT_EQ(pending.answer()->requester, &earlier);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 1);
+    EXPECT_EQ(take(pending, earlier), 1);
     receive(pending, 3);
     EXPECT_EQ(pending.answer()->requester, &present);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 2);
+    EXPECT_EQ(take(pending, present), 2);
     EXPECT_EQ(pending.answer()->requester, &earlier);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 3);
+    EXPECT_EQ(take(pending, earlier), 3);
 }
 
 // D1.
@@ -76,12 +85,12 @@ TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
     receive(pending, 2);
     pending.leave(earlier);
     EXPECT_EQ(pending.count(), 2u) << "the late reply is still to be read";
-    EXPECT_EQ(pending.take_answer()->reply.integer, 2);
-    EXPECT_EQ(pending.take_answer(), nullptr);
+    EXPECT_EQ(take(pending, present), 2);
+    EXPECT_EQ(pending.take_answer(present), nullptr);
     receive(pending, 3);
-    EXPECT_EQ(pending.take_answer(), nullptr);
+    EXPECT_EQ(pending.take_answer(present), nullptr);
     receive(pending, 4);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 4);
+    EXPECT_EQ(take(pending, present), 4);
 }
 
 TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
@@ -89,9 +98,9 @@ TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
     for (const auto* const round : {&present, &earlier, &present}) pending.sent(extension_of("A"), round);
     pending.leave(earlier);
     for (int i = 1; i <= 3; ++i) receive(pending, i);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 1);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 3);
-    EXPECT_EQ(pending.take_answer(), nullptr);
+    EXPECT_EQ(take(pending, present), 1);
+    EXPECT_EQ(take(pending, present), 3);
+    EXPECT_EQ(pending.take_answer(present), nullptr);
 }
 
 TEST(PendingReplies, ARequesterThatLeavesLearnsWhichCommandItLeavesBehind) {
@@ -116,7 +125,7 @@ TEST(PendingReplies, AnyNumberOfRepliesIsMatchedInOrder) {
         for (int i = 0; i < burst; ++i) pending.sent(extension_of(std::to_string(++sent)), &present);
         for (int i = 0; i < (burst + 1) / 2; ++i) {
             receive(pending, ++received);
-            EXPECT_EQ(pending.take_answer()->reply.integer, received);
+            EXPECT_EQ(take(pending, present), received);
         }
         EXPECT_EQ(pending.count(), static_cast<std::size_t>(sent - received));
     }
@@ -133,7 +142,7 @@ TEST(PendingReplies, RepliesToTheHandshakeAreNotAnswers) {
     }
     EXPECT_FALSE(pending.next().handshake);
     receive(pending, 7);
-    EXPECT_EQ(pending.take_answer()->reply.integer, 7);
+    EXPECT_EQ(take(pending, present), 7);
 }
 
 TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
@@ -143,7 +152,7 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     release.script = &scripts::compare_and_delete;
     release.plain_form = "EVAL";
     receive(pending);
-    (void)pending.take_answer();
+    (void)pending.take_answer(present);
     const auto& next = pending.sent(extension_of("A", 0s), &present);
     EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake || next.binds || next.releases);
     EXPECT_EQ(next.script, nullptr);

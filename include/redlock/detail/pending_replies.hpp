@@ -88,6 +88,8 @@ class PendingReplies {
 public:
     /// Returns the number of pending entries.
     std::size_t count() const noexcept { return size_ - answered_; }
+    /// Returns the number of answered entries.
+    std::size_t answered() const noexcept { return answered_; }
     bool none() const noexcept { return count() == 0; }
 
     // ---- Commands
@@ -138,15 +140,21 @@ public:
     /// Returns the oldest answered entry, or null.
     const PendingReply* answer() const noexcept { return answered_ > 0 ? &slots_[first_] : nullptr; }
 
-    /// Removes the oldest answered entry, and returns it, or null. It is valid until the next command is
-    /// sent.
-    const PendingReply* take_answer() noexcept {
+    /// Removes the oldest answered entry if its reply is for this requester, and returns it. Otherwise
+    /// returns null. The entry is valid until the next command is sent.
+    const PendingReply* take_answer(const Requester& requester) noexcept {
         const auto* const taken = answer();
-        if (taken) {
-            remove_first();
-            remove_late();
-        }
+        if (!taken || taken->requester != &requester) return nullptr;
+        remove_first();
+        remove_late();
         return taken;
+    }
+
+    /// Returns the first requester that awaits a reply, or null.
+    const Requester* requester() const noexcept {
+        for (std::size_t i = 0; i < size_; ++i)
+            if (at(i).requester) return at(i).requester;
+        return nullptr;
     }
 
     /// Records that the requester does not await its replies any more. Returns the last one of its entries

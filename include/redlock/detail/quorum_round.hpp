@@ -273,6 +273,9 @@ public:
         changed_ = true;
     }
 
+    /// Records that the connection to the node is ready, but that the driver may not write on it yet.
+    void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
+
     /// Excludes a request that was meant for the node, so that it is not sent to this node. Must be called
     /// before on_sent(). Returns false if no request is left for the node.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
@@ -340,6 +343,7 @@ private:
         bool trusted = true;
         bool probe_due = false;
         bool repeated = false;           // its release is sent a second time
+        bool held_back = false;          // its connection is ready, but was never free
         bool cut_short = false;          // the caller left it too little time: its silence means nothing
         std::size_t awaiting_reply = 0;  // the request to which the next reply belongs
         std::size_t answered = 0;        // the number of requests that were answered or excluded
@@ -486,14 +490,20 @@ private:
         // A node that has answered some of the commands is alive, so it has not failed. A later round repeats
         // the commands that it has not answered.
         const bool alive = it.answered > it.excluded.size();
+        const bool held_back = it.held_back && it.stage == Stage::connecting;
         const char* detail = "";
-        if (!by_caller && alive)
+        if (held_back)
+            detail = "too many replies are pending on its connection";
+        else if (!by_caller && alive)
             detail = "after it had answered others";
         else if (!by_caller && it.stage == Stage::connecting)
             detail = "while connecting";
-        const auto cause = queued ? Errc::not_awaited : by_caller ? Errc::deadline : Errc::timed_out;
+        const auto cause = queued      ? Errc::not_awaited
+                           : by_caller ? Errc::deadline
+                           : held_back ? Errc::not_asked
+                                       : Errc::timed_out;
         end(node, cause, detail, now);
-        const bool timed_out = !by_caller && !alive && !queued;
+        const bool timed_out = !by_caller && !alive && !queued && !held_back;
         return {.kind = Step::Kind::give_up, .node = node, .timed_out = timed_out, .detail = detail};
     }
 

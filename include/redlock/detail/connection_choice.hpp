@@ -1,0 +1,127 @@
+// Decides which connection to a node a command uses, and when the command is written, if the rounds of an
+// event loop share the connections. A node is one of the N Redis masters that vote. A round sends one command
+// to the nodes and counts their votes. The functions are pure: they have no sockets and no clock.
+//
+// Each node has a small number of shared connections. The hash of the first resource of a command chooses the
+// *current* one. Therefore a release is written behind its SET, and a SET behind an earlier release of its
+// resource. If a round gives the node up, the current connection *drains*: its pending replies are still
+// read, and the next command begins a fresh connection, which becomes the current one.
+//
+// Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
+// connection, and go out together in one write.
+#pragma once
+
+#include <redlock/detail/verbs.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace redlock::detail {
+
+/// The number of current connections of a node in one event loop.
+inline constexpr std::size_t shared_connections = 1;
+/// The largest number of pending commands on a shared connection, apart from releases. Beyond it, a round
+/// waits within its own deadline.
+inline constexpr std::size_t max_shared_pending = 1024;
+/// The largest number of commands, and about the largest number of bytes, that are collected for one write.
+inline constexpr std::size_t max_collected_commands = 256;
+inline constexpr std::size_t max_collected_bytes = 65'536;
+/// The longest time for which a command is collected. A server that sends no replies delays nobody for
+/// longer.
+inline constexpr std::chrono::milliseconds max_collecting{1};
+/// If Sentinels name the server: the longest time for which a connection without news is trusted to lead to
+/// the master. After that, the Sentinels may have named another server.
+inline constexpr std::chrono::seconds max_sentinel_silence{1};
+/// The reason for disconnecting such a connection.
+inline constexpr auto* may_be_former = "may be a former master's";
+/// A connection that has been in the making for this long is replaced by a fresh one.
+inline constexpr std::chrono::seconds max_connecting{1};
+
+// ---- The choice of a connection
+
+/// The situation in which a command is to be sent.
+struct SharingSituation {
+    KeyEffect effect{};
+    /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
+    bool follows_draining = false;
+    /// The state of the current connection. An outdated one is ready, but has been silent for
+    /// max_sentinel_silence.
+    enum class Current : std::uint8_t { none, in_the_making, overdue, ready, outdated } current{};
+    bool trusted = true;  ///< The node is expected to answer in time (node_health.hpp).
+    bool probe = false;   ///< An untrusted node may be asked, because its probe is due or the round needs it.
+};
+
+struct SharingChoice {
+    enum class Connection : std::uint8_t {
+        none,       ///< The node is left alone.
+        overtakes,  ///< The node is not asked, because the command could overtake an earlier one.
+        draining,   ///< The draining connection that the command must follow.
+        current,
+        fresh  ///< A new connection, which replaces the current one.
+    } connection{};
+    /// The round should await the node as it awaits a trusted one (quorum_round.hpp).
+    bool worth_waiting_for = false;
+
+    bool operator==(const SharingChoice&) const = default;
+};
+
+/// Returns the choice of the first row that applies:
+///
+///     command         | situation                          | connection | worth waiting for
+///     ----------------+------------------------------------+------------+----------------------------
+///     a release       | follows a draining connection      | draining   | if the node is trusted
+///     another command | follows a draining connection      | overtakes  |
+///     another command | untrusted, and no probe            | none       |
+///     any             | no current connection              | fresh      | if trusted, or for a release
+///     another command | current is overdue or outdated     | fresh      | if trusted
+///     any             | otherwise                          | current    | if trusted
+constexpr SharingChoice choose_connection(const SharingSituation& in) noexcept {
+    using enum SharingSituation::Current;
+    using Connection = SharingChoice::Connection;
+    const bool release = in.effect == KeyEffect::releases;
+    if (in.follows_draining && release) return {Connection::draining, in.trusted};
+    if (in.follows_draining) return {Connection::overtakes, false};
+    if (!release && !in.trusted && !in.probe) return {Connection::none, false};
+    if (in.current == none) return {Connection::fresh, in.trusted || release};
+    if (!release && (in.current == overdue || in.current == outdated)) return {Connection::fresh, in.trusted};
+    return {Connection::current, in.trusted};
+}
+
+// ---- When a command may be written
+
+/// The state of a shared connection on which a command waits to be written.
+struct WriteSituation {
+    bool release = false;
+    bool established = false;  ///< Bytes can reach the server.
+    bool ready = false;        ///< The server has answered the handshake.
+    bool drains = false;
+    bool others_wait = false;     ///< Commands of other rounds have waited for longer.
+    std::size_t pending = 0;      ///< commands without a reply
+    std::size_t outstanding = 0;  ///< those of them that have been written
+    bool has_sentinels = false;
+    std::chrono::nanoseconds silence{};  ///< the time since the last sign of life
+};
+
+/// Returns true if the command may be passed to the connection. A release only needs an established
+/// connection, because it does no harm if it is executed late. Other commands need a connection that is
+/// ready, does not drain, and has room, and they go in turn.
+///
+/// If Sentinels name the server, no other command may be written behind an outstanding one or after a second
+/// of silence. The server may be a former master that was frozen. It would execute the command later, when
+/// the lease has expired. All commands that wait at that moment go in the same write.
+constexpr bool may_write(const WriteSituation& in) noexcept {
+    if (in.release) return in.established;
+    if (!in.ready || in.drains || in.others_wait || in.pending >= max_shared_pending) return false;
+    return !in.has_sentinels || (in.outstanding == 0 && in.silence < max_sentinel_silence);
+}
+
+/// Returns true if the collected commands are written now: if no reply is outstanding, if a reply has come
+/// since the last write, or if the first of them has waited for max_collecting. A draining connection does
+/// not collect.
+constexpr bool writes_now(std::size_t outstanding, bool has_replied, std::chrono::nanoseconds waited,
+                          bool drains) noexcept {
+    return outstanding == 0 || has_replied || waited >= max_collecting || drains;
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,302 @@
+// The connections of one node that the rounds of an event loop share. The *users* of a connection are the
+// rounds that have a command pending on it, or wait until they may write their command. Everything here runs
+// in the thread of the loop. A user may join and leave connections while it continues, so no mutex is held
+// then.
+#include "redis/node.hpp"
+
+#include <redlock/detail/connection_choice.hpp>
+#include <redlock/detail/verbs.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace redlock {
+
+using namespace std::chrono_literals;
+using detail::KeyEffect;
+using detail::SharingChoice;
+using detail::SharingSituation;
+
+// ---- Users
+
+Node::Shared& Node::shared_of(const Connection& connection) const {
+    return **std::ranges::find_if(shared_,
+                                  [&](const auto& it) { return it->connection.get() == &connection; });
+}
+
+static std::size_t slot_of(const Command& command) noexcept {
+    return std::hash<std::string>{}(command.resources.front()) % detail::shared_connections;
+}
+
+auto Node::current_of(const Command& command) const noexcept -> Shared* {
+    const auto it = std::ranges::find_if(shared_, [slot = slot_of(command)](const auto& shared) {
+        return !shared->drains && !shared->connection->broken() && shared->slot == slot;
+    });
+    return it == shared_.end() ? nullptr : it->get();
+}
+
+/// Returns the draining connection that has a pending command which this command must follow, or null.
+auto Node::draining_before(const Command& command) const noexcept -> Shared* {
+    const bool leaves_queue = command.queue && acquires(command.verb);
+    const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
+        const auto& pending = shared->connection->pending();
+        return shared->drains && !shared->connection->broken() &&
+               (pending.is_bound_to(command.owner) ||
+                (leaves_queue && pending.is_bound_to(command.queue->ticket)));
+    });
+    return it == shared_.end() ? nullptr : it->get();
+}
+
+SharingChoice Node::choose_locked(const Command& command, const Shared* current, bool follows,
+                                  Clock::time_point now, bool needed) {
+    using Current = SharingSituation::Current;
+    const bool due = needed || health_.probe_due(now);
+    if (due) health_.trust_late_replies();
+    auto state = Current::none;
+    if (current) {
+        const auto& connection = *current->connection;
+        const bool former = may_lead_to_former_master(connection, now);
+        const bool outstanding = connection.pending().count() > connection.collected();
+        if (connection.was_ready())
+            state = former && !outstanding ? Current::outdated : Current::ready;
+        else
+            state = former || now - connection.since() >= detail::max_connecting ? Current::overdue
+                                                                                 : Current::in_the_making;
+    }
+    const auto choice = detail::choose_connection({.effect = detail::effect_of(command),
+                                                   .follows_draining = follows,
+                                                   .current = state,
+                                                   .trusted = health_.trusted(),
+                                                   .probe = due});
+    const bool asks = choice.connection >= SharingChoice::Connection::current;
+    if (asks && due && !health_.trusted()) health_.begin_probe(now, network_.entropy());
+    return choice;
+}
+
+CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bool needed) {
+    const std::lock_guard guard{mutex_};
+    const auto& first = requests.front().command;
+    auto* current = current_of(first);
+    auto* const before = requests.size() == 1 ? draining_before(first) : nullptr;
+    const auto choice = choose_locked(first, current, before != nullptr, now, needed);
+    switch (choice.connection) {
+        case SharingChoice::Connection::none: return {};
+        case SharingChoice::Connection::overtakes: return {.not_asked = "its SET is still pending"};
+        case SharingChoice::Connection::draining: current = before; break;
+        case SharingChoice::Connection::current: break;
+        case SharingChoice::Connection::fresh:
+            shared_.push_back(std::make_unique<Shared>());
+            shared_.back()->connection = connect_locked(now);
+            shared_.back()->connection->set_collecting(true);
+            shared_.back()->slot = slot_of(first);
+            if (current) start_draining(*current, now);
+            current = shared_.back().get();
+            break;
+    }
+    ++current->users;
+    return {CheckedOut{current->connection.get(), DeleteUnlessShared{true}}, choice.worth_waiting_for};
+}
+
+/// Returns true if a command may be passed to the connection now.
+bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const {
+    const auto& connection = *it.connection;
+    const auto pending = connection.pending().count();
+    return detail::may_write({.release = release,
+                              .established = connection.established(),
+                              .ready = connection.ready(),
+                              .drains = it.drains,
+                              .others_wait = !it.waiting.empty() && !it.in_turn,
+                              .pending = pending,
+                              .outstanding = pending - std::min(pending, connection.collected()),
+                              .has_sentinels = config_.has_sentinels(),
+                              .silence = now - connection.since()});
+}
+
+bool Node::may_write(const Connection& connection, bool release, Clock::time_point now) {
+    auto& it = shared_of(connection);
+    const bool turn = has_turn(it, release, now);
+    it.has_leases = it.has_leases || (turn && !release);
+    return turn;
+}
+
+void Node::wait_to_write(const Connection& connection, ConnectionUser& user) {
+    shared_of(connection).waiting.push_back(&user);
+}
+
+void Node::leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
+                 Clock::time_point now) noexcept {
+    auto& it = shared_of(connection);
+    --it.users;
+    const auto waits = std::ranges::find(it.waiting, &user);
+    if (waits != it.waiting.end() && it.in_turn)
+        *waits = nullptr;
+    else if (waits != it.waiting.end())
+        it.waiting.erase(waits);
+    if (gives_up && connection.was_ready()) start_draining(it, now);
+}
+
+/// The connection keeps its pending replies, but no SET is written on it any more.
+void Node::start_draining(Shared& it, Clock::time_point now) noexcept {
+    if (std::exchange(it.drains, true)) return;
+    it.until = now + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
+}
+
+// ---- Progress
+
+void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
+    for (const auto& it : shared_) {
+        if (it->connection->broken()) continue;
+        entries.push_back(it->connection->poll_entry());
+        entries.back().node = static_cast<std::uint8_t>(options_.index);
+    }
+}
+
+void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
+    // Other connections may be begun meanwhile, at the end of the list.
+    for (std::size_t i = 0; i < shared_.size(); ++i)
+        if (const auto mine = shared_[i]->connection->poll_entry();
+            mine.fd == entry.fd && mine.socket == entry.socket)
+            progress(*shared_[i], now);
+    sweep(now);
+}
+
+void Node::progress(Shared& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    const bool was_ready = connection.was_ready();
+    const auto pending = connection.pending().count();
+    try {
+        if (!fail_if_outdated(it, now)) connection.advance();
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the connection is broken now
+    }
+    if (!was_ready && connection.was_ready()) connected();
+    if (connection.pending().count() < pending) {
+        it.has_replied = true;
+        if (it.drains) {
+            const std::lock_guard guard{mutex_};
+            health_.replied_late();
+        }
+    }
+    deliver_answers(it, now);
+    renew(it, now);
+    let_write(it, now);
+}
+
+static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
+    return const_cast<ConnectionUser&>(static_cast<const ConnectionUser&>(requester));
+}
+
+/// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
+void Node::deliver_answers(Shared& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    while (const auto* const answer = connection.broken() ? nullptr : connection.answer()) {
+        const auto& requester = *answer->requester;
+        const auto answered = connection.pending().answered();
+        (void)user_of(requester).on_progress(options_.index, now);
+        // A user that does not take its answer must not stop the others.
+        if (connection.pending().answered() == answered) (void)connection.take_answer(requester);
+    }
+}
+
+/// If Sentinels name the server: the last reply is a sign of life if it came within a second after the one
+/// before it. Otherwise the server may have been frozen meanwhile, and may be a former master.
+void Node::renew(Shared& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    if (!config_.has_sentinels() || !connection.ready() || !connection.pending().none()) return;
+    if (may_lead_to_former_master(connection, now))
+        connection.fail(Errc::connection_failed, detail::may_be_former);
+    else
+        connection.became_idle(now);
+}
+
+/// Lets the users that wait write their commands, in the order in which they have come, as far as it is
+/// permitted.
+void Node::let_write(Shared& it, Clock::time_point now) {
+    if (it.waiting.empty() || it.in_turn) return;
+    it.in_turn = true;
+    std::size_t still_waiting = 0;
+    for (std::size_t i = 0; i < it.waiting.size(); ++i) {
+        auto* const user = it.waiting[i];
+        if (!user) continue;
+        // Until the connection is ready, a user may have a release that is queued on the connection.
+        const bool closed = it.connection->ready() && !has_turn(it, false, now);
+        if (!closed && !user->on_progress(options_.index, now)) continue;
+        it.waiting[still_waiting++] = user;
+    }
+    it.waiting.resize(still_waiting);
+    it.in_turn = false;
+}
+
+Clock::time_point Node::write_collected(Clock::time_point now) {
+    for (const auto& it : shared_) {
+        auto& connection = *it->connection;
+        if (connection.broken() || connection.collected() == 0) continue;
+        it->collected_since = std::min(it->collected_since, now);
+        const auto outstanding = connection.pending().count() - connection.collected();
+        if (!detail::writes_now(outstanding, it->has_replied, now - it->collected_since, it->drains))
+            continue;
+        if (!fail_if_outdated(*it, now)) connection.write_collected();
+        it->has_leases = it->has_leases && connection.unsent();
+        it->has_replied = false;
+        it->collected_since = Clock::never();
+    }
+    sweep(now);  // may let releases be repeated on another connection
+    auto next = Clock::never();
+    for (const auto& it : shared_)
+        if (it->connection->collected() > 0)
+            next = std::min(next, std::min(it->collected_since, now) + detail::max_collecting);
+    return next;
+}
+
+/// If the server may be a former master by now, breaks a connection that still has to write a command other
+/// than a release. Returns true if it does.
+bool Node::fail_if_outdated(Shared& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    if (!it.has_leases || !connection.unsent() || !may_lead_to_former_master(connection, now)) return false;
+    connection.fail(Errc::connection_failed, detail::may_be_former);
+    return true;
+}
+
+// ---- The end of a connection
+
+/// Lets all users leave a broken connection.
+void Node::fail_users(Shared& it, Clock::time_point now) {
+    auto& connection = *it.connection;
+    while (const auto* const requester = connection.pending().requester()) {
+        (void)user_of(*requester).on_progress(options_.index, now);
+        connection.leave(*requester, nullptr);
+    }
+    let_write(it, now);
+}
+
+/// Disconnects the connections that are broken or not needed any more.
+void Node::sweep(Clock::time_point now) {
+    for (std::size_t i = 0; i < shared_.size(); ++i)
+        if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
+    const std::lock_guard guard{mutex_};
+    std::erase_if(shared_, [&](const std::unique_ptr<Shared>& it) {
+        if (!is_over(*it, now)) return false;
+        drop_locked(std::move(it->connection), Errc::timed_out, "replies were pending for too long");
+        return true;
+    });
+}
+
+/// Returns true if the connection has no users and no further use. A connection that has drained becomes the
+/// current one again if there is no other.
+bool Node::is_over(Shared& it, Clock::time_point now) {
+    const auto& connection = *it.connection;
+    if (it.users > 0) return false;
+    if (connection.broken()) return true;
+    if (!it.drains) return false;
+    if (now >= it.until) return true;
+    if (!connection.pending().none() || connection.unsent()) return false;
+    const bool replaced = std::ranges::any_of(shared_, [&](const auto& other) {
+        return other && other.get() != &it && other->connection && !other->drains && other->slot == it.slot;
+    });
+    it.drains = replaced || may_lead_to_former_master(connection, now) || !connection.ready();
+    return it.drains;
+}
+
+}  // namespace redlock

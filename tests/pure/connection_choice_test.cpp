@@ -1,0 +1,132 @@
+// Which shared connection a command uses, and when it is written: each row of the tables.
+#include <redlock/detail/connection_choice.hpp>
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+namespace redlock::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using enum KeyEffect;
+using Current = SharingSituation::Current;
+using Connection = SharingChoice::Connection;
+
+constexpr auto every_effect = {none, acquires, extends, releases, enqueues, describes};
+constexpr auto every_state = {Current::none, Current::in_the_making, Current::overdue, Current::ready,
+                              Current::outdated};
+
+/// Calls `check` for each effect except a release.
+template <class Check>
+void for_other_commands(Check check) {
+    for (const auto effect : every_effect)
+        if (effect != releases) check(effect);
+}
+
+TEST(ConnectionChoice, AReleaseFollowsADrainingConnection) {
+    for (const auto state : every_state)
+        for (const bool trusted : {true, false})
+            EXPECT_EQ(choose_connection({releases, true, state, trusted, false}),
+                      (SharingChoice{Connection::draining, trusted}));
+}
+
+TEST(ConnectionChoice, AnotherCommandDoesNotOvertakeOne) {
+    for_other_commands([](auto effect) {
+        for (const auto state : every_state)
+            EXPECT_EQ(choose_connection({effect, true, state, true, true}),
+                      (SharingChoice{Connection::overtakes, false}));
+    });
+}
+
+TEST(ConnectionChoice, AnUntrustedNodeIsAskedOnlyByAProbeOrARelease) {
+    for (const auto state : every_state) {
+        for_other_commands([&](auto effect) {
+            EXPECT_EQ(choose_connection({effect, false, state, false, false}),
+                      (SharingChoice{Connection::none, false}));
+            EXPECT_GE(choose_connection({effect, false, state, false, true}).connection, Connection::current);
+        });
+        EXPECT_GE(choose_connection({releases, false, state, false, false}).connection, Connection::current);
+    }
+}
+
+TEST(ConnectionChoice, WithoutACurrentConnectionAFreshOneIsBegun) {
+    for (const auto effect : every_effect)
+        for (const bool trusted : {true, false})
+            EXPECT_EQ(choose_connection({effect, false, Current::none, trusted, true}),
+                      (SharingChoice{Connection::fresh, trusted || effect == releases}));
+}
+
+TEST(ConnectionChoice, AnOverdueOrOutdatedConnectionIsReplacedUnlessForARelease) {
+    for (const auto state : {Current::overdue, Current::outdated})
+        for (const bool trusted : {true, false}) {
+            for_other_commands([&](auto effect) {
+                EXPECT_EQ(choose_connection({effect, false, state, trusted, true}),
+                          (SharingChoice{Connection::fresh, trusted}));
+            });
+            EXPECT_EQ(choose_connection({releases, false, state, trusted, true}),
+                      (SharingChoice{Connection::current, trusted}));
+        }
+}
+
+TEST(ConnectionChoice, OtherwiseTheCurrentConnectionIsShared) {
+    for (const auto effect : every_effect)
+        for (const auto state : {Current::in_the_making, Current::ready})
+            for (const bool trusted : {true, false})
+                EXPECT_EQ(choose_connection({effect, false, state, trusted, true}),
+                          (SharingChoice{Connection::current, trusted}));
+}
+
+// ---- When a command may be written
+
+constexpr WriteSituation open{.established = true, .ready = true};
+
+WriteSituation but(auto WriteSituation::*member, auto value, WriteSituation in = open) {
+    in.*member = value;
+    return in;
+}
+
+TEST(MayWrite, ACommandNeedsAReadyConnectionWithRoomAndItsTurn) {
+    EXPECT_TRUE(may_write(open));
+    EXPECT_FALSE(may_write(but(&WriteSituation::ready, false)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::drains, true)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::others_wait, true)));
+    EXPECT_TRUE(may_write(but(&WriteSituation::pending, max_shared_pending - 1)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::pending, max_shared_pending)));
+    EXPECT_TRUE(may_write(but(&WriteSituation::outstanding, std::size_t{1}))) << "behind another command";
+    EXPECT_TRUE(may_write(but(&WriteSituation::silence, 10s)));
+}
+
+TEST(MayWrite, AReleaseOnlyNeedsAnEstablishedConnection) {
+    WriteSituation worst{.release = true,
+                         .established = true,
+                         .drains = true,
+                         .others_wait = true,
+                         .pending = 2 * max_shared_pending,
+                         .outstanding = max_shared_pending,
+                         .has_sentinels = true,
+                         .silence = 10s};
+    EXPECT_TRUE(may_write(worst));
+    EXPECT_FALSE(may_write(but(&WriteSituation::established, false, worst)));
+}
+
+TEST(MayWrite, WithSentinelsNothingIsWrittenBehindAnOutstandingCommandOrAfterASecondOfSilence) {
+    const auto sentinels = but(&WriteSituation::has_sentinels, true);
+    EXPECT_TRUE(may_write(sentinels));
+    EXPECT_TRUE(may_write(but(&WriteSituation::pending, std::size_t{5}, sentinels))) << "in the same write";
+    EXPECT_FALSE(may_write(but(&WriteSituation::outstanding, std::size_t{1}, sentinels)));
+    EXPECT_TRUE(may_write(but(&WriteSituation::silence, 999ms, sentinels)));
+    EXPECT_FALSE(may_write(but(&WriteSituation::silence, 1s, sentinels)));
+}
+
+TEST(Collecting, EndsWithoutOutstandingRepliesWithAReplyOrAfterAMillisecond) {
+    EXPECT_TRUE(writes_now(0, false, 0s, false));
+    EXPECT_FALSE(writes_now(1, false, 0s, false));
+    EXPECT_TRUE(writes_now(1, true, 0s, false));
+    EXPECT_FALSE(writes_now(1, false, max_collecting - 1ns, false));
+    EXPECT_TRUE(writes_now(1, false, max_collecting, false));
+    EXPECT_TRUE(writes_now(1, false, 0s, true)) << "it drains";
+}
+
+}  // namespace
+}  // namespace redlock::detail

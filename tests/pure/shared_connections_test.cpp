@@ -1,0 +1,264 @@
+// The rounds of an event loop share one connection to each node.
+#include "shared_world.hpp"
+
+#include <redlock/detail/connection_choice.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+
+using SharedConnections = SharedWorld;
+
+TEST_F(SharedConnections, ManyRoundsUseOneConnectionToEachNode) {
+    for (int i = 0; i < 100; ++i) acquire("r" + std::to_string(i), "owner " + std::to_string(i));
+    run();
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_GE(rounds[static_cast<std::size_t>(i)]->tally().granted(), 2u);
+        EXPECT_EQ(value(0, "r" + std::to_string(i)), "owner " + std::to_string(i));
+    }
+    for (std::size_t node = 0; node < size; ++node) EXPECT_EQ(network.server(node).connections(), 1u);
+}
+
+// D1.
+TEST_F(SharedConnections, EachRoundGetsTheReplyToItsOwnCommand) {
+    connect();
+    for (std::size_t node = 0; node < size; ++node)
+        for (int i = 0; i < 60; i += 3)
+            network.server(node).redis->execute({"SET", "r" + std::to_string(i), "another"}, {});
+    std::vector<SharedRound*> begun;
+    for (int i = 0; i < 60; ++i) begun.push_back(&acquire("r" + std::to_string(i), "A"));
+    run();
+    for (std::size_t i = 0; i < begun.size(); ++i) {
+        const auto& tally = begun[i]->tally();
+        EXPECT_EQ(tally.granted() > 0, i % 3 != 0) << i;
+        EXPECT_EQ(tally.refused() > 0, i % 3 == 0) << i;
+    }
+}
+
+TEST_F(SharedConnections, ARoundThatLeavesLeavesItsReplyBehind) {
+    connect();
+    loop.forget(acquire("r", "A"));
+    rounds.pop_back();
+    auto& later = acquire("r", "B");
+    run();
+    EXPECT_GE(later.tally().refused(), 2u) << "it was written behind the SET of A";
+    EXPECT_EQ(value(0, "r"), "A");
+    release("r", "A");
+    run();
+    EXPECT_EQ(value(0, "r"), "");
+}
+
+// B5: a release is written behind its SET, even if this was given up.
+TEST_F(SharedConnections, AReleaseFollowsItsSetOnTheDrainingConnection) {
+    connect();
+    network.server(1).paused = true;
+    const auto& given_up = begin(Verb::set_if_absent, "r", "A");
+    const auto& query = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(query.tally()[1].cause, Errc::timed_out);
+    EXPECT_EQ(given_up.tally()[1].vote, Vote::unknown);
+    release("r", "A");
+    run();
+    network.server(1).paused = false;  // for new connections
+    network.pass(2s);
+    acquire("a probe", "B");
+    run();
+    run_for(5ms);
+    acquire("another", "B");
+    run();
+    EXPECT_EQ(network.server(1).connections(), 2u) << "nothing new on the connection that drains";
+    EXPECT_EQ(value(1, "another"), "B");
+    network.server(1).forget_log();
+    network.resume(1);
+    EXPECT_THAT(network.server(1).log(), ElementsAre("1 SET", "1 EVAL", "1 EVALSHA"));
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(SharedConnections, AnExtensionDoesNotOvertakeASetOnADrainingConnection) {
+    connect();
+    network.server(1).paused = true;
+    begin(Verb::set_if_absent, "r", "A");
+    begin(Verb::query, "r", "A");
+    run();
+    const auto& extension = begin(Verb::compare_and_expire, "r", "A");
+    run();
+    EXPECT_EQ(extension.tally()[1].cause, Errc::not_asked);
+    EXPECT_EQ(extension.tally()[1].detail, "its SET is still pending");
+    EXPECT_EQ(extension.tally().granted(), 2u);
+}
+
+TEST_F(SharedConnections, ABrokenConnectionFailsItsRoundsAndIsReplaced) {
+    connect();
+    for (std::size_t node = 0; node < size; ++node) network.server(node).paused = node == 1;
+    std::vector<SharedRound*> begun;
+    for (int i = 0; i < 10; ++i) begun.push_back(&begin(Verb::query, "r" + std::to_string(i), "A"));
+    (void)group.write_collected(network.clock().now());
+    network.server(1).close_connections(network.clock().now());
+    network.server(1).paused = false;
+    run();
+    for (const auto* const round : begun) EXPECT_EQ(round->tally()[1].cause, Errc::connection_failed);
+    network.pass(1s);
+    acquire("a probe", "A");
+    run();
+    run_for(5ms);
+    acquire("later", "A");
+    run();
+    EXPECT_EQ(value(1, "later"), "A");
+    EXPECT_EQ(network.server(1).connections(), 2u);
+}
+
+TEST_F(SharedConnections, AReleaseWhoseConnectionBreaksIsRepeated) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    network.server(1).paused = true;
+    const auto& round = release("r", "A");
+    (void)group.write_collected(network.clock().now());
+    network.server(1).close_connections(network.clock().now());
+    network.server(1).paused = false;
+    run();
+    EXPECT_EQ(round.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+// ---- Scripts
+
+TEST_F(SharedConnections, ScriptsThatTheServerForgetsAreSentAgain) {
+    connect();
+    std::vector<SharedRound*> begun;
+    for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
+    run();
+    run_for(5ms);
+    for (std::size_t node = 0; node < size; ++node)
+        network.server(node).redis->execute({"SCRIPT", "FLUSH"}, {});
+    for (int i = 0; i < 10; ++i)
+        begun.push_back(&begin(Verb::compare_and_expire, "r" + std::to_string(i), "A"));
+    for (int i = 10; i < 20; ++i) begun.push_back(&release("r" + std::to_string(i), "A"));
+    run();
+    for (const auto* const round : begun) EXPECT_GE(round->tally().granted(), 2u);
+}
+
+// The round of each release is over before the reply to the digest comes.
+TEST_F(SharedConnections, EveryReleaseThatIsNotAwaitedIsSentAgain) {
+    connect();
+    for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
+    run();
+    run_for(5ms);
+    for (std::size_t node = 0; node < size; ++node)
+        network.server(node).redis->execute({"SCRIPT", "FLUSH"}, {});
+    for (int i = 0; i < 20; ++i)
+        EXPECT_TRUE(
+            begin(Verb::compare_and_delete, "r" + std::to_string(i), "A", {.awaits_answers = false}).over());
+    rounds.clear();
+    run_for(10ms);
+    for (std::size_t node = 0; node < size; ++node)
+        for (int i = 0; i < 20; ++i) EXPECT_EQ(value(node, "r" + std::to_string(i)), "");
+}
+
+// ---- Collecting and its bounds
+
+TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    acquire("r0", "A");
+    (void)group.write_collected(network.clock().now());
+    server.paused = false;
+    server.resume(network.clock().now());
+    EXPECT_EQ(server.log().size(), 1u) << "written at once";
+    acquire("r1", "A");
+    acquire("r2", "A");
+    const auto until = group.write_collected(network.clock().now());
+    EXPECT_EQ(server.log().size(), 1u) << "collected";
+    EXPECT_EQ(until, network.clock().now() + detail::max_collecting);
+    network.pass(detail::max_collecting);
+    (void)group.write_collected(network.clock().now());
+    EXPECT_EQ(server.log().size(), 3u);
+}
+
+TEST_F(SharedConnections, AWriteHasABoundedNumberOfCommands) {
+    connect();
+    auto& server = network.server(0);
+    acquire("r", "A");
+    (void)group.write_collected(network.clock().now());
+    for (std::size_t i = 1; i < detail::max_collected_commands; ++i) acquire("r" + std::to_string(i), "A");
+    EXPECT_EQ(server.log().size(), 1u);
+    acquire("last", "A");
+    EXPECT_EQ(server.log().size(), 1 + detail::max_collected_commands);
+}
+
+TEST_F(SharedConnections, AWriteHasABoundedNumberOfBytes) {
+    connect();
+    auto& server = network.server(0);
+    acquire("r", "A");
+    (void)group.write_collected(network.clock().now());
+    const std::string longish(1000, 'r');
+    std::size_t bytes = 0;
+    for (int i = 0; server.log().size() == 1; ++i, bytes += longish.size())
+        acquire(longish + std::to_string(i), "A");
+    EXPECT_LE(bytes, detail::max_collected_bytes);
+    EXPECT_GE(bytes, detail::max_collected_bytes / 2);
+}
+
+TEST_F(SharedConnections, ACommandBeyondThePendingOnesWaitsAndReportsIt) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    const auto& first = begin(Verb::query, "r", "A");
+    for (std::size_t i = 1; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
+    const auto& waits = begin(Verb::query, "r", "A");
+    const auto& limited = begin(Verb::query, "r", "A", {.deadline = network.clock().now() + 20ms});
+    run_for(30ms);
+    EXPECT_EQ(limited.tally()[0].cause, Errc::deadline);
+    EXPECT_FALSE(waits.over());
+    EXPECT_FALSE(waits.tally()[0].sent);
+    run();
+    EXPECT_EQ(first.tally()[0].cause, Errc::timed_out);
+    EXPECT_EQ(waits.tally()[0].cause, Errc::not_asked);
+    EXPECT_EQ(waits.tally()[0].detail, "too many replies are pending on its connection");
+}
+
+TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    std::vector<SharedRound*> begun;
+    for (std::size_t i = 0; i < detail::max_shared_pending + 50; ++i)
+        begun.push_back(&begin(Verb::query, "r", "A"));
+    (void)group.write_collected(network.clock().now());
+    server.paused = false;
+    server.resume(network.clock().now());
+    run();
+    for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);
+}
+
+TEST_F(SharedConnections, AServerThatTakesFewBytesAtOnceGetsAllCommands) {
+    connect();
+    network.server(0).takes_at_once = 100;
+    for (int i = 0; i < 10; ++i) acquire("r" + std::to_string(i), "A");
+    run();
+    run_for(30ms);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(value(0, "r" + std::to_string(i)), "A");
+}
+
+TEST_F(SharedConnections, TheDestructorOfTheNodesWritesCollectedReleases) {
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    acquire("another", "A");
+    (void)group.write_collected(network.clock().now());
+    begin(Verb::compare_and_delete, "r", "A", {.awaits_answers = false});
+    rounds.clear();
+    EXPECT_EQ(value(0, "r"), "A");
+    group.~NodeGroup();
+    EXPECT_EQ(value(0, "r"), "");
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,122 @@
+// What the rounds of an event loop write to a server that the Sentinels have named. It may have been frozen
+// and replaced since, and still execute what reaches it before it notices.
+#include "shared_world.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+
+class SharedFormerMaster : public SharedWorld {
+protected:
+    SharedFormerMaster()
+        : SharedWorld{{NodeConfig{.endpoint = {.host = "127.0.0.1", .port = 1},
+                                  .node_timeout = 50ms,
+                                  .sentinels = std::make_shared<const std::vector<NodeConfig>>(1),
+                                  .asks_sentinels = [this] {
+                                      ++asked;
+                                      return Resolution::of_host("127.0.0.1", 1);
+                                  }}}} {}
+    MemoryServer& server() { return network.server(0); }
+    Clock::time_point write() { return group.write_collected(network.clock().now()); }
+
+    int asked = 0;
+};
+
+TEST_F(SharedFormerMaster, GetsTheCommandsThatAreReadyInOneWrite) {
+    connect();
+    for (int i = 0; i < 5; ++i) acquire("r" + std::to_string(i), "A");
+    (void)write();
+    EXPECT_EQ(server().log().size(), 5u);
+    run();
+    EXPECT_EQ(asked, 1);
+}
+
+TEST_F(SharedFormerMaster, GetsNoLeaseBehindAnOutstandingCommand) {
+    connect();
+    auto& server = this->server();
+    server.latency = 10ms;
+    acquire("r0", "A");
+    (void)write();
+    const auto& extension = begin(Verb::compare_and_expire, "first", "A");
+    acquire("r1", "A");
+    release("r0", "A");
+    run_for(9ms);
+    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVALSHA")) << "a release does go behind it";
+    run();
+    EXPECT_THAT(server.log(), ElementsAre("1 SET", "1 EVALSHA", "1 EVAL", "1 SET"));
+    EXPECT_TRUE(extension.tally()[0].sent);
+}
+
+TEST_F(SharedFormerMaster, GetsNoLeaseAfterASecondOfSilence) {
+    connect();
+    network.pass(990ms);
+    acquire("r0", "A");
+    run();
+    network.pass(990ms);
+    acquire("r1", "A");
+    run();
+    EXPECT_EQ(asked, 1);
+    network.pass(1s);
+    EXPECT_EQ(acquire("r2", "A").tally()[0].cause, Errc::not_asked) << "not yet";
+    run();
+    EXPECT_EQ(value(0, "r2"), "A");
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 SET", "2 PING", "2 SET"));
+    EXPECT_EQ(asked, 2);
+}
+
+TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
+    connect();
+    acquire("r", "A");
+    run();
+    network.pass(1s);
+    release("r", "A");
+    run();
+    EXPECT_EQ(value(0, "r"), "");
+    acquire("r", "B");
+    run();
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVALSHA", "2 PING", "2 SET"));
+}
+
+// For example because the process was suspended between the two.
+TEST_F(SharedFormerMaster, GetsNoCollectedLeaseAfterASecondOfSilence) {
+    connect();
+    const auto& round = acquire("r", "A");
+    network.pass(1s);
+    run();
+    EXPECT_THAT(server().log(), ElementsAre());
+    EXPECT_EQ(round.tally()[0].cause, Errc::connection_failed);
+}
+
+TEST_F(SharedFormerMaster, GetsNoRestOfALeaseAfterASecondOfSilence) {
+    connect();
+    server().takes_at_once = 40;
+    const auto& round = acquire("r", "A");
+    (void)write();
+    network.pass(1s);
+    run();
+    EXPECT_THAT(server().log(), ElementsAre());
+    EXPECT_EQ(round.tally()[0].vote, Vote::unknown);
+}
+
+// The server has just been thawed.
+TEST_F(SharedFormerMaster, GetsNoLeaseAfterItsRepliesArrivedLate) {
+    connect();
+    server().paused = true;
+    acquire("r0", "A");
+    (void)write();
+    network.pass(1s);
+    server().paused = false;
+    server().resume(network.clock().now());
+    run();
+    run_for(5ms);
+    acquire("r1", "A");
+    run();
+    EXPECT_THAT(server().log(), ElementsAre("1 SET", "2 PING", "2 SET"));
+}
+
+}  // namespace
+}  // namespace redlock::test

@@ -1,0 +1,84 @@
+// Real nodes over a network in memory, and rounds that share connections.
+#pragma once
+
+#include "memory_network.hpp"
+#include "support/round_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+using support::SharedRound;
+
+/// The nodes, and the rounds that a test begins.
+class SharedWorld : public testing::Test {
+protected:
+    static constexpr std::size_t size = 3;
+
+    explicit SharedWorld(std::vector<NodeConfig> configs = {})
+        : group{configs.empty() ? network.configs() : configs,
+                {.round = Round::all_at_once},
+                network,
+                NodeGroup::Connections::shared} {}
+
+    SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner,
+                       RoundLimits limits = {}) {
+        const std::vector<std::string> resources{std::string{resource}};
+        rounds.push_back(std::make_unique<SharedRound>(
+            group, names,
+            Request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}},
+            std::move(limits)));
+        loop.begin(*rounds.back());
+        return *rounds.back();
+    }
+    SharedRound& acquire(std::string_view resource, std::string_view owner) {
+        return begin(Verb::set_if_absent, resource, owner);
+    }
+    SharedRound& release(std::string_view resource, std::string_view owner) {
+        return begin(Verb::compare_and_delete, resource, owner);
+    }
+
+    void turn(Clock::time_point latest) {
+        loop.turn([this](auto entries, auto until) { network.wait(entries, network.clock().now(), until); },
+                  latest);
+    }
+    /// Makes turns until all rounds are over.
+    void run() {
+        while (std::ranges::any_of(rounds, [](const auto& it) { return !it->over(); }))
+            turn(network.clock().now() + 1s);
+    }
+    void run_for(Clock::duration span) {
+        for (const auto end = network.clock().now() + span; network.clock().now() < end;) turn(end);
+    }
+    /// Acquires and releases once, so that the connections exist and know the scripts.
+    void connect() {
+        acquire("first", "first");
+        run();
+        release("first", "first");
+        run();
+        for (std::size_t node = 0; node < size; ++node) network.server(node).forget_log();
+    }
+    std::string value(std::size_t node, const std::string& resource) {
+        const auto wall =
+            std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());
+        const auto* const found = network.server(node).redis->find(resource, wall);
+        return found ? found->text : "";
+    }
+
+    MemoryNetwork network{size};
+    Tally::Names names =
+        std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"));
+    NodeGroup group{
+        network.configs(), {.round = Round::all_at_once}, network, NodeGroup::Connections::shared};
+    support::RoundLoop loop{group, network.clock()};
+    std::deque<std::unique_ptr<SharedRound>> rounds{};
+};
+
+}  // namespace redlock::test
