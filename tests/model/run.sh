@@ -90,7 +90,7 @@ has_no_cycle() {
 
 # Prints the result in the log of a search: safe, unsafe or unfinished.
 verdict() {
-    if grep -qE 'assertion violated|non-progress cycle' "$1"; then
+    if grep -qE 'assertion violated|^pan.*: non-progress cycle' "$1"; then
         echo unsafe
     elif grep -q '^Full statespace search' "$1" && grep -q 'errors: 0$' "$1" &&
         ! grep -qiE 'not completed|too small|out of memory|reached.*limit|truncat' "$1"; then

@@ -19,10 +19,10 @@
  *    reader, and rule 6 holds for it. So it asks who the reader is after each wake-up, and before it returns.
  * 8. A reader without a successor writes the buffer, even behind pending replies. Otherwise the release of a request
  *    that has left would stay in the buffer.
- * 9. A stop token wakes its own thread: by the semaphore if it waits, by the reader's wake-up if it reads. The callback
- *    looks up which under the mutex. The token may have been used before the thread waits, so the thread checks it in the
- *    section in which it begins to wait. The callback must not be registered under the mutex, because a token that was
- *    used already runs it at once.
+ * 9. A stop token wakes its own thread: by the semaphore if it waits, by the reader's wake-up if it reads. The
+ *    callback looks up which under the mutex. The token may have been used before the thread waits, so the thread
+ *    checks it in the section in which it begins to wait. The callback must not be registered under the mutex,
+ *    because a token that was used already runs it at once.
  *
  * Deadlines are handled by the reader: it ends requests whose deadlines have passed and posts their semaphores. A
  * write to the socket never blocks, and is complete in the model. Only thread 1 may have a deadline. With
