@@ -127,7 +127,9 @@ TEST_P(EachPermissionToShare, IsReportedByNameIfItIsMissing) {
         }
         for (const auto* const key : {the_resource, "{orders:42}:readers"})
             EXPECT_NE(server.server->command({"PTTL", key}), "-1") << key << " has an expiry";
-        if (others_read) EXPECT_THAT(expiry(*server.server), LastsAtLeast(30s)) << "of the other reader";
+        if (others_read) {
+            EXPECT_THAT(expiry(*server.server), LastsAtLeast(30s)) << "of the other reader";
+        }
     }
 }
 
