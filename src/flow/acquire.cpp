@@ -1,7 +1,7 @@
 #include "flow/acquire.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <exception>
 
 namespace redlock::flow {
 
@@ -21,21 +21,36 @@ Acquire::Acquire(Operation& operation, Clock& clock, Entropy& entropy, const Lea
     : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held || queues(request, limits)),
       request_(request) {
     if (queues(request, limits))
-        place_.emplace(nodes(), clock, entropy, request.resources, retry.delay,
-                       deadline_after(clock.now(), limits.queue_timeout));
+        place_.emplace(operation, clock, entropy, request.resources, retry.delay,
+                       deadline_after(clock.now(), limits.queue_timeout), limits.stop);
 }
 
 Flow Acquire::run() {
-    if (place_ && nodes().contended().contains(request_.resources.front())) {
-        // Other clients wait for the resource already, so this client queues before its first attempt. It
-        // does not know yet how long an attempt takes. Only an attempt can report that the resource is held,
-        // so the wait leaves it one node_timeout, the double of the time that is passed here. If time remains
-        // after the attempt, the client waits again.
-        const auto latest = latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2);
-        const bool over = place_->wait(latest, limits_.stop) == PlaceInQueue::Wake::over;
-        last_attempt_ = over && clock_.now() >= place_->until();
+    return place_ ? run_with_place() : repeat();
+}
+
+Flow Acquire::run_with_place() {
+    std::exception_ptr failure;
+    try {
+        if (nodes().contended().contains(request_.resources.front())) {
+            // Other clients wait for the resource already, so this client queues before its first attempt. It
+            // does not know yet how long an attempt takes. Only an attempt can report that the resource is
+            // held, so the wait leaves it one node_timeout, the double of the time that is passed here. If
+            // time remains after the attempt, the client waits again.
+            const auto waiting =
+                place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
+            co_await waiting;
+            last_attempt_ = place_->wake() == PlaceInQueue::Wake::over && clock_.now() >= place_->until();
+        }
+        const auto attempts = repeat();
+        co_await attempts;
+    } catch (...) {  // no memory, or a Nodes of the user that throws
+        failure = std::current_exception();
     }
-    return repeat();
+    const auto leaving = place_->leave();
+    co_await leaving;
+    if (failure) std::rethrow_exception(failure);
+    co_return last_error();
 }
 
 Flow Acquire::attempt(const RoundLimits& limits) {
@@ -54,9 +69,12 @@ Flow Acquire::wait_while_held() {
 }
 
 Flow Acquire::wait_in_queue() {
-    const auto wake = place_->wait(latest_, limits_.stop);
-    last_attempt_ = wake == PlaceInQueue::Wake::over;
-    if (wake == PlaceInQueue::Wake::no_queue) {
+    {
+        const auto waiting = place_->wait(latest_);
+        co_await waiting;
+    }
+    last_attempt_ = place_->wake() == PlaceInQueue::Wake::over;
+    if (place_->wake() == PlaceInQueue::Wake::no_queue) {
         latest_ = std::min(latest_, place_->until());
         const auto pausing = pause_at_random();
         co_await pausing;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <redlock/acquire.hpp>
-#include <redlock/waiting.hpp>
 
+#include "flow/place_in_queue.hpp"
 #include "flow/retries.hpp"
 
 #include <optional>
@@ -22,15 +22,23 @@ public:
 
     /// Returns the result of run(), with what the queue has reported.
     Result take_result();
+    /// Calls `send` with each command that is left to do after the flow was destroyed: the release of the
+    /// attempt, and those that leave the queue. They are valid during the call, and need not be awaited.
+    template <class Send>
+    void for_each_unreleased(Send send) {
+        if (const auto release = unreleased()) send(*release);
+        if (place_) place_->for_each_unreleased(send);
+    }
 
 private:
+    Flow run_with_place();
     Flow attempt(const RoundLimits& limits) override;
     void attempted(std::error_code error) override;
     Flow wait_while_held() override;
     Flow wait_in_queue();
 
     const algorithm::LeaseRequest& request_;
-    std::optional<algorithm::PlaceInQueue> place_{};
+    std::optional<PlaceInQueue> place_{};
     Clock::time_point began_{};  // when the present attempt began
 };
 

@@ -1,4 +1,4 @@
-// The blocking front: it makes the rounds and pauses of a flow in the calling thread.
+// The blocking front: it does what a flow waits for in the calling thread.
 #include "flow/flow.hpp"
 
 namespace redlock::flow {
@@ -12,6 +12,8 @@ struct Blocking {
         nodes.ask({round.request, 1}, *round.limits, {round.tally, 1});
     }
     void operator()(const PendingPause& pause) const { pause.clock->sleep_until(pause.until, *pause.stop); }
+    void operator()(const PendingListen& it) const { *it.listens = it.waiter->listen(it.homes, *it.limits); }
+    void operator()(const PendingMessage& it) const { *it.message = it.waiter->sleep(it.until, *it.stop); }
 };
 
 }  // namespace

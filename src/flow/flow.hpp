@@ -164,15 +164,32 @@ struct PendingPause {
     const std::stop_token* stop;
 };
 
+/// The search for a node to listen at, that a flow waits for: see Waiter::listen(). The front writes what
+/// Waiter::listen() returns.
+struct PendingListen {
+    Waiter* waiter;
+    NodeSet homes;
+    const RoundLimits* limits;
+    bool* listens;
+};
+
+/// The message that a flow waits for: see Waiter::sleep(). The front writes what Waiter::sleep() returns.
+struct PendingMessage {
+    Waiter* waiter;
+    Clock::time_point until;
+    const std::stop_token* stop;
+    Waiter::WakeUp* message;
+};
+
 /// What a flow waits for; std::monostate if it has ended.
-using Pending = std::variant<std::monostate, PendingRound, PendingPause>;
+using Pending = std::variant<std::monostate, PendingRound, PendingPause, PendingListen, PendingMessage>;
 
 /// One operation, such as one acquire() with all its attempts: the memory of its flows, and what they wait
 /// for. A front does this:
 ///
 ///     Flow flow = steps.run();
 ///     for (operation.start(flow); !operation.ended(); operation.resume())
-///         ...  // make the round or the pause that operation.pending() describes
+///         ...  // do what operation.pending() describes
 ///     flow.result();
 ///
 /// A front that does not want to go on destroys the flow. The Steps object says what is left to do then.
@@ -242,7 +259,7 @@ protected:
     /// Returns the tally that blank_votes() has returned last.
     Tally& votes() const { return *operation_.votes_; }
 
-    /// What `co_await ask(...)` and `co_await pause(...)` wait with.
+    /// What `co_await ask(...)` and the like wait with.
     struct Wait {
         Operation& operation;
         Pending pending;
@@ -264,6 +281,17 @@ protected:
     /// Awaits a pause until this instant, or until a stop is requested. The token must be a named variable.
     Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
         return {operation_, PendingPause{&clock, until, &stop}};
+    }
+
+    /// Awaits that the waiter listens, as Waiter::listen() does. The arguments must be named variables.
+    Wait listen(Waiter& waiter, NodeSet homes, const RoundLimits& limits, bool& listens) const noexcept {
+        return {operation_, PendingListen{&waiter, homes, &limits, &listens}};
+    }
+
+    /// Awaits a message, as Waiter::sleep() does. The arguments must be named variables.
+    Wait sleep(Waiter& waiter, Clock::time_point until, const std::stop_token& stop,
+               Waiter::WakeUp& message) const noexcept {
+        return {operation_, PendingMessage{&waiter, until, &stop, &message}};
     }
 
 private:

@@ -22,7 +22,7 @@ Flow Retries::repeat() {
     for (int attempts = 1;; ++attempts) {
         const auto start = clock_.now();
         if (limits_.stop.stop_requested()) co_return last().conclude(Errc::cancelled, attempts - 1).error();
-        if (start >= limits_.deadline) co_return last().error();
+        if (start >= limits_.deadline) co_return last_error();
 
         std::error_code error;
         {
@@ -31,12 +31,12 @@ Flow Retries::repeat() {
         }
         record(error, attempts);
 
-        const bool held = last().error() == Errc::held_by_other;
+        const bool held = last_error() == Errc::held_by_other;
         counted += waits_ && held ? 0 : 1;
         const bool again = error == Errc::deadline || worth_retrying(last());
-        if (last() || counted >= limits_.attempts || last_attempt_ || !again) co_return last().error();
+        if (last() || counted >= limits_.attempts || last_attempt_ || !again) co_return last_error();
         const auto now = clock_.now();
-        if (now >= limits_.deadline) co_return last().error();
+        if (now >= limits_.deadline) co_return last_error();
         latest_ = latest_attempt(now, limits_.deadline, now - start);
         const auto waiting = held ? wait_while_held() : pause_at_random();
         co_await waiting;

@@ -33,6 +33,8 @@ protected:
     ~Retries() = default;
 
     Flow repeat();
+    /// Returns the error of the last attempt that was not cut short by the deadline.
+    std::error_code last_error() noexcept { return last().error(); }
 
     /// Returns the flow of an attempt. Writes the Attempt into `attempt_`.
     virtual Flow attempt(const RoundLimits& limits) = 0;

@@ -128,7 +128,7 @@ public:
     void shut_down() noexcept override {
         if (earlier_) return earlier_->shut_down();
         flow_.destroy();
-        if (const auto release = acquire_.unreleased()) write(lock_.front, *release);
+        acquire_.for_each_unreleased([&](const Request& request) { write(lock_.front, request); });
     }
 
 private:

@@ -4,6 +4,7 @@
 #include "flow/acquire.cpp"
 #include "flow/attempt.cpp"
 #include "flow/lease.cpp"
+#include "flow/place_in_queue.cpp"
 #include "flow/retries.cpp"
 #include "lock.cpp"
 #include "redis/connection.cpp"

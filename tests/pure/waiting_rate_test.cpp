@@ -4,7 +4,7 @@
 #include "memory_network.hpp"
 #include "seeded_entropy.hpp"
 
-#include <redlock/waiting.hpp>
+#include "flow/place_in_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -65,15 +65,17 @@ std::vector<Clock::duration> attempts_at(std::size_t in_front, Held held) {
     const std::vector<std::string> resource{"r"};
     const auto start = clock.now();
     const auto end = start + 2min;
-    algorithm::PlaceInQueue place{nodes, clock, entropy, resource, 200ms, Clock::never()};
+    flow::Operation operation{nodes};
+    flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
     std::vector<Clock::duration> attempts;
-    while (place.wait(end, {}) == algorithm::PlaceInQueue::Wake::attempt) {
+    for (;;) {
+        (void)flow::run_blocking(operation, place.wait(end));
+        if (place.wake() != flow::PlaceInQueue::Wake::attempt) return attempts;
         attempts.push_back(clock.now() - start);
         auto tally = nodes.blank_tally();
         for (std::size_t node = 0; node < nodes.size(); ++node) tally.refuse(node);
         place.attempted(Errc::held_by_other, tally, 1ms);
     }
-    return attempts;
 }
 
 /// The most instants that any second has.

@@ -1,0 +1,330 @@
+#include "flow/place_in_queue.hpp"
+
+#include <redlock/detail/back_off.hpp>
+#include <redlock/retry.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::flow {
+
+using namespace algorithm;
+
+PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy, Resources resource,
+                           std::chrono::milliseconds longest_pause, Clock::time_point until,
+                           std::stop_token stop)
+    : Steps(operation),
+      clock_(clock),
+      entropy_(entropy),
+      resource_(resource),
+      longest_pause_(longest_pause),
+      until_(until),
+      begun_(clock.now()),
+      limits_{.stop = std::move(stop)},
+      attempts_{.last = begun_, .due = begun_ + random_pause(longest_without_attempt, entropy)},
+      reported_{.holder_seen = begun_} {
+    terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
+    withdrawal_.repeated = true;
+    homes_.set();
+}
+
+// ---- The steps of a wait
+
+Flow PlaceInQueue::wait(Clock::time_point until) {
+    limits_.deadline = std::min(until, until_);
+    return wait_within_limits();
+}
+
+Flow PlaceInQueue::wait_within_limits() {
+    wake_ = Wake::over;
+    while (now_is_before(limits_.deadline) && wake_ == Wake::over) {
+        {
+            const auto finding = find_home();
+            co_await finding;
+        }
+        const auto waiting = listens_ ? ask_and_sleep() : wait_without_home();
+        co_await waiting;
+        if (!listens_) break;
+    }
+    co_return std::error_code{};
+}
+
+/// Makes sure that the waiter listens at a home node. If it has been at the present one for shortest_stay, it
+/// goes to an earlier node if such a node answers. `listens_` is false afterwards if there is no node to wait
+/// at.
+Flow PlaceInQueue::find_home() {
+    listens_ = false;
+    if (!waiter_) waiter_ = nodes().waiter();
+    if (!waiter_) co_return std::error_code{};
+    const auto home = waiter_->home();
+    const bool may_stay = state_ != State::away && homes_[home];
+    const auto earlier = homes_ & ~(NodeSet{}.set() << home);
+    listens_ = may_stay && (earlier.none() || clock_.now() - home_chosen_at_ < shortest_stay);
+    if (listens_) co_return std::error_code{};
+    if (!may_stay) {
+        const auto leaving = leave_queue();
+        co_await leaving;
+    }
+    co_await listen(*waiter_, homes_, limits_, listens_);
+    if (!listens_) co_return std::error_code{};
+    home_chosen_at_ = clock_.now();
+    if (may_stay && waiter_->home() == home) co_return std::error_code{};
+    const auto leaving = leave_queue();
+    co_await leaving;
+    begin_to_listen();
+    co_return std::error_code{};
+}
+
+/// Follows the subscription at another home node.
+void PlaceInQueue::begin_to_listen() {
+    ticket_ = waiter_->new_ticket();
+    state_ = State::listening;
+    terms_.ticket = ticket_;
+    terms_.home = waiter_->home();
+    refusals_.clear();
+}
+
+/// Asks the home node once. If the ticket is not in the queue, the question puts it there. If the resource is
+/// held, sleeps until this waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards
+/// if an attempt is worth making.
+///
+/// If this waiter is in a pause (see back_off()), and another client wakes it for the second time in this
+/// pause, it waits until the pause is over. It must then ask the home node whether the resource is still
+/// reserved for it. The first time, the waiter makes its attempt during the pause, because the resource is
+/// kept from other clients meanwhile. If it did so every time, a home node that wakes it again and again
+/// would cause attempts at the other nodes without end.
+Flow PlaceInQueue::ask_and_sleep() {
+    const auto now = clock_.now();
+    auto terms = terms_;
+    terms.waited = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
+    terms.may_take = now >= attempts_.may_reserve_from;
+    terms.former = former_tickets_[terms_.home];
+    const Request question{
+        .command = {.verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms},
+        .to = NodeSet{}.set(terms_.home)};
+    state_ = State::queued;
+    auto& votes = blank_votes();
+    co_await ask(question, limits_, votes);
+
+    const auto& answer = votes[terms_.home];
+    if (answer.vote == Vote::unknown) {
+        if (now_is_before(limits_.deadline)) leave_home(answer.cause, answer.detail);
+        co_return std::error_code{};
+    }
+    former_tickets_[terms_.home].clear();
+    const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
+    if (answer.vote == Vote::refused) {
+        record_place(answer.place, now);
+        if (attempt_is_due(now)) {
+            wake_ = Wake::attempt;
+            co_return std::error_code{};
+        }
+        sleep_until_ = std::min(limits_.deadline, next_question(now));
+        const auto sleeping = await_message();
+        co_await sleeping;
+        if (!woken_) co_return std::error_code{};
+    }
+    const auto from = std::min(attempts_.may_come_from, attempts_.due);
+    if (by_another && clock_.now() < from) {
+        co_await pause(clock_, std::min(limits_.deadline, from), limits_.stop);
+        co_return std::error_code{};
+    }
+    state_ = by_another ? State::woken : State::reserved;
+    wake_ = Wake::attempt;
+    co_return std::error_code{};
+}
+
+/// Sleeps until a message has come, until `sleep_until_`, or until a stop is requested. `woken_` is true
+/// afterwards if the message has the ticket of this waiter. A message with an earlier ticket of this client
+/// means that the resource may be reserved for that ticket. The ticket is then withdrawn, so that the next
+/// waiter is woken. Only the first such message is answered, because a hostile home node may send them
+/// without end.
+Flow PlaceInQueue::await_message() {
+    woken_ = false;
+    for (bool withdrawn = false; now_is_before(sleep_until_);) {
+        co_await sleep(*waiter_, sleep_until_, limits_.stop, message_);
+        woken_ = message_.ticket == terms_.ticket;
+        if (woken_) break;
+        if (!message_.connected) {
+            lose_connection();
+            break;
+        }
+        if (message_.ticket.empty() || std::exchange(withdrawn, true)) continue;
+        withdrawal_.ticket = message_.ticket;
+        const auto withdrawing = withdraw();
+        co_await withdrawing;
+    }
+    co_return std::error_code{};
+}
+
+/// If no node refuses to keep a queue for this client, all have failed as home nodes. This can pass quickly,
+/// so the waiter pauses for a poll interval at most. Its next attempt shows which nodes answer.
+Flow PlaceInQueue::wait_without_home() {
+    collect_refusals();
+    wake_ = Wake::no_queue;
+    if (!waiter_ || !refusals_.empty()) co_return std::error_code{};
+    const auto longest = std::min(random_pause(longest_pause_, entropy_), poll_interval);
+    co_await pause(clock_, std::min(limits_.deadline, clock_.now() + longest), limits_.stop);
+    wake_ = now_is_before(limits_.deadline) ? Wake::attempt : Wake::over;
+    co_return std::error_code{};
+}
+
+/// Collects why nodes keep no queue for this client.
+void PlaceInQueue::collect_refusals() {
+    refusals_.clear();
+    if (!waiter_) return;
+    auto& reasons = blank_votes();
+    waiter_->report_refusals(reasons);
+    for (const auto& node : reasons.reports())
+        if (node.cause != Errc::not_asked) refusals_.push_back(node);
+}
+
+// ---- Leaving the queue
+
+Flow PlaceInQueue::leave() {
+    try {
+        const auto leaving = leave_queue();
+        co_await leaving;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes of the user that throws
+    }
+    co_return std::error_code{};
+}
+
+/// Takes the ticket out of the queue of the home node, if it may be there.
+Flow PlaceInQueue::leave_queue() {
+    if (std::exchange(state_, State::away) >= State::queued) {
+        withdrawal_.ticket = ticket_;
+        const auto withdrawing = withdraw();
+        co_await withdrawing;
+    }
+    ticket_.clear();
+    co_return std::error_code{};
+}
+
+/// Takes the ticket of `withdrawal_` out of the queue of the home node. If the resource was reserved for it
+/// there, the next waiter is woken. Does not wait for the reply, nor for a connection once the time in the
+/// queue is over.
+Flow PlaceInQueue::withdraw() {
+    const auto request = withdrawal_request();
+    const RoundLimits limits{.deadline = limits_.deadline, .awaits_answers = false};
+    auto& votes = blank_votes();
+    co_await ask(request, limits, votes);
+    withdrawal_.ticket = {};
+    co_return std::error_code{};
+}
+
+Request PlaceInQueue::withdrawal_request() const noexcept {
+    return {.command = {.verb = Verb::compare_and_delete,
+                        .resources = resource_,
+                        .owner = withdrawal_.ticket,
+                        .queue = &withdrawal_},
+            .to = NodeSet{}.set(terms_.home)};
+}
+
+// ---- Decisions
+
+void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::duration took) {
+    const bool woken = leaves_queue();
+    const bool woken_by_another = state_ == State::woken;
+    if (woken) left_queue(votes[waiter_->home()]);
+    attempts_.last = clock_.now();
+    attempts_.due = attempts_.last + random_pause(longest_without_attempt, entropy_);
+    if (error != Errc::held_by_other) return;
+    nodes().contended().set(resource_.front(), true);
+    homes_ = possible_homes(votes.reports());
+    if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
+}
+
+void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) {
+    reported_.place = place;
+    if (place.held != QueuePlace::Held::by_holder) return;
+    reported_.holder_seen = now;
+    reported_.attempted_without_holder = false;
+}
+
+/// Returns true if the waiter should make an attempt although it was not woken. This is so in three
+/// cases:
+///
+/// - It is the first in the queue, and its last attempt ended a poll interval ago. The key on the home
+///   node may be a stray key, and the other nodes may be free. A reserved resource is an exception,
+///   because the attempt could take it from the waiter that was woken.
+/// - The home node has reported no holder for two poll intervals, and it is this waiter's turn. The
+///   waiters in front may be unable to come. This happens once until the node reports a holder again.
+/// - The last attempt is 7 to 14 s ago.
+bool PlaceInQueue::attempt_is_due(Clock::time_point now) {
+    const auto& place = *reported_.place;
+    const bool reserved = place.held == QueuePlace::Held::by_waiter;
+    const bool first = place.in_front == 0 && !reserved && now - attempts_.last >= poll_interval;
+    const auto turn = attempt_spacing * static_cast<int>(std::min<std::size_t>(place.in_front, 1000));
+    const bool nobody_comes =
+        !reported_.attempted_without_holder && now - reported_.holder_seen >= 2 * poll_interval + turn;
+    reported_.attempted_without_holder = reported_.attempted_without_holder || nobody_comes;
+    return first || nobody_comes || now >= attempts_.due;
+}
+
+/// Returns when to ask the home node again if no message comes.
+Clock::time_point PlaceInQueue::next_question(Clock::time_point now) {
+    using namespace std::chrono_literals;
+    const auto& place = *reported_.place;
+    const auto rarer = static_cast<int>(std::min<std::size_t>(place.in_front, 48));
+    auto next = now + (place.in_front == 0 ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
+                                           : poll_interval + poll_interval * rarer / 16);
+    // The first four waiters ask when the key expires. If all waiters did, they would ask at the same
+    // time.
+    constexpr std::size_t nearly_first = 4;
+    if (place.held_for >= 0ms && place.in_front < nearly_first)
+        next = std::min(next, now + place.held_for + 1ms);
+    // If the resource is free but not reserved for this waiter, dead waiters are in front. One question
+    // removes a limited number of them. So the waiter asks again at once, but not without end.
+    constexpr int most_in_a_row = 16;
+    auto& free = reported_.free_in_a_row;
+    free = place.held == QueuePlace::Held::by_nobody ? free + 1 : 0;
+    if (free > 0 && free <= most_in_a_row) next = attempts_.may_reserve_from;
+    return std::max(next, now + shortest_sleep);
+}
+
+/// Begins a *pause* after an attempt that failed although the waiter was woken. A waiter of another home
+/// node may have got the lock first, or both may have got some votes and none a majority. Two such
+/// waiters could collide again and again, so each makes a random pause. The pause doubles with each
+/// failure, up to the pause of LockOptions::retry, which counts as at least 10 ms and at most 10 s.
+void PlaceInQueue::back_off(Clock::duration took, bool woken_by_another) {
+    using namespace std::chrono_literals;
+    const detail::BackOff pauses{.shortest = took,
+                                 .longest = std::clamp<Clock::duration>(longest_pause_, shortest_sleep, 10s)};
+    attempts_.may_reserve_from = attempts_.last + pauses.pause(attempts_.failed_when_woken, entropy_);
+    if (woken_by_another) attempts_.may_come_from = attempts_.may_reserve_from;
+}
+
+/// Follows the attempt that was to take the ticket out of the queue. If the home node may not have
+/// processed that command, the waiter disconnects. Otherwise a release could wake this waiter although it
+/// does not expect a message.
+void PlaceInQueue::left_queue(const NodeReport& home) {
+    const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
+    if (processed)
+        state_ = State::listening;
+    else
+        leave_home();
+}
+
+/// Follows the loss of the listening connection. The connection may have been cut although the node is
+/// well, so the waiter listens at the same node again and keeps its place. If this happens a second time
+/// within a poll interval, the waiter goes to another node.
+void PlaceInQueue::lose_connection() {
+    const auto home = waiter_->home();
+    const bool same_home_again = clock_.now() - home_chosen_at_ >= poll_interval;
+    leave_home();
+    homes_[home] = same_home_again;
+}
+
+/// Disconnects from a home node that has failed or refuses to keep a queue. Unless the caller allows it
+/// again, the node is no home node before it has answered an attempt. The ticket may stay in its queue
+/// until the waiter comes back. `why` and `words` are the answer of the node, if there was one.
+void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
+    const auto home = waiter_->home();
+    homes_.reset(home);
+    waiter_->disconnect(is_transient(why) ? std::error_code{} : why, words);
+    if (std::exchange(state_, State::away) >= State::queued) former_tickets_[home] = ticket_;
+    ticket_.clear();
+}
+
+}  // namespace redlock::flow

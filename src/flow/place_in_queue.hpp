@@ -1,0 +1,170 @@
+// The place of a waiter in the queue (waiting.hpp), as flows.
+#pragma once
+
+#include <redlock/entropy.hpp>
+#include <redlock/waiting.hpp>
+
+#include "flow/flow.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace redlock::flow {
+
+/// The place of one acquire() in the queue for one resource. It decides when this client asks the home node,
+/// and when it makes an attempt.
+///
+///     state     | meaning                                      | transitions
+///     ----------+----------------------------------------------+-----------------------------------------
+///     away      | listens at no node, and has no ticket        | has subscribed at a home node, and got a
+///               |                                              | new ticket → listening
+///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
+///               | is not in the queue                          | goes to another node → away
+///     queued    | its ticket may be in the queue of the home   | receives a message → woken
+///               | node                                         | the home node answers that the resource
+///               |                                              | is reserved for it → reserved, or woken
+///               |                                              | during a pause (see back_off())
+///               |                                              | the node has failed, the connection is
+///               |                                              | lost, goes to another node → away
+///     woken     | another client has woken it; its next        | the attempt has reached the home node
+///               | attempt takes the ticket out of the queue    | → listening
+///               |                                              | the attempt may not have reached it
+///               |                                              | → away
+///     reserved  | as woken, but its own question has reserved  | as woken
+///               | the free resource; only back_off() makes a   |
+///               | difference between the two                   |
+///
+/// An attempt that the waiter makes although it was not woken changes no state: the waiter keeps its place
+/// until it has the lock. leave() takes the ticket out of the queue from every state in which it may be
+/// there. If a flow is destroyed before its end, for_each_unreleased() does so.
+class PlaceInQueue final : public Steps {
+public:
+    /// All arguments must outlive the object. No wait lasts longer than until `until`, or until a stop is
+    /// requested.
+    PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy, Resources resource,
+                 std::chrono::milliseconds longest_pause, Clock::time_point until, std::stop_token stop);
+
+    enum class Wake : std::uint8_t {
+        attempt,   ///< An attempt is worth making.
+        over,      ///< The time is over or a stop was requested. The ticket may still be in the queue.
+        no_queue,  ///< No node keeps a queue for this client.
+    };
+
+    /// Returns the flow that waits until an attempt is worth making, but at most until `until`. Afterwards
+    /// wake() says why it has ended.
+    Flow wait(Clock::time_point until);
+    Wake wake() const noexcept { return wake_; }
+
+    /// Leaves the queue. Swallows failures, because the queue removes the ticket by itself.
+    Flow leave();
+
+    /// Returns the queue terms for the commands of the next attempt, which takes this waiter out of the
+    /// queue. Returns null if the waiter was not woken. It then keeps its place during the attempt, and
+    /// leaves the queue when it has the lock.
+    const QueueTerms* terms() const noexcept { return leaves_queue() ? &terms_ : nullptr; }
+
+    /// Records the outcome of an attempt, and how long the attempt took.
+    void attempted(std::error_code error, const Tally& votes, Clock::duration took);
+
+    /// Returns the place that the home node reported last; nothing if it has reported none.
+    const std::optional<QueuePlace>& last() const noexcept { return reported_.place; }
+
+    /// Returns why nodes keep no queue for this client. Empty if a node has kept one since.
+    const std::vector<NodeReport>& refusals() const noexcept { return refusals_; }
+
+    Clock::time_point until() const noexcept { return until_; }
+
+    /// Calls `send` with each command that takes a ticket out of a queue in which a destroyed flow has left
+    /// it. The command is valid during the call, and need not be awaited.
+    template <class Send>
+    void for_each_unreleased(Send send) {
+        if (!withdrawal_.ticket.empty()) send(withdrawal_request());
+        withdrawal_.ticket =
+            std::exchange(state_, State::away) >= State::queued ? ticket_ : std::string_view{};
+        if (!withdrawal_.ticket.empty()) send(withdrawal_request());
+        withdrawal_.ticket = {};
+    }
+
+private:
+    enum class State : std::uint8_t { away, listening, queued, woken, reserved };
+
+    /// When this client makes attempts.
+    struct Attempts {
+        Clock::time_point last{};              // when the last one ended
+        Clock::time_point due{};               // when one is made whatever the home node reports
+        int failed_when_woken = 0;             // how many have failed although the waiter was woken
+        Clock::time_point may_reserve_from{};  // when it may reserve a free resource for itself
+        Clock::time_point may_come_from{};     // when it may make an attempt because another client woke it
+    };
+
+    /// What the home nodes have reported.
+    struct Reported {
+        std::optional<QueuePlace> place{};
+        Clock::time_point holder_seen{};        // when a node last reported a holder
+        bool attempted_without_holder = false;  // an attempt was made because no holder was reported since
+        int free_in_a_row = 0;                  // reports that the resource is free but not reserved for us
+    };
+
+    // The steps of a wait. The limits_ hold for each of them.
+    Flow wait_within_limits();
+    Flow find_home();
+    Flow ask_and_sleep();
+    Flow await_message();
+    Flow wait_without_home();
+    Flow leave_queue();
+    Flow withdraw();
+
+    /// Returns true if the next attempt takes the ticket out of the queue.
+    bool leaves_queue() const noexcept { return state_ == State::woken || state_ == State::reserved; }
+    bool now_is_before(Clock::time_point until) const noexcept {
+        return !limits_.stop.stop_requested() && clock_.now() < until;
+    }
+    Request withdrawal_request() const noexcept;
+    void begin_to_listen();
+    void record_place(const QueuePlace& place, Clock::time_point now);
+    bool attempt_is_due(Clock::time_point now);
+    Clock::time_point next_question(Clock::time_point now);
+    void back_off(Clock::duration took, bool woken_by_another);
+    void left_queue(const NodeReport& home);
+    void lose_connection();
+    void leave_home(std::error_code why = {}, std::string_view words = {});
+    void collect_refusals();
+
+    Clock& clock_;
+    Entropy& entropy_;
+    const Resources resource_;
+    const std::chrono::milliseconds longest_pause_;
+    const Clock::time_point until_;
+    const Clock::time_point begun_;
+    RoundLimits limits_;  // of the present wait
+    State state_ = State::away;
+    std::unique_ptr<Waiter> waiter_{};
+    NodeSet homes_{};                                      // the nodes at which it may wait
+    Clock::time_point home_chosen_at_{};                   // when it last looked for the first of them
+    std::string ticket_{};                                 // empty in the state away
+    QueueTerms terms_{};                                   // with this ticket
+    QueueTerms withdrawal_{};                              // with a ticket that is being withdrawn, or none
+    std::array<std::string, max_nodes> former_tickets_{};  // tickets that a queue may still have
+    Attempts attempts_;
+    Reported reported_;
+    std::vector<NodeReport> refusals_{};
+
+    // What the flows pass to each other.
+    Wake wake_ = Wake::over;
+    bool listens_ = false;             // find_home(): the waiter listens at a home node
+    Clock::time_point sleep_until_{};  // await_message(): its limit
+    Waiter::WakeUp message_{};         // await_message(): what has come last
+    bool woken_ = false;               // await_message(): a message with this ticket has come
+};
+
+}  // namespace redlock::flow
