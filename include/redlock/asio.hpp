@@ -124,7 +124,8 @@ public:
     void shut_down() noexcept {
         const std::lock_guard guard{mutex_};
         nodes_.shut_down();
-        for (const auto& [fd, descriptor] : descriptors_) descriptor->stream.release();
+        for (const auto& [fd, descriptor] : descriptors_)
+            if (descriptor) descriptor->stream.release();
         descriptors_.clear();
         timer_.reset();  // before its context is destroyed
         executor_ = {};
@@ -141,7 +142,9 @@ public:
     void forget(int fd) noexcept override {
         const auto it = descriptors_.find(fd);
         if (it == descriptors_.end()) return;
-        it->second->stream.release();  // otherwise its destructor would close the socket of the library
+        // Otherwise the destructor of the stream would close the socket of the library. There is no stream if
+        // watch() has thrown.
+        if (it->second) it->second->stream.release();
         descriptors_.erase(it);
     }
 
@@ -381,7 +384,8 @@ private:
 /// before its nodes. After fork() the child may only destroy the context and the locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
-/// threads, even if several threads run the context.
+/// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex of
+/// the context is held. It may call functions of a lock, and must not wait for another thread.
 class Lock {
 public:
     using executor_type = net::any_io_executor;
