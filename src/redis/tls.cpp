@@ -55,10 +55,10 @@ void check_text(const Endpoint& endpoint) {
          {std::pair{"ca_file", &tls.ca_file}, std::pair{"certificate", &tls.certificate},
           std::pair{"key", &tls.key}, std::pair{"server_name", &tls.server_name}})
         if (text->find('\0') != text->npos) throw_invalid_argument(endpoint, field, "has a NUL in it");
-    constexpr std::size_t longest = 255;  // the longest name that TLS can ask for
-    if (tls.server_name.size() > longest)
+    constexpr std::size_t max_name = 255;  // the longest name that TLS can ask for
+    if (tls.server_name.size() > max_name)
         throw_invalid_argument(endpoint, "server_name", "is longer than 255 bytes");
-    if (endpoint.host.size() > longest)
+    if (endpoint.host.size() > max_name)
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
 }
 
