@@ -384,8 +384,8 @@ private:
 /// before its nodes. After fork() the child may only destroy the context and the locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
-/// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex of
-/// the context is held. It may call functions of a lock, and must not wait for another thread.
+/// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex
+/// of the context is held. It may call functions of a lock, and must not wait for another thread.
 class Lock {
 public:
     using executor_type = net::any_io_executor;

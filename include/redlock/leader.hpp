@@ -6,11 +6,11 @@
 //         while (!term.lost().stop_requested()) bill_the_next(term.fencing_token());
 //     }, stop);
 //
-// All processes run this code; one is elected and does the work. Its *term* lasts until the work returns, and
-// is extended meanwhile. If an extension is not possible, a stop is requested on lost() `margin` + 5 ms
-// before the end of the term. Work that stops within the margin has therefore ended before another leader can
-// be elected. After the stop request the term is not extended any more, so a leader whose work hangs is
-// replaced, too.
+// All processes run this code; one is elected and does the work. Its *term* lasts until the work returns.
+// Meanwhile the lock of the leader is extended. If an extension is not possible, a stop is requested on
+// lost() `margin` + 5 ms before the lock expires. Work that stops within the margin has therefore ended
+// before another leader can be elected. After the stop request the lock is not extended any more, so a leader
+// whose work hangs is replaced, too.
 //
 // A process that is suspended cannot notice the stop. Work that must never be done twice must show the
 // fencing token to the system that it changes, in reads as well as in writes (see fencing.hpp).
@@ -52,8 +52,9 @@ struct LeaderOptions {
     /// How long a leader that has died stays the leader. The limits are those of LockOptions::ttl.
     std::chrono::milliseconds ttl{15'000};
 
-    /// How long before the end of a term, plus 5 ms, a stop is requested on Term::lost(). Less than half of
-    /// the ttl. Should be longer than the longest step of the work between two checks of Term::lost().
+    /// How long before the lock of the leader expires, plus 5 ms, a stop is requested on Term::lost(). Less
+    /// than half of the ttl. Should be longer than the longest step of the work between two checks of
+    /// Term::lost().
     std::chrono::milliseconds margin{3'000};
 
     /// How many attempts without a quorum end a campaign, and the longest pause between two attempts and
@@ -142,8 +143,8 @@ public:
     /// Runs one term: waits while another process leads, calls the work if this process is elected, and
     /// releases the leadership. An exception of the work is thrown again after the release.
     ///
-    /// Success means that the work returned as the leader, or because of `stop`, and that the release was
-    /// confirmed. Errors without a call of the work:
+    /// Success means that the work returned while this process was still the leader, or after a stop was
+    /// requested on `stop`, and that the release was confirmed. Errors without a call of the work:
     ///
     /// - `cancelled`: a stop was requested on `stop`;
     /// - `no_quorum`: retry.attempts attempts had no quorum;

@@ -60,8 +60,8 @@ struct LockOptions {
     bool fair = false;
 
     /// How long acquire() of a `fair` lock waits in the queue. When this time is over, acquire() makes its
-    /// last attempt. While others hold the resource, this is its only limit: the attempts that they refuse do
-    /// not count as retry.attempts. Zero or more; 0 means that acquire() does not queue.
+    /// last attempt. While others hold the resource, this is its only limit: attempts that are refused
+    /// because of them do not count as retry.attempts. Zero or more; 0 means that acquire() does not queue.
     ///
     /// Without a value it is as long as the pauses of a lock that is not fair can last, which is
     /// (retry.attempts − 1) × retry.delay, or 400 ms by default.
@@ -90,7 +90,7 @@ struct LockOptions {
     /// The minimum hold time. For this time after the acquisition nobody can acquire the resource, even if
     /// the holder has released it. Use it if several hosts start the same job at a time of day, and their
     /// clocks differ by a few seconds: the host that comes second does not find the resource free. From 0
-    /// (off) to the ttl, because the keys of a holder that has died last no longer than the ttl. Not with
+    /// (off) to the ttl, because the keys of a holder that dies live no longer than the ttl. Not with
     /// `shared`.
     ///
     /// A release before this time is over, also by unlock() or the destructor, replaces the value of the key
@@ -192,8 +192,9 @@ void require(bool possible, std::string_view field, const Has& has, const Must&.
 }
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
-/// plus node_timeout, because otherwise no acquisition could ever be valid. It must not exceed a quarantine,
-/// because otherwise a node that has lost the key could vote again while the lock is valid.
+/// plus node_timeout, because otherwise one node that does not answer in time could use up the whole
+/// validity. It must not exceed a quarantine, because otherwise a node that has lost the key could vote again
+/// while the lock is valid.
 REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
                               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 

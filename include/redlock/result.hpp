@@ -82,8 +82,8 @@ private:
 
 namespace detail {
 
-/// Returns true if the node failed: its vote is unknown, although the round asked for it and waited for it, or
-/// the round did not ask it because it had failed a moment ago.
+/// Returns true if the node failed: its vote is unknown, although the round asked for it and waited for it,
+/// or the round did not ask it because it had failed a moment ago.
 inline bool failed_to_vote(const NodeReport& node) {
     return node.vote == Vote::unknown && node.cause != Errc::not_asked && node.cause != Errc::not_awaited;
 }

@@ -57,7 +57,7 @@ public:
         task_.wake_at(pause.until);
         return false;
     }
-    // No flow waits for these two, because the nodes of a loop have no Waiter yet: LoopNodes::waiter() is null.
+    // No flow waits for these two: the nodes of a loop have no Waiter yet (LoopNodes::waiter() is null).
     bool operator()(const flow::PendingListen& it) const noexcept { return !(*it.listens = false); }
     bool operator()(const flow::PendingMessage&) const noexcept { return true; }
 

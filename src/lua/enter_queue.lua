@@ -1,9 +1,9 @@
--- Enters the queue of waiters, or stays in it. Reports who has the resource, and how many waiters are in front. A free
--- resource is reserved for the first waiter, because its holder has died, or belongs to a client that wakes no waiter.
--- Removes the tickets of waiters that have died.
+-- Enters the queue of waiters, or stays in it. Reports who has the resource, and how many waiters are in front. If
+-- the resource is free although clients wait, its holder has died, or does not wake waiters. Then the script reserves
+-- the resource for the first waiter. Removes the tickets of waiters that have died.
 -- KEYS: the resource, its queue.
--- ARGV: ticket, reservation ttl, how long the waiter has waited (in microseconds), expiry of the queue, '1' if a free
--- resource may be reserved for the caller now, the former ticket of this waiter (or empty), which the new one replaces.
+-- ARGV: ticket, reservation ttl, how long the waiter has waited (in microseconds), expiry of the queue, '1' if this
+-- call may reserve a free resource, the former ticket of this waiter (or empty), which the new one replaces.
 -- Returns the status RESERVED, or WAITING with the remaining time of the key (in milliseconds), the number of waiters
 -- in front, and what the key is: 'holder', 'reservation' or 'nothing'.
 local held = redis.call('get', KEYS[1])

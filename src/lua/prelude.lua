@@ -1,6 +1,6 @@
--- The functions that several scripts share. Redis has no modules. Therefore the build puts in front of each script the
--- functions of this file and of quarantine.lua that the script calls (see embed.cmake). A function may call only
--- functions above it, and none of quarantine.lua.
+-- The functions that several scripts share. A script of Redis cannot load another Lua file. Therefore the build puts in
+-- front of each script the functions of this file and of quarantine.lua that the script calls (see embed.cmake). A
+-- function may call only functions above it, and none of quarantine.lua.
 --
 -- A *resource* is the name that is locked, and the key of this name. While a lock holds the resource, its value is the
 -- *owner*: 40 random hex digits, new for each attempt to acquire. The keys *beside* a resource have names that are made
@@ -89,7 +89,7 @@ end
 --
 -- Returns 0 if a counter is missing or belongs to other data. The function does not create a missing counter, because
 -- the next acquisition must start it with the wall clock. Returns the negated largest count if the token is ahead of
--- the wall clock by more than the expiry. If the counters were raised so far, a counter that starts again after they
+-- the wall clock by more than the expiry. If the counters were raised that far, a counter that starts again after they
 -- have expired could be smaller than the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
@@ -140,7 +140,8 @@ end
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
 -- free. Tickets in front of this one have no waiter any more and are dropped. The script enter_queue has the ticket of
 -- the calling waiter as ARGV[1]. If this ticket is the first one, no message is sent, because the caller learns it from
--- the reply. In the script release, ARGV[1] is no ticket of the queue, so the woken waiter always gets a message.
+-- the reply. In the script release, ARGV[1] is an owner, or a ticket that the script has already removed from the
+-- queue, so the woken waiter always gets a message.
 --
 -- Looks at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().

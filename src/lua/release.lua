@@ -14,10 +14,11 @@
 -- 1. No waiter is woken if this release is repeated, because the earlier release may have woken a waiter.
 -- 2. No waiter is woken if the resource is reserved for a waiter that was woken already.
 --
--- A waiter that leaves the queue without an attempt sends a release with its ticket as the owner and as the ticket.
--- This release is marked as repeated, so that it wakes no other waiter while the ticket is still in the queue. If the
--- ticket is no longer there, the waiter was probably woken, and must pass the wake-up on. Therefore exception 1 does
--- not apply then, but exception 2 does.
+-- A waiter that leaves the queue without an attempt sends a release with its ticket. The ticket is also the owner, so
+-- that a reservation for this waiter is deleted. The release has the mark of a repeated one. If the script finds the
+-- ticket in the queue, it removes the ticket. The waiter was not woken then, so nobody else is woken. If the ticket is
+-- missing, the waiter was probably woken, and must pass the wake-up on. Then the script wakes the next waiter, unless
+-- exception 2 applies.
 --
 -- An error in a queue does not prevent the deletion.
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].

@@ -8,8 +8,8 @@
 namespace redlock::test {
 
 inline const bool signals_are_default = [] {
-    for (const int signal :
-         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2})
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD, SIGTSTP, SIGTTIN,
+                             SIGTTOU, SIGUSR1, SIGUSR2})
         (void)::signal(signal, SIG_DFL);
     return true;
 }();

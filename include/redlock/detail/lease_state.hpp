@@ -287,9 +287,10 @@ private:
 
     /// Applies the round of an extension to the lease. A lease in the state ending is not extended.
     ///
-    /// The present counts as the end of the round. The validity may have ended since the last reply, and a
-    /// caller may have seen that valid() is false. The extension must not make it true again (rules C3 and C4
-    /// in docs/rules.md). Lock::valid() reads the clock before it reads the lease, for the same reason.
+    /// The round is treated as if its last reply came now. The validity may have ended since the last reply,
+    /// and a caller may have seen that valid() is false. The extension must not make it true again (rules C3
+    /// and C4 in docs/rules.md). Lock::valid() reads the clock before it reads the lease, for the same
+    /// reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());

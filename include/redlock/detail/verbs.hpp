@@ -64,8 +64,8 @@ enum class KeyKind : std::uint8_t {
 /// Whether a command reads or changes the queue of waiters.
 enum class QueueUse : std::uint8_t {
     never,
-    with_a_ticket,  ///< if the command has Command::queue, and this has the ticket of a waiter
-    with_terms,     ///< if the command has Command::queue
+    with_a_ticket,  ///< if the command has QueueTerms, and these have the ticket of a waiter
+    with_terms,     ///< if the command has QueueTerms (Command::queue)
     always,         ///< in any case, unless the Redis user may not use the key
 };
 
