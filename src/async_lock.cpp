@@ -178,7 +178,7 @@ void AsyncLock::Impl::release(Completion done) {
     run(loop::release_job(context(), acquisition, loop::Replies::awaited));
 }
 
-/// Begins the job at once, so that the first bytes are sent now. The completion is called later in any case.
+/// Begins the job at once. The completion is called later in any case.
 void AsyncLock::Impl::run(std::unique_ptr<loop::Job> job) {
     job_ = std::move(job);
     run_job();

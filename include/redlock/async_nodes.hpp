@@ -26,8 +26,8 @@ class Front;
 /// The nodes of one event loop. It has connections of its own. All its functions, and those of its locks,
 /// must be called in the loop (event_loop.hpp); the queries of the locks may be called by any thread.
 ///
-/// At most 64 rounds are under way at the same time. Further ones wait in order, within the deadlines of
-/// their operations. The 64 leave enough connections for the other clients of the servers.
+/// Its rounds share one connection to each node. At most 256 rounds are under way at the same time. Further
+/// ones wait in order, within the deadlines of their operations.
 ///
 /// After fork() the child may only destroy the object and its locks. This closes the child's copies of the
 /// sockets, and touches neither the loop nor the servers.

@@ -14,7 +14,7 @@ public:
                                         std::span<Tally> tallies) override {
         return std::make_unique<Ask>(nodes_, requests, limits, tallies);
     }
-    void on_ready(int) noexcept override {}
+    void on_ready(int) override {}
     void detach() noexcept override {}
 
 private:

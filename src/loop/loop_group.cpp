@@ -1,7 +1,8 @@
 #include "loop/loop_group.hpp"
 
-#include <array>
+#include <chrono>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace redlock::loop {
@@ -30,61 +31,104 @@ void FormerGroups::close() noexcept {
 
 // ---- LoopGroup
 
-/// A round of the group, and the descriptors that it waits for.
 class LoopGroup::Round final : public RoundInSteps {
 public:
     Round(LoopGroup& group, Task& task, std::span<const Request> requests, const RoundLimits& limits,
           std::span<Tally> tallies)
-        : watches_(group.network_.watches()), task_(task), round_(group.group_, requests, limits, tallies) {}
+        : group_(group), round_(group.group_, requests, limits, tallies) {
+        round_.driver().owner = &task;
+        ++group_.rounds_;
+    }
     ~Round() override {
-        for (const auto& entry : entries_) watches_.end(entry);
+        --group_.rounds_;
+        group_.wake();
     }
 
     std::optional<Clock::time_point> advance() override {
         auto& driver = round_.driver();
-        // The driver must look at all descriptors before a wait that has lasted until its end is over.
-        if (until_ && task_.now() >= *until_)
-            for (auto& entry : entries_) entry.ready = entry.fd >= 0;
-        driver.take_ready(entries_);
+        // The group must look at all descriptors before a wait that has lasted until its end is over.
+        if (until_ && group_.now() >= *until_) {
+            group_.read_all();
+            driver.take_ready({});
+        }
         until_ = driver.advance();
-        if (until_)
-            wait();
-        else
-            round_.finish();
+        if (!until_) round_.finish();
+        group_.wake();
         return until_;
     }
 
 private:
-    /// Waits for the descriptors that the driver names now. It ends all old waits first, because a new
-    /// descriptor can have the number of a closed one.
-    void wait() {
-        std::array<PollEntry, max_nodes> space;
-        std::array<PollEntry, max_nodes> now{};
-        for (const auto& entry : round_.driver().poll_entries(space)) now[entry.node] = entry;
-        for (std::size_t node = 0; node < max_nodes; ++node)
-            if (now[node].fd != entries_[node].fd || now[node].socket != entries_[node].socket)
-                watches_.end(entries_[node]);
-        for (std::size_t node = 0; node < max_nodes; ++node) {
-            entries_[node] = now[node];
-            watches_.begin(task_, entries_[node]);
-        }
-    }
-
-    Watches& watches_;
-    Task& task_;
+    LoopGroup& group_;
     NodeGroup::OngoingRound round_;
-    std::array<PollEntry, max_nodes> entries_{};  // by node; without a descriptor if the round waits for none
-    std::optional<Clock::time_point> until_{};    // the end of the wait
+    std::optional<Clock::time_point> until_{};  // the end of the wait
 };
 
 std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Request> requests,
                                                const RoundLimits& limits, std::span<Tally> tallies) {
+    // Nobody has read from the connections since the last round. A server may have closed one.
+    if (rounds_ == 0) read_all();
     return std::make_unique<Round>(*this, task, requests, limits, tallies);
 }
 
+void LoopGroup::on_ready(int fd) {
+    network_.watches().on_ready(fd);
+    for (auto& [descriptor, entry] : watched_)
+        if (entry.ready) {
+            group_.take_ready({&entry, 1});
+            entry.ready = false;
+        }
+    wake_rounds();
+}
+
+/// Reads from all connections, without waiting.
+void LoopGroup::read_all() {
+    found_.clear();
+    group_.append_poll_entries(found_);
+    for (auto& entry : found_) entry.ready = true;
+    group_.take_ready(found_);
+    wake_rounds();
+}
+
+void LoopGroup::wake_rounds() noexcept {
+    while (const auto* const round = group_.take_woken()) static_cast<Task*>(round->owner)->wake();
+}
+
+void LoopGroup::proceed() {
+    const auto until = group_.write_collected(now());
+    wake_rounds();
+    watch();
+    wake_at(until);
+}
+
+/// Watches the connections while rounds are under way, and those that still have to connect or to write. It
+/// ends all old waits first, because a new descriptor can have the number of a closed one.
+void LoopGroup::watch() {
+    found_.clear();
+    group_.append_poll_entries(found_);
+    std::erase_if(found_, [this](const PollEntry& it) {
+        return it.fd < 0 || (rounds_ == 0 && it.socket != nullptr && !it.writes);
+    });
+    std::erase_if(watched_, [this](const auto& old) {
+        const auto& [fd, entry] = old;
+        for (const auto& it : found_)
+            if (it.fd == fd && it.socket == entry.socket) return false;
+        network_.watches().end(entry);
+        return true;
+    });
+    for (const auto& it : found_) {
+        auto& entry = watched_[it.fd];
+        entry = it;
+        network_.watches().begin(*this, entry);
+    }
+}
+
+/// Writes what the operations have left to write. From then on, connections do not collect commands.
 void LoopGroup::detach() noexcept {
     network_.watches().detach();
+    watched_.clear();
+    SchedulerOwner::scheduler->set_last(nullptr);
     try {
+        group_.send_the_rest(clock().now() + std::chrono::nanoseconds{1});
         former_->add(shared_from_this());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its destructor sends the rest
     }

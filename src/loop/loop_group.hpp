@@ -1,11 +1,14 @@
-// The nodes of a RedisNodes as one event loop uses them: connections of its own, and rounds that the loop
-// continues.
+// The nodes of a RedisNodes as one event loop uses them: connections that the rounds of the loop share, and
+// rounds that the loop continues.
 #pragma once
 
 #include "loop/loop_network.hpp"
 #include "loop/rounds.hpp"
+#include "loop/scheduler.hpp"
 #include "redis/node_group.hpp"
 
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -34,19 +37,30 @@ private:
     bool closed_ = false;
 };
 
-class LoopGroup final : public Rounds, public std::enable_shared_from_this<LoopGroup> {
+/// The base of a group, which is initialised before its task, because the task uses the scheduler.
+struct SchedulerOwner {
+    const std::shared_ptr<Scheduler> scheduler;
+};
+
+/// As a task, it ends each turn of the loop: it writes the commands that the rounds of the turn have
+/// collected, and watches the connections.
+class LoopGroup final : public Rounds, SchedulerOwner, Task, public std::enable_shared_from_this<LoopGroup> {
 public:
     /// Does no I/O. `loop` must outlive the group or detach().
-    LoopGroup(std::shared_ptr<Scheduler> scheduler, EventLoop& loop, const std::vector<NodeConfig>& configs,
+    LoopGroup(std::shared_ptr<Scheduler> of_loop, EventLoop& loop, const std::vector<NodeConfig>& configs,
               const NodesOptions& options, const OsNetwork& system, std::shared_ptr<FormerGroups> former)
-        : scheduler_(std::move(scheduler)),
+        : SchedulerOwner{std::move(of_loop)},
+          Task(*SchedulerOwner::scheduler),
           former_(std::move(former)),
-          network_(*scheduler_, loop, system),
-          group_(configs, options, network_) {}
+          network_(*SchedulerOwner::scheduler, loop, system),
+          group_(configs, options, network_, NodeGroup::Connections::shared) {
+        SchedulerOwner::scheduler->set_last(this);
+    }
+    ~LoopGroup() override { SchedulerOwner::scheduler->set_last(nullptr); }
 
     std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                         const RoundLimits& limits, std::span<Tally> tallies) override;
-    void on_ready(int fd) noexcept override { network_.watches().on_ready(fd); }
+    void on_ready(int fd) override;
     void detach() noexcept override;
     bool nodes_are_gone() const noexcept override { return former_->closed(); }
 
@@ -58,10 +72,17 @@ public:
 private:
     class Round;
 
-    const std::shared_ptr<Scheduler> scheduler_;  // the background task of the group uses it
+    void proceed() override;
+    void read_all();
+    void wake_rounds() noexcept;
+    void watch();
+
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
     NodeGroup group_;
+    std::size_t rounds_ = 0;              // rounds that are under way
+    std::vector<PollEntry> found_{};      // reused, so that it keeps its memory
+    std::map<int, PollEntry> watched_{};  // by descriptor
 };
 
 }  // namespace redlock::loop

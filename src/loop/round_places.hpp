@@ -12,8 +12,7 @@ namespace redlock::loop {
 
 class RoundPlaces {
 public:
-    /// The number of places: as many rounds as NodesOptions::max_idle keeps connections for by default.
-    static constexpr std::size_t size = 64;
+    static constexpr std::size_t size = 256;
 
     /// The place of one task, or its wait for one. The tasks get places in the order in which they have begun
     /// to wait. Only the constructor allocates memory.

@@ -42,7 +42,7 @@ public:
                                                 const RoundLimits& limits, std::span<Tally> tallies) = 0;
 
     /// Is called when the loop has found this descriptor ready. Wakes the tasks whose rounds wait for it.
-    virtual void on_ready(int fd) noexcept = 0;
+    virtual void on_ready(int fd) = 0;
 
     /// Ends the use of the loop: no descriptor is watched any more. A round that begins afterwards is
     /// advanced once and destroyed, so that a release is written or queued.

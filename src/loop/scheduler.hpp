@@ -72,18 +72,23 @@ public:
     /// Is called when the loop has called EventLoop::wake(), before run().
     void woken() noexcept { wakes_at_ = Clock::never(); }
 
+    /// Sets a task that run() calls behind all others, so that it ends the turn of the loop; null for none.
+    void set_last(Task* task) noexcept { last_ = task; }
+
     /// Ends the use of the loop. Tasks are not called any more.
     void detach() noexcept;
 
 private:
     friend class Task;
 
+    void call(Task& task);
     void set_wake_up() noexcept;
 
     EventLoop* loop_;  // null once detached
     Clock& clock_;
     std::list<Task*> queue_{};
     Task::Timers timers_{};
+    Task* last_ = nullptr;
     Clock::time_point wakes_at_ = Clock::never();  // when the loop calls EventLoop::wake()
     bool running_ = false;
 };
@@ -142,10 +147,18 @@ inline void Scheduler::run() {
     while (!timers_.empty() && timers_.begin()->first <= now) timers_.begin()->second->wake();
     for (auto left = queue_.size(); left > 0 && !queue_.empty(); --left) {
         auto& task = *queue_.front();
-        task.link_.splice(task.link_.end(), queue_, task.node_);
-        task.queued_ = false;
-        task.proceed();
+        if (&task == last_)
+            queue_.splice(queue_.end(), queue_, task.node_);
+        else
+            call(task);
     }
+    if (last_ != nullptr && last_->queued_) call(*last_);
+}
+
+inline void Scheduler::call(Task& task) {
+    task.link_.splice(task.link_.end(), queue_, task.node_);
+    task.queued_ = false;
+    task.proceed();
 }
 
 /// Has the loop call EventLoop::wake() when the next task is due. A wake-up that comes too early stays,
