@@ -96,7 +96,7 @@ public:
 
     /// Returns a set of connections for one event loop.
     std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
-                                            std::shared_ptr<loop::Scheduler> scheduler) override;
+                                            const std::shared_ptr<loop::Scheduler>& scheduler) override;
 
 private:
     class Impl;

@@ -103,9 +103,9 @@ public:
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
     NodeGroup& group() noexcept { return group_; }
-    std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop, std::shared_ptr<loop::Scheduler> scheduler) {
-        return std::make_shared<loop::LoopGroup>(std::move(scheduler), loop, configs_, options_, network_,
-                                                 former_);
+    std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
+                                              const std::shared_ptr<loop::Scheduler>& scheduler) {
+        return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network_, former_);
     }
 
 private:
@@ -150,8 +150,8 @@ std::unique_ptr<Waiter> RedisNodes::waiter() {
 }
 
 std::shared_ptr<loop::Rounds> RedisNodes::rounds_in(EventLoop& loop,
-                                                    std::shared_ptr<loop::Scheduler> scheduler) {
-    return own().group_in(loop, std::move(scheduler));
+                                                    const std::shared_ptr<loop::Scheduler>& scheduler) {
+    return own().group_in(loop, scheduler);
 }
 
 /// Returns the state of this process. A child of fork() creates a state of its own and closes its copies of
