@@ -54,7 +54,7 @@ protected:
     }
 
     Cluster cluster{5};
-    RedisNodes nodes{cluster.uris()};
+    RedisNodes nodes{cluster.uris(), {.node_timeout = 1s}};  // also for a busy machine
     net::io_context context{};
 };
 
@@ -110,7 +110,7 @@ TEST_F(Asio, WaitsForAnotherHolderWithinItsTime) {
     ASSERT_TRUE(other.acquire());
     run([&]() -> net::awaitable<void> {
         Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
-        const auto refused = co_await lock.async_acquire_for(100ms, net::use_awaitable);
+        const auto refused = co_await lock.async_acquire_for(1s, net::use_awaitable);
         EXPECT_EQ(refused.error(), Errc::held_by_other);
         EXPECT_GT(refused.attempts(), 1);
         net::steady_timer timer{context, 100ms};
@@ -276,9 +276,9 @@ TEST_F(Asio, AWatchdogExtendsTheLockAndReportsItsLoss) {
     Lock lock{context,
               nodes,
               "orders:42",
-              {.ttl = 300ms, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) { loss = it; }}};
+              {.ttl = 3s, .watchdog = loop_watchdog(), .on_lost = [&](const Result& it) { loss = it; }}};
     lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
-    (void)context.run_for(1s);
+    (void)context.run_for(4s);
     EXPECT_TRUE(lock.valid());
     EXPECT_FALSE(loss);
     const auto lost = lock.lost();
