@@ -19,9 +19,11 @@ void check_keys_beside(const std::vector<std::string>& sorted) {
             keys.push_back(key_of(kind, resource).text());
         for (const auto& key : keys)
             if (std::ranges::binary_search(sorted, key))
-                throw std::invalid_argument("redlock: resource " + key +
-                                            " is the name of a key beside the resource " + resource +
-                                            "; they cannot be locked together");
+                throw std::invalid_argument(std::string{"redlock: resource "}
+                                                .append(key)
+                                                .append(" is the name of a key beside the resource ")
+                                                .append(resource)
+                                                .append("; they cannot be locked together"));
     }
 }
 

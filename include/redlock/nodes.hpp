@@ -379,6 +379,7 @@ public:
     /// Returns what makes the rounds of an event loop without blocking it, over connections that belong to
     /// the loop. It may outlive these nodes. Returns null if rounds can only be made by ask(), which then
     /// blocks the loop. Is called by AsyncNodes (async_nodes.hpp).
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): clang-tidy 14 takes the reference for a copy
     virtual std::shared_ptr<loop::Rounds> rounds_in(EventLoop&, const std::shared_ptr<loop::Scheduler>&) {
         return nullptr;
     }
