@@ -47,7 +47,8 @@ public:
     template <class Function>
     requires(!std::same_as<std::remove_cvref_t<Function>, Completion> &&
              std::invocable<std::decay_t<Function>&&, Result>)
-        Completion(Function&& function)  // NOLINT(google-explicit-constructor): converts from a lambda
+        // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): for a lambda
+        Completion(Function&& function)
         : held_(std::make_unique<Held<std::decay_t<Function>>>(std::forward<Function>(function))) {}
 
     explicit operator bool() const noexcept { return held_ != nullptr; }

@@ -7,14 +7,15 @@
 #include "os/os_network.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace redlock::loop {
 
 class LoopNetwork final : public Network {
 public:
     /// Opens its sockets through `system`, so that a child of fork() can close its copies.
-    LoopNetwork(Scheduler& scheduler, EventLoop& loop, const OsNetwork& system)
-        : scheduler_(scheduler), system_(system), watches_(loop) {}
+    LoopNetwork(Scheduler& scheduler, EventLoop& loop, OsNetwork system)
+        : scheduler_(scheduler), system_(std::move(system)), watches_(loop) {}
 
     Clock& clock() noexcept override { return system_.clock(); }
     Entropy& entropy() noexcept override { return system_.entropy(); }

@@ -236,35 +236,45 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
     return cause == Errc::read_only || reply.is_error("NOREPLICAS");
 }
 
-/// Reports each answer that has arrived to the round as a vote. After the last answer, checks the connection
-/// in.
+/// Takes the answers that have arrived.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
     // If the connection broke while reading, its answers cannot be trusted either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
-    while (const auto* const answer = connection.take_answer(*this)) {
-        const auto& reply = answer->reply;
-        if (round_.requests().size() == 1 && answer->is_form_refused(reply)) {
-            write(node);  // in the other form
-            return connection.broken() ? fail(node, connection.cause(), connection.detail()) : void();
-        }
-        const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, answer->script != nullptr);
-        if (vote.cause == Errc::unexpected_reply) {
-            connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
-            return fail(node, vote.cause, connection.detail());
-        }
-        // The Sentinels may name another server by now, to which only a new connection leads.
-        if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
-            connection.fail(Errc::connection_failed, connection.quoted(reply.text));
-            return fail(node, connection.cause(), connection.detail());
-        }
-        if (!has_answered_[node]) nodes_[node]->succeeded();
-        has_answered_[node] = true;
-        auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
-        if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
-        if (round_.on_vote(node, vote, std::move(detail), now_)) return check_in(node);
+    while (const auto* const answer = connection.take_answer(*this))
+        if (!take_answer(node, *answer)) return;
+}
+
+/// Reports the answer to the round as a vote. After the last answer, checks the connection in. Returns true
+/// if another answer can have arrived.
+bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
+    auto& connection = *connections_[node];
+    const auto& reply = answer.reply;
+    if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
+        write(node);  // in the other form
+        if (connection.broken()) fail(node, connection.cause(), connection.detail());
+        return false;
     }
+    const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, answer.script != nullptr);
+    if (vote.cause == Errc::unexpected_reply) {
+        connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
+        fail(node, vote.cause, connection.detail());
+        return false;
+    }
+    // The Sentinels may name another server by now, to which only a new connection leads.
+    if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
+        connection.fail(Errc::connection_failed, connection.quoted(reply.text));
+        fail(node, connection.cause(), connection.detail());
+        return false;
+    }
+    if (!has_answered_[node]) nodes_[node]->succeeded();
+    has_answered_[node] = true;
+    auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
+    if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
+    const bool last = round_.on_vote(node, vote, std::move(detail), now_);
+    if (last) check_in(node);
+    return !last;
 }
 
 /// Records the failure of the node, and ends the part of this node in the round. There is an exception: a
