@@ -207,7 +207,7 @@ void Connection::leave(const detail::Requester& requester, const Command* releas
 }
 
 /// Sends a release again whose form was refused. `release` is its plain form, which cannot be refused.
-void Connection::repeat(std::string release) {
+void Connection::repeat(const std::string& release) {
     pending_.sent_other(nullptr);
     ++collected_;
     outgoing() += release;
@@ -369,9 +369,9 @@ void Connection::take_reply() {
     const bool refused = command.is_form_refused(incoming_);
     learn_from(command, refused);
     if (refused && !command.plain_form.empty()) {
-        auto release = std::move(command.plain_form);
+        const auto release = std::move(command.plain_form);
         pending_.received(incoming_);
-        return repeat(std::move(release));
+        return repeat(release);
     }
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();

@@ -193,7 +193,7 @@ private:
     const detail::Script* write(const Command& command, detail::ScriptForm form,
                                 const detail::Requester* requester);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
-    void repeat(std::string release);
+    void repeat(const std::string& release);
     template <class Action>
     void run_or_break(Action action);
     bool knows_script_of(const Command& command) const noexcept;

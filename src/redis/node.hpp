@@ -135,7 +135,7 @@ public:
     CheckOut check_out_for_many(Clock::time_point now, bool needed);
 
     /// Takes back a connection in any state.
-    void check_in(CheckedOut connection, Clock::time_point now);
+    void check_in(CheckedOut checked_out, Clock::time_point now);
 
     // ---- Shared connections, for the rounds of one event loop (node_shared.cpp). A node has either these or
     // check_out() and check_in(). All functions must be called by the thread of the loop.
