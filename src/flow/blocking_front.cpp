@@ -18,17 +18,17 @@ struct Blocking {
 
 }  // namespace
 
-std::error_code run_blocking(Operation& operation, const Flow& flow) {
-    const Blocking blocking{operation.nodes()};
-    for (operation.start(flow); !operation.ended();) {
-        std::exception_ptr failure;
-        try {
-            std::visit(blocking, operation.pending());
-        } catch (...) {  // no memory, or a Nodes of the user that throws
-            failure = std::current_exception();
-        }
-        operation.resume(std::move(failure));
+std::exception_ptr do_pending(const Operation& operation) noexcept {
+    try {
+        std::visit(Blocking{operation.nodes()}, operation.pending());
+    } catch (...) {  // no memory, or a Nodes of the user that throws
+        return std::current_exception();
     }
+    return {};
+}
+
+std::error_code run_blocking(Operation& operation, const Flow& flow) {
+    for (operation.start(flow); !operation.ended();) operation.resume(do_pending(operation));
     return flow.result();
 }
 

@@ -303,6 +303,9 @@ inline void* Flow::promise_type::operator new(std::size_t bytes, Steps& steps) {
     return steps.operation_.frames_.allocate(bytes);
 }
 
+/// Does what the flow waits for, in this thread. Returns an exception, or null.
+std::exception_ptr do_pending(const Operation& operation) noexcept;
+
 /// The blocking front: runs the flow to its end in this thread. Returns its result.
 std::error_code run_blocking(Operation& operation, const Flow& flow);
 

@@ -1,0 +1,127 @@
+// The flow of an acquire that is destroyed while it waits: whatever it waited for, the commands that are left
+// to do remove its keys, its ticket and its reservation.
+#include "waiting_world.hpp"
+#include "world.hpp"
+
+#include <redlock/acquire.hpp>
+
+#include "flow/acquire.hpp"
+#include "flow/flow.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::AnyOf;
+using testing::IsEmpty;
+
+/// One acquire, which a test runs step by step. A step ends when the flow waits for something.
+class AcquireInSteps {
+public:
+    AcquireInSteps(Nodes& nodes, Clock& clock, Entropy& entropy, const std::string& resource, bool fair)
+        : nodes_(nodes),
+          resources_{resource},
+          request_{.resources = resources_, .ttl = 10s, .drift_factor = 0.01, .fair = fair},
+          operation_{nodes},
+          acquire_{operation_, clock, entropy, request_, retry_, limits_} {
+        operation_.start(flow_.emplace(acquire_.run()));
+    }
+
+    /// Makes this many steps. If `one_more`, also does what the flow then waits for, but does not continue
+    /// it. Returns false if the flow has ended before.
+    bool make(int steps, bool one_more) {
+        for (int made = 0; made < steps && !operation_.ended(); ++made)
+            operation_.resume(flow::do_pending(operation_));
+        if (operation_.ended()) return false;
+        if (one_more) (void)flow::do_pending(operation_);
+        return true;
+    }
+
+    /// Destroys the flow as a cancelled operation of an event loop does, and sends what is left to send.
+    void destroy() {
+        flow_.reset();
+        acquire_.for_each_unreleased(
+            [&](const Request& request) { (void)nodes_.ask(request, {.awaits_answers = false}); });
+    }
+
+    std::error_code error() const { return flow_->result(); }
+    std::size_t overflows() const { return operation_.frames().overflows(); }
+
+private:
+    Nodes& nodes_;
+    const std::vector<std::string> resources_;
+    const algorithm::LeaseRequest request_;
+    const Retry retry_{.attempts = 5, .delay = 100ms};
+    const algorithm::AcquireLimits limits_{.attempts = 5};
+    flow::Operation operation_;
+    flow::Acquire acquire_;
+    std::optional<flow::Flow> flow_{};
+};
+
+/// Bob holds the resource for a while. Alice has a home node, listens and waits.
+struct Contended : Waiting {
+    void TestBody() override {}
+    Contended() { bob_holds_for(300ms); }
+    ~Contended() override { bobs.reset(); }
+    AcquireInSteps acquire() { return {alice, network.clock(), entropy, "r", true}; }
+};
+
+TEST(AcquireFlow, LeavesNothingIfItIsDestroyedWhileItWaits) {
+    for (const bool one_more : {false, true}) {
+        int steps = 0;
+        for (bool goes_on = true; goes_on; ++steps) {
+            Contended world;
+            {
+                auto acquire = world.acquire();
+                goes_on = acquire.make(steps, one_more);
+                if (!goes_on) {
+                    EXPECT_FALSE(acquire.error());
+                    break;
+                }
+                acquire.destroy();
+            }
+            world.network.pass(20ms);
+            for (std::size_t node = 0; node < world.size; ++node) {
+                EXPECT_THAT(world.queued(node), IsEmpty()) << "after " << steps << " steps, node " << node;
+                EXPECT_THAT(world.holder(node), AnyOf("", std::string{world.bobs->owner()}))
+                    << "after " << steps << " steps, node " << node;
+            }
+        }
+        EXPECT_GE(steps, 5) << "an attempt, its release, a subscription, a question, a message, an attempt";
+    }
+}
+
+TEST(AcquireFlow, LeavesNoKeyIfItIsDestroyedBetweenAttempts) {
+    for (const bool one_more : {false, true}) {
+        for (int steps = 0;; ++steps) {
+            World world;
+            world.occupy(250ms, 0, 1, 2);
+            AcquireInSteps acquire{world, world.clock, world.entropy, the_resource, false};
+            if (!acquire.make(steps, one_more)) {
+                EXPECT_GE(steps, 5);
+                break;
+            }
+            acquire.destroy();
+            EXPECT_EQ(world.held_by("") + world.held_by("somebody else"), 5U) << "after " << steps;
+        }
+    }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
+TEST(AcquireFlow, HasItsFramesInTheOperation) {
+    Contended world;
+    auto acquire = world.acquire();
+    EXPECT_FALSE(acquire.make(1000, false));
+    EXPECT_EQ(acquire.overflows(), 0U);
+}
+#endif
+
+}  // namespace
+}  // namespace redlock::test
