@@ -254,7 +254,7 @@ private:
     static void start_draining(Shared& it, Clock::time_point now) noexcept;
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
     void progress(Shared& it, Clock::time_point now);
-    void deliver_answers(Shared& it, Clock::time_point now);
+    void deliver_answers(Shared& it, Clock::time_point now) const;
     void renew(Shared& it, Clock::time_point now);
     void let_write(Shared& it, Clock::time_point now);
     bool fail_if_outdated(Shared& it, Clock::time_point now);

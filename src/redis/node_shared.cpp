@@ -16,7 +16,6 @@
 namespace redlock {
 
 using namespace std::chrono_literals;
-using detail::KeyEffect;
 using detail::SharingChoice;
 using detail::SharingSituation;
 
@@ -155,7 +154,8 @@ void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
 }
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
-    // Other connections may be begun meanwhile, at the end of the list.
+    // NOLINTNEXTLINE(modernize-loop-convert): other connections may be begun meanwhile, at the end of the
+    // list
     for (std::size_t i = 0; i < shared_.size(); ++i)
         if (const auto mine = shared_[i]->connection->poll_entry();
             mine.fd == entry.fd && mine.socket == entry.socket)
@@ -189,7 +189,7 @@ static ConnectionUser& user_of(const detail::Requester& requester) noexcept {
 }
 
 /// Passes each answer to the user that has requested it (rule D1 in docs/rules.md).
-void Node::deliver_answers(Shared& it, Clock::time_point now) {
+void Node::deliver_answers(Shared& it, Clock::time_point now) const {
     auto& connection = *it.connection;
     while (const auto* const answer = connection.broken() ? nullptr : connection.answer()) {
         const auto& requester = *answer->requester;
@@ -273,6 +273,7 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
 
 /// Disconnects the connections that are broken or not needed any more.
 void Node::sweep(Clock::time_point now) {
+    // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
     for (std::size_t i = 0; i < shared_.size(); ++i)
         if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
     const std::lock_guard guard{mutex_};
