@@ -44,7 +44,7 @@ public:
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
-    /// Ends the use of the loop, without blocking. All operations end, and their completions are destroyed
+    /// Ends the use of the loop, within a millisecond. All operations end, and their completions are destroyed
     /// without being called. The releases that are left to do are written, as far as the sockets accept them.
     /// The destructor of the RedisNodes sends the rest, for at most one node_timeout. Afterwards the locks
     /// can only be destroyed. The library has then called EventLoop::forget() for each descriptor.

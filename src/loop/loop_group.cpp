@@ -122,13 +122,14 @@ void LoopGroup::watch() {
     }
 }
 
-/// Writes what the operations have left to write. From then on, connections do not collect commands.
+/// Writes what the operations have left to write, and waits a millisecond for the sockets at most. From then
+/// on, connections do not collect commands.
 void LoopGroup::detach() noexcept {
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);
     try {
-        group_.send_the_rest(clock().now() + std::chrono::nanoseconds{1});
+        group_.send_the_rest(clock().now() + std::chrono::milliseconds{1});
         former_->add(shared_from_this());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its destructor sends the rest
     }
