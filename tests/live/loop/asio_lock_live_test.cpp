@@ -12,6 +12,8 @@
 #include <asio.hpp>
 #endif
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
