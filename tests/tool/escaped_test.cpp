@@ -31,6 +31,19 @@ TEST(Escaped, ShowsLineBreaksAndChangesOfDirectionAsBytes) {
     EXPECT_EQ(escaped("\xE2\x80\x93"), "\xE2\x80\x93") << "a dash";
 }
 
+TEST(Escaped, ShowsTheFirstAndTheLastChangeOfDirectionOfEachRangeAsBytes) {
+    EXPECT_EQ(escaped("\xE2\x80\x8E \xE2\x80\x8F"), "\\xe2\\x80\\x8e \\xe2\\x80\\x8f") << "the two marks";
+    EXPECT_EQ(escaped("\xE2\x80\xAA \xE2\x80\xAE"), "\\xe2\\x80\\xaa \\xe2\\x80\\xae");
+    EXPECT_EQ(escaped("\xE2\x81\xA6 \xE2\x81\xA9"), "\\xe2\\x81\\xa6 \\xe2\\x81\\xa9");
+    const std::string neighbours = "\xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xAF \xE2\x81\xA5 \xE2\x81\xAA";
+    EXPECT_EQ(escaped(neighbours), neighbours);
+}
+
+TEST(Escaped, DoesNotChangeTheFirstCharacterOfEachLength) {
+    const std::string text = "\xE0\xA0\x80 \xF0\x90\x80\x80";
+    EXPECT_EQ(escaped(text), text) << "U+0800 and U+10000";
+}
+
 TEST(Escaped, ShowsInvalidUtf8AsBytes) {
     EXPECT_EQ(escaped("\x9b"
                       "31m"),
