@@ -370,9 +370,9 @@ private:
 /// A lock whose operations are asynchronous operations of Asio.
 ///
 /// The completion signature of all operations is `void(redlock::Result)`. With use_awaitable, co_await
-/// returns the Result, and failures do not throw. The handler is called by its associated executor, as if by
-/// post(), and without one by the executor of the lock. Only one operation of a lock can be under way; a
-/// second one ends with std::errc::operation_in_progress.
+/// returns the Result, and failures do not throw. The handler is called as if by post(): by its associated
+/// executor, or by the executor of the lock if the handler has none. Only one operation of a lock can be
+/// under way. A second one ends with std::errc::operation_in_progress.
 ///
 /// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, and then no
 /// reachable node keeps a key of it. If it has succeeded already, its result is not changed. Extensions and

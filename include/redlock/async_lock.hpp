@@ -75,9 +75,9 @@ private:
     std::unique_ptr<Callable> held_{};
 };
 
-/// Returns the watchdog of the event loop. If it is LockOptions::watchdog, the loop of the AsyncLock extends
-/// the lock and reports its loss, as Watchdog does in a thread (watchdog.hpp). LockOptions::on_lost is then
-/// called in the loop. An exception of on_lost is swallowed.
+/// Returns a value for LockOptions::watchdog. With it, the loop of the AsyncLock extends the lock and reports
+/// its loss, as Watchdog does in a thread (watchdog.hpp). LockOptions::on_lost is then called in the loop. An
+/// exception of on_lost is swallowed.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
@@ -85,8 +85,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// - Only one operation of a lock can be under way. A second one ends with
 ///   std::errc::operation_in_progress, and does not disturb the first.
 /// - The completion is called once, from the loop, and never inside the function that began the operation. It
-///   may call any function of any lock, and may destroy the lock. If it throws, EventLoop::ready() or wake()
-///   throws the exception to the loop.
+///   is not called if AsyncNodes::shut_down() ends the operation. It may call any function of any lock, and
+///   may destroy the lock. If it throws, EventLoop::ready() or wake() throws the exception to the loop.
 /// - The functions throw std::invalid_argument for incorrect use, and std::bad_alloc. Then the operation has
 ///   not begun, and the completion is not called.
 /// - All functions must be called in the loop. The queries may be called by any thread, except during the
@@ -98,8 +98,9 @@ public:
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
     /// Releases the lock unless it is free, and does not block: the loop sends the release. If an operation
-    /// is under way, cancels it, has its completion called with `cancelled`, and then releases the lock if
-    /// the operation has acquired it. After a failure for lack of memory, the loop tries again. Never throws.
+    /// is under way, its completion is called with `cancelled`, and the lock is then released. An acquisition
+    /// is cancelled before, while an extension or a release goes on to its end. After a failure for lack of
+    /// memory, the loop tries again. Never throws.
     ~AsyncLock();
 
     AsyncLock(AsyncLock&& other) noexcept;
@@ -111,7 +112,8 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Requires loop_watchdog(). A std::stop_callback on the token is called in the loop.
+    /// Returns a token as Lock::lost() does. Without loop_watchdog() a stop is never requested on it. A
+    /// std::stop_callback on the token is called in the loop.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;

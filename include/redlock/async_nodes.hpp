@@ -24,30 +24,34 @@ class Front;
 }
 
 /// The nodes of one event loop. It has connections of its own. All its functions, and those of its locks,
-/// must be called in the loop (event_loop.hpp); the queries of the locks may be called by any thread.
+/// must be called in the loop, as EventLoop describes. Objects may be made before the loop runs. The queries
+/// of the locks may be called by any thread.
 ///
 /// Its rounds share one connection to each node. At most 256 rounds are under way at the same time. Further
-/// ones wait in order, within the deadlines of their operations.
+/// rounds wait in order, within the deadlines of their operations.
 ///
 /// After fork() the child may only destroy the object and its locks. This closes the child's copies of the
 /// sockets, and touches neither the loop nor the servers.
 class REDLOCK_EXPORT AsyncNodes {
 public:
-    /// Does no I/O. `loop` must outlive the object or shut_down(). `nodes` may be destroyed before this
-    /// object if it is a RedisNodes. Any other Nodes must outlive this object, and each of its rounds blocks
-    /// the loop, as is convenient in tests. `clock` must be the clock of the nodes (Nodes::required_clock()).
+    /// Does no I/O. `loop` must exist until shut_down() is called or this object is destroyed. If `nodes` is
+    /// a RedisNodes, it may be destroyed before this object. A Nodes of another class must outlive this
+    /// object, and each of its rounds blocks the loop, which only tests can accept. `clock` must be the clock
+    /// of the nodes (Nodes::required_clock()).
     AsyncNodes(Nodes& nodes, EventLoop& loop, Clock& clock = boot_clock(), Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(). Must not be called by a completion. Does not block if the RedisNodes still exists.
-    /// Otherwise blocks for at most one node_timeout if there are releases that could not be sent before.
+    /// Calls shut_down(). Must not be called by a completion. Does not block if the RedisNodes still exists,
+    /// because its destructor sends the unsent releases. If the RedisNodes was destroyed before, sends the
+    /// unsent releases itself, and blocks for at most one node_timeout.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
     /// Ends the use of the loop, within a millisecond. All operations end, and their completions are destroyed
-    /// without being called. The releases that are left to do are written, as far as the sockets accept them.
-    /// The destructor of the RedisNodes sends the rest, for at most one node_timeout. Afterwards the locks
-    /// can only be destroyed. The library has then called EventLoop::forget() for each descriptor.
+    /// without being called. The releases of these operations, and of locks that were destroyed before, are
+    /// written as far as the sockets accept them. The destructor of the RedisNodes sends the rest, for at
+    /// most one node_timeout. A lock that is held is released when it is destroyed. Afterwards the locks can
+    /// only be destroyed. The library has then called EventLoop::forget() for each descriptor.
     void shut_down() noexcept;
 
     /// Returns true if this object was made from these nodes. Another Nodes at the same address is not the

@@ -3,9 +3,9 @@
 //
 //     class MyLoop final : public redlock::EventLoop {
 //     public:
-//         void watch(int fd, bool reads, bool writes) override;          // then once: ready(fd)
+//         void watch(int fd, bool reads, bool writes) override;  // requests one ready(fd)
 //         void forget(int fd) noexcept override;
-//         void wake_after(std::chrono::nanoseconds delay) noexcept override;  // then once: wake()
+//         void wake_after(std::chrono::nanoseconds delay) noexcept override;  // requests one wake()
 //     };
 //
 // `examples/poll_loop.hpp` is a complete one, in 50 lines.
@@ -20,8 +20,9 @@
 
 namespace redlock {
 
-/// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp). All functions
-/// are called in the loop: by its thread, or if several threads run the loop, never at the same time.
+/// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp). The library
+/// calls the virtual functions *in the loop*: in the thread that runs the loop, or will run it. If several
+/// threads run the loop, no two of them may use the library for this loop at the same time.
 class REDLOCK_EXPORT EventLoop {
 public:
     /// What the loop calls through ready() and wake(). AsyncNodes implements it.
@@ -50,18 +51,21 @@ public:
     /// must not close it, and does not call ready() for it any more.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Calls wake() once, after `delay`. A second wake_after() replaces the first. The delay is at most one
-    /// second, and 0 means soon, but not inside this call. nanoseconds::max() cancels the call, so that a
-    /// loop that ends when it has nothing to do can end. The delay may be counted by any steady clock.
+    /// Calls wake() once, after `delay`, which may be counted by any steady clock. The delay is at most one
+    /// second. A delay of 0 means soon, but not inside this call. A second wake_after() replaces the first.
+    ///
+    /// The value nanoseconds::max() is no delay. It cancels the wake() that was requested before, because the
+    /// library has nothing to do at any known instant. A loop that ends when nothing is left to do can then
+    /// end.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
     /// Sets the object that ready() and wake() call; null for none. Is called by AsyncNodes.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
 
 protected:
-    // A derived class calls these two from its loop, and never inside a function of the library. If a
-    // completion or callback of the user throws an exception, they throw it, too, and the library goes on
-    // working at the next call.
+    // A derived class calls these two from its loop, and never inside a function of the library. If the
+    // completion of an operation (async_lock.hpp) throws an exception, they throw it, too, and the library
+    // goes on working at the next call. Exceptions of LockOptions::on_lost are swallowed.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);

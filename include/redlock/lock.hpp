@@ -26,14 +26,14 @@
 // never beside an exclusive lock. A Watchdog (LockOptions::watchdog) extends the lock for as long as it is
 // held. If the watchdog cannot extend the lock, it requests a stop on the token that lost() returns.
 //
-// In this file, a *round* is one command that is sent to the nodes, together with their votes on it.
+// In this file, a *round* sends one command for a lock to the nodes, and collects their votes on it.
 // *node_timeout* is the time that one node may take in a round (NodesOptions::node_timeout). Each function
 // states how long it can block.
 //
-// Threads: a Lock belongs to one thread at a time. There are two exceptions: its watchdog, and the callbacks
-// that the watchdog calls (LockOptions::on_lost, and a std::stop_callback on lost()). These may release or
-// destroy the lock. Different Locks, even on the same resource, may be used by different threads and may
-// share one Nodes.
+// Threads: a Lock belongs to one thread at a time. There are two exceptions. The watchdog extends the lock in
+// a thread of its own. The callbacks that the watchdog calls (LockOptions::on_lost, and a std::stop_callback
+// on lost()) may release or destroy the lock. Different Locks, even on the same resource, may be used by
+// different threads and may share one Nodes.
 //
 // After fork() the lock still belongs to the parent. In the child the lock is free, and the destructor of the
 // lock sends nothing.
@@ -59,7 +59,8 @@
 //   destructor | nothing            | releases             | releases           | releases
 //
 // The validity ends at an instant that each acquisition or extension computes (ttl − drift after its start).
-// It ends earlier if an extension finds that the nodes that can still have the key are no longer a majority.
+// It ends earlier if an extension finds that so many nodes have lost the key that the remaining nodes are no
+// majority.
 //
 // An unconfirmed lock becomes free at the instant at which its validity would have ended, because the keys
 // expire about then. There is one difference to other free locks: owner() and fencing_token() keep their
@@ -148,27 +149,31 @@ public:
     /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// Returns the 40 hex digits that are the value of the key on the nodes; empty if the lock is free. Each
-    /// acquisition has a new owner. The view is valid until the next acquisition.
+    /// Returns the 40 hex digits that are the value of the key on the nodes. Returns an empty view if the
+    /// lock is free, except after it was unconfirmed (see the states above). Each acquisition has a new
+    /// owner. The view is valid until the next acquisition.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
-    /// of any of the resources. Returns 0 without LockOptions::fencing, and if the lock is free. The
-    /// protected system must reject every access, reads included, whose token is smaller than the largest
-    /// that it has seen. LockOptions::shared describes the rule for readers and writers.
+    /// of any of the resources. Returns 0 without LockOptions::fencing. Also returns 0 if the lock is free,
+    /// except after it was unconfirmed (see the states above). The protected system must reject every access,
+    /// reads included, whose token is smaller than the largest that it has seen. LockOptions::shared
+    /// describes the rule for readers and writers.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
     /// Makes up to retry.attempts attempts. Pauses for a random time before each attempt but the first.
     ///
-    /// Blocks at most attempts × (round + release + retry.delay). A round takes at most N × node_timeout, and
-    /// the release of a failed attempt one node_timeout. Two options add to this time:
+    /// Blocks at most attempts × (round + release + retry.delay). A round takes at most N × node_timeout,
+    /// because it may ask the nodes one after another. The release of a failed attempt goes to all nodes at
+    /// once, and takes at most one node_timeout. Two options add to this time:
     ///
     /// - LockOptions::fair: up to LockOptions::queue_timeout in the queue. When this time is over, the
     ///   function makes a last attempt, which takes one round and one release.
-    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt. Such a round
-    ///   raises the counts of nodes that have counted fewer holders than others (see fencing.hpp).
+    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt. Each node
+    ///   counts the holders of a resource. Such a round raises the counts of nodes that have counted fewer
+    ///   holders than other nodes (see fencing.hpp).
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted`, `already_held`, `cancelled`, or a code of
     /// the system (no entropy, no memory, no thread for the watchdog). After a failure no reachable node
@@ -273,10 +278,13 @@ public:
     /// Releases the lock without waiting for the replies.
     ///
     /// Waits only if a connection has to be made first, and then for at most an eighth of node_timeout. A
-    /// release whose connection takes longer stays queued. The next round with the node, a short-lived
-    /// thread, or the destructor of the nodes sends the release when the connection is ready. If this process
-    /// acquires the resource again meanwhile, it normally sends the SET behind the release on the same
-    /// connection, so that the SET does not find its own old key.
+    /// release whose connection takes longer stays queued. When the connection is ready, the release is sent
+    /// by the next round with the node, by a short-lived thread, or by the destructor of the nodes, whichever
+    /// comes first.
+    ///
+    /// If this process acquires the resource again meanwhile, the command that makes the new key (a SET)
+    /// could find the key of the released lock, and be refused. Therefore the SET is normally sent behind the
+    /// release on the same connection.
     ///
     /// There are two exceptions:
     ///
@@ -308,7 +316,7 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
-    /// Returns the current acquisition. It outlives the lock.
+    /// Returns the current acquisition. The returned object stays valid after this lock was destroyed.
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     /// Acquires within the limits. Returns an error if there is no memory.

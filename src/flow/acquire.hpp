@@ -11,8 +11,9 @@
 namespace redlock::flow {
 
 /// Acquires the resources of one request. Each attempt has an owner of its own (rule A5). While another
-/// client holds the resource, a fair request waits in the queue. A request for several resources does not
-/// queue, because a waiter for one resource would keep the others from clients that could have them.
+/// client holds the resource, a fair request waits in the queue (waiting.hpp). A request for several
+/// resources does not queue, because a waiter for one resource would keep the others from clients that could
+/// have them.
 class Acquire final : public Retries {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,

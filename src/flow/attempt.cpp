@@ -73,6 +73,9 @@ Flow Attempt::run() {
 
 /// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
 ///
+/// Each node counts the holders of a resource. fencing.hpp explains these counts, and why a node refuses a
+/// token that is far ahead of its wall clock.
+///
 /// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
 ///    this count, it is confirmed.
 /// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
@@ -99,7 +102,9 @@ Flow Attempt::confirm_fencing_token() {
         auto& raised = blank_votes();
         co_await ask(raise, limits, raised);
         round_.ended = clock_.now();
+        // A node returns its own count if it refuses the token as too far ahead of its clock.
         const bool refused_as_too_large = std::ranges::any_of(raised.reports(), own_count_in_refusal);
+        // The nodes in `counted` have this count already, so an unknown vote of theirs is a grant.
         grant_unasked(raised, counted);
         if (raised.granted() >= needed || !refused_as_too_large) {
             carry_over_rejections(round_.tally, raised);

@@ -12,9 +12,11 @@ namespace redlock::flow {
 /// One attempt. The arguments must outlive it.
 ///
 /// If the flow is destroyed before its end, unreleased() is the release that is left to do. The release needs
-/// no more memory, because its owner and its nodes are in this object since before the SET was sent.
+/// no more memory, because this object has the owner and the nodes already before the SET is sent.
 class Attempt final : public Steps {
 public:
+    /// `queue` has the ticket of a client that waits in the queue (nodes.hpp). It is null if the client does
+    /// not wait.
     Attempt(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
             const RoundLimits& limits, const QueueTerms* queue);
 
@@ -24,15 +26,17 @@ public:
 
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return candidate_; }
-    /// Returns false if run() has ended without a round, because there was no owner.
+    /// Returns false if run() has ended before its round, because no random owner could be drawn. Requires
+    /// that run() has ended: every end after the round sets `settled_`.
     bool made_round() const noexcept { return settled_; }
-    /// Returns the votes on the SET, or on the counts that confirm the token.
+    /// Returns the votes on the SET. If a second round had to confirm the fencing token, returns the votes of
+    /// that round (Attempt::confirm_fencing_token()).
     const Tally& votes() const noexcept { return round_.tally; }
     /// Returns the result with these votes. `error` is the error with which run() has ended.
     Result take_result(std::error_code error);
-    /// Returns the release of an attempt whose flow was destroyed. A fair attempt also wakes the next waiter,
-    /// as if a stop was requested. Returns nothing if no key can be left. The request is valid as long as
-    /// this object.
+    /// Returns the release of an attempt whose flow was destroyed. The release of a fair attempt also wakes
+    /// the next waiter, because this client gives up. Returns nothing if no key can be left. The request is
+    /// valid as long as this object.
     std::optional<Request> unreleased() const;
 
 private:

@@ -25,8 +25,9 @@
 //   3. A flow is a member function of a Steps object, and has no parameters. Thus its frame can be placed in
 //      the memory of the operation, and it has no references that can dangle.
 //
-// A flow ends with an error code, and not with a Tally, because frames have to be small. The tallies are
-// members of the operation and of its Steps objects.
+// A flow ends with an error code, and not with a Tally (the votes of one round, see nodes.hpp), because
+// frames have to be small. The tallies are members of the operation and of its Steps objects. A *blank* tally
+// has no votes yet (Nodes::blank_tally()).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -102,7 +103,7 @@ public:
     public:
         /// Is called with the object whose member function the flow is.
         static void* operator new(std::size_t bytes, Steps& steps);
-        // NOLINTNEXTLINE(misc-new-delete-overloads): the other one has no usual form
+        // NOLINTNEXTLINE(misc-new-delete-overloads): only new needs the Steps
         static void operator delete(void* frame) noexcept { FrameMemory::deallocate(frame); }
 
         Flow get_return_object() noexcept { return Flow{Handle::from_promise(*this)}; }
@@ -154,7 +155,7 @@ private:
 struct PendingRound {
     const Request* request;
     const RoundLimits* limits;
-    Tally* tally;  ///< blank
+    Tally* tally;  ///< blank: without votes
 };
 
 /// The pause that a flow waits for. It ends at this instant, or when a stop is requested.
@@ -248,11 +249,12 @@ protected:
     ~Steps() = default;
 
     Operation& operation() const noexcept { return operation_; }
-    /// The operation needs the nodes for their number, their names and their limits. A flow does not ask
-    /// them.
+    /// Returns the nodes, for their number, their names and their limits. A flow never calls Nodes::ask(),
+    /// because a flow does no I/O.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
 
-    /// Returns a tally for the next round. The operation has only one, so it ends the use of the last one.
+    /// Returns a blank tally for the next round. The operation has only one such tally, so this call discards
+    /// the votes of the round before.
     Tally& blank_votes() const {
         return operation_.votes_.emplace(InPlace{[this] { return nodes().blank_tally(); }});
     }
@@ -273,22 +275,25 @@ protected:
         }
     };
 
-    /// Awaits a round. The arguments must be named variables, and `tally` must be blank.
+    /// Awaits a round. The arguments must live until the flow continues, and `tally` must be blank. A request
+    /// that the flow makes is therefore a named variable (rule 1).
     Wait ask(const Request& request, const RoundLimits& limits, Tally& tally) const noexcept {
         return {operation_, PendingRound{&request, &limits, &tally}};
     }
 
-    /// Awaits a pause until this instant, or until a stop is requested. The token must be a named variable.
+    /// Awaits a pause until this instant, or until a stop is requested. The token must live until the flow
+    /// continues.
     Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
         return {operation_, PendingPause{&clock, until, &stop}};
     }
 
-    /// Awaits that the waiter listens, as Waiter::listen() does. The arguments must be named variables.
+    /// Awaits that the waiter listens, as Waiter::listen() does. The arguments must live until the flow
+    /// continues.
     Wait listen(Waiter& waiter, NodeSet homes, const RoundLimits& limits, bool& listens) const noexcept {
         return {operation_, PendingListen{&waiter, homes, &limits, &listens}};
     }
 
-    /// Awaits a message, as Waiter::sleep() does. The arguments must be named variables.
+    /// Awaits a message, as Waiter::sleep() does. The arguments must live until the flow continues.
     Wait sleep(Waiter& waiter, Clock::time_point until, const std::stop_token& stop,
                Waiter::WakeUp& message) const noexcept {
         return {operation_, PendingMessage{&waiter, until, &stop, &message}};

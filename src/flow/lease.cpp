@@ -29,12 +29,14 @@ Flow Release::run() {
     auto& votes = blank_votes();
     co_await ask(request, limits, votes);
     if (wakes) record_contention(nodes(), resources_, votes);
+    // An earlier release may have deleted the key already, so a refusal of a repeated one is a confirmation.
     const auto gone = votes.granted() + (again ? votes.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(votes, lease_)))
         error = Errc::lost;
     else if (gone < quorum(votes.size()))
         error = Errc::no_quorum;
+    // The lease ends if a majority has answered and nothing has to be repeated, or if the keys have expired.
     const bool answered = votes.granted() + votes.refused() >= quorum(votes.size());
     if ((answered && error != Errc::no_quorum) || clock_.now() >= lease_.valid_until) lease_ = {};
     co_return error;

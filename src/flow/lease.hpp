@@ -1,4 +1,5 @@
-// What a client does with a lease that it has acquired: it extends it, releases it, and describes the holder.
+// What a client does with a lease that it has acquired: it extends it, releases it, and writes the holder
+// description. This is a text beside the lock for people to read.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -56,7 +57,7 @@ private:
     QueueTerms queue_{};
 };
 
-/// The description of the holder. The arguments must outlive it.
+/// The writing of the holder description. The arguments must outlive it.
 class Description final : public Steps {
 public:
     Description(Operation& operation, Resources resources, const Lease& lease, std::string_view text,

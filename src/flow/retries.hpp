@@ -42,7 +42,7 @@ protected:
     virtual void attempted(std::error_code) {}
     /// Returns the flow that waits between two attempts while another client holds the resource.
     virtual Flow wait_while_held() { return pause_at_random(); }
-    /// Pauses for a random time (S20), but not longer than until `latest_`.
+    /// Pauses for a random time (rule S20 in docs/requirements.md), but not longer than until `latest_`.
     Flow pause_at_random();
 
     Clock& clock_;
@@ -51,15 +51,17 @@ protected:
     const algorithm::AcquireLimits& limits_;
     std::optional<Attempt> attempt_{};  ///< The present attempt, or the last one.
     Clock::time_point latest_{};        ///< The instant at which the present wait must end at the latest.
-    bool last_attempt_ = false;         ///< True if the next attempt is the last one.
+    bool last_attempt_ = false;         ///< True if no further attempt is made after the next one.
 
 private:
     void record(std::error_code error, int attempts);
+    /// Returns the result of the latest attempt that the deadline has not cut short; `deadline` if there is
+    /// none.
     Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
     const RoundLimits round_limits_;
     const bool waits_;
-    std::optional<Result> last_{};
+    std::optional<Result> last_{};  // the result that last() returns; empty before the first attempt
 };
 
 }  // namespace redlock::flow

@@ -14,15 +14,16 @@
 
 namespace redlock::loop {
 
-/// Runs one flow. The operation and the Steps of the flow must outlive the runner, and so must the front and
-/// the task. If the runner is destroyed before the flow has ended, the flow is destroyed.
+/// Runs one flow. The operation, the Steps of the flow, the Front and the task must outlive the runner. If
+/// the runner is destroyed before the flow has ended, the flow is destroyed.
 class FlowRunner {
 public:
     FlowRunner(Front& front, Task& task, flow::Operation& operation)
         : task_(task), operation_(operation), rounds_(std::in_place, front, task) {}
 
     /// Starts the flow that `make` returns, or goes on with it, and returns true once it has ended. Otherwise
-    /// the task is woken when the function must be called again.
+    /// the task is woken when the function must be called again. A caller that requests a stop wakes the task
+    /// itself.
     template <class Make>
     bool advance(Make make) {
         if (!flow_) operation_.start(flow_.emplace(flow::InPlace{make}));

@@ -1,4 +1,5 @@
-// The state behind an AsyncNodes: what the locks of one event loop share.
+// The state behind an AsyncNodes: what the locks of one event loop share. The class Front has its name from
+// this place; the *front* of a flow (flow/flow.hpp) is in flow_runner.hpp.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -46,14 +47,15 @@ private:
     Front& front_;
 };
 
-/// An object that must do something when the loop is shut down. It is in the list of its Front while it
-/// lives.
+/// An object that must do something when the loop is shut down, such as a lock or the watchdog of a loop. It
+/// is in the list of its Front while it lives.
 class Member {
 public:
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
-    /// Ends its operations without calling a completion, and writes its releases. Is called once.
+    /// Ends the operations of the object without calling a completion, and writes their releases as far as
+    /// the sockets accept them. Is called once.
     virtual void shut_down() noexcept = 0;
 
 protected:

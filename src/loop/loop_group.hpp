@@ -17,8 +17,8 @@ namespace redlock::loop {
 
 class LoopGroup;
 
-/// The groups of loops that have ended before their RedisNodes. They may have unsent releases, which the
-/// destructor of the RedisNodes sends. All threads may share it.
+/// The groups of loops that were shut down before their RedisNodes was destroyed. They may have unsent
+/// releases, which the destructor of the RedisNodes sends. All threads may share it.
 class FormerGroups {
 public:
     /// Keeps the group until close(). Does nothing after close().
@@ -46,7 +46,7 @@ struct SchedulerOwner {
 /// collected, and watches the connections.
 class LoopGroup final : public Rounds, SchedulerOwner, Task, public std::enable_shared_from_this<LoopGroup> {
 public:
-    /// Does no I/O. `loop` must outlive the group or detach().
+    /// Does no I/O. `loop` must exist until detach() is called or the group is destroyed.
     LoopGroup(std::shared_ptr<Scheduler> of_loop, EventLoop& loop, const std::vector<NodeConfig>& configs,
               const NodesOptions& options, const OsNetwork& system, std::shared_ptr<FormerGroups> former)
         : SchedulerOwner{std::move(of_loop)},

@@ -1,7 +1,8 @@
 // The connections of one node that the rounds of an event loop share. The *users* of a connection are the
 // rounds that have a command pending on it, or wait until they may write their command. Everything here runs
-// in the thread of the loop. A user may join and leave connections while it continues, so no mutex is held
-// then.
+// in the thread of the loop. The mutex of Node is there for blocking rounds, which several threads make, and
+// the functions that both kinds of rounds use expect it. It is not held while a user continues, because the
+// user may join and leave connections then.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -37,7 +38,9 @@ auto Node::current_of(const Command& command) const noexcept -> Shared* {
     return it == shared_.end() ? nullptr : it->get();
 }
 
-/// Returns the draining connection that has a pending command which this command must follow, or null.
+/// Returns the draining connection that has a pending command which this command must follow, or null. A
+/// release does not bind the next SET: if this SET overtakes the release on another connection, a node can
+/// only refuse it, because the release deletes no key but that of its own owner.
 auto Node::draining_before(const Command& command) const noexcept -> Shared* {
     const bool leaves_queue = command.queue && acquires(command.verb);
     const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
@@ -53,6 +56,7 @@ SharingChoice Node::choose_locked(const Command& command, const Shared* current,
                                   Clock::time_point now, bool needed) {
     using Current = SharingSituation::Current;
     const bool due = needed || health_.probe_due(now);
+    // If a late reply has come, the node is trusted again, and needs no probe.
     if (due) health_.trust_late_replies();
     auto state = Current::none;
     if (current) {
@@ -117,6 +121,7 @@ bool Node::has_turn(const Shared& it, bool release, Clock::time_point now) const
 bool Node::may_write(const Connection& connection, bool release, Clock::time_point now) {
     auto& it = shared_of(connection);
     const bool turn = has_turn(it, release, now);
+    // The caller writes its command now, and the command can make or extend a lease.
     it.has_leases = it.has_leases || (turn && !release);
     return turn;
 }
@@ -200,8 +205,8 @@ void Node::deliver_answers(Shared& it, Clock::time_point now) const {
     }
 }
 
-/// If Sentinels name the server: the last reply is a sign of life if it came within a second after the one
-/// before it. Otherwise the server may have been frozen meanwhile, and may be a former master.
+/// If Sentinels name the server: the last reply is a sign of life if it came within a second after the sign
+/// of life before it. Otherwise the server may have been frozen meanwhile, and may be a former master.
 void Node::renew(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
     if (!config_.has_sentinels() || !connection.ready() || !connection.pending().none()) return;
@@ -220,7 +225,8 @@ void Node::let_write(Shared& it, Clock::time_point now) {
     for (std::size_t i = 0; i < it.waiting.size(); ++i) {
         auto* const user = it.waiting[i];
         if (!user) continue;
-        // Until the connection is ready, a user may have a release that is queued on the connection.
+        // A user is continued although it may not write if the connection is not ready. Its release may
+        // already be queued on the connection.
         const bool closed = it.connection->ready() && !has_turn(it, false, now);
         if (!closed && !user->on_progress(options_.index, now)) continue;
         it.waiting[still_waiting++] = user;

@@ -124,10 +124,12 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
 }
 
 /// A blocking recv() replaces poll() and recv(). Its timeout was set to half of node_timeout when the
-/// connection was made, and cannot be changed for a single call. The kernel rounds the timeout up to whole
-/// ticks, which last 10 ms at most, and adds one tick. It adds up to an eighth to timeouts of more than about
-/// 60 ticks. This way therefore needs a node_timeout of at least 40 ms, of which 98% are left. Then recv()
-/// returns before this time is over. The tightest case is 41 ms: half of it is 20.5 ms, which becomes three
+/// connection was made, and cannot be changed for a single call.
+///
+/// The call is made only if at least 98% of node_timeout are left, and must return before they are over. The
+/// kernel makes the timeout longer: it rounds the timeout up to whole ticks of 10 ms at most, and adds one
+/// tick. To timeouts of more than about 60 ticks it adds up to an eighth. Therefore this way needs a
+/// node_timeout of at least 40 ms. The tightest case is 41 ms: half of it is 20.5 ms, which becomes three
 /// ticks and one more, 40 ms, and 98% are 40.18 ms.
 bool RoundDriver::receive_or_wait(Clock::time_point until) {
     using namespace std::chrono_literals;
@@ -160,8 +162,8 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// A release may be written before the server has answered the handshake. A server that does not answer now
-/// then executes the release later.
+/// A release may be written before the server has answered the handshake. If the server does not answer now,
+/// it executes the release when it continues.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
     if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
@@ -183,9 +185,10 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return connections_[node] && round_.is_connecting(node);
 }
 
-/// The command of a round as it is sent to one node. It differs from node to node only if it uses the queue:
-/// an acquisition removes the ticket of the waiter only at its home node, and a release that is sent a second
-/// time is marked as repeated, because the first one may have woken a waiter.
+/// The command of a round as it is sent to one node. It differs from node to node only if it uses the queue.
+/// An acquisition removes the ticket of the waiter only at its home node, which is the node with the queue in
+/// which the waiter waits. A release that is sent a second time is marked as repeated, because the first one
+/// may have woken a waiter.
 struct RoundDriver::NodeCommand {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -290,7 +293,8 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         round_.end(node, cause, detail, now_);
 }
 
-/// Reports that a node was not asked because it is in back-off, and the failure that has led to the back-off.
+/// Reports that a node was not asked because it is in back-off (untrusted after failures, and its next probe
+/// is not due), and the failure that has led to the back-off.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();

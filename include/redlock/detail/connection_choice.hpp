@@ -2,10 +2,11 @@
 // event loop share the connections. A node is one of the N Redis masters that vote. A round sends one command
 // to the nodes and counts their votes. The functions are pure: they have no sockets and no clock.
 //
-// Each node has a small number of shared connections. The hash of the first resource of a command chooses the
-// *current* one. Therefore a release is written behind its SET, and a SET behind an earlier release of its
-// resource. If a round gives the node up, the current connection *drains*: its pending replies are still
-// read, and the next command begins a fresh connection, which becomes the current one.
+// Each node has a fixed number of shared connections (`shared_connections`, at present one). The hash of the
+// first resource of a command chooses the *current* one. Therefore a release is written behind its SET, and a
+// SET behind an earlier release of its resource, unless the connection drains in between. If a round gives
+// the node up, the current connection *drains*: its pending replies are still read, and the next command
+// begins a fresh connection, which becomes the current one.
 //
 // Commands are *collected*: while replies are outstanding, further commands wait in the output buffer of the
 // connection, and go out together in one write.
@@ -33,7 +34,8 @@ inline constexpr std::chrono::milliseconds max_collecting{1};
 /// If Sentinels name the server: the longest time for which a connection without news is trusted to lead to
 /// the master. After that, the Sentinels may have named another server.
 inline constexpr std::chrono::seconds max_sentinel_silence{1};
-/// The reason for disconnecting such a connection.
+/// The reason for disconnecting such a connection, as the text of an error: it may be the connection of a
+/// former master.
 inline constexpr auto* may_be_former = "may be a former master's";
 /// A connection that has been in the making for this long is replaced by a fresh one.
 inline constexpr std::chrono::seconds max_connecting{1};
@@ -45,7 +47,8 @@ struct SharingSituation {
     KeyEffect effect{};
     /// A draining connection has an unanswered command that this command must follow (pending_replies.hpp).
     bool follows_draining = false;
-    /// The state of the current connection. An outdated one is ready, but has been silent for
+    /// The state of the current connection. An overdue one has been in the making for max_connecting, or
+    /// leads to a server that may be a former master. An outdated one is ready, but has been silent for
     /// max_sentinel_silence.
     enum class Current : std::uint8_t { none, in_the_making, overdue, ready, outdated } current{};
     bool trusted = true;  ///< The node is expected to answer in time (node_health.hpp).
@@ -54,8 +57,8 @@ struct SharingSituation {
 
 struct SharingChoice {
     enum class Connection : std::uint8_t {
-        none,       ///< The node is left alone.
-        overtakes,  ///< The node is not asked, because the command could overtake an earlier one.
+        none,       ///< The node is left alone, because it is not trusted.
+        overtakes,  ///< The node is not asked, because the command could overtake its SET.
         draining,   ///< The draining connection that the command must follow.
         current,
         fresh  ///< A new connection, which replaces the current one.
@@ -109,7 +112,7 @@ struct WriteSituation {
 ///
 /// If Sentinels name the server, no other command may be written behind an outstanding one or after a second
 /// of silence. The server may be a former master that was frozen. It would execute the command later, when
-/// the lease has expired. All commands that wait at that moment go in the same write.
+/// the lease has expired. All commands that wait when the last reply arrives go in the same write.
 constexpr bool may_write(const WriteSituation& in) noexcept {
     if (in.release) return in.established;
     if (!in.ready || in.drains || in.others_wait || in.pending >= max_shared_pending) return false;

@@ -3,7 +3,7 @@
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
 // *requester* of a command is the round that has sent it, and awaits its reply. A round is one command, or
-// several with the same verb, sent to all nodes. It can end before each node has replied: its requester
+// several with the same verb, sent to the nodes. It can end before each node has replied: its requester
 // *leaves*, and its entries stay behind without one. A reply without a requester is *late*, and is dropped.
 //
 //     entry    | meaning                                      | transitions
@@ -72,7 +72,7 @@ struct PendingReply {
         0;  ///< a bit for each resource that it releases, or whose description it deletes
     std::chrono::milliseconds ttl{};  ///< no key of this command lives longer
     std::string owner{};              ///< if it binds or releases
-    /// The bytes of a release without a requester, in the form that is sent if the server refuses this one.
+    /// For a release without a requester: its bytes in the form that is sent if the server refuses this one.
     std::string plain_form{};
     Reply reply{};  ///< once it is answered
 
@@ -188,8 +188,9 @@ public:
     }
 
     /// Returns true if the release of one of the resources, or the deletion of its holder description, may be
-    /// pending here. A SET that is sent behind the release is not refused because of this client's old key.
-    /// May return true for other resources, too, because the class remembers only hash values.
+    /// pending here. If a SET is sent behind the release on this connection, the old key of this client
+    /// cannot cause its refusal. May return true for other resources, too, because the class remembers only
+    /// hash values.
     bool may_release(Resources resources) const noexcept {
         std::uint64_t released = 0;
         for (auto i = answered_; i < size_; ++i) released |= at(i).released;
