@@ -18,7 +18,7 @@
 // have source files with both. The CMake target is redlock::asio. It links redlock::redlock, and the program
 // finds Asio itself.
 //
-// lock.hpp documents what a valid lock promises, and async_lock.hpp what is different without a thread.
+// lock.hpp documents what a valid lock promises, and async_lock.hpp what is different in a loop.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -297,7 +297,7 @@ private:
 };
 
 /// A lock, and the number of its operations. Functions lock the mutex of the loop.
-class State {
+class State : public std::enable_shared_from_this<State> {
 public:
     State(const net::any_io_executor& of_lock, std::shared_ptr<Loop> of_context, ResourceList resources,
           LockOptions options)
@@ -306,10 +306,20 @@ public:
         lock.emplace(loop->nodes(), std::move(resources), std::move(options));
     }
 
-    template <class Begin>
-    std::uint64_t begin(Begin& begin, Completion done) {
+    /// Begins an operation, and returns its number. Returns 0 if another operation is under way. Then this
+    /// one ends with operation_in_progress, and cannot be cancelled.
+    template <class Begin, class Done>
+    std::uint64_t begin(Begin& begin, Done done) {
         const std::lock_guard guard{loop->mutex()};
-        begin(*lock, std::move(done));
+        if (under_way_) {
+            begin(*lock, std::move(done));
+            return 0;
+        }
+        begin(*lock, [weak = weak_from_this(), done = std::move(done)](Result result) mutable {
+            if (const auto state = weak.lock()) state->under_way_ = false;
+            std::move(done)(std::move(result));
+        });
+        under_way_ = true;
         return ++operations_;
     }
     void cancel(std::uint64_t operation) noexcept {
@@ -332,7 +342,8 @@ public:
     std::optional<AsyncLock> lock{};  // empty once the Lock is destroyed
 
 private:
-    std::uint64_t operations_ = 0;
+    std::uint64_t operations_ = 0;  // the number of the last operation that has begun
+    bool under_way_ = false;        // true until the completion of that operation is called
     std::shared_ptr<State> kept_{};
 };
 

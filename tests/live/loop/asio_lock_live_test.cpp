@@ -158,6 +158,33 @@ TEST_F(Asio, CancellationEndsAnAcquisitionAndLeavesNoKey) {
         }
 }
 
+TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
+    for (const bool cancel_first : {false, true}) {
+        redlock::Lock other{nodes, "orders:42"};
+        ASSERT_TRUE(other.acquire());
+        Lock lock{context, nodes, "orders:42", {.retry = {.delay = 20ms}}};
+        net::cancellation_signal first_signal;
+        net::cancellation_signal second_signal;
+        std::optional<Result> first;
+        std::optional<Result> second;
+        lock.async_acquire_for(
+            5s, net::bind_cancellation_slot(first_signal.slot(), [&](Result it) { first = std::move(it); }));
+        lock.async_acquire_for(5s, net::bind_cancellation_slot(second_signal.slot(),
+                                                               [&](Result it) { second = std::move(it); }));
+        // No handler is called before run(), so each signal still reaches its operation.
+        (cancel_first ? first_signal : second_signal).emit(net::cancellation_type::terminal);
+        if (!cancel_first) {
+            ASSERT_TRUE(other.release());
+        }
+        context.run();
+        context.restart();
+        ASSERT_TRUE(first);
+        ASSERT_TRUE(second);
+        EXPECT_EQ(second->error(), std::errc::operation_in_progress);
+        EXPECT_EQ(first->error(), cancel_first ? make_error_code(Errc::cancelled) : std::error_code{});
+    }
+}
+
 TEST_F(Asio, DestroyingTheContextCallsNoHandler) {
     redlock::Lock other{nodes, "held"};
     ASSERT_TRUE(other.acquire());
