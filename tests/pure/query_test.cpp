@@ -161,6 +161,22 @@ TEST_F(HolderDescription, IsWrittenForEachOfSeveralResources) {
     for (const auto* const resource : {"a", "b"}) EXPECT_EQ(query(world, resource).holder, "me");
 }
 
+// Otherwise the description would stay for ever. The other resources get theirs nevertheless.
+TEST_F(HolderDescription, IsNotWrittenBesideAKeyWithoutExpiry) {
+    Lock both{world, {"a", "b"}, {.holder = "me"}, world.clock, world.entropy};
+    ASSERT_THAT(both.acquire(), Succeeds());
+    const std::string owner_of_both{both.owner()};
+    for (const auto* const key : {"{a}:holder", "{b}:holder"}) world.command(0, {"DEL", key});
+    world.command(0, {"SET", "a", owner_of_both});
+    world.ask({.command = {.verb = Verb::describe_holder,
+                           .resources = both.resources(),
+                           .owner = owner_of_both,
+                           .ttl = 10s,
+                           .description = "me"}});
+    EXPECT_EQ(world.command(0, {"GET", "{a}:holder"}), "(nil)");
+    EXPECT_EQ(world.command(0, {"GET", "{b}:holder"}), owner_of_both + " me");
+}
+
 /// A world that remembers the limits of the last round.
 struct WorldWithLimits : World {
     using World::ask;

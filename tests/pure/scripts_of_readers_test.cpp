@@ -206,6 +206,16 @@ TEST_F(Readers, RaiseTheCountOnlyWhileTheyHoldTheResource) {
     EXPECT_EQ(raise("A", 11), "0");
 }
 
+TEST_F(Readers, CannotRaiseTheCountAfterTheyExpired) {
+    hold("count:a", "7");
+    share("A", 5s);
+    share("B", 10s);
+    pass(5'001ms);
+    EXPECT_EQ(raise("A", 9), "0") << "its time is over, although B still holds the resource";
+    EXPECT_EQ(value("count:a"), "7");
+    EXPECT_EQ(raise("B", 9), "1");
+}
+
 TEST_F(Readers, FailIfTheCounterIsInvalid) {
     hold("count:a", "x");
     EXPECT_THAT(share_and_count("A"), HasSubstr("WRONGTYPE"));
