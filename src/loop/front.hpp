@@ -82,6 +82,9 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     bool is_shut_down() const noexcept { return loop_ == nullptr; }
     void shut_down() noexcept;
+    /// Compares the address of the first name, which belongs to one Nodes only. `original_names_` keeps the
+    /// names, so no other Nodes can have them at this address, even if it is made at the address of a
+    /// destroyed one.
     bool is_of(const Nodes& nodes) const noexcept {
         return nodes.name(0).data() == original_names_[0].name.data();
     }

@@ -49,10 +49,10 @@ private:
     void cancel_timer() noexcept;
 
     Scheduler& scheduler_;
-    std::list<Task*> link_;  // has the node of this task, unless the task is queued
+    std::list<Task*> link_;  // has the list element of this task, unless the task is queued
     const std::list<Task*>::iterator node_ = link_.begin();
     bool queued_ = false;
-    Timers::node_type timer_{};  // the node of this task, unless the timer is set
+    Timers::node_type timer_{};  // the map element of this task, unless the timer is set
     Timers::iterator timer_at_{};
 };
 

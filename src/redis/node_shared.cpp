@@ -100,6 +100,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
             break;
     }
     ++current->users;
+    // The user does not own the connection, so DeleteUnlessShared does not delete it.
     return {CheckedOut{current->connection.get(), DeleteUnlessShared{true}}, choice.worth_waiting_for};
 }
 
@@ -283,6 +284,7 @@ void Node::sweep(Clock::time_point now) {
     for (std::size_t i = 0; i < shared_.size(); ++i)
         if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
     const std::lock_guard guard{mutex_};
+    // A broken connection has its own cause. The cause below is for a connection that drains.
     std::erase_if(shared_, [&](const std::unique_ptr<Shared>& it) {
         if (!is_over(*it, now)) return false;
         drop_locked(std::move(it->connection), Errc::timed_out, "replies were pending for too long");
