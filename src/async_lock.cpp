@@ -12,6 +12,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace redlock {
@@ -115,8 +116,9 @@ public:
     void leave() noexcept;
 
 private:
-    bool begin(Completion& done);
-    void run(std::unique_ptr<loop::Job> job);
+    bool may_begin(Completion& done);
+    void end(Completion done, std::error_code error) noexcept;
+    void run(Completion done, std::unique_ptr<loop::Job> job);
     void run_job();
     void report();
     void release_and_leave() noexcept;
@@ -137,49 +139,49 @@ private:
 
 // ---- Operations
 
-/// Begins an operation. Returns false if another one is under way, or if the loop was shut down.
-bool AsyncLock::Impl::begin(Completion& done) {
+/// Returns false if another operation is under way, or if the loop was shut down.
+bool AsyncLock::Impl::may_begin(Completion& done) {
     if (!in_owning_process() || front->is_shut_down()) return false;
-    if (done_) {
-        const auto code = std::make_error_code(std::errc::operation_in_progress);
-        LaterCall::make(front, std::move(done), Result{code});
-        return false;
-    }
-    done_ = std::move(done);
-    return true;
+    if (!done_) return true;
+    const auto code = std::make_error_code(std::errc::operation_in_progress);
+    LaterCall::make(front, std::move(done), Result{code});
+    return false;
 }
 
 void AsyncLock::Impl::acquire(const algorithm::AcquireLimits& limits, Completion done) {
-    if (!begin(done)) return;
-    if (state_->lease().valid_at(now())) {
-        result_.emplace(Errc::already_held);
-        return wake();
-    }
-    run(loop::acquire_job(context(), limits));
+    if (!may_begin(done)) return;
+    if (state_->lease().valid_at(now())) return end(std::move(done), Errc::already_held);
+    run(std::move(done), loop::acquire_job(context(), limits));
 }
 
 void AsyncLock::Impl::extend(std::chrono::milliseconds ttl, Completion done) {
-    if (!begin(done)) return;
+    if (!may_begin(done)) return;
     const auto instant = now();  // read before the lease, as in Lock::valid()
     const auto lease = state_->lease();
-    if (lease.empty() || lease.released)
-        result_.emplace(Errc::not_held);
-    else if (!lease.valid_at(instant) || state_->lost().stop_requested())
-        result_.emplace(Errc::lost);
-    if (result_) return wake();
-    run(loop::extend_job(context(), ttl));
+    if (lease.empty() || lease.released) return end(std::move(done), Errc::not_held);
+    if (!lease.valid_at(instant) || state_->lost().stop_requested()) return end(std::move(done), Errc::lost);
+    run(std::move(done), loop::extend_job(context(), ttl));
 }
 
 /// In the callback on_lost, releases the acquisition that was lost, as Lock::release() does.
 void AsyncLock::Impl::release(Completion done) {
-    if (!begin(done)) return;
+    if (!may_begin(done)) return;
     const auto& loss = detail::renewal_context();
     const auto acquisition = loss.lost_lease == state_.get() ? loss.number : state_->number();
-    run(loop::release_job(context(), acquisition, loop::Replies::awaited));
+    run(std::move(done), loop::release_job(context(), acquisition, loop::Replies::awaited));
 }
 
-/// Begins the job at once. The completion is called later in any case.
-void AsyncLock::Impl::run(std::unique_ptr<loop::Job> job) {
+/// Ends an operation that needs no job. Its completion is called later.
+void AsyncLock::Impl::end(Completion done, std::error_code error) noexcept {
+    done_ = std::move(done);
+    result_.emplace(error);
+    wake();
+}
+
+/// Begins the job at once. The completion is called later in any case. If there is no memory for the job, the
+/// operation has not begun.
+void AsyncLock::Impl::run(Completion done, std::unique_ptr<loop::Job> job) {
+    done_ = std::move(done);
     job_ = std::move(job);
     run_job();
     if (result_) wake();

@@ -8,6 +8,7 @@
 #include "loop/flow_runner.hpp"
 
 #include <exception>
+#include <new>
 #include <stop_token>
 #include <utility>
 
@@ -115,9 +116,10 @@ public:
     std::optional<Result> advance() override {
         if (earlier_ && !earlier_->advance()) return std::nullopt;
         if (std::exchange(earlier_, nullptr)) lock_.state->forget();
+        if (failure_) std::rethrow_exception(failure_);
         if (!flow_.advance([this] { return acquire_.run(); })) return std::nullopt;
-        if (!flow_.result()) begin_acquisition();
-        return acquire_.take_result();
+        if (flow_.result() || begin_acquisition()) return acquire_.take_result();
+        return advance();
     }
 
     void cancel() noexcept override {
@@ -132,17 +134,28 @@ public:
     }
 
 private:
-    void begin_acquisition() {
+    /// Returns false if there is no memory for the watchdog. Then the lock is released, and the acquisition
+    /// fails.
+    bool begin_acquisition() {
         const auto& lease = acquire_.lease();
         const auto acquisition = lock_.state->begin(lease, std::move(lost_));
         lock_.state->describe_holder(lease, lock_.options.ttl);
-        if (lock_.options.watchdog) lock_.front.renewals().add({lock_.state, acquisition});
+        try {
+            if (lock_.options.watchdog) lock_.front.renewals().add({lock_.state, acquisition});
+            return true;
+        } catch (const std::bad_alloc&) {
+            failure_ = std::current_exception();
+        }
+        (void)lock_.state->begin_release(acquisition);
+        earlier_ = release_job(lock_, acquisition, Replies::not_awaited);
+        return false;
     }
 
     const JobContext lock_;
     algorithm::AcquireLimits limits_;
     std::stop_source stop_{};
-    std::unique_ptr<Job> earlier_{};  // the release of an earlier acquisition
+    std::unique_ptr<Job> earlier_{};  // the release of an earlier acquisition, or of one that has failed
+    std::exception_ptr failure_{};    // with which the operation ends after that release
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     flow::Operation operation_{lock_.front.nodes()};

@@ -90,14 +90,16 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         case SharingChoice::Connection::overtakes: return {.not_asked = "its SET is still pending"};
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
-        case SharingChoice::Connection::fresh:
-            shared_.push_back(std::make_unique<Shared>());
-            shared_.back()->connection = connect_locked(now);
-            shared_.back()->connection->set_collecting(true);
-            shared_.back()->slot = slot_of(first);
+        case SharingChoice::Connection::fresh: {
+            auto fresh = std::make_unique<Shared>();
+            fresh->connection = connect_locked(now);
+            fresh->connection->set_collecting(true);
+            fresh->slot = slot_of(first);
+            shared_.push_back(std::move(fresh));
             if (current) start_draining(*current, now);
             current = shared_.back().get();
             break;
+        }
     }
     ++current->users;
     // The user does not own the connection, so DeleteUnlessShared does not delete it.

@@ -1,13 +1,17 @@
 // The effects on a lock if memory runs out at any allocation. This program replaces operator new by one that
 // fails on demand.
+#include "support/round_loop.hpp"
+#include "virtual_loop.hpp"
 #include "waiting_world.hpp"
 #include "world.hpp"
 
+#include <redlock/async_lock.hpp>
 #include <redlock/detail/renewal_queue.hpp>
 
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <thread>
@@ -118,6 +122,96 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
             EXPECT_THAT(lock.release(), Succeeds());
         }
         EXPECT_TRUE(world.clean());
+        if (!first && !second) break;
+    }
+}
+
+/// An event loop and a lock in it. Nodes, loop and completions have enough memory.
+struct LoopWithoutMemory {
+    explicit LoopWithoutMemory(bool fencing)
+        : lock{of_loop,
+               the_resource,
+               {.ttl = 30s, .retry = {.attempts = 1}, .fencing = fencing, .watchdog = loop_watchdog()}} {}
+
+    void run() {
+        while (loop.run_once(world.clock.now() + 5s)) {
+        }
+    }
+    /// Begins the operation, and runs it to its end. The allocation after the next `count` fails, if there is
+    /// one.
+    template <class Begin>
+    Result run(Begin begin, long count = never) {
+        std::optional<Result> result;
+        Completion done{[&](Result it) { result = std::move(it); }};
+        allocation_failed = fails_after(count, [&] {
+            try {
+                begin(std::move(done));
+            } catch (const std::bad_alloc&) {
+                result = Result{no_memory};
+            }
+            run();
+        });
+        run();
+        return result.value_or(Result{std::make_error_code(std::errc::timed_out)});
+    }
+    Result acquire(long count = never) {
+        return run([&](Completion done) { lock.acquire(std::move(done)); }, count);
+    }
+    Result extend(long count = never) {
+        return run([&](Completion done) { lock.extend(std::move(done)); }, count);
+    }
+    Result release(long count = never) {
+        return run([&](Completion done) { lock.release(std::move(done)); }, count);
+    }
+
+    Client world;
+    VirtualLoop loop{world.clock};
+    AsyncNodes of_loop{world, loop, world.clock, world.entropy};
+    AsyncLock lock;
+    bool allocation_failed = false;
+};
+
+TEST_P(OutOfMemory, AnAcquireInALoopFailsAndLeavesNoKeys) {
+    for (long count = 0;; ++count) {
+        LoopWithoutMemory it{GetParam()};
+        if (const auto result = it.acquire(count); !result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+            EXPECT_FALSE(it.lock.valid()) << count;
+            EXPECT_TRUE(it.world.clean()) << count;
+            EXPECT_THAT(it.acquire(), Succeeds()) << count;
+        }
+        EXPECT_TRUE(it.lock.valid()) << count;
+        if (!it.allocation_failed) break;
+    }
+}
+
+TEST_P(OutOfMemory, AnExtensionOrAReleaseInALoopFailsAndCanBeRepeated) {
+    for (long count = 0;; ++count) {
+        LoopWithoutMemory it{GetParam()};
+        EXPECT_THAT(it.acquire(), Succeeds());
+        if (const auto result = it.extend(count); !result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+        }
+        const bool first = it.allocation_failed;
+        EXPECT_TRUE(it.lock.valid()) << count;
+        if (const auto result = it.release(count); !result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+            EXPECT_THAT(it.release(), Succeeds()) << count;
+        }
+        EXPECT_TRUE(it.world.clean()) << count;
+        if (!first && !it.allocation_failed) break;
+    }
+}
+
+TEST_P(OutOfMemory, ALockOfALoopIsReleasedAfterItsDestruction) {
+    for (long count = 0;; ++count) {
+        LoopWithoutMemory it{GetParam()};
+        EXPECT_THAT(it.acquire(), Succeeds());
+        (void)it.release(count);
+        const bool first = it.allocation_failed;
+        const bool second = fails_after(count, [&] { AsyncLock{std::move(it.lock)}; });
+        it.run();
+        EXPECT_TRUE(it.world.clean()) << count;
         if (!first && !second) break;
     }
 }
@@ -240,6 +334,37 @@ TEST_P(OutOfMemoryInARound, AWatchdogExtendsInALaterTurn) {
             EXPECT_THAT(lock.release(), Succeeds()) << count;
         }
         EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
+    }
+}
+
+// Rounds that share connections.
+TEST_P(OutOfMemoryInARound, ASharedConnectionThatCannotBeBegunLeavesNothingBehind) {
+    const auto names = std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"));
+    const std::vector<std::string> resources{"r"};
+    const Request request{
+        .command = {.verb = Verb::set_if_absent, .resources = resources, .owner = "A", .ttl = 10s}};
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        MemoryNetwork network{3};
+        NodeGroup group{network.configs(), {}, network, NodeGroup::Connections::shared};
+        support::RoundLoop loop{group, network.clock()};
+        const auto turn = [&] {
+            loop.turn([&](auto entries, auto until) { network.wait(entries, network.clock().now(), until); },
+                      network.clock().now() + 1s);
+        };
+        support::SharedRound first{group, names, request};
+        support::SharedRound second{group, names, request};
+        went_on = fails_after(count, [&] {
+            try {
+                loop.begin(first);
+                while (!first.over()) turn();
+            } catch (const std::bad_alloc&) {
+                loop.forget(first);
+            }
+        });
+        loop.begin(second);
+        while (!second.over()) turn();
+        EXPECT_GE(second.tally().granted() + second.tally().refused(), 2U) << count;
     }
 }
 
