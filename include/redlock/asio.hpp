@@ -186,7 +186,6 @@ private:
 
     void wait(const Shared& it, Direction Descriptor::*direction,
               net::posix::descriptor_base::wait_type type) {
-        (*it.*direction).waits = true;
         it->stream.async_wait(
             type, [loop = weak_from_this(), watched = std::weak_ptr{it}, direction](ErrorCode error) {
                 const auto self = loop.lock();
@@ -194,6 +193,7 @@ private:
                 const std::lock_guard guard{self->mutex_};
                 if (const auto descriptor = watched.lock()) self->end_wait(descriptor, direction, error);
             });
+        (*it.*direction).waits = true;  // not before, because async_wait() may throw
     }
 
     /// A wait that was cancelled is begun again if it has become wanted meanwhile.

@@ -47,11 +47,11 @@ public:
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
-    /// Ends the use of the loop, within a millisecond. All operations end, and their completions are destroyed
-    /// without being called. The releases of these operations, and of locks that were destroyed before, are
-    /// written as far as the sockets accept them. The destructor of the RedisNodes sends the rest, for at
-    /// most one node_timeout. A lock that is held is released when it is destroyed. Afterwards the locks can
-    /// only be destroyed. The library has then called EventLoop::forget() for each descriptor.
+    /// Ends the use of the loop, within a millisecond. All operations end, and their completions are
+    /// destroyed without being called. The releases of these operations, and of locks that were destroyed
+    /// before, are written as far as the sockets accept them. The destructor of the RedisNodes sends the
+    /// rest, for at most one node_timeout. A lock that is held is released when it is destroyed. Afterwards
+    /// the locks can only be destroyed. The library has then called EventLoop::forget() for each descriptor.
     void shut_down() noexcept;
 
     /// Returns true if this object was made from these nodes. Another Nodes at the same address is not the

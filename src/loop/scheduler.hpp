@@ -145,14 +145,14 @@ inline void Scheduler::run() {
     const End end{*this};
     const auto now = clock_.now();
     while (!timers_.empty() && timers_.begin()->first <= now) timers_.begin()->second->wake();
-    for (auto left = queue_.size(); left > 0 && !queue_.empty(); --left) {
+    for (auto left = queue_.size(); left > 0 && loop_ != nullptr && !queue_.empty(); --left) {
         auto& task = *queue_.front();
         if (&task == last_)
             queue_.splice(queue_.end(), queue_, task.node_);
         else
             call(task);
     }
-    if (last_ != nullptr && last_->queued_) call(*last_);
+    if (loop_ != nullptr && last_ != nullptr && last_->queued_) call(*last_);
 }
 
 inline void Scheduler::call(Task& task) {

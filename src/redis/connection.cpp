@@ -176,19 +176,17 @@ std::string Connection::quoted(std::string_view text) const {
 
 // ---- Commands
 
-/// Sends a script by its digest if the server is known to have the script and no reply is pending. A command
-/// that is sent behind late replies must not depend on a second try, because its round may end before its
-/// reply is read. A connection that collects commands has mostly replies pending, and somebody always reads
-/// them. If the round of a release has ended by then, the connection itself makes the second try.
+/// Sends a script by its digest if the server is known to have the script, somebody awaits the reply, and no
+/// reply is pending. A command that is sent behind late replies must not depend on a second try, because its
+/// round may end before its reply is read. A connection that collects commands has mostly replies pending,
+/// but its loop reads them soon. If the round of a release has ended by then, the connection itself makes the
+/// second try.
 ///
 /// If there are several commands, the first one with a script brings the script whole, and the others name it
 /// by its digest. If the server does not know the digest nevertheless, the votes of these others are lost,
 /// and the next round sends the whole script.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited) {
-    const auto is_release = [&] {
-        return detail::effect_of(commands.front()) == detail::KeyEffect::releases;
-    };
-    const bool may_retry = collects_ ? awaited || is_release() : awaited && pending_.none();
+    const bool may_retry = awaited && (collects_ || pending_.none());
     for (const auto& command : commands) {
         const bool by_sha1 = may_retry && knows_script_of(command);
         const auto* const script =
