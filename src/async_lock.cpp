@@ -351,10 +351,14 @@ void AsyncLock::extend(Completion done) {
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
+    check_ttl(ttl);
+    impl_->extend(ttl, std::move(done));
+}
+
+void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
     const auto& nodes = impl_->state().nodes();
     detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
                       nodes.quarantine());
-    impl_->extend(ttl, std::move(done));
 }
 
 void AsyncLock::release(Completion done) {

@@ -307,10 +307,15 @@ public:
     }
 
     /// Begins an operation, and returns its number. Returns 0 if another operation is under way. Then this
-    /// one ends with operation_in_progress, and cannot be cancelled.
+    /// one ends with operation_in_progress, and cannot be cancelled. Also returns 0 if the Lock was destroyed
+    /// before a deferred operation began. Then it ends with `cancelled`.
     template <class Begin, class Done>
     std::uint64_t begin(Begin& begin, Done done) {
         const std::lock_guard guard{loop->mutex()};
+        if (!lock) {
+            std::move(done)(Result{Errc::cancelled});
+            return 0;
+        }
         if (under_way_) {
             begin(*lock, std::move(done));
             return 0;
@@ -476,6 +481,7 @@ public:
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
+        state_->lock->check_ttl(ttl);  // a coroutine that waits already could not catch the exception
         return initiate(std::forward<Token>(token),
                         [ttl](AsyncLock& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }

@@ -137,6 +137,8 @@ public:
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);
+    /// Throws the exception that extend() would throw for this ttl.
+    void check_ttl(std::chrono::milliseconds ttl) const;
 
     /// Releases the lock. valid() is false as soon as this function has returned. The operation ends after at
     /// most one node_timeout, or two if the watchdog is extending the lock.

@@ -259,6 +259,24 @@ TEST_F(Asio, AnExceptionOfAHandlerReachesRun) {
     EXPECT_TRUE(released.get());
 }
 
+TEST_F(Asio, ACoroutineCanCatchTheExceptionOfABadTtl) {
+    bool caught = false;
+    net::co_spawn(
+        context,
+        [&]() -> net::awaitable<void> {
+            Lock lock{context, nodes, "orders:42"};
+            EXPECT_TRUE(co_await lock.async_acquire(net::use_awaitable));
+            try {
+                (void)co_await lock.async_extend(0ms, net::use_awaitable);
+            } catch (const std::invalid_argument& error) {
+                caught = std::string{error.what()}.find("ttl") != std::string::npos;
+            }
+        },
+        net::detached);
+    context.run();
+    EXPECT_TRUE(caught);
+}
+
 TEST_F(Asio, AThousandCoroutinesInOneThread) {
     std::size_t released = 0;
     for (int i = 0; i < 1000; ++i)
