@@ -32,7 +32,7 @@ std::size_t memory() {
 class ManyLocks {
 public:
     ManyLocks(redlock::Nodes& nodes, std::size_t count) : of_loop_(nodes, loop_) {
-        const redlock::LockOptions options{.ttl = 10s, .watchdog = redlock::loop_watchdog()};
+        const redlock::LockOptions options{.ttl = 30s, .watchdog = redlock::loop_watchdog()};
         for (std::size_t i = 0; i < count; ++i)
             locks_.emplace_back(of_loop_, "session:" + std::to_string(i), options);
     }

@@ -1,14 +1,7 @@
 // The interface through which the library uses an event loop of the program, such as that of libuv, Qt or a
-// poll() loop. For Asio, `redlock/asio.hpp` implements it. Others derive a class:
-//
-//     class MyLoop final : public redlock::EventLoop {
-//     public:
-//         void watch(int fd, bool reads, bool writes) override;  // requests one ready(fd)
-//         void forget(int fd) noexcept override;
-//         void wake_after(std::chrono::nanoseconds delay) noexcept override;  // requests one wake()
-//     };
-//
-// `examples/poll_loop.hpp` is a complete one, in 50 lines.
+// poll() loop. For Asio, `redlock/asio.hpp` implements it. Others derive a class from EventLoop, and
+// implement three functions: watch() requests one call of ready(), forget() takes this request back, and
+// wake_after() requests one call of wake(). `examples/poll_loop.hpp` is a complete one, in 50 lines.
 //
 // The library starts no thread for a loop. There is one exception: a short-lived thread that resolves a host
 // name or queries Sentinels. When it ends, it makes a descriptor readable that the loop watches.

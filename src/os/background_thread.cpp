@@ -4,7 +4,9 @@
 
 #include <redlock/process.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -110,7 +112,9 @@ private:
     void run() noexcept {
         std::unique_lock lock{mutex_};
         for (auto next = clock_.now(); started_ || next < Clock::never();) {
-            changed_.wait_for(lock, next - clock_.now(), [this] { return started_ || stopping_; });
+            // The limit prevents an overflow in wait_for() if only start() was called.
+            const auto pause = std::min<Clock::duration>(next - clock_.now(), std::chrono::hours{1});
+            changed_.wait_for(lock, pause, [this] { return started_ || stopping_; });
             if (stopping_) break;
             started_ = false;
             lock.unlock();

@@ -77,8 +77,11 @@ public:
         rounds_.push_back(&round);
         advance(round);
     }
-    /// Must be called before a round is destroyed that is not over.
-    void forget(SharedRound& round) { std::erase(rounds_, &round); }
+    /// Must be called before a round is destroyed, unless a turn has ended since the round was over.
+    void forget(SharedRound& round) {
+        std::erase(rounds_, &round);
+        std::erase(ended_, &round);
+    }
 
     /// Continues with the rounds that can continue, writes, waits by calling `wait`, and reads. `latest` is
     /// the end of the wait at the latest.
