@@ -134,7 +134,8 @@ struct LoopWithoutMemory {
                {.ttl = 30s, .retry = {.attempts = 1}, .fencing = fencing, .watchdog = loop_watchdog()}} {}
 
     void run() {
-        while (loop.run_once(world.clock.now() + 5s)) {
+        const auto until = world.clock.now() + 5s;
+        while (loop.run_once(until)) {
         }
     }
     /// Begins the operation, and runs it to its end. The allocation after the next `count` fails, if there is
