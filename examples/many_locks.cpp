@@ -81,7 +81,8 @@ private:
 
 int main(int argc, char** argv) try {
     const std::size_t count = argc > 1 ? std::strtoul(argv[argc - 1], nullptr, 10) : 10'000;
-    redlock::RedisNodes nodes{node_list(argc > 1 ? argc - 1 : argc, argv)};
+    // All operations begin at the same time, so that the last ones have to wait for a while.
+    redlock::RedisNodes nodes{node_list(argc > 1 ? argc - 1 : argc, argv), {.node_timeout = 2s}};
     ManyLocks locks{nodes, count};
     return locks.run() ? 0 : 1;
 } catch (const std::exception& error) {
