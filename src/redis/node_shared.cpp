@@ -162,8 +162,8 @@ void Node::append_poll_entries(std::vector<PollEntry>& entries) const {
 }
 
 void Node::take_ready(const PollEntry& entry, Clock::time_point now) {
-    // NOLINTNEXTLINE(modernize-loop-convert): other connections may be begun meanwhile, at the end of the
-    // list
+    // Other connections may be begun meanwhile, at the end of the list.
+    // NOLINTNEXTLINE(modernize-loop-convert)
     for (std::size_t i = 0; i < shared_.size(); ++i)
         if (const auto mine = shared_[i]->connection->poll_entry();
             mine.fd == entry.fd && mine.socket == entry.socket)
