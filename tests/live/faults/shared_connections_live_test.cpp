@@ -22,7 +22,10 @@ namespace {
 using namespace std::chrono_literals;
 using support::SharedRound;
 
-constexpr std::size_t clients = 1000;
+#ifndef REDLOCK_CLIENTS
+#define REDLOCK_CLIENTS 1000
+#endif
+constexpr std::size_t clients = REDLOCK_CLIENTS;
 constexpr auto node_timeout = 300ms;
 
 class ManyRounds : public testing::Test {
