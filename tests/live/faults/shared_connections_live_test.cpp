@@ -190,7 +190,7 @@ TEST_F(ManyRounds, AreServedWhateverHappensToAMinority) {
     stops = true;
     for (const auto end = clock.now() + 30s; under_way > 0 && clock.now() < end;) turn();
     EXPECT_EQ(under_way, 0u);
-    const auto held = clients / 8 * cluster.size();
+    const auto held = (clients + 7) / 8 * cluster.size();
     for (const auto end = clock.now() + 10s; keys() > held && clock.now() < end;) turn();
     EXPECT_EQ(keys(), held);
 }
