@@ -18,7 +18,7 @@
 // have source files with both. The CMake target is redlock::asio. It links redlock::redlock, and the program
 // finds Asio itself.
 //
-// lock.hpp documents what a valid lock promises, and async_lock.hpp what is different in a loop.
+// lock.hpp documents the promises of a valid lock. async_lock.hpp documents the differences in a loop.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -163,7 +163,8 @@ public:
     }
 
 private:
-    /// One direction of a descriptor. A wait of Asio can be under way that nobody wants any more.
+    /// One direction of a descriptor. A wait of Asio can go on although the library does not need it any
+    /// more.
     struct Direction {
         bool wanted = false;
         bool waits = false;
@@ -396,8 +397,9 @@ private:
 ///
 /// The connections belong to the execution context: all locks of a context with the same Nodes share them.
 /// When the context is destroyed, no handler is called any more, and the nodes get the releases that are left
-/// to do (see AsyncNodes::shut_down()). A Lock may be destroyed after its context, and must be destroyed
-/// before its nodes. After fork() the child may only destroy the context and the locks.
+/// to do (see AsyncNodes::shut_down()). A Lock may be destroyed after its context, unless its executor is a
+/// strand. It must be destroyed before its nodes. After fork() the child may only destroy the context and the
+/// locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
 /// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex

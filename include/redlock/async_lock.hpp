@@ -12,8 +12,8 @@
 // For Asio, redlock/asio.hpp has a class with completion tokens, with which a coroutine can co_await each
 // operation.
 //
-// lock.hpp documents what a valid lock promises, its states, and what each function does in each state. This
-// file says what is different in a loop.
+// lock.hpp documents the promises of a valid lock, its states, and each function in each state. This file
+// documents the differences in a loop.
 #pragma once
 
 #include <redlock/async_nodes.hpp>

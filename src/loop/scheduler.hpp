@@ -1,6 +1,6 @@
 // Runs the tasks of one event loop. A task is an operation, a batch of extensions, or a background task. It
-// has no thread and never blocks: it does what it can do at once, says what it waits for, and is called
-// again.
+// has no thread and never blocks. If a task has to wait, it names the event or the instant, returns, and is
+// called again.
 #pragma once
 
 #include <redlock/clock.hpp>

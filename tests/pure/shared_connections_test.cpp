@@ -143,8 +143,8 @@ TEST_F(SharedConnections, ScriptsThatTheServerForgetsAreSentAgain) {
     for (const auto* const round : begun) EXPECT_GE(round->tally().granted(), 2u);
 }
 
-// The round of each release is over before the reply to the digest comes.
-TEST_F(SharedConnections, EveryReleaseThatIsNotAwaitedIsSentAgain) {
+// Nobody may read the reply that the server does not know the script. So the script is sent whole.
+TEST_F(SharedConnections, AReleaseThatIsNotAwaitedNeedsNoKnownScript) {
     connect();
     for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
     run();
