@@ -134,8 +134,7 @@ TEST_F(SharedConnections, ScriptsThatTheServerForgetsAreSentAgain) {
     for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
     run();
     run_for(5ms);
-    for (std::size_t node = 0; node < size; ++node)
-        network.server(node).redis->execute({"SCRIPT", "FLUSH"}, {});
+    forget_scripts();
     for (int i = 0; i < 10; ++i)
         begun.push_back(&begin(Verb::compare_and_expire, "r" + std::to_string(i), "A"));
     for (int i = 10; i < 20; ++i) begun.push_back(&release("r" + std::to_string(i), "A"));
@@ -149,8 +148,7 @@ TEST_F(SharedConnections, AReleaseThatIsNotAwaitedNeedsNoKnownScript) {
     for (int i = 0; i < 20; ++i) acquire("r" + std::to_string(i), "A");
     run();
     run_for(5ms);
-    for (std::size_t node = 0; node < size; ++node)
-        network.server(node).redis->execute({"SCRIPT", "FLUSH"}, {});
+    forget_scripts();
     for (int i = 0; i < 20; ++i)
         EXPECT_TRUE(
             begin(Verb::compare_and_delete, "r" + std::to_string(i), "A", {.awaits_answers = false}).over());

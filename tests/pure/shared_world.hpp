@@ -65,6 +65,13 @@ protected:
         run();
         for (std::size_t node = 0; node < size; ++node) network.server(node).forget_log();
     }
+    /// The servers restart with their data, and without the scripts. The connections stay.
+    void forget_scripts() {
+        for (std::size_t node = 0; node < size; ++node) {
+            auto& redis = *network.server(node).redis;
+            redis.restart(redis.run_id(), redis.keys());
+        }
+    }
     std::string value(std::size_t node, const std::string& resource) {
         const auto wall =
             std::chrono::duration_cast<support::RedisModel::Time>(network.clock().now().time_since_epoch());
