@@ -34,6 +34,11 @@ struct NodesOptions {
     /// same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
+    /// Whether threads share one connection to each node while many of them ask at the same time: more than
+    /// two for each processor. One of the threads then sends the commands of all of them, so a lock costs
+    /// less the more threads there are. Otherwise each round has connections of its own.
+    bool share_connections = false;
+
     /// How long a node has no vote after a restart or any other loss of its data, because it may have
     /// forgotten who holds what. It only takes releases during this time. Must be at least the longest ttl
     /// that any client uses, and the same for all clients. From 0 (off) to 100 years. Needs the permission to

@@ -77,9 +77,27 @@ protected:
     BackgroundTask() = default;
 };
 
+/// Lets another thread end a Network::wait().
+class Wakeup {
+public:
+    virtual ~Wakeup() = default;
+    Wakeup(const Wakeup&) = delete;
+    Wakeup& operator=(const Wakeup&) = delete;
+
+    /// Returns an entry that is ready after wake(), until reset().
+    virtual PollEntry poll_entry() const noexcept = 0;
+    virtual void wake() noexcept = 0;
+    /// Requires that wake() was called once since the last reset().
+    virtual void reset() noexcept = 0;
+
+protected:
+    Wakeup() = default;
+};
+
 class Network {
 public:
-    /// The maximum number of entries of one wait(): one for each node, or for each Sentinel of a node.
+    /// The maximum number of entries of one wait(): one for each node and a Wakeup, or one for each Sentinel
+    /// of a node.
     static constexpr std::size_t max_entries = 16;
 
     virtual Clock& clock() noexcept = 0;
@@ -98,6 +116,9 @@ public:
 
     /// Returns a task that does nothing until it is started.
     virtual std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) = 0;
+
+    /// Returns null if the system has no descriptor left, or if one thread alone uses the network.
+    virtual std::unique_ptr<Wakeup> make_wakeup() { return nullptr; }
 
 protected:
     ~Network() = default;

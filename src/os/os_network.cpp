@@ -188,4 +188,42 @@ std::unique_ptr<BackgroundTask> OsNetwork::make_task(BackgroundTask::Function fu
     return make_background_thread(clock(), std::move(function));
 }
 
+namespace {
+
+class OsWakeup final : public Wakeup {
+public:
+    /// Throws std::bad_alloc.
+    explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {
+        if (!make_pipe(ends_)) return;
+        for (const int fd : ends_) open_->add(fd);
+    }
+    ~OsWakeup() override {
+        for (const int fd : ends_) {
+            if (fd < 0) continue;
+            open_->remove(fd);
+            ::close(fd);
+        }
+    }
+
+    bool works() const noexcept { return ends_[0] >= 0; }
+    PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
+    void wake() noexcept override { (void)!::write(ends_[1], "", 1); }
+    void reset() noexcept override {
+        char byte = 0;
+        (void)!::read(ends_[0], &byte, 1);
+    }
+
+private:
+    const std::shared_ptr<OpenDescriptors> open_;
+    std::array<int, 2> ends_{-1, -1};
+};
+
+}  // namespace
+
+std::unique_ptr<Wakeup> OsNetwork::make_wakeup() {
+    auto wakeup = std::make_unique<OsWakeup>(open_);
+    if (!wakeup->works()) return nullptr;
+    return wakeup;
+}
+
 }  // namespace redlock

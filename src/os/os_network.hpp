@@ -43,6 +43,7 @@ public:
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override;
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
+    std::unique_ptr<Wakeup> make_wakeup() override;
 
     /// For a child of fork(): closes its copies of the parent's sockets without sending anything to the
     /// servers.

@@ -182,6 +182,16 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     return check_out_any_locked(release, now, needed);
 }
 
+bool Node::must_follow(const Command& command) {
+    const std::lock_guard guard{mutex_};
+    if (draining_.empty()) return false;
+    const auto effect = detail::effect_of(command);
+    const bool may_follow_release = effect == KeyEffect::acquires || effect == KeyEffect::describes;
+    return connection_to_follow_locked(command) != draining_.end() ||
+           (may_follow_release && health_.trusted() &&
+            with_release_of_locked(command.resources) != draining_.end());
+}
+
 CheckOut Node::check_out_for_many(Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     return check_out_any_locked(false, now, needed);

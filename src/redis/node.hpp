@@ -134,6 +134,10 @@ public:
     /// requests_with_pending_set().
     CheckOut check_out_for_many(Clock::time_point now, bool needed);
 
+    /// Returns true if a draining connection has a pending command that this command must follow, according
+    /// to the first two rows of the table in node.cpp.
+    bool must_follow(const Command& command);
+
     /// Takes back a connection in any state.
     void check_in(CheckedOut checked_out, Clock::time_point now);
 
@@ -159,9 +163,12 @@ public:
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connection of this entry, and lets its users continue.
     void take_ready(const PollEntry& entry, Clock::time_point now);
-    /// Writes the collected commands that must be written now. Returns when to call the function again at the
-    /// latest. Disconnects the connections that are not needed any more.
-    Clock::time_point write_collected(Clock::time_point now);
+    /// Writes the collected commands that must be written now, or all of them. Returns when to call the
+    /// function again at the latest. Disconnects the connections that are not needed any more.
+    Clock::time_point write_collected(Clock::time_point now, bool all = false);
+    /// Returns true if the sockets have not accepted all bytes.
+    bool has_unsent() const noexcept;
+    void add_late_replies(detail::LateReplies& late) const noexcept;
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
     /// node has refused to keep a queue less than a minute ago, or if it is not trusted, because a waiter

@@ -36,26 +36,40 @@ NodeGroup::NodeGroup(const std::vector<NodeConfig>& configs, const NodesOptions&
 }
 
 NodeGroup::~NodeGroup() {
-    sender_.reset();
+    if (!closed_) close(std::array{this});
+}
+
+void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
+    for (auto* const group : groups) {
+        group->closed_ = true;
+        group->sender_.reset();
+    }
+    const auto& first = *groups.front();
     try {
-        send_the_rest(network_.clock().now() + options_.node_timeout);
+        send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }
 
 void NodeGroup::send_the_rest(Clock::time_point deadline) {
+    send_the_rest(std::array{this}, deadline);
+}
+
+void NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline) {
+    auto& network = groups.front()->network_;
     std::vector<Connection*> unsent;
     std::vector<PollEntry> entries;
     // Even if the deadline has passed, the sockets are looked at once: they mostly accept all bytes.
     for (auto now = Clock::time_point::min(); now < deadline;) {
-        now = network_.clock().now();
+        now = network.clock().now();
         unsent.clear();
         entries.clear();
-        for (const auto& node : nodes_) node->append_unsent(unsent);
+        for (const auto* const group : groups)
+            for (const auto& node : group->nodes_) node->append_unsent(unsent);
         if (unsent.empty()) return;
         for (const auto* const connection : unsent) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.
-        network_.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
+        network.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
         for (auto* const connection : unsent) connection->advance();
     }
 }
@@ -117,6 +131,25 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
     for (const auto& node : nodes_) next = std::min(next, node->write_collected(now));
     return next;
+}
+
+bool NodeGroup::write_all(Clock::time_point now) {
+    bool unsent = false;
+    for (const auto& node : nodes_) {
+        (void)node->write_collected(now, true);
+        unsent = node->has_unsent() || unsent;
+    }
+    return unsent;
+}
+
+detail::LateReplies NodeGroup::late_replies() const noexcept {
+    detail::LateReplies late;
+    for (const auto& node : nodes_) node->add_late_replies(late);
+    return late;
+}
+
+bool NodeGroup::must_follow(const Command& command) {
+    return std::ranges::any_of(nodes_, [&](const auto& node) { return node->must_follow(command); });
 }
 
 void NodeGroup::append_poll_entries(std::vector<PollEntry>& entries) const {

@@ -57,13 +57,23 @@ public:
 
     /// Returns a round that can continue, or null. See WokenRounds::Round::owner.
     WokenRounds::Round* take_woken() noexcept { return woken_.take(); }
+    /// Removes a round that is over from the woken ones.
+    void forget(WokenRounds::Round& round) noexcept { woken_.remove(round); }
     /// Writes the collected commands that must be written now. Returns when to call the function again at the
     /// latest.
     Clock::time_point write_collected(Clock::time_point now);
+    /// Writes all collected commands. Returns true if the sockets have not accepted all bytes.
+    bool write_all(Clock::time_point now);
+    /// Returns what the rounds that are over have left behind on the connections.
+    detail::LateReplies late_replies() const noexcept;
     /// Appends an entry for each connection.
     void append_poll_entries(std::vector<PollEntry>& entries) const;
     /// Reads from the connections whose entries are ready, and wakes the rounds that can continue.
     void take_ready(std::span<const PollEntry> entries);
+
+    /// If each round has connections of its own: returns true if the command must follow a command whose
+    /// reply is pending on one of them.
+    bool must_follow(const Command& command);
 
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
@@ -72,8 +82,12 @@ public:
     /// Sends the unsent releases. Blocks until `deadline` at most. Requires that no round and no background
     /// task is under way.
     void send_the_rest(Clock::time_point deadline);
+    /// Sends the unsent releases of all groups, which must use the same network, and blocks for one
+    /// node_timeout at most. The destructors of the groups then send nothing. No round may be under way.
+    static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:
+    static void send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline);
     void run(RoundDriver& driver);
     void send_in_background() noexcept;
     Clock::time_point send_unsent(Clock::time_point now);
@@ -89,6 +103,7 @@ private:
     WokenRounds woken_{};
     std::atomic<Clock::time_point> unsent_since_{};  // when the last unsent release was left behind
     std::unique_ptr<BackgroundTask> sender_{};
+    bool closed_ = false;
 };
 
 /// One round, as ask() makes it. An event loop makes the same round in steps:

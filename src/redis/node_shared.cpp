@@ -238,13 +238,13 @@ void Node::let_write(Shared& it, Clock::time_point now) {
     it.in_turn = false;
 }
 
-Clock::time_point Node::write_collected(Clock::time_point now) {
+Clock::time_point Node::write_collected(Clock::time_point now, bool all) {
     for (const auto& it : shared_) {
         auto& connection = *it->connection;
         if (connection.broken() || connection.collected() == 0) continue;
         it->collected_since = std::min(it->collected_since, now);
         const auto outstanding = connection.pending().count() - connection.collected();
-        if (!detail::writes_now(outstanding, it->has_replied, now - it->collected_since, it->drains))
+        if (!all && !detail::writes_now(outstanding, it->has_replied, now - it->collected_since, it->drains))
             continue;
         if (!fail_if_outdated(*it, now)) connection.write_collected();
         it->has_leases = it->has_leases && connection.unsent();
@@ -257,6 +257,15 @@ Clock::time_point Node::write_collected(Clock::time_point now) {
         if (it->connection->collected() > 0)
             next = std::min(next, std::min(it->collected_since, now) + detail::max_collecting);
     return next;
+}
+
+bool Node::has_unsent() const noexcept {
+    return std::ranges::any_of(shared_, [](const auto& it) { return it->connection->unsent(); });
+}
+
+void Node::add_late_replies(detail::LateReplies& late) const noexcept {
+    for (const auto& it : shared_)
+        if (!it->connection->broken()) it->connection->pending().add_late_to(late);
 }
 
 /// If the server may be a former master by now, breaks a connection that still has to write a command other

@@ -5,10 +5,11 @@
 
 #include "loop/loop_group.hpp"
 #include "os/os_network.hpp"
-#include "redis/node_group.hpp"
+#include "redis/thread_group.hpp"
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace redlock {
@@ -88,13 +89,20 @@ std::vector<NodeConfig> configs_of(std::vector<Endpoint> endpoints, const NodesO
     return configs;
 }
 
+/// Returns the number of processors. The C++ library says 0 if it does not know.
+std::size_t processors() noexcept {
+    return std::max(std::thread::hardware_concurrency(), 1U);
+}
+
 }  // namespace
 
 /// The state of the nodes in one process.
 class RedisNodes::Impl {
 public:
     Impl(std::vector<NodeConfig> configs, const NodesOptions& options)
-        : configs_(std::move(configs)), options_(options), group_(configs_, options_, network_) {}
+        : configs_(std::move(configs)),
+          options_(options),
+          group_(configs_, options_, network_, processors()) {}
     ~Impl() { former_->close(); }
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
@@ -102,7 +110,7 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
     std::unique_ptr<Impl> made_anew() const { return std::make_unique<Impl>(configs_, options_); }
     void close_in_child() noexcept { network_.close_in_child(); }
-    NodeGroup& group() noexcept { return group_; }
+    ThreadGroup& group() noexcept { return group_; }
     std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
                                               const std::shared_ptr<loop::Scheduler>& scheduler) {
         return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network_, former_);
@@ -113,7 +121,7 @@ private:
     const NodesOptions options_;
     const std::int64_t process_ = this_process();
     OsNetwork network_{};
-    NodeGroup group_;
+    ThreadGroup group_;
     const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
 };
 

@@ -84,6 +84,12 @@ struct PendingReply {
     }
 };
 
+/// A summary of the commands whose requesters have left.
+struct LateReplies {
+    bool any = false;
+    std::uint64_t released = 0;  ///< PendingReply::released of all of them
+};
+
 class PendingReplies {
 public:
     /// Returns the number of pending entries.
@@ -204,7 +210,15 @@ public:
         return longest;
     }
 
-private:
+    void add_late_to(LateReplies& late) const noexcept {
+        for (auto i = answered_; i < size_; ++i) {
+            const auto& it = at(i);
+            if (it.requester || it.handshake) continue;
+            late.any = true;
+            late.released |= it.released;
+        }
+    }
+
     /// Returns a bit for each resource. Several resources can have the same bit.
     static std::uint64_t bits_of(Resources resources) noexcept {
         std::uint64_t bits = 0;
@@ -213,6 +227,7 @@ private:
         return bits;
     }
 
+private:
     /// Makes the entry a new one. Its texts keep their memory.
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
         it.requester = requester;

@@ -1,5 +1,6 @@
-// (h): many ops at the same time, each on its own resource. It compares threads that share one RedisNodes,
-// raw clients in threads, and raw clients that pipeline many ops in one thread.
+// (h): many ops at the same time, each on its own resource. It compares threads that use one RedisNodes, with
+// and without shared connections, raw clients in threads, and raw clients that pipeline many ops in one
+// thread.
 #include "scenarios.hpp"
 
 #include "raw_client.hpp"
@@ -25,9 +26,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Team ours(const std::vector<std::string>& uris, std::size_t threads) {
-    const auto nodes = std::make_shared<RedisNodes>(uris, NodesOptions{.round = Round::all_at_once});
-    Team team{"redlock, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads")};
+Team ours(const std::vector<std::string>& uris, std::size_t threads, bool share) {
+    const auto nodes = std::make_shared<RedisNodes>(
+        uris, NodesOptions{.round = Round::all_at_once, .share_connections = share});
+    Team team{"redlock, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
+              (share ? "" : ", own connections")};
     for (std::size_t i = 0; i < threads; ++i)
         team.add(std::make_unique<RedlockClient>(team.name(), nodes, "bench:ours-" + std::to_string(i)));
     return team;
@@ -104,8 +107,10 @@ void many(const Effort& effort, Report& report) {
     constexpr std::array<std::size_t, 4> threads{1, 4, 16, 64};
     support::Cluster servers;
     const auto uris = servers.uris();
-    std::vector<Contestant> contestants;  // ours, as many raw ones, then the pipelined ones
-    for (const auto count : threads) contestants.push_back({ours(uris, count)});
+    // Ours, ours without sharing, as many raw ones, then the pipelined ones.
+    std::vector<Contestant> contestants;
+    for (const bool share : {true, false})
+        for (const auto count : threads) contestants.push_back({ours(uris, count, share)});
     for (const auto count : threads) contestants.push_back({raw(uris, count)});
     for (const std::size_t ops : {16U, 64U}) contestants.push_back({pipelined(uris, ops)});
 
@@ -119,9 +124,10 @@ void many(const Effort& effort, Report& report) {
                 .columns = {"ops_per_s", "p50_us", "p99_us", "server_us", "x_raw", "x_raw_min", "x_raw_max",
                             "x_raw_pipelined"}};
     for (std::size_t i = 0; i < contestants.size(); ++i)
-        table.rows.push_back(row_of(contestants[i],
-                                    i < threads.size() ? &contestants[i + threads.size()] : nullptr,
-                                    contestants.back()));
+        table.rows.push_back(
+            row_of(contestants[i],
+                   i < 2 * threads.size() ? &contestants[2 * threads.size() + i % threads.size()] : nullptr,
+                   contestants.back()));
     report.add(std::move(table));
 }
 

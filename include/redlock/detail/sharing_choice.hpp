@@ -1,0 +1,59 @@
+// Decides whether the round of a thread shares its connections with the rounds of other threads. A *round*
+// sends one command to N Redis masters and counts their votes. The threads of a process have two sets of
+// connections:
+//
+//     set    | a round uses
+//     -------+--------------------------------------------------------------------------------------------
+//     own    | a connection to each node that no other round uses at the same time (node.hpp)
+//     shared | one connection to each node for all rounds; one of the threads makes them (shared_rounds.hpp)
+//
+// Own connections are faster if few threads ask at the same time, because the threads work in parallel. If
+// many ask, sharing is cheaper: the commands of many rounds go out in one write, and are answered together.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace redlock::detail {
+
+/// Rounds are shared if more of them are under way than this number for each processor.
+inline constexpr std::size_t own_rounds_per_processor = 2;
+/// Sharing ends after this number of rounds that began while no more rounds than that were under way.
+inline constexpr unsigned rounds_until_own = 64;
+
+/// What is known when a round begins.
+struct SharingQuestion {
+    /// A command that this one must not overtake is unanswered on a connection of the own set.
+    bool follows_own = false;
+    /// Such a command may be unanswered on a connection of the shared set.
+    bool follows_shared = false;
+    /// See next_calm().
+    unsigned calm = 0;
+};
+
+/// Returns true if the round uses the shared set, according to the first row that applies:
+///
+///     situation                               | set
+///     ----------------------------------------+-------
+///     follows a command of the own set        | own
+///     may follow a command of the shared set  | shared
+///     calm > 0                                | shared
+///     calm = 0                                | own
+constexpr bool uses_shared_set(const SharingQuestion& in) noexcept {
+    return !in.follows_own && (in.follows_shared || in.calm > 0);
+}
+
+/// Threads share while the number `calm` is not 0. It counts down while few rounds are under way, so that a
+/// short pause does not end the sharing. Returns the number after a round has begun, with which `rounds` are
+/// under way:
+///
+///     rounds                                  | next
+///     ----------------------------------------+-----------------
+///     > 2 for each processor                  | rounds_until_own
+///     otherwise                               | calm - 1, or 0
+constexpr unsigned next_calm(unsigned calm, std::size_t rounds, std::size_t processors) noexcept {
+    if (rounds > own_rounds_per_processor * processors) return rounds_until_own;
+    return calm - std::min(calm, 1U);
+}
+
+}  // namespace redlock::detail

@@ -1,0 +1,64 @@
+#include "redis/thread_group.hpp"
+
+#include <redlock/detail/sharing_choice.hpp>
+
+#include <array>
+
+namespace redlock {
+
+ThreadGroup::ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options,
+                         Network& network, std::size_t processors)
+    : may_share_(options.share_connections),
+      processors_(processors),
+      own_(configs, options, network),
+      shared_(configs, options, network) {}
+
+ThreadGroup::~ThreadGroup() {
+    shared_.end_background_task();
+    NodeGroup::close(std::array{&own_, &shared_.group()});
+}
+
+/// Counts a round while it is under way.
+class ThreadGroup::UnderWay {
+public:
+    explicit UnderWay(std::atomic<std::size_t>& rounds) noexcept : rounds_(rounds), now_(++rounds) {}
+    ~UnderWay() { --rounds_; }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+    /// Returns the number of rounds, including this one, when it began.
+    std::size_t count() const noexcept { return now_; }
+
+private:
+    std::atomic<std::size_t>& rounds_;
+    const std::size_t now_;
+};
+
+void ThreadGroup::ask(std::span<const Request> requests, const RoundLimits& limits,
+                      std::span<Tally> tallies) {
+    if (requests.empty()) return;
+    if (!NodeGroup::fit_in_one_round(requests)) {
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            ask(requests.subspan(i, 1), limits, tallies.subspan(i, 1));
+        return;
+    }
+    const UnderWay round{rounds_};
+    if (may_share_ && shares(requests.front().command, round.count()))
+        shared_.ask(requests, limits, tallies);
+    else
+        own_.ask(requests, limits, tallies);
+}
+
+/// If several extensions share a round, the first one stands for all of them. If another one overtook its
+/// SET, the node would only refuse it.
+bool ThreadGroup::shares(const Command& command, std::size_t rounds) {
+    const auto calm = calm_.load(std::memory_order_relaxed);
+    const auto next = detail::next_calm(calm, rounds, processors_);
+    if (next != calm) calm_.store(next, std::memory_order_relaxed);
+    const bool follows_shared = shared_.may_precede(command);
+    if (next == 0 && !follows_shared) return false;
+    return detail::uses_shared_set(
+        {.follows_own = own_.must_follow(command), .follows_shared = follows_shared, .calm = next});
+}
+
+}  // namespace redlock

@@ -1,0 +1,49 @@
+// The nodes of a RedisNodes as the threads of a program use them: rounds with connections of their own, and
+// rounds that share connections. sharing_choice.hpp says which of them a round is.
+#pragma once
+
+#include <redlock/nodes.hpp>
+#include <redlock/redis_nodes.hpp>
+
+#include "os/network.hpp"
+#include "redis/node_group.hpp"
+#include "redis/shared_rounds.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace redlock {
+
+class ThreadGroup {
+public:
+    /// Does no I/O. `network` must outlive the group. If more than twice as many rounds as `processors` are
+    /// under way, they share connections.
+    ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
+                std::size_t processors);
+    /// Sends the unsent releases. Blocks for one node_timeout at most.
+    ~ThreadGroup();
+    ThreadGroup(const ThreadGroup&) = delete;
+    ThreadGroup& operator=(const ThreadGroup&) = delete;
+
+    /// See Nodes::ask().
+    void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies);
+    /// See Nodes::waiter().
+    std::unique_ptr<Waiter> waiter() { return own_.waiter(); }
+
+private:
+    class UnderWay;
+
+    bool shares(const Command& command, std::size_t rounds);
+
+    const bool may_share_;
+    const std::size_t processors_;
+    NodeGroup own_;
+    SharedRounds shared_;
+    std::atomic<std::size_t> rounds_{0};  // rounds that are under way
+    std::atomic<unsigned> calm_{0};       // see detail::next_calm()
+};
+
+}  // namespace redlock
