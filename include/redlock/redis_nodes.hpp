@@ -34,10 +34,10 @@ struct NodesOptions {
     /// same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
-    /// Whether threads share one connection to each node while many of them ask at the same time: more than
-    /// two for each processor. One of the threads then sends the commands of all of them, so a lock costs
-    /// less the more threads there are. Otherwise each round has connections of its own.
-    bool share_connections = false;
+    /// Whether threads share one connection to each node while more of them ask at the same time than there
+    /// are processors. One of the threads then sends the commands of all of them in common writes, so a lock
+    /// costs less the more threads there are. Otherwise each round has connections of its own.
+    bool share_connections = true;
 
     /// How long a node has no vote after a restart or any other loss of its data, because it may have
     /// forgotten who holds what. It only takes releases during this time. Must be at least the longest ttl
@@ -62,10 +62,11 @@ struct NodesOptions {
 /// node therefore delays one operation by node_timeout, and not every operation. A late reply is read when
 /// the next round begins, and is never taken for the reply to another command.
 ///
-/// Threads: all threads may share one RedisNodes, and none waits for the round trips of another. After fork()
-/// the child makes its own connections. There are two kinds of short-lived threads: those that resolve names
-/// and ask Sentinels, and one that sends releases whose connections were not ready in time. The destructor
-/// sends such releases, too, for at most one node_timeout.
+/// Threads: all threads may share one RedisNodes, and none waits for the round trips of another. If many of
+/// them ask at the same time, their commands share connections (NodesOptions::share_connections). After
+/// fork() the child makes its own connections. There are two kinds of short-lived threads: those that resolve
+/// names and ask Sentinels, and one that sends releases whose connections were not ready in time. The
+/// destructor sends such releases, too, for at most one node_timeout.
 ///
 /// After construction the functions throw only std::bad_alloc.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {

@@ -125,6 +125,13 @@ bool SharedRounds::may_precede(const Command& command) const noexcept {
     return !is_independent || (released_late_ & detail::PendingReplies::bits_of(command.resources)) != 0;
 }
 
+std::size_t SharedRounds::new_rounds() const {
+    const std::lock_guard guard{mutex_};
+    std::size_t count = 0;
+    for (const auto* it = inbox_.first(); it; it = it->next) ++count;
+    return count;
+}
+
 // ---- The leader
 
 void SharedRounds::lead(Asker& own) noexcept {

@@ -40,6 +40,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -64,6 +65,9 @@ public:
     /// Returns true if a command about the same lock may be unanswered here although its round is over. The
     /// command must then be sent here, because it could overtake the other one on another connection.
     bool may_precede(const Command& command) const noexcept;
+
+    /// Returns the number of rounds that the leader has not begun.
+    std::size_t new_rounds() const;
 
     /// Requires that no round is under way.
     NodeGroup& group() noexcept { return group_; }
@@ -113,7 +117,7 @@ private:
     Network& network_;
     const Clock::duration node_timeout_;
 
-    std::mutex mutex_{};
+    mutable std::mutex mutex_{};
     // Guarded by mutex_.
     bool is_led_ = false;
     std::unique_ptr<Wakeup> wakeup_{};  // made when it is first needed; null if there is no descriptor left

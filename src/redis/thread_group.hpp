@@ -19,8 +19,8 @@ namespace redlock {
 
 class ThreadGroup {
 public:
-    /// Does no I/O. `network` must outlive the group. If more than twice as many rounds as `processors` are
-    /// under way, they share connections.
+    /// Does no I/O. `network` must outlive the group. If more rounds than `processors` are under way, they
+    /// share connections.
     ThreadGroup(const std::vector<NodeConfig>& configs, const NodesOptions& options, Network& network,
                 std::size_t processors);
     /// Sends the unsent releases. Blocks for one node_timeout at most.

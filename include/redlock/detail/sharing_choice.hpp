@@ -16,9 +16,7 @@
 
 namespace redlock::detail {
 
-/// Rounds are shared if more of them are under way than this number for each processor.
-inline constexpr std::size_t own_rounds_per_processor = 2;
-/// Sharing ends after this number of rounds that began while no more rounds than that were under way.
+/// Sharing ends after this number of rounds that began while no more rounds than processors were under way.
 inline constexpr unsigned rounds_until_own = 64;
 
 /// What is known when a round begins.
@@ -47,12 +45,12 @@ constexpr bool uses_shared_set(const SharingQuestion& in) noexcept {
 /// short pause does not end the sharing. Returns the number after a round has begun, with which `rounds` are
 /// under way:
 ///
-///     rounds                                  | next
-///     ----------------------------------------+-----------------
-///     > 2 for each processor                  | rounds_until_own
-///     otherwise                               | calm - 1, or 0
+///     rounds               | next
+///     ---------------------+-----------------
+///     more than processors | rounds_until_own
+///     otherwise            | calm - 1, or 0
 constexpr unsigned next_calm(unsigned calm, std::size_t rounds, std::size_t processors) noexcept {
-    if (rounds > own_rounds_per_processor * processors) return rounds_until_own;
+    if (rounds > processors) return rounds_until_own;
     return calm - std::min(calm, 1U);
 }
 

@@ -1,0 +1,384 @@
+// Threads that share connections (shared_rounds.hpp), over a network in memory and in virtual time. One of
+// the threads leads, and the others sleep. A test begins the rounds of further threads while the leader
+// waits.
+#include "memory_network.hpp"
+#include "support/wait_until.hpp"
+
+#include <redlock/detail/sharing_choice.hpp>
+
+#include "redis/shared_rounds.hpp"
+#include "redis/thread_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using support::wait_until;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+/// Lets a test act while a thread waits.
+class WatchedNetwork final : public Network {
+public:
+    explicit WatchedNetwork(MemoryNetwork& memory) : memory_(memory) {}
+
+    /// Calls `action` in the wait after the next `skipped` waits.
+    void during_wait(std::function<void()> action, int skipped = 0) {
+        action_ = std::move(action);
+        skipped_ = skipped;
+    }
+    bool has_memory = true;
+
+    Clock& clock() noexcept override { return memory_.clock(); }
+    Entropy& entropy() noexcept override { return memory_.entropy(); }
+    std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
+                                    int& error) override {
+        if (!std::exchange(has_memory, true)) throw std::bad_alloc{};
+        return memory_.connect(address, longest_wait, error);
+    }
+    void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
+              const std::stop_token& stop = {}) override {
+        if (action_ && skipped_-- == 0) std::exchange(action_, {})();
+        memory_.wait(entries, now, until, stop);
+    }
+    std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override {
+        return memory_.make_task(std::move(function));
+    }
+
+private:
+    MemoryNetwork& memory_;
+    std::function<void()> action_{};
+    int skipped_ = 0;
+};
+
+/// The round of a thread that need not be joined. A round that never ends fails the test program.
+class OtherThread {
+public:
+    explicit OtherThread(std::function<void()> work)
+        : thread_{[this, work = std::move(work)] {
+              try {
+                  work();
+              } catch (const std::bad_alloc&) {
+                  out_of_memory_ = true;
+              }
+              over_ = true;
+          }} {}
+    ~OtherThread() {
+        if (!wait_until([this] { return over_.load(); }, 20s)) {
+            std::cerr << "a thread is never woken\n";
+            std::_Exit(1);
+        }
+        thread_.join();
+    }
+    OtherThread(const OtherThread&) = delete;
+    OtherThread& operator=(const OtherThread&) = delete;
+
+    bool out_of_memory() const { return out_of_memory_; }
+    bool over() const { return over_; }
+
+private:
+    std::atomic<bool> over_ = false;
+    std::atomic<bool> out_of_memory_ = false;
+    std::thread thread_;
+};
+
+constexpr std::size_t size = 3;
+
+/// What a test knows of a round: its command and its votes.
+struct Asked {
+    Asked(Verb verb, std::string resource, std::string its_owner, RoundLimits its_limits = {})
+        : resources{std::move(resource)}, owner(std::move(its_owner)), limits(std::move(its_limits)) {
+        request = {.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}};
+    }
+    Asked(const Asked&) = delete;
+    Asked& operator=(const Asked&) = delete;
+
+    template <class Rounds>
+    void ask(Rounds& rounds) {
+        rounds.ask({&request, 1}, limits, {&tally, 1});
+    }
+
+    const std::vector<std::string> resources;
+    const std::string owner;
+    const RoundLimits limits;
+    Request request{};
+    Tally tally{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(size, "n"))};
+};
+
+class InMemory : public testing::Test {
+protected:
+    /// Returns the connections and commands of a server that begin with this command.
+    std::vector<std::string> log(std::size_t node) { return memory.server(node).log(); }
+    std::string value(std::size_t node, const std::string& resource) {
+        const auto wall =
+            std::chrono::duration_cast<support::RedisModel::Time>(memory.clock().now().time_since_epoch());
+        const auto* const found = memory.server(node).redis->find(resource, wall);
+        return found ? found->text : "";
+    }
+    void forget_logs() {
+        for (std::size_t node = 0; node < size; ++node) memory.server(node).forget_log();
+    }
+
+    MemoryNetwork memory{size};
+    WatchedNetwork network{memory};
+    const NodesOptions options{.round = Round::all_at_once};
+};
+
+// ---- One set of connections
+
+struct SharedRoundsOfThreads : InMemory {
+    Asked& set(const std::string& resource, RoundLimits limits = {}) {
+        return asked.emplace_back(Verb::set_if_absent, resource, "owner of " + resource, std::move(limits));
+    }
+    Asked& release(const std::string& resource, RoundLimits limits = {}) {
+        return asked.emplace_back(Verb::compare_and_delete, resource, "owner of " + resource,
+                                  std::move(limits));
+    }
+    /// Makes the round in the thread of the test.
+    void make(Asked& round) { round.ask(*rounds); }
+    /// Begins the round in another thread, and waits until it sleeps or is about to.
+    void begin(Asked& round) {
+        const auto before = rounds->new_rounds();
+        others.push_back(std::make_unique<OtherThread>([this, &round] { round.ask(*rounds); }));
+        ASSERT_TRUE(wait_until([&] { return rounds->new_rounds() > before; }));
+    }
+    void SetUp() override {
+        make(set("first"));
+        make(release("first"));
+        memory.pass(5ms);
+        forget_logs();
+    }
+
+    std::optional<SharedRounds> rounds{std::in_place, memory.configs(), options, network};
+    std::deque<Asked> asked{};
+    std::vector<std::unique_ptr<OtherThread>> others{};
+};
+
+TEST_F(SharedRoundsOfThreads, AreMadeByTheLeaderOnOneConnection) {
+    auto& mine = set("mine");
+    std::vector<Asked*> theirs;
+    for (const auto* const name : {"a", "b", "c"}) theirs.push_back(&set(name));
+    network.during_wait([&] {
+        for (auto* const it : theirs) begin(*it);
+    });
+    make(mine);
+    others.clear();
+    EXPECT_GE(mine.tally.granted(), 2U);
+    for (const auto* const it : theirs) EXPECT_GE(it->tally.granted(), 2U);
+    for (std::size_t node = 0; node < size; ++node)
+        EXPECT_THAT(log(node), ElementsAre("1 SET", "1 SET", "1 SET", "1 SET"));
+}
+
+// The leader returns when its own round is over. The other round has just begun.
+TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
+    auto& mine = set("mine");
+    auto& theirs = set("theirs");
+    network.during_wait([&] { begin(theirs); });
+    make(mine);
+    others.clear();
+    EXPECT_GE(theirs.tally.granted(), 2U);
+}
+
+TEST_F(SharedRoundsOfThreads, DoNotBeginAfterTheirDeadlines) {
+    for (std::size_t node = 0; node < size; ++node) memory.server(node).latency = 20ms;
+    auto& mine = set("mine");
+    auto& late = set("late", {.deadline = memory.clock().now() + 1us});
+    network.during_wait([&] { begin(late); });
+    make(mine);
+    others.clear();
+    for (std::size_t node = 0; node < size; ++node) {
+        EXPECT_FALSE(late.tally[node].sent);
+        EXPECT_THAT(log(node), ElementsAre("1 SET"));
+    }
+}
+
+// B1. The release is collected behind a SET without a reply. Nobody waits for either of them.
+TEST_F(SharedRoundsOfThreads, LeaveNoCollectedReleaseBehind) {
+    memory.server(0).paused = true;
+    make(set("mine"));  // decided by the other nodes
+    make(release("mine", {.awaits_answers = false}));
+    memory.server(0).resume(memory.clock().now());
+    EXPECT_THAT(log(0), ElementsAre("1 SET", "1 EVAL"));
+    EXPECT_EQ(value(0, "mine"), "");
+}
+
+// The release is queued on a connection that is still being made. The background task sends it.
+TEST_F(SharedRoundsOfThreads, LeaveUnsentReleasesToTheBackgroundTask) {
+    make(set("mine"));
+    memory.pass(5ms);
+    memory.server(0).close_connections(memory.clock().now());
+    memory.server(0).unreachable = true;
+    memory.pass(5ms);
+    make(release("mine"));
+    EXPECT_EQ(value(0, "mine"), "owner of mine");
+    memory.server(0).unreachable = false;
+    memory.pass(45ms);
+    EXPECT_EQ(value(0, "mine"), "");
+}
+
+// There is no memory for a connection to the second node.
+TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
+    rounds.emplace(memory.configs(), options, network);
+    auto& mine = release("mine");
+    mine.request.to = NodeSet{0b001};
+    auto& theirs = release("theirs");
+    theirs.request.to = NodeSet{0b010};
+    network.during_wait([&] {
+        begin(theirs);
+        network.has_memory = false;
+    });
+    make(mine);
+    ASSERT_TRUE(wait_until([&] { return others.front()->over(); }, 20s));
+    EXPECT_TRUE(others.front()->out_of_memory());
+    EXPECT_EQ(mine.tally[0].vote, Vote::refused);
+    make(theirs);
+    EXPECT_EQ(theirs.tally[1].vote, Vote::refused);
+}
+
+TEST_F(SharedRoundsOfThreads, ThrowInTheLeader) {
+    for (std::size_t node = 0; node < size; ++node)
+        memory.server(node).close_connections(memory.clock().now());
+    memory.pass(5ms);
+    network.has_memory = false;
+    EXPECT_THROW(make(set("mine")), std::bad_alloc);
+    auto& next = set("next");
+    make(next);
+    EXPECT_GE(next.tally.granted(), 2U);
+}
+
+// ---- Both sets
+
+/// With one processor, a round shares if another one is under way.
+struct ThreadGroupOfOneProcessor : InMemory {
+    Asked& ask(Verb verb, const std::string& resource, const std::string& owner, RoundLimits limits = {}) {
+        auto& it = asked.emplace_back(verb, resource, owner, std::move(limits));
+        it.ask(*group);
+        return it;
+    }
+    Asked& set(const std::string& resource) {
+        return ask(Verb::set_if_absent, resource, "owner of " + resource);
+    }
+    Asked& release(const std::string& resource) {
+        return ask(Verb::compare_and_delete, resource, "owner of " + resource);
+    }
+    /// Lets a round of another thread begin and end while one of this thread waits.
+    void share(const std::function<void()>& others_round) {
+        network.during_wait([&] { const OtherThread other{others_round}; });
+        set("busy");
+        release("busy");
+    }
+    /// Makes rounds without company, until rounds have connections of their own again.
+    void calm_down() {
+        for (unsigned i = 0; i < detail::rounds_until_own; ++i)
+            ask(Verb::compare_and_expire, "nothing", "nobody");
+    }
+    void SetUp() override {
+        set("first");
+        release("first");
+        memory.pass(5ms);
+        share([this] {
+            set("second");
+            release("second");
+        });
+        calm_down();
+        memory.pass(5ms);
+        forget_logs();
+    }
+
+    std::optional<ThreadGroup> group{std::in_place, memory.configs(), options, network, 1};
+    std::deque<Asked> asked{};
+};
+
+TEST_F(ThreadGroupOfOneProcessor, SharesWhileTwoRoundsAreUnderWay) {
+    set("alone");
+    EXPECT_THAT(log(2), ElementsAre("1 SET"));
+    share([this] { set("in company"); });
+    EXPECT_THAT(log(2), Contains("2 SET"));
+    forget_logs();
+    set("afterwards");
+    EXPECT_THAT(log(2), ElementsAre("2 SET"));
+    calm_down();
+    memory.pass(5ms);
+    forget_logs();
+    set("alone again");
+    EXPECT_THAT(log(2), ElementsAre("1 SET"));
+}
+
+// B5. The SET is pending on a connection of the own set.
+TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseBehindItsSetInTheOwnSet) {
+    memory.server(2).paused = true;
+    set("mine");
+    share([this] { set("theirs"); });
+    release("mine");
+    memory.resume(2);
+    EXPECT_THAT(log(2), Contains("1 EVAL"));
+    EXPECT_EQ(value(2, "mine"), "");
+}
+
+// B5. The SET is pending in the shared set, and rounds have connections of their own again.
+TEST_F(ThreadGroupOfOneProcessor, SendsAReleaseBehindItsSetInTheSharedSet) {
+    share([this] {
+        memory.server(2).paused = true;
+        set("theirs");
+    });
+    calm_down();
+    release("theirs");
+    memory.resume(2);
+    EXPECT_EQ(value(2, "theirs"), "");
+    EXPECT_THAT(log(2), Not(Contains(testing::StartsWith("1 EVAL"))));
+}
+
+// The SET of a resource follows the release of its former owner, which is pending in the shared set.
+TEST_F(ThreadGroupOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
+    share([this] { set("theirs"); });
+    memory.server(2).paused = true;
+    ask(Verb::compare_and_delete, "theirs", "owner of theirs", {.awaits_answers = false});
+    calm_down();
+    auto& next = ask(Verb::set_if_absent, "theirs", "another");
+    memory.resume(2);
+    EXPECT_EQ(value(2, "theirs"), "another");
+    EXPECT_GE(next.tally.granted(), 2U);
+}
+
+TEST_F(ThreadGroupOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
+    group.emplace(memory.configs(), NodesOptions{.share_connections = false}, network, 1);
+    share([this] { set("theirs"); });
+    set("mine");
+    for (const auto& it : log(2)) EXPECT_FALSE(it.starts_with("2 ")) << it;
+}
+
+// Both sets have a release for a server that cannot be reached. The destructor waits for both together.
+TEST_F(ThreadGroupOfOneProcessor, SendsTheReleasesOfBothSetsWithinOneNodeTimeout) {
+    set("mine");
+    share([this] { set("theirs"); });
+    calm_down();
+    memory.pass(5ms);
+    memory.server(2).close_connections(memory.clock().now());
+    memory.server(2).unreachable = true;
+    memory.pass(15ms);
+    ask(Verb::compare_and_delete, "mine", "owner of mine", {.awaits_answers = false});
+    share([this] { ask(Verb::compare_and_delete, "theirs", "owner of theirs", {.awaits_answers = false}); });
+    const auto start = memory.clock().now();
+    group.reset();
+    EXPECT_LE(memory.clock().now() - start, 50ms);
+    EXPECT_GE(memory.clock().now() - start, 40ms);
+}
+
+}  // namespace
+}  // namespace redlock::test
