@@ -81,7 +81,9 @@ public:
           }} {}
     ~OtherThread() {
         if (!wait_until([this] { return over_.load(); }, 20s)) {
-            std::cerr << "a thread is never woken\n";
+            const auto& test = *testing::UnitTest::GetInstance()->current_test_info();
+            std::cout << "a thread is never woken\n[  FAILED  ] " << test.test_suite_name() << "."
+                      << test.name() << " hangs" << std::endl;
             std::_Exit(1);
         }
         thread_.join();
