@@ -208,15 +208,13 @@ check closed-early unsafe shared_connection -DCLOSED_EARLY
 check releases-are-lost unsafe shared_connection -DRELEASES_ARE_LOST
 check connection-witness unsafe shared_connection -DWITNESS
 
-# Threads that share a connection: one of them reads for all. Every request ends.
+# Threads that share a connection: one of them makes the rounds of all. Every round ends.
 check reading safe shared_reading
 check reading-two-threads safe shared_reading -DTHREADS=2
 check no-successor unsafe shared_reading -DTHREADS=2 -DNO_SUCCESSOR
-check forgets-that-it-was-named unsafe shared_reading -DTHREADS=2 -DFORGETS_THAT_IT_WAS_NAMED
-check new-request-does-not-wake unsafe shared_reading -DTHREADS=2 -DNEW_REQUEST_DOES_NOT_WAKE
-check stop-does-not-wake unsafe shared_reading -DTHREADS=2 -DSTOP_DOES_NOT_WAKE
-check early-stop-is-missed unsafe shared_reading -DTHREADS=2 -DEARLY_STOP_IS_MISSED
-check wake-up-emptied-last unsafe shared_reading -DTHREADS=2 -DEMPTIES_LAST
+check forgets-the-inbox unsafe shared_reading -DTHREADS=2 -DFORGETS_THE_INBOX
+check new-round-does-not-wake unsafe shared_reading -DTHREADS=2 -DNEW_ROUND_DOES_NOT_WAKE
+check wake-up-reset-last unsafe shared_reading -DTHREADS=2 -DRESETS_LAST
 check nobody-writes unsafe shared_reading -DTHREADS=2 -DNOBODY_WRITES
 check leaves-the-buffer unsafe shared_reading -DTHREADS=2 -DLEAVES_THE_BUFFER
 

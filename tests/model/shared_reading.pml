@@ -1,64 +1,68 @@
-/* Threads that share a connection: one of them reads for all.
+/* Threads that share a connection: one of them, the leader, makes the rounds of all.
  *
- * The property: every request ends. It ends when its reply was received, and also when its deadline has passed or its
- * stop token was used, even if the server is silent from some time on. Also, each release is written in the end, even
- * if no thread waits any more. Each thread makes one request; the state is guarded by one mutex, and each step below
- * is one section under that mutex. These are the rules for the code:
+ * The property: every round ends. It ends when its reply was received, and also when its deadline has passed, even if
+ * the server is silent from some time on. Also, each release is written in the end, even if no thread waits any more,
+ * and no round stays in the inbox. These are the rules for the code (src/redis/shared_rounds.hpp):
  *
- * 1. A thread puts its command into the buffer. If no reply is pending, it writes the buffer in the same section.
- * 2. If there is no reader, it becomes the reader in the same section. Otherwise it waits for its own semaphore.
- * 3. If the reader does not know the deadline of a new request, the new thread wakes the reader. So does a thread that
- *    collects a command, because the reader has to write it after a bounded time.
- * 4. The reader empties its wake-up first. Then it computes what to wait for, from all requests. Then it polls without
- *    the mutex. A wake-up that comes after the first step ends the poll.
- * 5. When it has delivered the last pending reply, it writes the buffer in the same section.
- * 6. A thread that was decided, or is stopped, or is past its deadline, leaves. If it is the reader, it first names a
- *    successor among the threads that wait, and posts the semaphore of this thread. It does this in the same section,
- *    so there is never a waiting thread without a reader. If nobody waits, there is no reader any more.
- * 7. A thread can be named as the reader and be decided or stopped before it wakes. When it leaves, it still is the
- *    reader, and rule 6 holds for it. So it asks who the reader is after each wake-up, and before it returns.
- * 8. A reader without a successor writes the buffer, even behind pending replies. Otherwise the release of a request
- *    that has left would stay in the buffer.
- * 9. A stop token wakes its own thread: by the semaphore if it waits, by the reader's wake-up if it reads. The
- *    callback looks up which under the mutex. The token may have been used before the thread waits, so the thread
- *    checks it in the section in which it begins to wait. The callback must not be registered under the mutex,
- *    because a token that was used already runs it at once.
+ * 1. A thread puts its round into the inbox. If nobody leads, it becomes the leader in the same section under the
+ *    mutex. Otherwise it sleeps.
+ * 2. If a round was the first in the inbox, and is still there after a bounded time, its thread wakes the leader.
+ * 3. The leader alone uses the connection. In each turn, it takes the whole inbox, begins these rounds, and writes if
+ *    that is permitted. It wakes the threads whose rounds are over. Then it polls without the mutex, delivers the
+ *    replies, and ends the rounds whose deadlines have passed. It resets its wake-up before it takes the inbox.
+ * 4. When the round of the leader is over, it names another thread whose round has begun as the leader, and wakes it.
+ * 5. If there is no such thread, the leader writes the buffer, even behind pending replies. Then it looks into the
+ *    inbox. In the same section under the mutex, it names a thread in the inbox as the leader, or leaves without a
+ *    successor.
+ * 6. A background task leads for a moment if nobody else does. It ends as in rule 5.
  *
- * Deadlines are handled by the reader: it ends requests whose deadlines have passed and posts their semaphores. A
- * write to the socket never blocks, and is complete in the model. Only thread 1 may have a deadline. With
- * three threads, only thread 0 may be stopped.
+ * A sleeping thread is woken exactly once: its round is over, or it has been named as the leader.
+ *
+ * Each thread makes a round for its SET. If this round ends without a reply although the SET was collected or written,
+ * the thread makes a round for the release, which does not wait for a reply. A write to the socket never blocks, and
+ * is complete in the model. With three threads, only thread 1 may have a deadline, and there is no background task.
+ * The steps of the leader between two polls touch nothing that other threads use, apart from
+ * the inbox, so each of them is atomic in the model.
  *
  * The server may be silent from any moment. As in shared_connection.pml, the graph of the states has no cycle, so
- * "every request ends" means that each state in which nothing can happen any more is as it should be. A search for
+ * "every round ends" means that each state in which nothing can happen any more is as it should be. A search for
  * cycles shows this. Weak fairness needs nothing beyond that: every process goes on until it cannot. */
 
 #ifndef THREADS
 #define THREADS 3
 #endif
 #define NOBODY 255
+#define TASK 254
 #define bit(i) (1 << (i))
-#define ALL (bit(THREADS) - 1)
 
 /* Sets of threads. */
-byte buffer;    /* commands that are collected */
-byte releases;  /* the same for the releases of requests that left without a reply */
-byte pending;   /* commands that are written, and whose replies have not been read */
+byte inbox;     /* rounds that the leader has not begun */
+byte begun;    /* rounds that the leader makes */
+byte releasing; /* threads whose round is a release */
+byte buffer;    /* SET commands that are collected */
+byte releases;  /* releases that are collected */
+byte pending;   /* SET commands that are written, and whose replies have not been read */
 byte replies;   /* replies that have arrived and are not read */
-byte decided;   /* requests whose replies were delivered */
-byte expired;   /* requests that the reader has ended at their deadlines */
-byte stopped;   /* requests whose stop tokens were used */
-byte due;       /* requests whose deadlines have passed */
-byte known;     /* requests that the reader knew when it began its poll */
-byte waiting;   /* threads that wait for their semaphores, or are about to do so */
-byte posted;    /* semaphores */
-byte ended;     /* requests */
+byte decided;   /* rounds whose replies were delivered */
+byte expired;   /* rounds that the leader has ended at their deadlines */
+byte unsent;    /* rounds whose deadlines had passed before they began */
+byte due;       /* rounds whose deadlines have passed */
+byte over;      /* rounds that have ended */
+byte sleeping;  /* threads */
+byte posted;    /* threads that are woken */
+byte ended;     /* threads that have returned for the last time */
 
-byte reader = NOBODY;
-bool woken;      /* the reader's wake-up */
-bool polling;    /* the reader has computed what to wait for */
-bool flush_due;  /* commands were collected for too long */
-bool flush_known; /* the reader knew that commands are collected */
-bool silent;     /* the server has stopped to reply */
+byte leader = NOBODY;
+byte step;      /* of the leader */
+#define BEGINS 0
+#define RESETS_LATE 1 /* in an unsafe variant only */
+#define ENDS 2
+#define POLLS 3
+#define HANDS_OVER 4
+#define RESIGNS 5
+bool woken;     /* the wake-up of the leader */
+bool flush_due; /* commands were collected for too long */
+bool silent;    /* the server has stopped to reply */
 
 /* The server cannot reply to a release in the model, because nobody waits for it. */
 #define writes_all                                                                                                     \
@@ -66,149 +70,154 @@ bool silent;     /* the server has stopped to reply */
     buffer = 0;                                                                                                        \
     releases = 0;                                                                                                      \
     flush_due = false
-#define is_finished(t) ((decided | expired | stopped) & bit(t))
-#define WAKE_READER woken = true
-#ifdef NEW_REQUEST_DOES_NOT_WAKE
-#define WAKE_FOR_NEW skip
-#else
-#define WAKE_FOR_NEW WAKE_READER
-#endif
-#ifdef STOP_DOES_NOT_WAKE
-#define WAKE_FOR_STOP skip
-#else
-#define WAKE_FOR_STOP WAKE_READER
-#endif
 
-#ifdef EARLY_STOP_IS_MISSED
-#define POST_IF_STOPPED(t) skip
+#ifdef NOBODY_WRITES
+#define WRITES_NOW (pending == 0)
+#define FLUSH_ENDS_POLL false
 #else
-#define POST_IF_STOPPED(t) posted = posted | (stopped & bit(t))
+#define WRITES_NOW (pending == 0 || flush_due)
+#define FLUSH_ENDS_POLL flush_due
 #endif
-
-/* Names a waiting thread, if there is one. */
-#define name_successor                                                                                                 \
-    reader = NOBODY;                                                                                                   \
-    polling = false;                                                                                                   \
-    if                                                                                                                 \
-    :: SUCCESSORS & bit(0) -> reader = 0; posted = posted | bit(0)                                                     \
-    :: !(SUCCESSORS & bit(0)) && (SUCCESSORS & bit(1)) -> reader = 1; posted = posted | bit(1)                         \
-    :: !(SUCCESSORS & (bit(0) | bit(1))) && (SUCCESSORS & bit(2)) -> reader = 2; posted = posted | bit(2)              \
-    :: else -> WRITE_AT_LEAVING                                                                                        \
-    fi
 #ifdef NO_SUCCESSOR
-#define SUCCESSORS 0
+#define HAS_SUCCESSOR false
 #else
-#define SUCCESSORS waiting
+#define HAS_SUCCESSOR (begun != 0)
+#endif
+#ifdef FORGETS_THE_INBOX
+#define NAMES_FROM_INBOX false
+#else
+#define NAMES_FROM_INBOX (inbox != 0)
 #endif
 #ifdef LEAVES_THE_BUFFER
 #define WRITE_AT_LEAVING skip
 #else
 #define WRITE_AT_LEAVING writes_all
 #endif
+#ifdef NEW_ROUND_DOES_NOT_WAKE
+#define WAKES_LEADER false
+#else
+#define WAKES_LEADER true
+#endif
+#ifdef RESETS_LAST
+#define RESET_FIRST skip
+#define AFTER_BEGINNING RESETS_LATE
+#else
+#define RESET_FIRST woken = false
+#define AFTER_BEGINNING ENDS
+#endif
 
-#ifdef EMPTIES_LAST
-#define EMPTY_FIRST skip
-#define POLLS_AT_ONCE false
-#define EMPTY_LAST                                                                                                     \
-    d_step {                                                                                                           \
-        woken = false;                                                                                                 \
-        polling = true                                                                                                 \
-    }
-#else
-#define EMPTY_FIRST woken = false
-#define POLLS_AT_ONCE true
-#define EMPTY_LAST
-#endif
-#define ALL_KNOWN (waiting | bit(t))
-#ifdef NOBODY_WRITES
-#define WRITES_NOW false
-#define KNOWS_FLUSH false
-#else
-#define KNOWS_FLUSH (flush_known && flush_due)
-#define WRITES_NOW (pending == 0 || flush_due)
-#endif
-#ifdef FORGETS_THAT_IT_WAS_NAMED
-#define HANDS_ON !was_waiting
-#else
-#define HANDS_ON true
-#endif
+/* Names one thread of the set as the leader. */
+#define name_one(set)                                                                                                      \
+    step = BEGINS;                                                                                                     \
+    if                                                                                                                 \
+    :: (set) & bit(0) -> leader = 0; posted = posted | bit(0)                                                          \
+    :: !((set) & bit(0)) && ((set) & bit(1)) -> leader = 1; posted = posted | bit(1)                                   \
+    :: !((set) & (bit(0) | bit(1))) -> leader = 2; posted = posted | bit(2)                                            \
+    fi
+#define resign                                                                                                         \
+    if                                                                                                                 \
+    :: NAMES_FROM_INBOX -> name_one(inbox)                                                                                 \
+    :: else ->                                                                                                         \
+        leader = NOBODY;                                                                                               \
+        step = BEGINS                                                                                                  \
+    fi
+#define leads(t) (leader == (t) && !(sleeping & bit(t)))
 
 proctype Thread(byte t) {
-    bool was_waiting;
-    d_step { /* Rules 1 to 3. */
-        printf("thread %d begins\n", t);
-        buffer = buffer | bit(t);
+    bool first;
+asks:
+    skip;
+    d_step { /* Rule 1. */
+        printf("thread %d asks\n", t);
+        first = (inbox == 0);
+        inbox = inbox | bit(t);
         if
-        :: pending == 0 -> writes_all
-        :: else
-        fi;
-        if
-        :: reader == NOBODY -> reader = t
-        :: else ->
-            waiting = waiting | bit(t);
-            POST_IF_STOPPED(t);
-            WAKE_FOR_NEW
+        :: leader == NOBODY -> leader = t
+        :: else -> sleeping = sleeping | bit(t)
         fi
     }
     do
-    :: d_step { /* Rules 6 to 8. */
-        is_finished(t) && (reader != t || !polling) && (!(waiting & bit(t)) || (posted & bit(t))) ->
-        printf("thread %d leaves\n", t);
-        was_waiting = (waiting & bit(t)) != 0;
-        waiting = waiting & ~bit(t);
-        posted = posted & ~bit(t);
-        ended = ended | bit(t);
-        if
-        :: !(decided & bit(t)) -> /* Its SET is in the buffer or pending. Its release goes behind the SET. */
-            releases = releases | bit(t)
-        :: else
-        fi;
-        if
-        :: pending == 0 && releases != 0 -> writes_all
-        :: pending != 0 && releases != 0 && reader != NOBODY && reader != t -> WAKE_FOR_NEW
-        :: else
-        fi;
-        if
-        :: reader == t && HANDS_ON -> name_successor
-        :: else
-        fi;
-        was_waiting = false
+    :: d_step { /* Rule 2: the bounded time has passed. */
+        WAKES_LEADER && first && (sleeping & bit(t)) && (inbox & bit(t)) ->
+        printf("thread %d wakes the leader\n", t);
+        first = false;
+        woken = true
     }
-        break
-    :: d_step { /* It was named as the reader. */
-        !is_finished(t) && (waiting & bit(t)) && (posted & bit(t)) ->
-        posted = posted & ~bit(t);
-        if
-        :: reader == t ->
-            printf("thread %d goes on reading\n", t);
-            waiting = waiting & ~bit(t)
-        :: else
-        fi
+    :: d_step {
+        (sleeping & bit(t)) && (posted & bit(t)) ->
+        sleeping = sleeping & ~bit(t);
+        posted = posted & ~bit(t)
     }
-    :: d_step { /* Rule 4. */
-        !is_finished(t) && reader == t && !polling && !(waiting & bit(t)) ->
-        EMPTY_FIRST;
-        known = ALL_KNOWN;
-        flush_known = (buffer | releases) != 0;
-        polling = POLLS_AT_ONCE
-    }
-        EMPTY_LAST
-    :: d_step { /* The poll ends. Rule 5. */
-        reader == t && polling && (woken || replies != 0 || (known & due & ~(expired | decided)) || KNOWS_FLUSH) ->
-        polling = false;
-        decided = decided | (replies & ~ended & ~expired);
-        posted = posted | (replies & waiting);
-        pending = pending & ~replies;
-        replies = 0;
-        expired = expired | (due & (waiting | bit(t)) & ~decided);
-        posted = posted | (expired & waiting);
+    :: d_step { /* Rule 3. */
+        leads(t) && step == BEGINS ->
+        printf("thread %d begins new rounds\n", t);
+        begun = begun | inbox;
+        releases = releases | (inbox & releasing);
+        expired = expired | (inbox & due & ~releasing);
+        unsent = unsent | (inbox & due & ~releasing);
+        buffer = buffer | (inbox & ~due & ~releasing);
+        inbox = 0;
         if
         :: WRITES_NOW -> writes_all
         :: else
+        fi;
+        step = AFTER_BEGINNING
+    }
+#ifdef RESETS_LAST
+    :: d_step {
+        leads(t) && step == RESETS_LATE ->
+        woken = false;
+        step = ENDS
+    }
+#endif
+    :: d_step {
+        leads(t) && step == ENDS ->
+        over = over | (begun & (decided | expired | releasing));
+        begun = begun & ~over;
+        posted = posted | (sleeping & over);
+        if
+        :: over & bit(t) -> step = HANDS_OVER
+        :: else -> step = POLLS
         fi
     }
-    od
+    :: d_step { /* The poll ends. */
+        leads(t) && step == POLLS && (woken || replies != 0 || (begun & due) || FLUSH_ENDS_POLL) ->
+        RESET_FIRST;
+        decided = decided | (replies & begun);
+        pending = pending & ~replies;
+        replies = 0;
+        expired = expired | (begun & due & ~decided);
+        step = BEGINS
+    }
+    :: d_step { /* Rules 4 and 5. */
+        leads(t) && step == HANDS_OVER ->
+        if
+        :: HAS_SUCCESSOR -> name_one(begun)
+        :: else ->
+            WRITE_AT_LEAVING;
+            step = RESIGNS
+        fi
+    }
+    :: d_step {
+        leads(t) && step == RESIGNS ->
+        printf("thread %d resigns\n", t);
+        resign
+    }
+    :: (over & bit(t)) && !(sleeping & bit(t)) && leader != t -> break
+    od;
+    if
+    :: d_step {
+        (expired & bit(t)) && !(unsent & bit(t)) && !(releasing & bit(t)) ->
+        printf("thread %d releases\n", t);
+        releasing = releasing | bit(t);
+        over = over & ~bit(t)
+    }
+        goto asks
+    :: else
+    fi;
+    ended = ended | bit(t)
 }
+
 proctype Server() {
 end:
     do
@@ -219,7 +228,7 @@ end:
     od
 }
 
-/* The deadline of a request passes, or never does. */
+/* The deadline of a round passes, or never does. */
 proctype Deadline(byte t) {
     if
     :: d_step {
@@ -231,19 +240,19 @@ proctype Deadline(byte t) {
     fi
 }
 
-/* Rule 9. */
-proctype Stop(byte t) {
+/* Rule 6. The task runs once, or never. */
+proctype Task() {
     if
     :: d_step {
-        true ->
-        printf("        thread %d is stopped\n", t);
-        stopped = stopped | bit(t);
-        if
-        :: reader == t -> WAKE_FOR_STOP
-        :: reader != t && (waiting & bit(t)) -> posted = posted | bit(t)
-        :: else
-        fi
+        leader == NOBODY ->
+        printf("        the task leads\n");
+        leader = TASK
     }
+        d_step {
+            printf("        the task resigns\n");
+            WRITE_AT_LEAVING;
+            resign
+        }
     :: true
     fi
 }
@@ -260,29 +269,29 @@ end:
     od
 }
 
-#define has_reason (due | stopped | replies | decided)
+#define has_reason (due | replies | decided)
 #define may_last(t) ((ended & bit(t)) || (silent && !(has_reason & bit(t))))
-#define is_written ((buffer | releases) == 0)
 #if THREADS == 3
-#define at_rest (may_last(0) && may_last(1) && may_last(2) && is_written)
+#define all_may_last (may_last(0) && may_last(1) && may_last(2))
 #else
-#define at_rest (may_last(0) && may_last(1) && is_written)
+#define all_may_last (may_last(0) && may_last(1))
 #endif
+#define is_as_it_should_be (all_may_last && (buffer | releases) == 0 && inbox == 0)
 
 init {
     atomic {
         run Server();
         run FlushTimer();
         run Deadline(1);
-        run Stop(0);
         run Thread(0);
         run Thread(1);
 #if THREADS == 3
         run Thread(2)
 #else
-        run Stop(1)
+        run Deadline(0);
+        run Task()
 #endif
     }
     timeout -> /* Nothing can happen any more. */
-    assert(at_rest)
+    assert(is_as_it_should_be)
 }
