@@ -8,7 +8,7 @@
 
 #include "memory_network.hpp"
 
-#include "redis/node_group.hpp"
+#include "redis/thread_group.hpp"
 
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/scripts.hpp>
@@ -33,13 +33,17 @@ namespace redlock::test {
 
 using std::chrono::milliseconds;
 
-/// The nodes as one process has them.
+/// More processors than a test has rounds, so that no round shares its connections.
+inline constexpr std::size_t many_processors = 1'000'000;
+
+/// The nodes as one process has them. Without processors, all rounds share connections.
 class MemoryNodes final : public Nodes {
 public:
-    MemoryNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
+    MemoryNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options,
+                std::size_t processors = many_processors)
         : Nodes(names_of(size), options.node_timeout, options.quarantine),
           network_(network),
-          group_(network.configs(options.quarantine), options, network) {}
+          group_(network.configs(options.quarantine), options, network, processors) {}
 
     using Nodes::ask;
     void ask(std::span<const Request> requests, const RoundLimits& limits,
@@ -57,7 +61,7 @@ private:
     }
 
     MemoryNetwork& network_;
-    NodeGroup group_;
+    ThreadGroup group_;
 };
 
 /// Returns the script that a command calls, or null.
@@ -108,13 +112,14 @@ struct WaitingWorld {
     using Words = support::CommandReader::Words;
     using Executed = MemoryServer::Executed;
 
-    explicit WaitingWorld(std::size_t nodes = 3, NodesOptions options = {.node_timeout = 50ms})
-        : network{nodes}, size(nodes), options_(options) {
+    explicit WaitingWorld(std::size_t nodes = 3, NodesOptions options = {.node_timeout = 50ms},
+                          std::size_t processors = many_processors)
+        : network{nodes}, size(nodes), options_(options), processors_(processors) {
         network.draw_from(entropy);
     }
 
     MemoryNodes& client() {
-        return *clients_.emplace_back(std::make_unique<MemoryNodes>(network, size, options_));
+        return *clients_.emplace_back(std::make_unique<MemoryNodes>(network, size, options_, processors_));
     }
     Lock lock(MemoryNodes& nodes, Retry retry = {.delay = 100ms}, LockOptions options = {}) {
         options.retry = retry;
@@ -187,6 +192,7 @@ struct WaitingWorld {
 
 private:
     NodesOptions options_;
+    std::size_t processors_;
     std::vector<std::unique_ptr<MemoryNodes>> clients_{};
 };
 
