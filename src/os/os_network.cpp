@@ -192,11 +192,7 @@ namespace {
 
 class OsWakeup final : public Wakeup {
 public:
-    /// Throws std::bad_alloc.
-    explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {
-        if (!make_pipe(ends_)) return;
-        for (const int fd : ends_) open_->add(fd);
-    }
+    explicit OsWakeup(std::shared_ptr<OpenDescriptors> open) : open_(std::move(open)) {}
     ~OsWakeup() override {
         for (const int fd : ends_) {
             if (fd < 0) continue;
@@ -205,7 +201,13 @@ public:
         }
     }
 
-    bool works() const noexcept { return ends_[0] >= 0; }
+    /// Returns false if there is no pipe. Throws std::bad_alloc.
+    bool open() {
+        if (!make_pipe(ends_)) return false;
+        for (const int fd : ends_) open_->add(fd);
+        return true;
+    }
+
     PollEntry poll_entry() const noexcept override { return {.fd = ends_[0]}; }
     void wake() noexcept override { (void)!::write(ends_[1], "", 1); }
     void reset() noexcept override {
@@ -222,7 +224,7 @@ private:
 
 std::unique_ptr<Wakeup> OsNetwork::make_wakeup() {
     auto wakeup = std::make_unique<OsWakeup>(open_);
-    if (!wakeup->works()) return nullptr;
+    if (!wakeup->open()) return nullptr;
     return wakeup;
 }
 

@@ -44,8 +44,9 @@ public:
     bool is_new = true;  ///< in the inbox; guarded by the mutex of SharedRounds
 
     // Written by the leader, before it wakes the thread.
+    bool has_ended = false;  ///< the leader has nothing to do for the round any more
     bool leads = false;
-    bool over = false;
+    bool over = false;  ///< the thread has been woken, or leads and has seen that the round has ended
     std::exception_ptr failure{};
     std::optional<NodeGroup::OngoingRound> round{};
     Clock::time_point until{};  ///< when the leader must continue with the round at the latest
@@ -144,13 +145,15 @@ void SharedRounds::lead(Asker& own) noexcept {
 }
 
 void SharedRounds::make_turn(Asker& own) {
+    // It must exist before the inbox is taken, because a later round may use it.
+    const auto wakeup = wakeup_entry();
     // Nobody has read from the connections since the last round. A server may have closed one.
     if (active_.empty() && network_.clock().now() - last_read_ >= 1ms) read_all();
     begin_new_rounds();
     const auto until = write();
     wake_ended(&own);
     if (own.over) return;
-    poll(until);
+    poll(until, wakeup);
     (void)advance_woken();
     advance_overdue(network_.clock().now());
 }
@@ -223,10 +226,9 @@ Clock::time_point SharedRounds::write() {
     return until;
 }
 
-void SharedRounds::poll(Clock::time_point until) {
+void SharedRounds::poll(Clock::time_point until, const std::optional<PollEntry>& wakeup) {
     entries_.clear();
     const auto now = network_.clock().now();
-    const auto wakeup = wakeup_entry();
     if (wakeup)
         entries_.push_back(*wakeup);
     else  // the leader itself looks into the inbox in time
@@ -269,6 +271,7 @@ void SharedRounds::read_all() {
 }
 
 void SharedRounds::end(Asker& asker, std::exception_ptr failure) noexcept {
+    asker.has_ended = true;
     if (asker.round) group_.forget(asker.round->driver());
     if (failure) asker.round.reset();
     asker.failure = std::move(failure);
@@ -297,7 +300,7 @@ void SharedRounds::give_up(Asker& own) noexcept {
             active_.add(own);
         }
     }
-    if (!own.over) end(own, std::current_exception());
+    if (!own.has_ended) end(own, std::current_exception());
     wake_ended(&own);
 }
 

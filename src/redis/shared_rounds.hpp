@@ -102,7 +102,7 @@ private:
     bool advance_woken() noexcept;
     void advance_overdue(Clock::time_point now) noexcept;
     Clock::time_point write();
-    void poll(Clock::time_point until);
+    void poll(Clock::time_point until, const std::optional<PollEntry>& wakeup);
     std::optional<PollEntry> wakeup_entry();
     void reset_wakeup();
     void read_all();
