@@ -107,7 +107,7 @@ bool silent;    /* the server has stopped to reply */
 #endif
 
 /* Names one thread of the set as the leader. */
-#define name_one(set)                                                                                                      \
+#define name_one(set)                                                                                                  \
     step = BEGINS;                                                                                                     \
     if                                                                                                                 \
     :: (set) & bit(0) -> leader = 0; posted = posted | bit(0)                                                          \
@@ -116,7 +116,7 @@ bool silent;    /* the server has stopped to reply */
     fi
 #define resign                                                                                                         \
     if                                                                                                                 \
-    :: NAMES_FROM_INBOX -> name_one(inbox)                                                                                 \
+    :: NAMES_FROM_INBOX -> name_one(inbox)                                                                             \
     :: else ->                                                                                                         \
         leader = NOBODY;                                                                                               \
         step = BEGINS                                                                                                  \
