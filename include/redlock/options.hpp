@@ -55,6 +55,8 @@ struct LockOptions {
     /// - acquire() waits in the queue for up to `queue_timeout`. The functions with a deadline wait until
     ///   their deadline, and lock() waits without limit.
     /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
+    /// - In an event loop, the four oldest waiters of each resource are in the queue, and the others wait in
+    ///   the loop for their turn. With a `Nodes` of your own, the locks of a loop retry after pauses instead.
     /// - Locks without this option, and clients in other languages, can use the same resource. They neither
     ///   wake a waiter nor wait for their turn.
     bool fair = false;

@@ -12,6 +12,7 @@ struct Blocking {
         nodes.ask({round.request, 1}, *round.limits, {round.tally, 1});
     }
     void operator()(const PendingPause& pause) const { pause.clock->sleep_until(pause.until, *pause.stop); }
+    void operator()(const PendingTurn& it) const noexcept { it.turn->has_come = true; }
     void operator()(const PendingListen& it) const { *it.listens = it.waiter->listen(it.homes, *it.limits); }
     void operator()(const PendingMessage& it) const { *it.message = it.waiter->sleep(it.until, *it.stop); }
 };

@@ -165,6 +165,25 @@ struct PendingPause {
     const std::stop_token* stop;
 };
 
+/// The turn of a waiter to enter the queue of a home node. In an event loop, only the first waiters of each
+/// resource are in that queue, and the others wait in the loop (loop/local_queues.hpp). The blocking front
+/// gives a turn to each waiter at once.
+struct Turn {
+    Resources resource;
+    Clock::time_point since;            ///< when the waiter began to wait; the oldest waiter is the first
+    Clock::time_point until{};          ///< when the flow goes on without a turn at the latest
+    const std::stop_token* stop{};      ///< or when a stop is requested
+    Clock::time_point attempt_due{};    ///< when it goes on to make an attempt without a turn
+    std::optional<QueuePlace> place{};  ///< what the home node has reported; without a turn, to other waiters
+    bool has_come = false;              ///< The front writes whether it is the turn of this waiter.
+};
+
+/// The turn that a flow waits for. A waiter keeps its turn until it is destroyed.
+struct PendingTurn {
+    Waiter* waiter;
+    Turn* turn;
+};
+
 /// The search for a node to listen at, that a flow waits for: see Waiter::listen(). The front writes what
 /// Waiter::listen() returns.
 struct PendingListen {
@@ -183,7 +202,8 @@ struct PendingMessage {
 };
 
 /// What a flow waits for; std::monostate if it has ended.
-using Pending = std::variant<std::monostate, PendingRound, PendingPause, PendingListen, PendingMessage>;
+using Pending =
+    std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen, PendingMessage>;
 
 /// One operation, such as one acquire() with all its attempts: the memory of its flows, and what they wait
 /// for. A front does this:
@@ -285,6 +305,11 @@ protected:
     /// continues.
     Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
         return {operation_, PendingPause{&clock, until, &stop}};
+    }
+
+    /// Awaits the turn of the waiter. The arguments must live until the flow continues.
+    Wait turn_of(Waiter& waiter, Turn& turn) const noexcept {
+        return {operation_, PendingTurn{&waiter, &turn}};
     }
 
     /// Awaits that the waiter listens, as Waiter::listen() does. The arguments must live until the flow

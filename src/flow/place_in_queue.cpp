@@ -22,7 +22,8 @@ PlaceInQueue::PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy,
       begun_(clock.now()),
       limits_{.stop = std::move(stop)},
       attempts_{.last = begun_, .due = begun_ + random_pause(longest_without_attempt, entropy)},
-      reported_{.holder_seen = begun_} {
+      reported_{.holder_seen = begun_},
+      turn_{.resource = resource, .since = begun_} {
     terms_.reservation_ttl = withdrawal_.reservation_ttl = reservation_ttl(nodes().node_timeout());
     withdrawal_.repeated = true;
     homes_.set();
@@ -39,6 +40,11 @@ Flow PlaceInQueue::wait_within_limits() {
     wake_ = Wake::over;
     while (now_is_before(limits_.deadline) && wake_ == Wake::over) {
         {
+            const auto waiting = await_turn();
+            co_await waiting;
+        }
+        if (wake_ == Wake::attempt || !now_is_before(limits_.deadline)) break;
+        {
             const auto finding = find_home();
             co_await finding;
         }
@@ -49,12 +55,29 @@ Flow PlaceInQueue::wait_within_limits() {
     co_return std::error_code{};
 }
 
+/// Waits until this waiter may enter the queue of a home node. `wake_` is `attempt` afterwards if an attempt
+/// is due before that.
+Flow PlaceInQueue::await_turn() {
+    if (!waiter_) waiter_ = nodes().waiter();
+    if (!waiter_) co_return std::error_code{};
+    turn_.until = limits_.deadline;
+    turn_.stop = &limits_.stop;
+    turn_.attempt_due = attempts_.due;
+    turn_.place = reported_.place;
+    const bool had_turn = turn_.has_come;
+    co_await turn_of(*waiter_, turn_);
+    if (turn_.has_come && !had_turn) begin_turn(clock_.now());
+    if (turn_.has_come) co_return std::error_code{};
+    reported_.place = turn_.place;
+    if (now_is_before(limits_.deadline)) wake_ = Wake::attempt;
+    co_return std::error_code{};
+}
+
 /// Makes sure that the waiter listens at a home node. If it has been at the present one for shortest_stay, it
 /// goes to an earlier node if such a node answers. `listens_` is false afterwards if there is no node to wait
 /// at.
 Flow PlaceInQueue::find_home() {
     listens_ = false;
-    if (!waiter_) waiter_ = nodes().waiter();
     if (!waiter_) co_return std::error_code{};
     const auto home = waiter_->home();
     const bool may_stay = state_ != State::away && homes_[home];
@@ -233,6 +256,13 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
     nodes().contended().set(resource_.front(), true);
     homes_ = possible_homes(votes.reports());
     if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
+}
+
+/// Begins the turn of this waiter. While it waited for its turn, no home node has reported anything to it,
+/// and older waiters have made the attempts.
+void PlaceInQueue::begin_turn(Clock::time_point now) {
+    reported_.holder_seen = attempts_.last = now;
+    if (attempts_.due <= now) attempts_.due = now + random_pause(longest_without_attempt, entropy_);
 }
 
 void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) {

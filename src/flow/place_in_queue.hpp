@@ -117,6 +117,7 @@ private:
 
     // The steps of a wait. The limits_ hold for each of them.
     Flow wait_within_limits();
+    Flow await_turn();
     Flow find_home();
     Flow ask_and_sleep();
     Flow await_message();
@@ -131,6 +132,7 @@ private:
     }
     Request withdrawal_request() const noexcept;
     void begin_to_listen();
+    void begin_turn(Clock::time_point now);
     void record_place(const QueuePlace& place, Clock::time_point now);
     bool attempt_is_due(Clock::time_point now);
     Clock::time_point next_question(Clock::time_point now);
@@ -161,6 +163,7 @@ private:
 
     // What the flows pass to each other.
     Wake wake_ = Wake::over;
+    Turn turn_;                        // await_turn(): whether this waiter may enter the queue
     bool listens_ = false;             // find_home(): the waiter listens at a home node
     Clock::time_point sleep_until_{};  // await_message(): its limit
     Waiter::WakeUp message_{};         // await_message(): what has come last

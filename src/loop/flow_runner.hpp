@@ -4,6 +4,7 @@
 #include "flow/flow.hpp"
 #include "loop/front.hpp"
 #include "loop/round_runner.hpp"
+#include "loop/rounds.hpp"
 #include "loop/scheduler.hpp"
 
 #include <exception>
@@ -58,11 +59,22 @@ public:
         task_.wake_at(pause.until);
         return false;
     }
-    // No flow waits for these two: the nodes of a loop have no Waiter yet (LoopNodes::waiter() is null).
-    bool operator()(const flow::PendingListen& it) const noexcept { return !(*it.listens = false); }
-    bool operator()(const flow::PendingMessage&) const noexcept { return true; }
+    bool operator()(const flow::PendingTurn& it) { return in_steps(*it.waiter).await_turn(task_, *it.turn); }
+    bool operator()(const flow::PendingListen& it) {
+        const auto listens = in_steps(*it.waiter).listen_in_steps(task_, it.homes, *it.limits);
+        if (listens) *it.listens = *listens;
+        return listens.has_value();
+    }
+    bool operator()(const flow::PendingMessage& it) {
+        auto message = in_steps(*it.waiter).sleep_in_steps(task_, it.until, *it.stop);
+        if (message) *it.message = *std::move(message);
+        return message.has_value();
+    }
 
 private:
+    /// The nodes of a loop have no other waiters (LoopNodes::waiter()).
+    static WaiterInSteps& in_steps(Waiter& waiter) noexcept { return static_cast<WaiterInSteps&>(waiter); }
+
     Task& task_;
     flow::Operation& operation_;
     std::optional<flow::Flow> flow_{};

@@ -63,4 +63,8 @@ void LoopNodes::ask(std::span<const Request> requests, const RoundLimits& limits
         (void)front_.rounds().begin(nobody, requests.subspan(i, 1), limits, tallies.subspan(i, 1))->advance();
 }
 
+std::unique_ptr<Waiter> LoopNodes::waiter() {
+    return front_.rounds().waiter();
+}
+
 }  // namespace redlock::loop

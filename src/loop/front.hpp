@@ -36,6 +36,8 @@ public:
     /// holder descriptions, and the releases at the shutdown. All other rounds are made by a RoundRunner.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
+    /// Returns a WaiterInSteps, whose functions only a FlowRunner calls.
+    std::unique_ptr<Waiter> waiter() override;
 
 private:
     static std::vector<std::string> names_of(const Nodes& nodes) {

@@ -104,11 +104,17 @@ private:
 
 // ---- Acquiring
 
+algorithm::AcquireLimits limited_by(std::stop_token stop, algorithm::AcquireLimits limits) {
+    limits.stop = std::move(stop);
+    return limits;
+}
+
 class AcquireJob final : public Job {
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits)
-        : lock_(lock), limits_(limits), flow_(lock.front, lock.task, operation_) {
-        limits_.stop = stop_.get_token();
+        : lock_(lock),
+          limits_(limited_by(stop_.get_token(), limits)),
+          flow_(lock.front, lock.task, operation_) {
         if (!lock.state->lease().empty())
             earlier_ = release_job(lock, lock.state->number(), Replies::not_awaited);
     }
@@ -152,8 +158,8 @@ private:
     }
 
     const JobContext lock_;
-    algorithm::AcquireLimits limits_;
     std::stop_source stop_{};
+    const algorithm::AcquireLimits limits_;  // before acquire_, which copies the token
     std::unique_ptr<Job> earlier_{};  // the release of an earlier acquisition, or of one that has failed
     std::exception_ptr failure_{};    // with which the operation ends after that release
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().

@@ -1,5 +1,7 @@
 #include "loop/loop_group.hpp"
 
+#include "loop/loop_waiter.hpp"
+
 #include <chrono>
 #include <new>
 #include <optional>
@@ -70,6 +72,10 @@ std::unique_ptr<RoundInSteps> LoopGroup::begin(Task& task, std::span<const Reque
     return std::make_unique<Round>(*this, task, requests, limits, tallies);
 }
 
+std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
+    return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.nodes(), clock());
+}
+
 void LoopGroup::on_ready(int fd) {
     network_.watches().on_ready(fd);
     for (auto& [descriptor, entry] : watched_)
@@ -125,6 +131,7 @@ void LoopGroup::watch() {
 /// Writes what the operations have left to write, and waits a millisecond for the sockets at most. From then
 /// on, connections do not collect commands.
 void LoopGroup::detach() noexcept {
+    listeners_.drop_all();
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);

@@ -2,6 +2,8 @@
 // rounds that the loop continues.
 #pragma once
 
+#include "loop/listeners.hpp"
+#include "loop/local_queues.hpp"
 #include "loop/loop_network.hpp"
 #include "loop/rounds.hpp"
 #include "loop/scheduler.hpp"
@@ -60,6 +62,7 @@ public:
 
     std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                         const RoundLimits& limits, std::span<Tally> tallies) override;
+    std::unique_ptr<WaiterInSteps> waiter() override;
     void on_ready(int fd) override;
     void detach() noexcept override;
     bool nodes_are_gone() const noexcept override { return former_->closed(); }
@@ -80,6 +83,9 @@ private:
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
     NodeGroup group_;
+    Listeners listeners_{*SchedulerOwner::scheduler, *this,         group_.nodes(), network_,
+                         network_.watches(),         node_timeout()};
+    LocalQueues local_queues_{};
     std::size_t rounds_ = 0;              // rounds that are under way
     std::vector<PollEntry> found_{};      // reused, so that it keeps its memory
     std::map<int, PollEntry> watched_{};  // by descriptor

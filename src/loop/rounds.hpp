@@ -10,6 +10,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
+
+namespace redlock::flow {
+struct Turn;
+}
 
 namespace redlock::loop {
 
@@ -30,6 +35,25 @@ protected:
     RoundInSteps() = default;
 };
 
+/// A waiter of a loop, see Waiter. In place of functions that block, it has the functions below. They go on
+/// as far as possible without blocking. While they have nothing to return, they wake the task when they must
+/// be called again, with the same arguments. A caller that requests a stop wakes the task itself. They may
+/// throw std::bad_alloc.
+class WaiterInSteps : public Waiter {
+public:
+    /// Goes on with Turn, and returns true once it is over.
+    virtual bool await_turn(Task& task, flow::Turn& turn) = 0;
+    /// Does what listen() does. Requires that the turn of the waiter has come.
+    virtual std::optional<bool> listen_in_steps(Task& task, NodeSet homes, const RoundLimits& limits) = 0;
+    /// Does what sleep() does.
+    virtual std::optional<WakeUp> sleep_in_steps(Task& task, Clock::time_point until,
+                                                 const std::stop_token& stop) = 0;
+
+private:
+    bool listen(NodeSet, const RoundLimits&) final { return false; }
+    WakeUp sleep(Clock::time_point, const std::stop_token&) final { return {}; }
+};
+
 class Rounds {
 public:
     virtual ~Rounds() = default;
@@ -40,6 +64,9 @@ public:
     /// must outlive the round. Does no I/O before RoundInSteps::advance().
     virtual std::unique_ptr<RoundInSteps> begin(Task& task, std::span<const Request> requests,
                                                 const RoundLimits& limits, std::span<Tally> tallies) = 0;
+
+    /// Returns a waiter for LockOptions::fair, or null if these nodes keep no queue.
+    virtual std::unique_ptr<WaiterInSteps> waiter() { return nullptr; }
 
     /// Is called when the loop has found this descriptor ready. Wakes the tasks whose rounds wait for it.
     virtual void on_ready(int fd) = 0;

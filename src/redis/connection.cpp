@@ -357,8 +357,7 @@ bool Connection::parse_reply() {
 void Connection::take_reply() {
     constexpr std::string_view message = "message\n";
     if (subscribed_ && pending_.none() && incoming_.text.starts_with(message)) {
-        if (message_.empty() || message_ != awaited_message_)
-            message_ = incoming_.text.substr(incoming_.text.find('\n', message.size()) + 1);
+        messages_.push_back(incoming_.text.substr(incoming_.text.find('\n', message.size()) + 1));
         return;
     }
     if (pending_.none()) return fail(Errc::unexpected_reply, "a reply that no command asked for");

@@ -42,6 +42,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
@@ -153,10 +154,9 @@ public:
     /// Subscribes to `channel`. The server confirms this with one reply. From then on nothing else can be
     /// sent.
     void subscribe(std::string_view channel);
-    /// Returns a message that has arrived since the last call, or an empty text. This is the message that
-    /// await_message() has named, or otherwise the last one.
-    std::string take_message() { return std::exchange(message_, {}); }
-    void await_message(std::string message) { awaited_message_ = std::move(message); }
+    /// Returns the messages that have arrived since the last call. Call it after each advance(), which reads
+    /// 16 KiB at most.
+    std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
     /// Returns the index of the address to try next if this one turns out to be dead. The index may exceed
     /// the number of addresses. The next connection takes the remainder of the division by that number.
@@ -243,8 +243,7 @@ private:
         known_{};  // the scripts that the server has run on this connection
 
     bool subscribed_ = false;
-    std::string message_{};
-    std::string awaited_message_{};
+    std::vector<std::string> messages_{};
 
     std::error_code cause_{};
     std::string detail_{};

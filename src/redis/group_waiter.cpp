@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <utility>
 
 namespace redlock {
@@ -18,7 +17,7 @@ bool GroupWaiter::listen(NodeSet homes, const RoundLimits& limits) {
     if (!homes[home_]) disconnect({}, {});
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         if (listener_ && node == home_) return true;
-        const bool refused = network_.clock().now() < refused_[node].until;
+        const bool refused = refusals_.concern(node, network_.clock().now());
         if (homes[node] && !refused && listen_at(node, limits)) return true;
     }
     return false;
@@ -44,11 +43,7 @@ bool GroupWaiter::listen_at(std::size_t node, const RoundLimits& limits) {
     const auto now = network_.clock().now();
     if (!connection.broken() && now >= deadline && deadline < limits.deadline)
         connection.fail(Errc::timed_out, "while it was to listen");
-    detail::NodeFailure why{connection.cause(), std::string{connection.detail()}};
-    if (connection.broken() && is_transient(why.cause))
-        nodes_[node]->failed(std::move(why), now);
-    else if (connection.broken())
-        refuse(node, std::move(why));
+    if (connection.broken()) refusals_.could_not_listen(node, {connection.cause(), connection.detail()}, now);
     nodes_[node]->drop_listener(std::move(listener));
     return false;
 }
@@ -66,9 +61,7 @@ bool GroupWaiter::await_subscription(Listener& listener, Clock::time_point until
 }
 
 std::string GroupWaiter::new_ticket() {
-    ticket_ = listener_->new_ticket();
-    listener_->connection().await_message(ticket_);
-    return ticket_;
+    return ticket_ = listener_->new_ticket();
 }
 
 /// Reads what has arrived, but no more than a limit. Returns the message with the newest ticket. If there is
@@ -76,11 +69,12 @@ std::string GroupWaiter::new_ticket() {
 std::string GroupWaiter::read_messages() {
     constexpr int most_reads = 16;  // of 16 KiB each
     std::string last;
-    for (int reads = 0; reads < most_reads && last != ticket_; ++reads) {
+    for (int reads = 0; reads < most_reads; ++reads) {
         listener_->advance();
-        auto message = listener_->connection().take_message();
-        if (message.empty()) break;
-        last = std::move(message);
+        auto messages = listener_->connection().take_messages();
+        if (messages.empty()) break;
+        if (std::ranges::find(messages, ticket_) != messages.end()) return ticket_;
+        last = std::move(messages.back());
     }
     return last;
 }
@@ -107,28 +101,11 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
 
 void GroupWaiter::disconnect(std::error_code refused, std::string_view words) {
     if (listener_) nodes_[home_]->drop_listener(std::move(listener_));
-    if (refused) refuse(home_, {refused, std::string{words}});
-}
-
-/// Records that a node keeps no queue: for this resource if the queue's key holds something else, otherwise
-/// for this client.
-void GroupWaiter::refuse(std::size_t node, detail::NodeFailure why) {
-    const auto now = network_.clock().now();
-    if (why.cause == Errc::wrong_type)
-        refused_[node] = {std::move(why), now + queue_refusal_lasts};
-    else
-        nodes_[node]->refused_to_queue(std::move(why), now);
+    if (refused) refusals_.add(home_, {refused, std::string{words}}, network_.clock().now());
 }
 
 void GroupWaiter::report_refusals(Tally& tally) const {
-    const auto now = network_.clock().now();
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        const bool refused = now < refused_[node].until;
-        const auto why = refused ? std::optional{refused_[node].why} : nodes_[node]->queue_refusal(now);
-        if (!why) continue;
-        tally.mark_not_sent(node, why->cause);
-        tally[node].detail = why->detail;
-    }
+    refusals_.report(tally, network_.clock().now());
 }
 
 void GroupWaiter::wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop) {

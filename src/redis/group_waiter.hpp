@@ -6,8 +6,8 @@
 
 #include "os/network.hpp"
 #include "redis/node.hpp"
+#include "redis/queue_refusals.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -24,7 +24,7 @@ public:
     /// Does no I/O. All arguments must outlive the object.
     GroupWaiter(std::span<const std::unique_ptr<Node>> nodes, Network& network,
                 std::chrono::milliseconds node_timeout)
-        : nodes_(nodes), network_(network), node_timeout_(node_timeout) {}
+        : nodes_(nodes), network_(network), node_timeout_(node_timeout), refusals_(nodes) {}
     /// Gives the connection back to its node, which keeps it for the next waiter.
     ~GroupWaiter() override;
 
@@ -36,15 +36,9 @@ public:
     void report_refusals(Tally& tally) const override;
 
 private:
-    struct Refusal {
-        detail::NodeFailure why{};
-        Clock::time_point until{};
-    };
-
     bool listen_at(std::size_t node, const RoundLimits& limits);
     bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
     std::string read_messages();
-    void refuse(std::size_t node, detail::NodeFailure why);
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
     const std::span<const std::unique_ptr<Node>> nodes_;
@@ -54,8 +48,7 @@ private:
     std::unique_ptr<Listener> listener_{};  // null if it listens at no node
     std::string ticket_{};                  // the newest
     Clock::time_point next_read_{};         // when it reads again after a message
-    // The nodes on which the queue's key of this resource holds something else. They may keep other queues.
-    std::array<Refusal, max_nodes> refused_{};
+    QueueRefusals refusals_;
 };
 
 }  // namespace redlock

@@ -399,7 +399,7 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool p
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();
         listener->advance();
-        (void)listener->connection().take_message();  // discards a message for an earlier waiter
+        (void)listener->connection().take_messages();  // discards messages for an earlier waiter
         if (listener->listens() && now - listener->connection().since() < max_listener_idle) return listener;
         add_disconnection_locked(listener->connection());
     }

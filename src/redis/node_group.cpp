@@ -129,7 +129,10 @@ void NodeGroup::run(RoundDriver& driver) {
 
 Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
-    for (const auto& node : nodes_) next = std::min(next, node->write_collected(now));
+    // The first node is the last, because it mostly is the home node of the waiters. A waiter that a release
+    // wakes there finds the other nodes free.
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node)
+        next = std::min(next, (*node)->write_collected(now));
     return next;
 }
 

@@ -78,6 +78,7 @@ public:
     /// See Nodes::waiter().
     std::unique_ptr<Waiter> waiter();
 
+    std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     /// Sends the unsent releases. Blocks until `deadline` at most. Requires that no round and no background
     /// task is under way.

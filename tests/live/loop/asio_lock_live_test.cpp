@@ -107,6 +107,34 @@ TEST_F(Asio, CallsAHandlerInItsExecutor) {
     EXPECT_TRUE(called);
 }
 
+TEST_F(Asio, FairLocksWaitInTheQueue) {
+    const LockOptions fair{.ttl = 1min, .retry = {.delay = 1min}, .fair = true};
+    Lock holder{context, nodes, "orders:42", fair};
+    std::vector<int> order;
+    std::vector<Lock> waiting;
+    for (int i = 0; i < 6; ++i) waiting.emplace_back(context, nodes, "orders:42", fair);
+    run([&]() -> net::awaitable<void> {
+        const auto acquired = co_await holder.async_acquire(net::use_awaitable);
+        EXPECT_TRUE(acquired) << acquired.message();
+        const auto executor = co_await net::this_coro::executor;
+        net::steady_timer timer{executor};
+        for (int i = 0; i < 6; ++i) {
+            waiting[static_cast<std::size_t>(i)].async_acquire_for(50s, [&, i](Result it) {
+                EXPECT_TRUE(it) << it.message();
+                order.push_back(i);
+                waiting[static_cast<std::size_t>(i)].async_release([](Result) {});
+            });
+            timer.expires_after(100ms);
+            co_await timer.async_wait(net::use_awaitable);
+        }
+        EXPECT_EQ(cluster[0].command({"ZCARD", "{orders:42}:queue"}), "4");
+        const auto released = co_await holder.async_release(net::use_awaitable);
+        EXPECT_TRUE(released);
+    });
+    EXPECT_THAT(order, testing::ElementsAre(0, 1, 2, 3, 4, 5));
+    EXPECT_TRUE(no_key_is_left());
+}
+
 TEST_F(Asio, WaitsForAnotherHolderWithinItsTime) {
     redlock::Lock other{nodes, "orders:42"};
     ASSERT_TRUE(other.acquire());

@@ -1,0 +1,204 @@
+#include "loop/listeners.hpp"
+
+#include <redlock/waiting.hpp>
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+namespace redlock::loop {
+
+using namespace std::chrono_literals;
+
+/// How many tickets that are gone a listener remembers. The tickets that it forgets cost the next waiter the
+/// time of a reservation, if a release wakes them.
+static constexpr std::size_t most_gone = 1000;
+
+static Tally blank_tally(std::span<const std::unique_ptr<Node>> nodes) {
+    auto names = std::make_shared<std::vector<std::string>>();
+    for (const auto& node : nodes) names->push_back(node->name());
+    return Tally{std::move(names)};
+}
+
+Listeners::Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::unique_ptr<Node>> nodes,
+                     Network& network, Watches& watches, std::chrono::milliseconds node_timeout)
+    : Task(scheduler),
+      rounds_(rounds),
+      nodes_(nodes),
+      network_(network),
+      watches_(watches),
+      node_timeout_(node_timeout),
+      blank_tally_(blank_tally(nodes)) {}
+
+// ---- Users
+
+bool Listeners::join(std::size_t node, User& user, bool probes) {
+    auto& it = of_[node];
+    const auto now = network_.clock().now();
+    if (!it.listener) {
+        auto listener = nodes_[node]->check_out_listener(now, probes);
+        if (!listener) return false;
+        it.until = now + node_timeout_;
+        it.listening = listener->listens();
+        it.listener = std::move(listener);
+    }
+    wake();
+    it.users.insert(&user);
+    return true;
+}
+
+auto Listeners::state(std::size_t node, User& user) const noexcept -> State {
+    const auto& it = of_[node];
+    if (!it.users.contains(&user)) return State::none;
+    return it.listening ? State::listening : State::subscribing;
+}
+
+void Listeners::leave(std::size_t node, User& user, bool keeps) noexcept {
+    auto& it = of_[node];
+    if (it.users.erase(&user) == 0 || !it.users.empty()) return;
+    watches_.end(it.entry);
+    try {
+        if (keeps && it.listening)
+            nodes_[node]->check_in_listener(std::move(it.listener), network_.clock().now());
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next waiter connects again
+    }
+    drop(node);
+}
+
+std::string Listeners::new_ticket(std::size_t node, User& user, const std::string& resource) {
+    auto& it = of_[node];
+    auto ticket = it.listener->new_ticket();
+    it.tickets.emplace(ticket, Ticket{&user, resource});
+    return ticket;
+}
+
+void Listeners::forget(std::size_t node, const std::string& ticket) noexcept {
+    auto& it = of_[node];
+    const auto found = it.tickets.find(ticket);
+    if (found == it.tickets.end()) return;
+    found->second.user = nullptr;
+    try {
+        it.gone.push_back(ticket);
+    } catch (const std::bad_alloc&) {
+        it.tickets.erase(found);
+        return;
+    }
+    if (it.gone.size() <= most_gone) return;
+    it.tickets.erase(it.gone.front());
+    it.gone.pop_front();
+}
+
+// ---- Connections
+
+void Listeners::drop_all() noexcept {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) drop(node);
+}
+
+/// Ends the use of the listener of this node by all its users. Disconnects it, unless it was passed on.
+void Listeners::drop(std::size_t node) noexcept {
+    auto& it = of_[node];
+    watches_.end(it.entry);
+    it.entry = {};
+    if (it.listener) nodes_[node]->drop_listener(std::move(it.listener));
+    it.listening = false;
+    it.tickets.clear();
+    it.gone.clear();
+    for (auto* const user : it.users) user->on_listener();
+    it.users.clear();
+}
+
+void Listeners::proceed() {
+    auto next = Clock::never();
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        auto& it = of_[node];
+        if (!it.listener) continue;
+        try {
+            advance(node);
+        } catch (const std::bad_alloc&) {  // what is missing is done soon
+            next = std::min<Clock::time_point>(next, now() + 10ms);
+        }
+        if (!it.listener) continue;
+        if (!it.listening) next = std::min(next, it.until);
+        if (now() < it.next_read) next = std::min(next, it.next_read);
+    }
+    wake_at(next);
+}
+
+void Listeners::advance(std::size_t node) {
+    auto& it = of_[node];
+    it.entry.ready = false;
+    if (!it.listening) subscribe(node);
+    if (it.listening && now() >= it.next_read) read(node);
+    if (it.listener) watch(it);
+}
+
+void Listeners::subscribe(std::size_t node) {
+    auto& it = of_[node];
+    it.listener->advance();
+    auto& connection = it.listener->connection();
+    if (it.listener->listens()) {
+        nodes_[node]->connected();
+        it.listening = true;
+        it.failure = {};
+        for (auto* const user : it.users) user->on_listener();
+        return;
+    }
+    if (!connection.broken() && now() < it.until) return;
+    if (!connection.broken()) connection.fail(Errc::timed_out, "while it was to listen");
+    it.failure = {connection.cause(), connection.detail()};
+    if (is_transient(it.failure.cause)) nodes_[node]->failed(it.failure, now());
+    drop(node);
+}
+
+/// Passes on what has arrived. The messages that wake a waiter are rare, so a message for nobody means that
+/// others publish on the channel. The listener then reads only once in 10 ms, see GroupWaiter::sleep().
+void Listeners::read(std::size_t node) {
+    constexpr int most_reads = 16;  // of 16 KiB each
+    auto& it = of_[node];
+    bool expected = true;
+    for (int reads = 0; reads < most_reads; ++reads) {
+        it.listener->advance();
+        const auto messages = it.listener->connection().take_messages();
+        if (messages.empty()) break;
+        for (const auto& message : messages) expected = deliver(node, message) && expected;
+    }
+    if (!expected) it.next_read = now() + 10ms;
+    if (!it.listener->listens()) drop(node);
+}
+
+/// Returns false if the message is for nobody.
+bool Listeners::deliver(std::size_t node, const std::string& message) {
+    auto& it = of_[node];
+    const auto found = it.tickets.find(message);
+    if (found == it.tickets.end()) return false;
+    if (found->second.user) return found->second.user->on_message();
+    const auto gone = it.tickets.extract(found);
+    give_back(node, gone.key(), gone.mapped().resource);
+    return true;
+}
+
+/// Withdraws the ticket without waiting for the reply, as a waiter does that leaves the queue.
+void Listeners::give_back(std::size_t node, const std::string& ticket, const std::string& resource) {
+    const QueueTerms terms{.reservation_ttl = algorithm::reservation_ttl(node_timeout_), .repeated = true};
+    QueueTerms withdrawal = terms;
+    withdrawal.ticket = ticket;
+    const Request request{.command = {.verb = Verb::compare_and_delete,
+                                      .resources = {&resource, 1},
+                                      .owner = ticket,
+                                      .queue = &withdrawal},
+                          .to = NodeSet{}.set(node)};
+    const RoundLimits limits{.awaits_answers = false};
+    auto votes = blank_tally_;
+    (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
+}
+
+/// Has the loop watch the connection. If messages for nobody arrive, it is not watched for a while.
+void Listeners::watch(OfNode& it) {
+    const auto entry = it.listener->connection().poll_entry();
+    const bool reads = now() >= it.next_read;
+    if (!reads || entry.fd != it.entry.fd || entry.socket != it.entry.socket) watches_.end(it.entry);
+    it.entry = entry;
+    if (reads) watches_.begin(*this, it.entry);
+}
+
+}  // namespace redlock::loop

@@ -1,0 +1,123 @@
+// The connections on which the waiters of one event loop receive the messages that wake them
+// (LockOptions::fair). All waiters of a loop share one *listener* for each node. It is subscribed to one
+// channel. A message names the ticket of a waiter, and thus finds the waiter.
+//
+//     listener    | meaning                                        | transitions
+//     ------------+------------------------------------------------+-----------------------------------------
+//     none        | no waiter of the loop needs the node           | join() → subscribing or listening
+//     subscribing | it connects and subscribes                     | the server confirms → listening
+//                 |                                                | it fails, is refused or takes longer than
+//                 |                                                | node_timeout → none
+//                 |                                                | the last user leaves → none
+//     listening   | messages arrive                                | the connection is cut → none
+//                 |                                                | the last user leaves → none; the node
+//                 |                                                | keeps the connection for the next waiter
+//
+// A ticket is *gone* if its waiter has left the node. The waiter has sent a command that takes the ticket out
+// of the queue, but this command can be lost, for example if the node has failed. A release can then wake the
+// ticket. The message is *given back*: the ticket is withdrawn, and the withdrawal wakes the next waiter.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/nodes.hpp>
+
+#include "loop/rounds.hpp"
+#include "loop/scheduler.hpp"
+#include "loop/watches.hpp"
+#include "os/network.hpp"
+#include "redis/node.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace redlock::loop {
+
+class Listeners final : public Task {
+public:
+    /// A waiter that uses listeners.
+    class User {
+    public:
+        User(const User&) = delete;
+        User& operator=(const User&) = delete;
+
+        /// A listener that the user has joined is ready, or has failed.
+        virtual void on_listener() noexcept = 0;
+        /// A message with the ticket of this user has come. Returns false if it is not the first one.
+        virtual bool on_message() noexcept = 0;
+
+    protected:
+        User() = default;
+        ~User() = default;
+    };
+
+    /// The arguments must outlive the object. It sends withdrawals through `rounds`.
+    Listeners(Scheduler& scheduler, Rounds& rounds, std::span<const std::unique_ptr<Node>> nodes,
+              Network& network, Watches& watches, std::chrono::milliseconds node_timeout);
+    ~Listeners() override { drop_all(); }
+
+    enum class State : std::uint8_t { none, subscribing, listening };
+
+    /// Begins to use the listener of a node, and has it made if there is none. Returns false if this node may
+    /// not be used now, see Node::check_out_listener(). May throw std::bad_alloc.
+    bool join(std::size_t node, User& user, bool probes);
+    /// Returns `none` if the user does not use a listener of this node, or if the listener has failed.
+    State state(std::size_t node, User& user) const noexcept;
+    /// Returns why the last listener of this node could not subscribe. The cause is empty if it could.
+    const detail::NodeFailure& failure(std::size_t node) const noexcept { return of_[node].failure; }
+    /// Ends the use. If `keeps` is false, the node is not expected to answer.
+    void leave(std::size_t node, User& user, bool keeps) noexcept;
+
+    /// Returns a new ticket of this user, to which messages are passed. Requires the state `listening`. May
+    /// throw std::bad_alloc.
+    std::string new_ticket(std::size_t node, User& user, const std::string& resource);
+    /// The user does not wait for messages with this ticket any more.
+    void forget(std::size_t node, const std::string& ticket) noexcept;
+
+    /// Disconnects, at the shutdown of the loop.
+    void drop_all() noexcept;
+
+private:
+    struct Ticket {
+        User* user;  // null if the ticket is gone
+        std::string resource;
+    };
+
+    struct OfNode {
+        std::unique_ptr<Listener> listener{};
+        Clock::time_point until{};  // when a listener that is subscribing fails
+        bool listening = false;
+        std::set<User*> users{};
+        std::map<std::string, Ticket> tickets{};
+        std::deque<std::string> gone{};  // the newest tickets that are gone; the newest is the last
+        Clock::time_point next_read{};   // when it reads again after a message for nobody
+        PollEntry entry{};
+        detail::NodeFailure failure{};
+    };
+
+    void proceed() override;
+    void advance(std::size_t node);
+    void subscribe(std::size_t node);
+    void read(std::size_t node);
+    bool deliver(std::size_t node, const std::string& message);
+    void give_back(std::size_t node, const std::string& ticket, const std::string& resource);
+    void drop(std::size_t node) noexcept;
+    void watch(OfNode& it);
+
+    Rounds& rounds_;
+    const std::span<const std::unique_ptr<Node>> nodes_;
+    Network& network_;
+    Watches& watches_;
+    const std::chrono::milliseconds node_timeout_;
+    const Tally blank_tally_;
+    std::array<OfNode, max_nodes> of_{};
+};
+
+}  // namespace redlock::loop

@@ -1,0 +1,62 @@
+// A client that waits for a resource in an event loop (LockOptions::fair). It waits for its turn among the
+// waiters of the loop, and then listens at a home node together with them.
+#pragma once
+
+#include <redlock/nodes.hpp>
+
+#include "loop/listeners.hpp"
+#include "loop/local_queues.hpp"
+#include "loop/rounds.hpp"
+#include "redis/queue_refusals.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace redlock::loop {
+
+class LoopWaiter final : public WaiterInSteps, Listeners::User {
+public:
+    /// Does no I/O. All arguments must outlive the object.
+    LoopWaiter(Listeners& listeners, LocalQueues& queues, std::span<const std::unique_ptr<Node>> nodes,
+               Clock& clock)
+        : listeners_(listeners), place_(queues), refusals_(nodes), nodes_(nodes.size()), clock_(clock) {}
+    ~LoopWaiter() override;
+
+    std::size_t home() const noexcept override { return home_; }
+    std::string new_ticket() override { return ticket_; }
+    void disconnect(std::error_code refused, std::string_view words) override;
+    void report_refusals(Tally& tally) const override { refusals_.report(tally, clock_.now()); }
+
+    bool await_turn(Task& task, flow::Turn& turn) override;
+    std::optional<bool> listen_in_steps(Task& task, NodeSet homes, const RoundLimits& limits) override;
+    std::optional<WakeUp> sleep_in_steps(Task& task, Clock::time_point until,
+                                         const std::stop_token& stop) override;
+
+private:
+    void on_listener() noexcept override { task_->wake(); }
+    bool on_message() noexcept override;
+
+    bool try_next(const RoundLimits& limits);
+    void leave_home(bool keeps) noexcept;
+
+    Listeners& listeners_;
+    LocalQueues::Place place_;
+    QueueRefusals refusals_;
+    const std::size_t nodes_;
+    Clock& clock_;
+    Task* task_ = nullptr;
+    std::size_t home_ = 0;
+    bool listens_ = false;                // at home_
+    std::string ticket_{};                // there
+    bool woken_ = false;                  // a message with the ticket has come
+    std::optional<std::size_t> tried_{};  // listen_in_steps(): the node at which it tries to listen
+    bool joined_ = false;                 // listen_in_steps(): it has joined the listener of this node
+};
+
+}  // namespace redlock::loop

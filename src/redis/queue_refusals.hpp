@@ -1,0 +1,69 @@
+// The nodes that refuse to keep a queue of waiters, as one waiter has to know them.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/error.hpp>
+#include <redlock/nodes.hpp>
+
+#include "redis/node.hpp"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace redlock {
+
+class QueueRefusals {
+public:
+    /// `nodes` must outlive the object.
+    explicit QueueRefusals(std::span<const std::unique_ptr<Node>> nodes) : nodes_(nodes) {}
+
+    /// Returns true if the node keeps no queue for this resource, although it may keep queues for others.
+    bool concern(std::size_t node, Clock::time_point now) const noexcept {
+        return now < refused_[node].until;
+    }
+
+    /// Records that a node keeps no queue: for this resource if the queue's key holds something else,
+    /// otherwise for this client.
+    void add(std::size_t node, detail::NodeFailure why, Clock::time_point now) {
+        if (why.cause == Errc::wrong_type)
+            refused_[node] = {std::move(why), now + queue_refusal_lasts};
+        else
+            nodes_[node]->refused_to_queue(std::move(why), now);
+    }
+
+    /// Records that the listener of this node could not subscribe, because of `why`: the node has failed, or
+    /// it refuses to keep a queue.
+    void could_not_listen(std::size_t node, detail::NodeFailure why, Clock::time_point now) {
+        if (is_transient(why.cause))
+            nodes_[node]->failed(std::move(why), now);
+        else
+            add(node, std::move(why), now);
+    }
+
+    /// See Waiter::report_refusals().
+    void report(Tally& tally, Clock::time_point now) const {
+        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+            const auto why =
+                concern(node, now) ? std::optional{refused_[node].why} : nodes_[node]->queue_refusal(now);
+            if (!why) continue;
+            tally.mark_not_sent(node, why->cause);
+            tally[node].detail = why->detail;
+        }
+    }
+
+private:
+    struct Refusal {
+        detail::NodeFailure why{};
+        Clock::time_point until{};
+    };
+
+    const std::span<const std::unique_ptr<Node>> nodes_;
+    // The nodes on which the queue's key of this resource holds something else.
+    std::array<Refusal, max_nodes> refused_{};
+};
+
+}  // namespace redlock

@@ -1,0 +1,429 @@
+// The waiters of an event loop over servers in memory: who has a turn, and how messages find the waiters.
+#include "waiting_world.hpp"
+
+#include "flow/place_in_queue.hpp"
+#include "loop/listeners.hpp"
+#include "loop/local_queues.hpp"
+#include "loop/loop_waiter.hpp"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using loop::LocalQueues;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class NoLoop final : public EventLoop {
+public:
+    void watch(int, bool, bool) override {}
+    void forget(int) noexcept override {}
+    void wake_after(std::chrono::nanoseconds) noexcept override {}
+};
+
+/// A task that only counts its calls.
+struct Counter final : loop::Task {
+    using Task::Task;
+    void proceed() override { ++calls; }
+    int calls = 0;
+};
+
+// ---- Turns
+
+struct TurnsInALoop : testing::Test {
+    struct Waiting {
+        Waiting(loop::Scheduler& scheduler, LocalQueues& queues) : task(scheduler), place(queues) {}
+        Counter task;
+        LocalQueues::Place place;
+    };
+
+    bool join(Clock::duration since, const std::string& resource = "r") {
+        auto& it = waiting.emplace_back(scheduler, queues);
+        return it.place.take(it.task, resource, clock.now() + since);
+    }
+    bool has_turn(std::size_t i) { return waiting_at(i).place.take(waiting_at(i).task, "r", clock.now()); }
+    Waiting& waiting_at(std::size_t i) { return *std::next(waiting.begin(), static_cast<std::ptrdiff_t>(i)); }
+    void leave(std::size_t i) { waiting.erase(std::next(waiting.begin(), static_cast<std::ptrdiff_t>(i))); }
+
+    NoLoop no_loop;
+    MemoryClock clock;
+    loop::Scheduler scheduler{no_loop, clock};
+    LocalQueues queues;
+    std::list<Waiting> waiting;
+};
+
+TEST_F(TurnsInALoop, TheFirstFourOfEachResourceHaveOne) {
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(join(i * 1ms));
+    EXPECT_FALSE(join(4ms));
+    EXPECT_TRUE(join(5ms, "another"));
+}
+
+TEST_F(TurnsInALoop, PassToTheOldestWaiter) {
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(join(i * 1ms));
+    EXPECT_FALSE(join(9ms));
+    EXPECT_FALSE(join(8ms));
+    scheduler.run();
+    EXPECT_EQ(waiting_at(5).task.calls, 0);
+    leave(0);
+    scheduler.run();
+    EXPECT_EQ(waiting_at(4).task.calls, 1) << "it is woken";
+    EXPECT_TRUE(has_turn(4));
+    EXPECT_FALSE(has_turn(3));
+}
+
+TEST_F(TurnsInALoop, AreGivenToOlderWaitersThatComeLater) {
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(join(20ms + i * 1ms));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(join(10ms - i * 1ms));
+    EXPECT_FALSE(join(1ms)) << "eight have a turn";
+    EXPECT_TRUE(has_turn(0)) << "it keeps its turn";
+}
+
+TEST_F(TurnsInALoop, LetOthersKnowTheirPlace) {
+    for (int i = 0; i < 6; ++i) (void)join(i * 1ms);
+    EXPECT_FALSE(waiting_at(5).place.estimate());
+    waiting_at(1).place.record({.held = QueuePlace::Held::by_holder, .in_front = 3});
+    EXPECT_EQ(waiting_at(5).place.estimate()->in_front, 7U);
+    EXPECT_EQ(waiting_at(0).place.estimate()->in_front, 3U);
+}
+
+TEST_F(TurnsInALoop, AttemptsWithoutOneAreRare) {
+    for (int i = 0; i < 8; ++i) (void)join(i * 1ms);
+    std::vector<milliseconds> attempts;
+    std::vector<Clock::time_point> due(8, clock.now());
+    const auto start = clock.now();
+    for (; clock.now() < start + 200ms; clock.pass_to(clock.now() + 1ms))
+        for (std::size_t i = 4; i < 8; ++i)
+            if (waiting_at(i).place.may_attempt(clock.now(), due[i])) {
+                attempts.push_back(std::chrono::duration_cast<milliseconds>(clock.now() - start));
+                due[i] = Clock::never();
+            }
+    EXPECT_THAT(attempts, ElementsAre(1ms, 25ms, 50ms, 75ms));
+}
+
+TEST_F(TurnsInALoop, NoAttemptsAreMadeWithoutOneWhileTheQueueMoves) {
+    for (int i = 0; i < 6; ++i) (void)join(i * 1ms);
+    auto due = clock.now();
+    EXPECT_FALSE(waiting_at(5).place.may_attempt(clock.now(), due));
+    leave(0);
+    EXPECT_FALSE(waiting_at(4).place.may_attempt(clock.now(), due));
+    EXPECT_EQ(due, clock.now() + algorithm::poll_interval);
+    clock.pass_to(due);
+    EXPECT_TRUE(waiting_at(4).place.may_attempt(clock.now(), due));
+}
+
+// ---- The flow of a waiter without a turn
+
+/// A waiter that fails the test if it is used.
+class UnusedWaiter final : public Waiter {
+public:
+    bool listen(NodeSet, const RoundLimits&) override { return fail(); }
+    std::size_t home() const noexcept override { return 0; }
+    std::string new_ticket() override { return {}; }
+    WakeUp sleep(Clock::time_point, const std::stop_token&) override { return {fail()}; }
+    void disconnect(std::error_code, std::string_view) override {}
+    void report_refusals(Tally&) const override {}
+
+private:
+    static bool fail() {
+        ADD_FAILURE() << "without a turn";
+        return false;
+    }
+};
+
+class NodesOfALoop final : public Nodes {
+public:
+    NodesOfALoop() : Nodes({"a", "b", "c"}) {}
+    using Nodes::ask;
+    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override { ADD_FAILURE(); }
+    std::unique_ptr<Waiter> waiter() override { return std::make_unique<UnusedWaiter>(); }
+};
+
+TEST(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
+    MemoryClock clock;
+    SeededEntropy entropy{1};
+    NodesOfALoop nodes;
+    const std::vector<std::string> resource{"r"};
+    flow::Operation operation{nodes};
+    flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
+    for (int attempts = 0; attempts < 5; ++attempts) {
+        const auto start = clock.now();
+        const auto flow = place.wait(start + 1min);
+        operation.start(flow);
+        const auto* const pending = std::get_if<flow::PendingTurn>(&operation.pending());
+        ASSERT_TRUE(pending);
+        EXPECT_EQ(pending->turn->until, start + 1min);
+        EXPECT_GE(pending->turn->attempt_due, start + 7s);
+        EXPECT_LE(pending->turn->attempt_due, start + 14s);
+        clock.pass_to(pending->turn->attempt_due);
+        pending->turn->place = QueuePlace{.in_front = 17};
+        operation.resume();
+        ASSERT_TRUE(operation.ended());
+        EXPECT_EQ(place.wake(), flow::PlaceInQueue::Wake::attempt);
+        EXPECT_EQ(place.terms(), nullptr) << "it has no ticket";
+        EXPECT_EQ(place.last()->in_front, 17U);
+        auto tally = nodes.blank_tally();
+        for (std::size_t node = 0; node < nodes.size(); ++node) tally.refuse(node);
+        place.attempted(Errc::held_by_other, tally, 1ms);
+    }
+}
+
+TEST(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
+    MemoryClock clock;
+    SeededEntropy entropy{1};
+    NodesOfALoop nodes;
+    const std::vector<std::string> resource{"r"};
+    flow::Operation operation{nodes};
+    flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
+    const auto flow = place.wait(clock.now() + 1s);
+    operation.start(flow);
+    clock.pass_to(clock.now() + 1s);
+    operation.resume();
+    EXPECT_TRUE(operation.ended());
+    EXPECT_EQ(place.wake(), flow::PlaceInQueue::Wake::over);
+}
+
+// ---- Messages
+
+/// Makes each round as far as possible at once.
+class RoundsOfATest final : public loop::Rounds {
+public:
+    explicit RoundsOfATest(NodeGroup& group) : group_(group) {}
+
+    std::unique_ptr<loop::RoundInSteps> begin(loop::Task&, std::span<const Request> requests,
+                                              const RoundLimits& limits, std::span<Tally> tallies) override {
+        return std::make_unique<Round>(group_, requests, limits, tallies);
+    }
+    void on_ready(int) override {}
+    void detach() noexcept override {}
+
+private:
+    class Round final : public loop::RoundInSteps {
+    public:
+        Round(NodeGroup& group, std::span<const Request> requests, const RoundLimits& limits,
+              std::span<Tally> tallies)
+            : round_(group, requests, limits, tallies) {}
+        std::optional<Clock::time_point> advance() override {
+            const auto until = round_.driver().advance();
+            if (!until) round_.finish();
+            return until;
+        }
+
+    private:
+        NodeGroup::OngoingRound round_;
+    };
+
+    NodeGroup& group_;
+};
+
+struct WaitersOfALoop : testing::Test, WaitingWorld {
+    struct Client {
+        explicit Client(WaitersOfALoop& world)
+            : task(world.scheduler),
+              waiter(world.listeners, world.queues, world.group.nodes(), world.network.clock()) {
+            turn.since = world.now();
+            turn.until = Clock::never();
+            turn.stop = &world.never;
+            turn.attempt_due = Clock::never();
+            EXPECT_TRUE(waiter.await_turn(task, turn));
+        }
+        const std::vector<std::string> resource{"r"};
+        flow::Turn turn{.resource = resource, .since = {}};
+        Counter task;
+        loop::LoopWaiter waiter;
+    };
+
+    /// Lets the loop make its turns for this time.
+    void step(Clock::duration span = 5ms) {
+        for (const auto end = now() + span; now() < end;) {
+            network.pass(1ms);
+            listeners.wake();
+            scheduler.run();
+            entries.clear();
+            group.append_poll_entries(entries);
+            for (auto& entry : entries) entry.ready = true;
+            group.take_ready(entries);
+            (void)group.write_collected(now());
+        }
+    }
+    bool listen(Client& client, NodeSet homes = NodeSet{}.set()) {
+        const RoundLimits limits{.deadline = now() + 10s};
+        for (;;) {
+            if (const auto listens = client.waiter.listen_in_steps(client.task, homes, limits))
+                return *listens;
+            step(1ms);
+        }
+    }
+    std::optional<Waiter::WakeUp> message(Client& client) {
+        return client.waiter.sleep_in_steps(client.task, Clock::never(), never);
+    }
+    std::size_t publish(const std::string& ticket, std::size_t node = 0) {
+        return network.server(node).publish(ticket.substr(0, ticket.find('|')), ticket, now());
+    }
+    std::size_t subscriptions(std::size_t node = 0) { return all(node, "SUBSCRIBE").size(); }
+
+    NodeGroup group{network.configs(), {.node_timeout = 50ms}, network, NodeGroup::Connections::shared};
+    NoLoop no_loop;
+    loop::Scheduler scheduler{no_loop, network.clock()};
+    loop::Watches watches{no_loop};
+    RoundsOfATest rounds{group};
+    loop::Listeners listeners{scheduler, rounds, group.nodes(), network, watches, 50ms};
+    LocalQueues queues;
+    std::stop_token never;
+    std::vector<PollEntry> entries;
+};
+
+TEST_F(WaitersOfALoop, ShareOneConnectionToTheirHomeNode) {
+    Client first{*this};
+    Client second{*this};
+    Client third{*this};
+    ASSERT_TRUE(listen(first));
+    ASSERT_TRUE(listen(second));
+    ASSERT_TRUE(listen(third));
+    EXPECT_EQ(third.waiter.home(), 0U);
+    EXPECT_EQ(subscriptions(), 1U);
+    EXPECT_NE(first.waiter.new_ticket(), second.waiter.new_ticket());
+}
+
+TEST_F(WaitersOfALoop, EachGetsItsOwnMessages) {
+    std::deque<Client> clients;
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(listen(clients.emplace_back(*this)));
+    for (const std::size_t woken : {2U, 0U, 3U, 1U}) {
+        const auto ticket = clients[woken].waiter.new_ticket();
+        for (auto& it : clients) EXPECT_FALSE(message(it));
+        EXPECT_EQ(publish(ticket), 1U);
+        step();
+        for (std::size_t i = 0; i < clients.size(); ++i) {
+            const auto it = message(clients[i]);
+            EXPECT_EQ(it.has_value(), i == woken) << i;
+            EXPECT_EQ(it ? it->ticket : ticket, ticket);
+        }
+    }
+}
+
+TEST_F(WaitersOfALoop, MessagesThatComeTogetherAreAllDelivered) {
+    Client first{*this};
+    Client second{*this};
+    ASSERT_TRUE(listen(first));
+    ASSERT_TRUE(listen(second));
+    (void)publish(first.waiter.new_ticket());
+    (void)publish(second.waiter.new_ticket());
+    step();
+    EXPECT_TRUE(message(first));
+    EXPECT_TRUE(message(second));
+}
+
+TEST_F(WaitersOfALoop, TheMessageOfAWaiterThatIsGoneIsGivenBackOnce) {
+    Client stays{*this};
+    ASSERT_TRUE(listen(stays));
+    std::string ticket;
+    {
+        Client goes{*this};
+        ASSERT_TRUE(listen(goes));
+        ticket = goes.waiter.new_ticket();
+    }
+    ask(0, {"ZADD", "{r}:queue", "1", stays.waiter.new_ticket()});
+    ask(0, {"PEXPIRE", "{r}:queue", "5000"});
+    ask(0, {"SET", "r", ticket, "PX", "100"});  // reserved
+    EXPECT_EQ(publish(ticket), 1U);
+    step(20ms);
+    EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(ticket));
+    EXPECT_EQ(holder(0), stays.waiter.new_ticket()) << "the next waiter is woken";
+    EXPECT_TRUE(message(stays));
+    (void)publish(ticket);
+    step(20ms);
+    EXPECT_EQ(all(0, "wake").size(), 1U);
+}
+
+TEST_F(WaitersOfALoop, AForeignMessageDelaysTheirOwnByTenMilliseconds) {
+    Client client{*this};
+    ASSERT_TRUE(listen(client));
+    const auto ticket = client.waiter.new_ticket();
+    (void)publish(ticket + "0");
+    step(2ms);
+    EXPECT_FALSE(message(client));
+    EXPECT_THAT(all(0, "wake"), IsEmpty());
+    (void)publish(ticket);
+    step(5ms);
+    EXPECT_FALSE(message(client));
+    step(10ms);
+    EXPECT_TRUE(message(client));
+}
+
+TEST_F(WaitersOfALoop, AreToldThatTheirConnectionIsCut) {
+    Client first{*this};
+    Client second{*this};
+    ASSERT_TRUE(listen(first));
+    ASSERT_TRUE(listen(second));
+    network.server(0).close_connections(now());
+    step();
+    for (auto* const it : {&first, &second}) {
+        const auto cut = message(*it);
+        ASSERT_TRUE(cut);
+        EXPECT_FALSE(cut->connected);
+        EXPECT_TRUE(listen(*it)) << "the same node again";
+    }
+    EXPECT_EQ(subscriptions(), 2U);
+}
+
+TEST_F(WaitersOfALoop, GoToTheNextNodeTogether) {
+    network.server(0).paused = true;
+    Client first{*this};
+    Client second{*this};
+    const auto start = now();
+    ASSERT_TRUE(listen(first));
+    EXPECT_EQ(first.waiter.home(), 1U);
+    EXPECT_LE(now() - start, 60ms);
+    const auto then = now();
+    ASSERT_TRUE(listen(second));
+    EXPECT_LE(now() - then, 5ms) << "the node is known to have failed";
+    EXPECT_EQ(subscriptions(1), 1U);
+}
+
+TEST_F(WaitersOfALoop, TheLastOneLeavesTheConnectionToTheNext) {
+    {
+        Client first{*this};
+        ASSERT_TRUE(listen(first));
+    }
+    Client next{*this};
+    ASSERT_TRUE(listen(next));
+    EXPECT_EQ(subscriptions(), 1U);
+    EXPECT_EQ(publish(next.waiter.new_ticket()), 1U);
+    step();
+    EXPECT_TRUE(message(next));
+}
+
+TEST_F(WaitersOfALoop, AWaiterThatIsDestroyedWhileItTriesToListenLeavesNothing) {
+    {
+        Client first{*this};
+        EXPECT_FALSE(first.waiter.listen_in_steps(first.task, NodeSet{}.set(), {.deadline = now() + 10s}));
+    }
+    step();
+    EXPECT_EQ(network.server(0).open_connections(), 0U);
+    Client next{*this};
+    EXPECT_TRUE(listen(next));
+}
+
+TEST_F(WaitersOfALoop, ANodeThatRefusesSubscriptionsIsNotAskedForAMinute) {
+    network.server(0).refuses_command = [](const Words& words) {
+        return std::string{words[0] == "SUBSCRIBE" ? "-NOPERM No permissions to access a channel\r\n" : ""};
+    };
+    Client first{*this};
+    Client second{*this};
+    ASSERT_TRUE(listen(first));
+    ASSERT_TRUE(listen(second));
+    EXPECT_EQ(second.waiter.home(), 1U);
+    EXPECT_EQ(subscriptions(), 1U);
+    Tally reasons{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
+    second.waiter.report_refusals(reasons);
+    EXPECT_EQ(reasons[0].cause, Errc::permission_denied);
+}
+
+}  // namespace
+}  // namespace redlock::test
