@@ -5,7 +5,9 @@
 #include <redlock/async_lock.hpp>
 #include <redlock/watchdog.hpp>
 
+#include "loop/front.hpp"
 #include "loop/round_places.hpp"
+#include "loop/round_runner.hpp"
 #include "loop/scheduler.hpp"
 
 #include <memory>
@@ -21,6 +23,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 
 struct InALoop : testing::Test {
     AsyncLock lock(LockOptions options = {}) { return AsyncLock{of_loop, the_resource, std::move(options)}; }
@@ -234,6 +237,71 @@ TEST_F(InALoop, AcquiresAgainAfterTheValidityHasEnded) {
     EXPECT_NE(it.owner(), owner);
 }
 
+TEST_F(InALoop, AReleaseIsNotRepeatedWhenTheValidityHasEnded) {
+    auto it = lock({.ttl = 1s});
+    it.acquire(report());
+    run();
+    world.cut(0, 1, 2);
+    it.release(report());
+    run();
+    pass(2s);
+    world.forget_events();
+    it.release(report());
+    run();
+    ASSERT_EQ(results.size(), 3U);
+    EXPECT_EQ(results[1].error(), Errc::no_quorum);
+    EXPECT_EQ(results[2].error(), Errc::not_held);
+    EXPECT_THAT(world.events(), IsEmpty());
+}
+
+TEST_F(InALoop, DoesNotExtendALeaseWhoseReleaseHasFailed) {
+    auto it = lock();
+    it.acquire(report());
+    run();
+    world.cut(0, 1, 2);
+    it.release(report());
+    run();
+    world.heal_all();
+    world.forget_events();
+    it.extend(report());
+    run();
+    ASSERT_EQ(results.size(), 3U);
+    EXPECT_EQ(results[2].error(), Errc::not_held);
+    EXPECT_THAT(world.events(), IsEmpty());
+}
+
+TEST_F(InALoop, TheHolderDescriptionLastsAsLongAsTheLease) {
+    const auto description = detail::key_of(detail::KeyKind::description, the_resource).text();
+    auto it = lock({.ttl = 10s, .holder = "host 7"});
+    it.acquire(report());
+    run();
+    pass(8s);
+    it.extend(report());
+    run();
+    pass(8s);
+    EXPECT_TRUE(it.valid());
+    EXPECT_THAT(world.command(0, {"GET", description}), testing::HasSubstr("host 7"));
+    it.release(report());
+    run();
+    EXPECT_THAT(world.command(0, {"GET", description}), Not(testing::HasSubstr("host 7")));
+}
+
+// The next waiter has died, so its ticket is dropped.
+TEST_F(InALoop, TheDestructorOfAFairLockWakesTheNextWaiter) {
+    const auto queue = detail::key_of(detail::KeyKind::queue, the_resource).text();
+    {
+        auto it = lock({.fair = true});
+        it.try_acquire(report());
+        run();
+        for (std::size_t node = 0; node < world.size(); ++node)
+            world.command(node, {"ZADD", queue, "1", "redlock:wake:dead|1"});
+    }
+    run();
+    EXPECT_TRUE(world.clean());
+    for (std::size_t node = 0; node < world.size(); ++node)
+        EXPECT_EQ(world.command(node, {"EXISTS", queue}), "0");
+}
+
 TEST_F(InALoop, RefusesWrongOptions) {
     Watchdog with_threads{world.clock};
     EXPECT_EQ(
@@ -317,6 +385,69 @@ TEST_F(InALoop, OnLostMayReleaseAndDestroyTheLock) {
     EXPECT_EQ(results[1].error(), Errc::lost);
 }
 
+TEST_F(InALoop, AnExtensionThatFindsTheLossReportsIt) {
+    std::vector<Result> losses;
+    auto it = lock({.ttl = 30s, .watchdog = loop_watchdog(), .on_lost = [&](const Result& loss) {
+                        losses.push_back(loss);
+                    }});
+    it.acquire(report());
+    pass(1s);
+    for (std::size_t node = 0; node < world.size(); ++node) world.command(node, {"DEL", the_resource});
+    it.extend(report());
+    pass(100ms);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[1].error(), Errc::lost);
+    EXPECT_EQ(losses.size(), 1U);
+}
+
+TEST_F(InALoop, ALeaseWhoseLossWasReportedIsNotExtended) {
+    std::optional<AsyncLock> it;
+    const auto on_lost = [&](const Result&) {
+        world.heal_all();
+        world.forget_events();
+        it->extend(report());
+    };
+    it.emplace(of_loop, the_resource,
+               LockOptions{.ttl = 3s, .watchdog = loop_watchdog(), .margin = 500ms, .on_lost = on_lost});
+    it->acquire(report());
+    pass(1ms);
+    world.cut(0, 1, 2);
+    pass(10s);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[1].error(), Errc::lost);
+    EXPECT_THAT(world.events(), IsEmpty());
+}
+
+/// Nodes whose extensions throw for a while.
+struct NodesWithoutMemory final : World {
+    using World::ask;
+    void ask(std::span<const Request> requests, const RoundLimits& limits,
+             std::span<Tally> tallies) override {
+        if (requests.front().command.verb == Verb::compare_and_expire && clock.now() < end) {
+            if (++failures > 100) throw std::runtime_error("100 extensions without a pause");
+            throw std::bad_alloc{};
+        }
+        World::ask(requests, limits, tallies);
+    }
+    Clock::time_point end{};
+    int failures = 0;
+};
+
+TEST(InALoopWithoutMemory, TheWatchdogExtendsAgainAfterAPause) {
+    NodesWithoutMemory nodes;
+    VirtualLoop loop{nodes.clock};
+    AsyncNodes of_loop{nodes, loop, nodes.clock, nodes.entropy};
+    AsyncLock lock{of_loop, the_resource, {.ttl = 3s, .watchdog = loop_watchdog()}};
+    lock.acquire([](const Result& it) { EXPECT_THAT(it, Succeeds()); });
+    const auto begin = nodes.clock.now();
+    nodes.end = begin + 2s;
+    while (nodes.failures <= 100 && loop.run_once(begin + 10s)) {
+    }
+    EXPECT_GE(nodes.failures, 2);
+    EXPECT_LE(nodes.failures, 20);
+    EXPECT_TRUE(lock.valid());
+}
+
 // ---- The end of the loop
 
 TEST_F(InALoop, TheShutdownCallsNoCompletionAndReleases) {
@@ -351,12 +482,13 @@ TEST_F(InALoop, ACompletionThatOwnsTheLockIsDestroyedAtTheShutdown) {
 
 // ---- The places for rounds
 
+struct Wish final : loop::Task {
+    using Task::Task;
+    void proceed() override { ++woken; }
+    int woken = 0;
+};
+
 TEST(RoundPlaces, AreGivenInTheOrderOfTheWishes) {
-    struct Wish final : loop::Task {
-        using Task::Task;
-        void proceed() override { ++woken; }
-        int woken = 0;
-    };
     EventLog log;
     ManualClock clock{log};
     VirtualLoop events{clock};
@@ -384,6 +516,82 @@ TEST(RoundPlaces, AreGivenInTheOrderOfTheWishes) {
     EXPECT_EQ(third.task.woken, 1);
     clients[2]->place.give_back();
     EXPECT_TRUE(clients[1]->place.take());
+}
+
+TEST_F(InALoop, ARoundWaitsForAPlaceUntilItsDeadlineOrAStop) {
+    VirtualLoop events{world.clock};
+    loop::Front front{world, events, world.clock, world.entropy};
+    std::vector<std::unique_ptr<loop::RoundPlaces::Place>> all;
+    Wish other{front.scheduler()};
+    for (std::size_t i = 0; i < loop::RoundPlaces::size; ++i) {
+        all.push_back(std::make_unique<loop::RoundPlaces::Place>(front.places(), other));
+        ASSERT_TRUE(all.back()->take());
+    }
+    const std::vector<std::string> resources{the_resource};
+    const std::vector<Request> requests{{.command = {.verb = Verb::query, .resources = resources}}};
+    std::vector<Tally> tallies{world.blank_tally()};
+    Wish task{front.scheduler()};
+    {
+        loop::RoundRunner runner{front, task};
+        const RoundLimits limits{.deadline = world.clock.now() + 1s};
+        EXPECT_FALSE(runner.advance(requests, limits, tallies));
+        while (events.run_once(world.clock.now() + 10s)) {
+        }
+        EXPECT_EQ(task.woken, 1);
+        EXPECT_GE(world.clock.now(), limits.deadline);
+        EXPECT_TRUE(runner.advance(requests, limits, tallies));
+    }
+    loop::RoundRunner runner{front, task};
+    std::stop_source stop;
+    const RoundLimits limits{.stop = stop.get_token()};
+    EXPECT_FALSE(runner.advance(requests, limits, tallies));
+    stop.request_stop();
+    EXPECT_TRUE(runner.advance(requests, limits, tallies));
+}
+
+// ---- The tasks
+
+struct SchedulerTest : testing::Test {
+    /// A task that notes its calls, and wakes itself again for the first ten times.
+    struct Note final : loop::Task {
+        Note(loop::Scheduler& of, std::string& all, char letter, bool again = false)
+            : Task(of), calls(all), name(letter), wakes_itself(again) {}
+        void proceed() override {
+            calls += name;
+            if (wakes_itself && calls.size() < 10) wake();
+        }
+        std::string& calls;
+        const char name;
+        const bool wakes_itself;
+    };
+
+    EventLog log;
+    ManualClock clock{log};
+    VirtualLoop events{clock};
+    loop::Scheduler scheduler{events, clock};
+    std::string calls;
+};
+
+TEST_F(SchedulerTest, CallsTheLastTaskBehindAllOthers) {
+    Note last{scheduler, calls, 'z'};
+    Note first{scheduler, calls, 'a'};
+    Note second{scheduler, calls, 'b'};
+    scheduler.set_last(&last);
+    last.wake();
+    first.wake();
+    second.wake();
+    scheduler.run();
+    EXPECT_EQ(calls, "abz");
+    scheduler.set_last(nullptr);
+}
+
+TEST_F(SchedulerTest, CallsATaskThatWakesItselfInTheNextTurn) {
+    Note task{scheduler, calls, 'a', true};
+    task.wake();
+    scheduler.run();
+    EXPECT_EQ(calls, "a");
+    scheduler.run();
+    EXPECT_EQ(calls, "aa");
 }
 
 }  // namespace
