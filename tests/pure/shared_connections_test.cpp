@@ -160,6 +160,42 @@ TEST_F(SharedConnections, AReleaseThatIsNotAwaitedNeedsNoKnownScript) {
         for (int i = 0; i < 20; ++i) EXPECT_EQ(value(node, "r" + std::to_string(i)), "");
 }
 
+// ---- The life of a connection
+
+TEST_F(SharedConnections, AReplacedConnectionIsClosedWhenItHasDrained) {
+    connect();
+    auto& server = network.server(1);
+    server.paused = true;
+    begin(Verb::set_if_absent, "r", "A");
+    begin(Verb::query, "r", "A");
+    run();
+    server.paused = false;  // for new connections
+    network.pass(2s);
+    acquire("a probe", "B");
+    run();
+    run_for(5ms);
+    EXPECT_EQ(server.open_connections(), 2u);
+    network.resume(1);
+    run_for(5ms);
+    acquire("another", "B");
+    run();
+    EXPECT_EQ(server.open_connections(), 1u);
+    EXPECT_EQ(server.connections(), 2u);
+}
+
+TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
+    connect();
+    network.server(1).paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    network.pass(2s);
+    const auto& probe = begin(Verb::query, "r", "A");
+    const auto& other = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_NE(probe.tally()[1].cause, Errc::backing_off);
+    EXPECT_EQ(other.tally()[1].cause, Errc::backing_off);
+}
+
 // ---- Collecting and its bounds
 
 TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
