@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 namespace redlock::tool {
 namespace {
@@ -14,22 +13,14 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-void add(Findings& findings, Findings more) {
-    std::ranges::move(more, std::back_inserter(findings));
-}
-
 /// Judges one node by itself.
 NodeDiagnosis alone(const NodeFacts& node, const LockProfile& profile) {
     if (node.unreachable) return {{unreachable_finding(node)}};
     NodeDiagnosis it;
-    add(it.findings, kind_findings(node));
-    add(it.findings, failover_findings(node, profile));
-    add(it.findings, permission_findings(node));
-    add(it.findings, memory_findings(node));
-    add(it.findings, persistence_findings(node, profile));
-    add(it.findings, quarantine_findings(node, profile));
-    add(it.findings, speed_findings(node, profile));
-    add(it.findings, silence_findings(node, profile));
+    for (auto* const judge :
+         {judge_version, judge_role, judge_mode, judge_failover, judge_permissions, judge_eviction,
+          judge_room, judge_persistence, judge_quarantine, judge_speed, judge_silence})
+        judge(node, profile, it.findings);
     return it;
 }
 
@@ -47,19 +38,20 @@ nanoseconds distance_from_others(std::span<const NodeFacts> nodes, std::size_t n
     return offset - nearest;
 }
 
-Findings clock_findings(std::span<const NodeFacts> nodes, std::size_t node, const LockProfile& profile) {
-    if (!nodes[node].clock_offset) return {};
+void judge_clock(std::span<const NodeFacts> nodes, std::size_t node, const LockProfile& profile,
+                 Findings& findings) {
+    if (!nodes[node].clock_offset) return;
     const auto distance = distance_from_others(nodes, node);
     const auto size = distance < 0ns ? -distance : distance;
     const auto tolerable = std::max<nanoseconds>(drift(profile.ttl, profile.drift_factor), 500ms);
-    if (size <= tolerable) return {};
-    return {
+    if (size <= tolerable) return;
+    findings.push_back(
         {size > profile.ttl ? Severity::unsafe : Severity::warning, "clock",
          "its wall clock is " + text_of(size) + (distance < 0ns ? " behind" : " ahead of") +
              " the other nodes'",
          "servers expire keys by this clock: when it is corrected, locks end early or late; fencing and the "
          "quarantine depend on it as well",
-         "run NTP on it, and correct its clock while it does not take part"}};
+         "run NTP on it, and correct its clock while it does not take part"});
 }
 
 /// Returns the first node with the same run id, or the node itself if no earlier node has it.
@@ -79,12 +71,13 @@ bool may_meet_own_probe(std::span<const NodeFacts> nodes, std::size_t node) {
 }
 
 /// Reports a node that is the same server as an earlier one.
-Findings twin_findings(std::span<const NodeFacts> nodes, std::size_t node) {
+void judge_twin(std::span<const NodeFacts> nodes, std::size_t node, Findings& findings) {
     const auto first = first_of_same_server(nodes, node);
-    if (first == node) return {};
-    return {{Severity::unsafe, "same_server", "it is the same server as " + nodes[first].name,
-             "one server has two votes: if it loses its data, two holders may each have a majority",
-             "a separate server for each node", false}};
+    if (first == node) return;
+    findings.push_back(
+        {Severity::unsafe, "same_server", "it is the same server as " + nodes[first].name,
+         "one server has two votes: if it loses its data, two holders may each have a majority",
+         "a separate server for each node", false});
 }
 
 /// If the end of a quarantine gives a majority its vote, this is only a warning.
@@ -142,9 +135,10 @@ Diagnosis diagnose(std::span<const NodeFacts> nodes, const LockProfile& profile)
         auto facts = nodes[node];
         if (may_meet_own_probe(nodes, node)) facts.probe_was_held = false;
         it.nodes.push_back(alone(facts, profile));
-        add(it.nodes.back().findings, twin_findings(nodes, node));
-        add(it.nodes.back().findings, clock_findings(nodes, node, profile));
-        std::ranges::stable_sort(it.nodes.back().findings, std::greater{}, &Finding::severity);
+        auto& findings = it.nodes.back().findings;
+        judge_twin(nodes, node, findings);
+        judge_clock(nodes, node, profile, findings);
+        std::ranges::stable_sort(findings, std::greater{}, &Finding::severity);
     }
     it.votes = static_cast<std::size_t>(std::ranges::count_if(it.nodes, &NodeDiagnosis::has_vote));
     it.quorum = quorum(nodes.size());

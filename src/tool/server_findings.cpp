@@ -30,68 +30,6 @@ std::string megabytes(std::uint64_t bytes) {
     return {text.data(), static_cast<std::size_t>(length)};
 }
 
-void judge_version(const ServerInfo& info, Findings& findings) {
-    if (info.redis_version.empty()) return;
-    const auto version = Version::parse(info.redis_version);
-    const auto what = "it is " + info.make + " " + info.version;
-    if (version < Version{2, 6, 12})
-        findings.push_back({Severity::unsafe, "version", what,
-                            "before 2.6.12 there is no SET with NX and PX, so no lock can be acquired",
-                            "upgrade the server", false});
-    else if (version < Version{6, 0, 0})
-        findings.push_back({Severity::warning, "version", what,
-                            "versions before 6 are no longer maintained, and they have no ACL",
-                            "upgrade the server"});
-}
-
-void judge_role(const NodeFacts& node, Findings& findings) {
-    const auto& info = node.info;
-    if (info.role == "slave")
-        findings.push_back(
-            {Severity::unsafe, "role", "it is a replica",
-             "replication is asynchronous: a replica may lack locks that its master has granted",
-             "make it a master (REPLICAOF NO ONE), and use a separate server for each node", false});
-    else if (!node.failover && info.replicas.value_or(0) > 0)
-        findings.push_back(
-            {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
-             "a replica that replaces it may lack locks that it has granted",
-             "no automatic failover of this node; the other nodes keep the locks while it is down"});
-}
-
-void judge_mode(const ServerInfo& info, Findings& findings) {
-    if (info.mode == "sentinel")
-        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
-                            "give the address of a server that takes part in no failover", false});
-    if (info.mode == "cluster")
-        findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
-                            "it serves only its own slots, and its replicas are promoted automatically",
-                            "cluster-enabled no, on independent servers"});
-}
-
-void judge_eviction(const ServerInfo& info, Findings& findings) {
-    const bool bounded = info.max_memory.value_or(0) > 0;
-    if (!bounded || info.eviction.empty() || info.eviction == "noeviction") return;
-    findings.push_back(
-        {Severity::unsafe, "eviction",
-         "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " + info.eviction,
-         std::string{"the keys of locks are evicted like any other key; "} + forgetting_matters,
-         "maxmemory-policy noeviction"});
-}
-
-void judge_room(const ServerInfo& info, Findings& findings) {
-    if (info.max_memory.value_or(0) == 0 || !info.used_memory) return;
-    const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
-    const auto what =
-        megabytes(*info.used_memory) + " of maxmemory " + megabytes(*info.max_memory) + " are used";
-    const auto* const remedy = "set a larger maxmemory, or delete keys on this server";
-    if (share >= 1)
-        findings.push_back({Severity::unsafe, "memory", what,
-                            "it answers every SET with OOM, so it grants no lock", remedy, false});
-    else if (share > 0.9)
-        findings.push_back({Severity::warning, "memory", what,
-                            "when it is full it answers every SET with OOM and grants no lock", remedy});
-}
-
 bool writes_through(const NodeFacts& node) {
     return node.info.appendonly.value_or(false) && node.appendfsync == "always";
 }
@@ -108,17 +46,48 @@ std::string remedy_for_forgetting(const LockProfile& profile) {
 
 }  // namespace
 
-Findings kind_findings(const NodeFacts& node) {
-    Findings findings;
-    judge_version(node.info, findings);
-    judge_role(node, findings);
-    judge_mode(node.info, findings);
-    return findings;
+void judge_version(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto& info = node.info;
+    if (info.redis_version.empty()) return;
+    const auto version = Version::parse(info.redis_version);
+    const auto what = "it is " + info.make + " " + info.version;
+    if (version < Version{2, 6, 12})
+        findings.push_back({Severity::unsafe, "version", what,
+                            "before 2.6.12 there is no SET with NX and PX, so no lock can be acquired",
+                            "upgrade the server", false});
+    else if (version < Version{6, 0, 0})
+        findings.push_back({Severity::warning, "version", what,
+                            "versions before 6 are no longer maintained, and they have no ACL",
+                            "upgrade the server"});
 }
 
-Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
-    Findings findings;
-    if (!node.failover) return findings;
+void judge_role(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto& info = node.info;
+    if (info.role == "slave")
+        findings.push_back(
+            {Severity::unsafe, "role", "it is a replica",
+             "replication is asynchronous: a replica may lack locks that its master has granted",
+             "make it a master (REPLICAOF NO ONE), and use a separate server for each node", false});
+    else if (!node.failover && info.replicas.value_or(0) > 0)
+        findings.push_back(
+            {Severity::hint, "role", "it has replicas (" + std::to_string(*info.replicas) + ")",
+             "a replica that replaces it may lack locks that it has granted",
+             "no automatic failover of this node; the other nodes keep the locks while it is down"});
+}
+
+void judge_mode(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto& info = node.info;
+    if (info.mode == "sentinel")
+        findings.push_back({Severity::unsafe, "mode", "it is a sentinel", "a sentinel stores no keys",
+                            "give the address of a server that takes part in no failover", false});
+    if (info.mode == "cluster")
+        findings.push_back({Severity::warning, "mode", "it is a member of a Redis Cluster",
+                            "it serves only its own slots, and its replicas are promoted automatically",
+                            "cluster-enabled no, on independent servers"});
+}
+
+void judge_failover(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+    if (!node.failover) return;
     const auto& facts = *node.failover;
     const auto warn = [&](const std::string& what, const std::string& why, const std::string& remedy) {
         findings.push_back({Severity::warning, "failover", what, why, remedy});
@@ -156,20 +125,37 @@ Findings failover_findings(const NodeFacts& node, const LockProfile& profile) {
         warn("it has no min-replicas-to-write, or no min-replicas-max-lag",
              "it is unknown for how long a former master continues to grant locks",
              "find out from its documentation when it stops accepting writes without a replica");
-    return findings;
 }
 
-Findings memory_findings(const NodeFacts& node) {
-    Findings findings;
-    judge_eviction(node.info, findings);
-    judge_room(node.info, findings);
-    return findings;
+void judge_eviction(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto& info = node.info;
+    const bool bounded = info.max_memory.value_or(0) > 0;
+    if (!bounded || info.eviction.empty() || info.eviction == "noeviction") return;
+    findings.push_back(
+        {Severity::unsafe, "eviction",
+         "it evicts keys: maxmemory " + megabytes(*info.max_memory) + ", maxmemory-policy " + info.eviction,
+         std::string{"the keys of locks are evicted like any other key; "} + forgetting_matters,
+         "maxmemory-policy noeviction"});
 }
 
-Findings persistence_findings(const NodeFacts& node, const LockProfile& profile) {
-    Findings findings;
+void judge_room(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto& info = node.info;
+    if (info.max_memory.value_or(0) == 0 || !info.used_memory) return;
+    const auto share = static_cast<double>(*info.used_memory) / static_cast<double>(*info.max_memory);
+    const auto what =
+        megabytes(*info.used_memory) + " of maxmemory " + megabytes(*info.max_memory) + " are used";
+    const auto* const remedy = "set a larger maxmemory, or delete keys on this server";
+    if (share >= 1)
+        findings.push_back({Severity::unsafe, "memory", what,
+                            "it answers every SET with OOM, so it grants no lock", remedy, false});
+    else if (share > 0.9)
+        findings.push_back({Severity::warning, "memory", what,
+                            "when it is full it answers every SET with OOM and grants no lock", remedy});
+}
+
+void judge_persistence(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
     const bool unknown = !node.info.appendonly || (*node.info.appendonly && node.appendfsync.empty());
-    if (profile.quarantine > 0ms || unknown || writes_through(node)) return findings;
+    if (profile.quarantine > 0ms || unknown || writes_through(node)) return;
     findings.push_back({Severity::warning, "persistence",
                         "a crash can take its last writes: " + persistence_of(node), forgetting_matters,
                         remedy_for_forgetting(profile)});
@@ -179,11 +165,9 @@ Findings persistence_findings(const NodeFacts& node, const LockProfile& profile)
                                 " ago, less than the ttl of " + text_of(profile.ttl),
                             "it may have lost locks that it granted before",
                             "let it take part only after it has been up for the ttl"});
-    return findings;
 }
 
-Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
-    Findings findings;
+void judge_silence(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
     const auto tell = [&](const char* subject, const std::string& command, const NodeError& error,
                           const char* what, const std::string& permission) {
         if (!error) return;
@@ -205,7 +189,6 @@ Findings silence_findings(const NodeFacts& node, const LockProfile& profile) {
         tell("persistence", "CONFIG GET", node.config_error, "whether a crash can take its last writes stays",
              "+config|get");
     tell("clock", "TIME", node.clock_error, "the error of its clock is", "+time");
-    return findings;
 }
 
 }  // namespace redlock::tool

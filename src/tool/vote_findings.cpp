@@ -6,6 +6,7 @@
 #include <redlock/error.hpp>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace redlock::tool {
 namespace {
@@ -81,15 +82,15 @@ Finding unreachable_finding(const NodeFacts& node) {
             node.unreachable};
 }
 
-Findings speed_findings(const NodeFacts& node, const LockProfile& profile) {
-    if (!node.round_trip || *node.round_trip <= profile.node_timeout / 2) return {};
-    return {{Severity::warning, "speed",
-             "a round trip takes " + text_of(*node.round_trip) + " of a node_timeout of " +
-                 text_of(profile.node_timeout),
-             "if it takes a little longer, its votes come too late to count",
-             "--node-timeout " +
-                 argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
-                 " or more, or a node that is nearer"}};
+void judge_speed(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+    if (!node.round_trip || *node.round_trip <= profile.node_timeout / 2) return;
+    findings.push_back({Severity::warning, "speed",
+                        "a round trip takes " + text_of(*node.round_trip) + " of a node_timeout of " +
+                            text_of(profile.node_timeout),
+                        "if it takes a little longer, its votes come too late to count",
+                        "--node-timeout " +
+                            argument_of(std::chrono::ceil<std::chrono::milliseconds>(4 * *node.round_trip)) +
+                            " or more, or a node that is nearer"});
 }
 
 std::string missing_permission(const PermissionCheck& check) {
@@ -99,9 +100,9 @@ std::string missing_permission(const PermissionCheck& check) {
     return check.permissions;
 }
 
-/// Returns one finding for each thing to change. Several operations may lack the same permission.
-Findings permission_findings(const NodeFacts& node) {
-    Findings findings;
+/// Adds one finding for each thing to change. Several operations may lack the same permission.
+void judge_permissions(const NodeFacts& node, const LockProfile&, Findings& findings) {
+    const auto others = static_cast<std::ptrdiff_t>(findings.size());
     for (const auto& check : node.permission_checks) {
         if (!check.error || is_told_by_info(check, node.info)) continue;
         auto finding = failed(check, node);
@@ -111,27 +112,29 @@ Findings permission_findings(const NodeFacts& node) {
         const auto same = [&](const Finding& it) {
             return it.subject == finding.subject && (it.remedy == finding.remedy || vague);
         };
-        if (std::ranges::none_of(findings, same)) findings.push_back(std::move(finding));
+        if (std::none_of(findings.begin() + others, findings.end(), same))
+            findings.push_back(std::move(finding));
     }
     if (node.probe_was_held)
         findings.push_back({Severity::hint, "acl", "the resource of the probe is held by another client",
                             "extending and releasing could not be tried completely",
                             "another --probe that the ACL allows"});
-    return findings;
 }
 
-Findings quarantine_findings(const NodeFacts& node, const LockProfile& profile) {
-    if (profile.quarantine == 0ms || !node.marker) return {};
+void judge_quarantine(const NodeFacts& node, const LockProfile& profile, Findings& findings) {
+    if (profile.quarantine == 0ms || !node.marker) return;
     if (!node.marker->placed)
-        return {{Severity::warning, "quarantine", "it has no marker of the quarantine yet",
-                 "it will have no vote for " + text_of(profile.quarantine) + " after the first acquisition",
-                 "redlock doctor --mark --quarantine " + argument_of(profile.quarantine) +
-                     ", when the node is set up",
-                 false}};
-    if (node.marker->left == 0ms) return {};
-    return {{Severity::warning, "quarantine", "it is in quarantine for another " + text_of(node.marker->left),
-             "it may have lost data, so it has no vote until then", "wait until the quarantine is over",
-             false}};
+        findings.push_back(
+            {Severity::warning, "quarantine", "it has no marker of the quarantine yet",
+             "it will have no vote for " + text_of(profile.quarantine) + " after the first acquisition",
+             "redlock doctor --mark --quarantine " + argument_of(profile.quarantine) +
+                 ", when the node is set up",
+             false});
+    else if (node.marker->left > 0ms)
+        findings.push_back({Severity::warning, "quarantine",
+                            "it is in quarantine for another " + text_of(node.marker->left),
+                            "it may have lost data, so it has no vote until then",
+                            "wait until the quarantine is over", false});
 }
 
 }  // namespace redlock::tool
