@@ -1,10 +1,8 @@
 #include "escaped.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
+#include <cwchar>
+#include <locale>
 
 namespace redlock::tool {
 namespace {
@@ -12,37 +10,32 @@ namespace {
 /// The first character of a text: its number of bytes and its code point.
 struct Character {
     std::size_t bytes = 1;
-    std::uint32_t code = invalid;
+    char32_t code = invalid;
 
-    static constexpr std::uint32_t invalid = 0xFFFF'FFFF;
+    static constexpr char32_t invalid = 0xFFFF'FFFF;
 };
 
 /// Returns the first character of `text`. A byte that is not valid UTF-8 is a character of its own.
 Character first_character(std::string_view text) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    // The first byte of a sequence begins with as many ones as the sequence has bytes, and with a zero if it
-    // is the only byte. `least` has the smallest code point that needs so many bytes.
-    constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x1'0000};
-    const auto ones = static_cast<std::size_t>(std::countl_one(byte(0)));
-    if (ones == 1 || ones >= least.size() || ones > text.size()) return {};
-    std::uint32_t code = byte(0) & (0x7FU >> ones);
-    for (std::size_t at = 1; at < ones; ++at) {
-        if ((byte(at) & 0xC0) != 0x80) return {};
-        code = code << 6 | (byte(at) & 0x3F);
-    }
-    const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-    if (code < least[ones] || code > 0x10'FFFF || surrogate) return {};
-    return {std::max<std::size_t>(ones, 1), code};
+    using FromUtf8 = std::codecvt<char32_t, char8_t, std::mbstate_t>;
+    const auto* const begin = reinterpret_cast<const char8_t*>(text.data());
+    const auto* next = begin;
+    Character it;
+    char32_t* end = nullptr;
+    std::mbstate_t state{};
+    std::use_facet<FromUtf8>(std::locale::classic())
+        .in(state, begin, begin + text.size(), next, &it.code, &it.code + 1, end);
+    if (next != begin) it.bytes = static_cast<std::size_t>(next - begin);
+    return it;
 }
 
-bool is_harmless(std::uint32_t code) {
-    const auto within = [code](std::uint32_t first, std::uint32_t last) {
-        return code >= first && code <= last;
-    };
+bool is_harmless(char32_t code) {
+    const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
     const bool control = code < 0x20 || within(0x7F, 0x9F);
     const bool breaks_line = within(0x2028, 0x2029);
     const bool turns_text_around = within(0x200E, 0x200F) || within(0x202A, 0x202E) || within(0x2066, 0x2069);
-    return code != Character::invalid && !control && !breaks_line && !turns_text_around;
+    const bool surrogate = within(0xD800, 0xDFFF);  // half of a character; std::codecvt accepts it
+    return code != Character::invalid && !control && !breaks_line && !turns_text_around && !surrogate;
 }
 
 void append_escape(std::string& result, unsigned char byte) {
