@@ -1,8 +1,8 @@
 #include "span.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace redlock::tool {
@@ -25,23 +25,16 @@ double nanoseconds_of(std::string_view unit) {
     throw_invalid_argument();
 }
 
-/// Removes a number without an exponent from the front of `text` and returns it. The standard library's
-/// function for this is not used, because it needs one more shared library. Loading that takes longer than
+/// Removes a number without an exponent from the front of `text` and returns it. Does not use
+/// std::from_chars, because that needs one more shared library for this type. Loading it takes longer than
 /// parsing all arguments.
 double take_number(std::string_view& text) {
-    const auto number = text.substr(0, std::min(text.find_first_not_of("0123456789."), text.size()));
-    const auto point = std::min(number.find('.'), number.size());
-    if (number.find_first_of("0123456789") == number.npos || number.find('.', point + 1) != number.npos)
-        throw_invalid_argument();
-    double digits = 0;
-    double scale = 1;
-    for (std::size_t i = 0; i < number.size(); ++i) {
-        if (i == point) continue;
-        digits = 10 * digits + (number[i] - '0');
-        if (i > point) scale *= 10;
-    }
+    const std::string number{text.substr(0, text.find_first_not_of("0123456789."))};
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0') throw_invalid_argument();
     text.remove_prefix(number.size());
-    return digits / scale;
+    return value;
 }
 
 /// Removes a number and its unit from the front of `text` and returns the value in nanoseconds. A number
