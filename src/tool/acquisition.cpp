@@ -9,7 +9,6 @@
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/query.hpp>
-#include <redlock/retry.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,23 +18,9 @@
 #include <exception>
 #include <stop_token>
 #include <thread>
-#include <utility>
 
 namespace redlock::tool {
 namespace {
-
-/// Attempts that are made again while `again` says so of what they come to; they are counted together.
-template <class Attempt, class Again>
-Result repeat(const AcquireArguments& arguments, const std::stop_token& stop, Attempt attempt, Again again) {
-    for (int attempts = 0;;) {
-        auto result = attempt();
-        attempts += result.attempts();
-        result.conclude(result.error(), attempts);
-        if (result || stop.stop_requested() || !again(result)) return result;
-        auto& clock = boot_clock();
-        clock.sleep_until(clock.now() + random_pause(arguments.retry_delay, os_entropy()), stop);
-    }
-}
 
 /// Returns true if the attempt was refused, but some nodes failed and fewer than a majority voted. Nobody
 /// knows then whether the nodes that were not asked work.
@@ -56,48 +41,38 @@ Result try_once(Nodes& nodes, Acquirable& lock) {
     return lock.try_acquire();
 }
 
-/// No wait for another holder; but a free lock is not refused because nodes were slow once.
+/// Makes attempts that do not wait for another holder. A free lock is not refused because nodes were slow
+/// once.
 Result try_acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
                    const std::stop_token& stop) {
-    return repeat(
-        arguments, stop, [&] { return try_once(nodes, lock); },
-        [](const Result& result) {
-            return result.error() != Errc::held_by_other && result.attempts() < Retry{}.attempts &&
-                   algorithm::worth_retrying(result);
-        });
+    for (int attempts = 0;;) {
+        auto result = try_once(nodes, lock);
+        attempts += result.attempts();
+        result.conclude(result.error(), attempts);
+        const bool again = result.error() != Errc::held_by_other && attempts < Retry{}.attempts &&
+                           algorithm::worth_retrying(result);
+        if (!again || stop.stop_requested()) return result;
+        (void)algorithm::pause(boot_clock(), os_entropy(), {.delay = arguments.retry_delay}, Clock::never(),
+                               stop);
+    }
 }
 
-/// For as long as others hold it, or too few nodes answer; of the latter it says a word.
-Result outlast(Acquirable& lock, const AcquireArguments& arguments, bool fair, const std::stop_token& stop) {
-    bool said = false;
-    return repeat(
-        arguments, stop,
-        [&] { return fair ? lock.acquire_for(Clock::duration::max(), stop) : lock.acquire(stop); },
-        [&](const Result& result) {
-            if (!algorithm::worth_retrying(result)) return false;
-            if (result.error() == Errc::no_quorum && !std::exchange(said, true))
-                say_without_waiting(lock.resource() + ": " + result.message() + "; waiting");
-            return true;
-        });
-}
-
-Result acquire_as_told(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
+Result acquire_as_told(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
                        const std::stop_token& stop) {
     if (arguments.once()) return try_acquire(nodes, lock, arguments, stop);
-    if (arguments.wait) return lock.acquire_for(*arguments.wait, stop);
-    return outlast(lock, arguments, fair, stop);
+    return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
 }
 
 }  // namespace
 
-Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
+Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;
     std::atomic<bool> finished{false};
     std::jthread worker{[&](const std::stop_token& stop) {
         try {
-            acquisition.result = acquire_as_told(nodes, lock, arguments, fair, stop);
+            acquisition.result = acquire_as_told(nodes, lock, arguments, stop);
         } catch (...) {
             failure = std::current_exception();
         }

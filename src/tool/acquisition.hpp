@@ -20,9 +20,8 @@ struct Acquisition {
 };
 
 /// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
-/// arguments say. Without a limit, it also waits for nodes, and prints once on stderr that too few nodes
-/// answer. `fair`: the lock waits in a queue, and a QueueReporter prints this message.
-Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments, bool fair,
+/// arguments say. Without a limit, it also waits for nodes. A WaitReporter says so.
+Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals);
 
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.

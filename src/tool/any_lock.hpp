@@ -22,7 +22,6 @@ public:
     Acquirable(const Acquirable&) = delete;
     Acquirable& operator=(const Acquirable&) = delete;
 
-    virtual Result acquire(std::stop_token stop) = 0;
     virtual Result try_acquire() = 0;
     virtual Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) = 0;
     virtual std::string resource() const = 0;
@@ -45,7 +44,6 @@ public:
     template <class... Arguments>
     explicit AnyLockOf(Arguments&&... arguments) : lock_(std::forward<Arguments>(arguments)...) {}
 
-    Result acquire(std::stop_token stop) override { return lock_.acquire(std::move(stop)); }
     Result try_acquire() override { return lock_.try_acquire(); }
     Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
         return lock_.acquire_for(span, std::move(stop));

@@ -8,8 +8,8 @@
 #include "lease_keeper.hpp"
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
-#include "queue_reporter.hpp"
 #include "signals.hpp"
+#include "wait_reporter.hpp"
 
 #include <redlock/acquire.hpp>
 #include <redlock/algorithm.hpp>
@@ -145,9 +145,6 @@ public:
     LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, LockOptions options)
         : nodes_(nodes), resources_(std::move(resources)), options_(std::move(options)) {}
 
-    Result acquire(std::stop_token stop) override {
-        return acquire({.attempts = options_.retry.attempts, .stop = std::move(stop)});
-    }
     Result try_acquire() override { return acquire({.attempts = 1, .queue_timeout = {}}); }
     Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
         return acquire({.deadline = deadline_after(boot_clock().now(), span), .stop = std::move(stop)});
@@ -189,15 +186,15 @@ private:
 int acquire(const LeaseCommandArguments& request) {
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
-    QueueReporter queue{request.resource, false, !request.acquire.once()};
+    WaitReporter reporter{request.resource, false, !request.acquire.once()};
     auto nodes_options = request.nodes.options();
-    if (request.fair) nodes_options.observer = &queue;
+    nodes_options.observer = &reporter;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
     const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, options.fair, signals);
+    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, signals);
     if (interrupted) {
         if (result) lock.release();
         return die_of(*interrupted);

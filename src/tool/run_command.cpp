@@ -8,12 +8,12 @@
 #include "lock_arguments.hpp"
 #include "node_arguments.hpp"
 #include "process_group.hpp"
-#include "queue_reporter.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
 #include "span.hpp"
 #include "supervisor.hpp"
 #include "terminal.hpp"
+#include "wait_reporter.hpp"
 #include "words.hpp"
 
 #include <redlock/redlock.hpp>
@@ -269,11 +269,11 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
 
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
-    QueueReporter queue{request.resource,
-                        request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0),
-                        !request.acquire.once()};
+    WaitReporter reporter{request.resource,
+                          request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0),
+                          !request.acquire.once()};
     auto nodes_options = request.nodes.options();
-    if (request.fair) nodes_options.observer = &queue;
+    nodes_options.observer = &reporter;
     RedisNodes nodes{request.nodes.endpoints(), nodes_options};
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto loss = std::make_shared<Loss>();
@@ -284,7 +284,7 @@ int run(const RunArguments& request) {
     auto& lock = *held;
 
     const auto start = boot_clock().now();
-    const auto acquired = acquire(nodes, lock, request.acquire, request.fair, signals);
+    const auto acquired = acquire(nodes, lock, request.acquire, signals);
     if (acquired.interrupted) {
         if (acquired.result) (void)lock.release();
         return die_of(*acquired.interrupted);

@@ -141,8 +141,7 @@ TEST_F(Fair, WaitsForNodesThatAreDown) {
     world[1].kill();
     world[2].kill();
     auto tool = start("true");
-    ASSERT_TRUE(
-        wait_until([&] { return tool.err().find("too few nodes answer; waiting") != std::string::npos; }));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; }));
     world[1].restart();
     EXPECT_EQ(tool.wait().status, 0);
 }
@@ -151,8 +150,7 @@ TEST_F(Fair, AcquireReportsThatItWaitsForNodesThatAreDown) {
     world[1].kill();
     world[2].kill();
     auto tool = world.start({"acquire", "--fair", "job"});
-    ASSERT_TRUE(
-        wait_until([&] { return tool.err().find("too few nodes answer; waiting") != std::string::npos; }));
+    ASSERT_TRUE(wait_until([&] { return tool.err().find("; waiting") != std::string::npos; }));
     world[1].restart();
     EXPECT_EQ(tool.wait().status, 0);
 }

@@ -1,4 +1,4 @@
-#include "queue_reporter.hpp"
+#include "wait_reporter.hpp"
 
 #include "words.hpp"
 
@@ -19,8 +19,8 @@ std::string text_of(const QueuePlace& place) {
     return "held for at most " + std::to_string(seconds) + " s more, " + in_front;
 }
 
-void QueueReporter::round_ended(const Command& command, const Tally& tally,
-                                std::chrono::nanoseconds /*took*/) noexcept {
+void WaitReporter::round_ended(const Command& command, const Tally& tally,
+                               std::chrono::nanoseconds /*took*/) noexcept {
     if (detail::effect_of(command) == detail::KeyEffect::enqueues) {
         for (const auto& node : tally.reports())
             if (node.vote == Vote::refused) say(node.place);
@@ -29,11 +29,12 @@ void QueueReporter::round_ended(const Command& command, const Tally& tally,
                               algorithm::refused_by_holders(tally);
         failed_ = answered ? 0 : failed_ + 1;
         if (waits_ && failed_ == Retry{}.attempts)
-            say_without_waiting(resource_ + ": too few nodes answer; waiting");
+            say_without_waiting(resource_ + ": " +
+                                Result{Errc::no_quorum, Tally{tally}, failed_, {}}.message() + "; waiting");
     }
 }
 
-void QueueReporter::say(const QueuePlace& place) {
+void WaitReporter::say(const QueuePlace& place) {
     if (!says_ || in_front_ == place.in_front) return;
     in_front_ = place.in_front;
     say_without_waiting("waiting for " + resource_ + ": " + text_of(place));

@@ -1,5 +1,5 @@
-// Tells the user of `redlock run --fair` and `redlock acquire --fair` how long the queue is and how long the
-// lock is held, and when too few nodes answer.
+// Tells the user of `redlock run` and `redlock acquire` what an acquisition waits for: how long the queue is,
+// how long the lock is held, and whether too few nodes answer.
 #pragma once
 
 #include <redlock/observer.hpp>
@@ -16,11 +16,11 @@ namespace redlock::tool {
 std::string text_of(const QueuePlace& place);
 
 /// Observes one acquisition, whose rounds all run in one thread.
-class QueueReporter final : public Observer {
+class WaitReporter final : public Observer {
 public:
     /// If `says`, prints the place in the queue on stderr whenever it changes. If `waits`, prints once that
     /// too few nodes answer.
-    QueueReporter(std::string resource, bool says, bool waits)
+    WaitReporter(std::string resource, bool says, bool waits)
         : resource_(std::move(resource)), says_(says), waits_(waits) {}
 
     void round_ended(const Command& command, const Tally& tally,
