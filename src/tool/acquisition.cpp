@@ -34,7 +34,7 @@ bool is_doubtful(const Result& result) {
 
 /// Makes one attempt. If its refusal is doubtful, asks all nodes, and makes another attempt, which knows
 /// which of them have failed.
-Result try_once(Nodes& nodes, Acquirable& lock) {
+Result try_once(Nodes& nodes, const Acquirable& lock) {
     auto result = lock.try_acquire();
     if (!is_doubtful(result)) return result;
     (void)query(nodes, lock.resource());
@@ -43,7 +43,7 @@ Result try_once(Nodes& nodes, Acquirable& lock) {
 
 /// Makes attempts that do not wait for another holder. A free lock is not refused because nodes were slow
 /// once.
-Result try_acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
+Result try_acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                    const std::stop_token& stop) {
     for (int attempts = 0;;) {
         auto result = try_once(nodes, lock);
@@ -57,7 +57,7 @@ Result try_acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& argum
     }
 }
 
-Result acquire_as_told(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
+Result acquire_as_told(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                        const std::stop_token& stop) {
     if (arguments.once()) return try_acquire(nodes, lock, arguments, stop);
     return lock.acquire_for(arguments.wait.value_or(Clock::duration::max()), stop);
@@ -65,7 +65,7 @@ Result acquire_as_told(Nodes& nodes, Acquirable& lock, const AcquireArguments& a
 
 }  // namespace
 
-Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
+Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals) {
     Acquisition acquisition{Result{Errc::cancelled}};
     std::exception_ptr failure;

@@ -1,18 +1,36 @@
 // Acquiring for a user who may want to stop waiting: by -n, by -w, or by a signal.
 #pragma once
 
-#include "any_lock.hpp"
 #include "lock_arguments.hpp"
 #include "signals.hpp"
 
 #include <redlock/nodes.hpp>
 #include <redlock/result.hpp>
 
+#include <chrono>
+#include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redlock::tool {
+
+/// The ways to acquire a lock, a slot of a semaphore, or a lease that outlives this process.
+struct Acquirable {
+    std::function<Result()> try_acquire;
+    std::function<Result(std::chrono::nanoseconds span, std::stop_token stop)> acquire_for;
+    std::function<std::string()> resource;
+};
+
+/// `lock` must outlive the result.
+template <class L>
+Acquirable acquirable(L& lock) {
+    return {[&lock] { return lock.try_acquire(); },
+            [&lock](auto span, auto stop) { return lock.acquire_for(span, std::move(stop)); },
+            [&lock] { return lock.resource(); }};
+}
 
 struct Acquisition {
     Result result;
@@ -21,7 +39,7 @@ struct Acquisition {
 
 /// Acquires the lock in a thread of its own, so that one of `signals` can end the acquisition. Waits as the
 /// arguments say. Without a limit, it also waits for nodes. A WaitReporter says so.
-Acquisition acquire(Nodes& nodes, Acquirable& lock, const AcquireArguments& arguments,
+Acquisition acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments& arguments,
                     const Signals& signals);
 
 /// Returns "; now " and the state of the first resource that is not free, in the words of `redlock who`.

@@ -1,7 +1,6 @@
 #include "subcommands.hpp"
 
 #include "acquisition.hpp"
-#include "any_lock.hpp"
 #include "exit_status.hpp"
 #include "holder_description.hpp"
 #include "json.hpp"
@@ -140,16 +139,16 @@ void tell(const LeaseCommandArguments& request, const Lease& lease, const Result
 }
 
 /// A lock that outlives us: nobody extends or releases it here.
-class LeaseToKeep final : public Acquirable {
+class LeaseToKeep {
 public:
     LeaseToKeep(Nodes& nodes, std::vector<std::string> resources, LockOptions options)
         : nodes_(nodes), resources_(std::move(resources)), options_(std::move(options)) {}
 
-    Result try_acquire() override { return acquire({.attempts = 1, .queue_timeout = {}}); }
-    Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) override {
+    Result try_acquire() { return acquire({.attempts = 1, .queue_timeout = {}}); }
+    Result acquire_for(std::chrono::nanoseconds span, std::stop_token stop) {
         return acquire({.deadline = deadline_after(boot_clock().now(), span), .stop = std::move(stop)});
     }
-    std::string resource() const override { return resources_.front(); }
+    const std::string& resource() const noexcept { return resources_.front(); }
 
     const Lease& lease() const noexcept { return lease_; }
     void describe_holder() const {
@@ -194,7 +193,7 @@ int acquire(const LeaseCommandArguments& request) {
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};
     const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    auto [result, interrupted] = tool::acquire(nodes, lock, request.acquire, signals);
+    auto [result, interrupted] = tool::acquire(nodes, acquirable(lock), request.acquire, signals);
     if (interrupted) {
         if (result) lock.release();
         return die_of(*interrupted);

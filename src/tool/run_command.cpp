@@ -1,7 +1,6 @@
 #include "subcommands.hpp"
 
 #include "acquisition.hpp"
-#include "any_lock.hpp"
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_description.hpp"
@@ -33,6 +32,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 namespace redlock::tool {
@@ -66,10 +66,6 @@ struct RunArguments {
         auto result = also;
         result.push_back(resource);
         return result;
-    }
-    /// The keys that were refused: those of the lock, or that of the slot that a semaphore has tried last.
-    std::vector<std::string> keys_of(const AnyLock& lock) const {
-        return holders == 0 ? resources() : std::vector{lock.resource()};
     }
     std::vector<std::string> hidden() const {
         std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
@@ -174,25 +170,31 @@ LockOptions options_of(const RunArguments& request, Watchdog& watchdog, const st
             .on_lost = [loss, resource = request.resource](const Result& it) { loss->tell(resource, it); }};
 }
 
-std::unique_ptr<AnyLock> lock_of(Nodes& nodes, const RunArguments& request, LockOptions options) {
-    if (request.holders == 0)
-        return std::make_unique<AnyLockOf<Lock>>(nodes, request.resources(), std::move(options));
-    return std::make_unique<AnyLockOf<Semaphore>>(nodes, request.resource, request.holders,
-                                                  std::move(options));
+/// Returns the keys that were refused: those of the lock, or that of the slot that a semaphore has tried
+/// last.
+Resources keys_of(const Lock& lock) {
+    return lock.resources();
+}
+Resources keys_of(const Semaphore& semaphore) {
+    return {&semaphore.resource(), 1};
 }
 
-std::vector<std::string> environment_of(const RunArguments& request, const AnyLock& lock) {
+// Each function below is for a Lock, or for a Semaphore.
+
+template <class L>
+std::vector<std::string> environment_of(const RunArguments& request, const L& lock) {
     std::vector<std::string> result{"REDLOCK_RESOURCE=" + request.resource,
                                     "REDLOCK_OWNER=" + std::string{lock.owner()},
                                     "REDLOCK_TTL_MS=" + std::to_string(request.ttl().count())};
     if (request.acquire.fencing)
         result.push_back("REDLOCK_FENCING_TOKEN=" + std::to_string(lock.fencing_token()));
-    if (request.holders > 0) result.push_back("REDLOCK_SLOT=" + std::to_string(lock.slot()));
+    if constexpr (std::is_same_v<L, Semaphore>)
+        result.push_back("REDLOCK_SLOT=" + std::to_string(lock.slot()));
     return result;
 }
 
-void say_acquired(const RunArguments& request, const AnyLock& lock, const Result& result,
-                  Clock::duration took) {
+template <class L>
+void say_acquired(const RunArguments& request, const L& lock, const Result& result, Clock::duration took) {
     if (!request.acquire.verbose) return;
     auto line = request.resource + ": acquired after " + text_of(took) + ", " +
                 std::to_string(result.attempts()) + (result.attempts() == 1 ? " attempt" : " attempts") +
@@ -209,7 +211,8 @@ void say_released(const RunArguments& request, const Result& result, Clock::dura
     if (request.acquire.verbose) say_votes(result);
 }
 
-Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& signals, const Loss& loss) {
+template <class L>
+Ending run_locked(const RunArguments& request, const L& lock, Signals& signals, const Loss& loss) {
     std::optional<Guardian> guardian;
     auto policy = request.policy;
     policy.look_every = request.ttl() / 6;
@@ -246,7 +249,8 @@ Ending run_locked(const RunArguments& request, const AnyLock& lock, Signals& sig
 }
 
 /// The lock is released in any case.
-int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals, const Loss& loss) {
+template <class L>
+int run_and_release(const RunArguments& request, L& lock, Signals& signals, const Loss& loss) {
     const auto since = boot_clock().now();
     Ending ending{exit_status::lost, false};
     std::optional<std::string> no_process;
@@ -267,6 +271,21 @@ int run_and_release(const RunArguments& request, AnyLock& lock, Signals& signals
     return die_of(SIGINT);
 }
 
+template <class L>
+int acquire_and_run(const RunArguments& request, L lock, Nodes& nodes, Signals& signals, const Loss& loss) {
+    const auto start = boot_clock().now();
+    const auto acquired = acquire(nodes, acquirable(lock), request.acquire, signals);
+    if (acquired.interrupted) {
+        if (acquired.result) (void)lock.release();
+        return die_of(*acquired.interrupted);
+    }
+    if (!acquired.result)
+        return conclude(request.resource, request.acquire, acquired.result,
+                        in_the_way(nodes, keys_of(lock), request.resource, request.acquire, acquired.result));
+    say_acquired(request, lock, acquired.result, boot_clock().now() - start);
+    return run_and_release(request, lock, signals, loss);
+}
+
 int run(const RunArguments& request) {
     (void)request.command();  // before anything is locked
     WaitReporter reporter{request.resource,
@@ -280,21 +299,12 @@ int run(const RunArguments& request) {
     Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     // Not to be ended: when the lock has gone it has nothing to do, and to wait for its thread is a waste.
     static auto* const watchdog = new Watchdog;
-    const auto held = lock_of(nodes, request, options_of(request, *watchdog, loss));
-    auto& lock = *held;
-
-    const auto start = boot_clock().now();
-    const auto acquired = acquire(nodes, lock, request.acquire, signals);
-    if (acquired.interrupted) {
-        if (acquired.result) (void)lock.release();
-        return die_of(*acquired.interrupted);
-    }
-    if (!acquired.result)
-        return conclude(
-            request.resource, request.acquire, acquired.result,
-            in_the_way(nodes, request.keys_of(lock), request.resource, request.acquire, acquired.result));
-    say_acquired(request, lock, acquired.result, boot_clock().now() - start);
-    return run_and_release(request, lock, signals, *loss);
+    auto options = options_of(request, *watchdog, loss);
+    if (request.holders == 0)
+        return acquire_and_run(request, Lock{nodes, request.resources(), std::move(options)}, nodes, signals,
+                               *loss);
+    return acquire_and_run(request, Semaphore{nodes, request.resource, request.holders, std::move(options)},
+                           nodes, signals, *loss);
 }
 
 }  // namespace
