@@ -49,7 +49,7 @@ std::string remedy_for_forgetting(const LockProfile& profile) {
 void judge_version(const NodeFacts& node, const LockProfile&, Findings& findings) {
     const auto& info = node.info;
     if (info.redis_version.empty()) return;
-    const auto version = Version::parse(info.redis_version);
+    const auto version = parse_version(info.redis_version);
     const auto what = "it is " + info.make + " " + info.version;
     if (version < Version{2, 6, 12})
         findings.push_back({Severity::unsafe, "version", what,
@@ -113,7 +113,7 @@ void judge_failover(const NodeFacts& node, const LockProfile& profile, Findings&
                  std::to_string(*node.info.replicas) + " replicas",
              "a former master that keeps enough of them on its side of a partition continues to grant locks",
              "min-replicas-to-write " + std::to_string(needed));
-    const auto version = Version::parse(node.info.redis_version);
+    const auto version = parse_version(node.info.redis_version);
     if (!node.info.redis_version.empty() && version < Version{6, 2, 7})
         warn("it is " + node.info.make + " " + node.info.version,
              "before 6.2.7 scripts write even without the replicas that min-replicas-to-write requires",

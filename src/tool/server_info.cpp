@@ -2,7 +2,6 @@
 
 #include <redlock/detail/reply.hpp>
 
-#include <array>
 #include <charconv>
 
 namespace redlock::tool {
@@ -41,15 +40,15 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
     return number;
 }
 
-Version Version::parse(std::string_view text) {
-    std::array<int, 3> parts{};
+Version parse_version(std::string_view text) {
+    Version version{};
     const char* at = text.data();
     const char* const end = at + text.size();
-    for (int& part : parts) {
+    for (int& part : version) {
         at = std::from_chars(at, end, part).ptr;
         if (at != end && *at == '.') ++at;
     }
-    return {parts[0], parts[1], parts[2]};
+    return version;
 }
 
 std::string text_of_age(std::chrono::seconds age) {

@@ -1,27 +1,20 @@
 // The facts that a server reports in its reply to INFO.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 namespace redlock::tool {
 
-struct Version {
-    int major = 0;
-    int minor = 0;
-    int patch = 0;
+/// Major version, minor version and patch level.
+using Version = std::array<int, 3>;
 
-    /// Parses a version such as "7.0.15". A part that is not a number counts as 0.
-    static Version parse(std::string_view text);
-
-    friend bool operator<(const Version& a, const Version& b) {
-        return std::tie(a.major, a.minor, a.patch) < std::tie(b.major, b.minor, b.patch);
-    }
-};
+/// Parses a version such as "7.0.15". A part that is not a number counts as 0.
+Version parse_version(std::string_view text);
 
 /// A field is empty, or has no value, if the server does not report it.
 struct ServerInfo {

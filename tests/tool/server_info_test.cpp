@@ -69,12 +69,12 @@ TEST(ServerInfo, RecognizesTheMakeOfAServer) {
 }
 
 TEST(Version, IsComparedByNumbers) {
-    EXPECT_LT(Version::parse("2.6.9"), Version::parse("2.6.12"));
-    EXPECT_LT(Version::parse("2.6.12"), Version::parse("2.8"));
-    EXPECT_LT(Version::parse("9.0.0"), Version::parse("10.0.0"));
-    EXPECT_FALSE(Version::parse("255.255.255") < Version::parse("255.255.255"));
-    EXPECT_EQ(Version::parse("nonsense").major, 0);
-    EXPECT_EQ(Version::parse("7.2-rc1").minor, 2);
+    EXPECT_LT(parse_version("2.6.9"), parse_version("2.6.12"));
+    EXPECT_LT(parse_version("2.6.12"), parse_version("2.8"));
+    EXPECT_LT(parse_version("9.0.0"), parse_version("10.0.0"));
+    EXPECT_FALSE(parse_version("255.255.255") < parse_version("255.255.255"));
+    EXPECT_EQ(parse_version("nonsense"), (Version{0, 0, 0}));
+    EXPECT_EQ(parse_version("7.2-rc1"), (Version{7, 2, 0}));
 }
 
 }  // namespace
