@@ -246,23 +246,14 @@ int release(const LeaseCommandArguments& request) {
 
 }  // namespace
 
-void add_acquire(CommandLine& line) {
+void add_lease_commands(CommandLine& line) {
+    using Arguments = LeaseCommandArguments;
     line.add("acquire", "Acquire a lock that outlives this process, and print its owner", acquire,
-             &LeaseCommandArguments::add_acquire);
-}
-
-void add_extend(CommandLine& line) {
-    line.add("extend", "Put the time that is left back to the ttl", extend,
-             &LeaseCommandArguments::add_extend);
-}
-
-void add_release(CommandLine& line) {
-    line.add("release", "Release a lock", release, &LeaseCommandArguments::add_release);
-}
-
-void add_break(CommandLine& line) {
+             &Arguments::add_acquire);
+    line.add("extend", "Put the time that is left back to the ttl", extend, &Arguments::add_extend);
+    line.add("release", "Release a lock", release, &Arguments::add_release);
     line.add("break", "Take a lock away from its holder, as redlock who has named it", release,
-             &LeaseCommandArguments::add_break);
+             &Arguments::add_break);
 }
 
 }  // namespace redlock::tool

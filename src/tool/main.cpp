@@ -56,12 +56,8 @@ int carry_out(std::vector<std::string> words) {
     CommandLine line{"redlock", "Distributed locks with Redis (Redlock) over N independent masters.",
                      REDLOCK_VERSION_STRING};
     add_run(line);
-    add_acquire(line);
-    add_extend(line);
-    add_release(line);
-    add_break(line);
-    add_status(line);
-    add_who(line);
+    add_lease_commands(line);
+    add_status_and_who(line);
     add_doctor(line);
     add_bench(line);
     std::optional<std::function<int()>> chosen;

@@ -83,11 +83,8 @@ int who(const StatusArguments& request) {
 
 }  // namespace
 
-void add_status(CommandLine& line) {
+void add_status_and_who(CommandLine& line) {
     line.add("status", "Show who holds a lock, node by node", status);
-}
-
-void add_who(CommandLine& line) {
     line.add("who", "Show who holds a lock, in one line", who);
 }
 

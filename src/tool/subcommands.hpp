@@ -1,4 +1,4 @@
-// The subcommands of redlock. Each function adds one to the command line.
+// The subcommands of redlock. The functions add them to the command line.
 #pragma once
 
 #include "arguments.hpp"
@@ -10,17 +10,13 @@ void add_run(CommandLine& line);
 
 /// redlock acquire, extend, release, break: the operations of a lock one by one, for scripts. The lease
 /// outlives the process. Any process that knows the owner may extend and release the lease.
-void add_acquire(CommandLine& line);
-void add_extend(CommandLine& line);
-void add_release(CommandLine& line);
-void add_break(CommandLine& line);
+void add_lease_commands(CommandLine& line);
 
 /// redlock status and redlock who: report who holds a resource, for each node or in one line. They only read.
 ///
 /// Exit status: 0 if it is held; 1 if nobody holds it; 69 if too few nodes answered to know; 77 if the reason
 /// is that nodes refused the login or a command.
-void add_status(CommandLine& line);
-void add_who(CommandLine& line);
+void add_status_and_who(CommandLine& line);
 
 /// redlock doctor: examines each node, and says what is wrong with it for locks and what to change.
 ///
