@@ -1,5 +1,6 @@
 // The effects on a lock if memory runs out at any allocation. This program replaces operator new by one that
 // fails on demand.
+#include "support/replaced_new.hpp"
 #include "support/round_loop.hpp"
 #include "virtual_loop.hpp"
 #include "waiting_world.hpp"
@@ -8,8 +9,6 @@
 #include <redlock/async_lock.hpp>
 #include <redlock/detail/renewal_queue.hpp>
 
-#include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <optional>
 #include <span>
@@ -34,17 +33,8 @@ bool fails() {
 
 }  // namespace
 
-// Not inline, because otherwise GCC warns about free() for memory from operator new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+void redlock::support::before_allocation() {
     if (fails()) throw std::bad_alloc{};
-    if (void* const memory = std::malloc(size)) return memory;
-    throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
 }
 
 namespace redlock::test {

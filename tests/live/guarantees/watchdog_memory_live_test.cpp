@@ -1,13 +1,14 @@
 // Rule C6 if memory runs out in one thread only, for a quarter of a second: in the watchdog's thread, or in
 // the thread that releases. The process continues, and the lock is extended later, or its loss is reported.
-// This program replaces operator new by one that fails in a selected thread.
+// This program replaces operator new by an operator that fails in a selected thread.
 #include "watchdog_world.hpp"
+
+#include "support/replaced_new.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <new>
@@ -26,20 +27,10 @@ pid_t this_thread_id() {
 
 }  // namespace
 
-// Not inline, because otherwise GCC warns about free() for memory from operator new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    if (starved_thread != 0 && starved_thread == this_thread_id()) {
-        ++failed_allocations;
-        throw std::bad_alloc{};
-    }
-    if (void* const memory = std::malloc(size)) return memory;
+void redlock::support::before_allocation() {
+    if (starved_thread == 0 || starved_thread != this_thread_id()) return;
+    ++failed_allocations;
     throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
 }
 
 namespace redlock::test {

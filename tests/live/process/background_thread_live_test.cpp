@@ -3,6 +3,7 @@
 #include "process_state.hpp"
 
 #include "live/forked_child.hpp"
+#include "support/replaced_new.hpp"
 #include "support/wait_until.hpp"
 
 #include "os/background_thread.hpp"
@@ -14,11 +15,9 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 
 namespace {
@@ -28,21 +27,11 @@ std::function<void()> at_allocation{};  // called at each allocation, if `armed`
 
 }  // namespace
 
-// Not inline, because otherwise GCC warns about free() for memory from operator new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    if (armed) {
-        armed = false;
-        at_allocation();
-        armed = true;
-    }
-    if (void* const memory = std::malloc(size)) return memory;
-    throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
+void redlock::support::before_allocation() {
+    if (!armed) return;
+    armed = false;
+    at_allocation();
+    armed = true;
 }
 
 namespace redlock::test {
