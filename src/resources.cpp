@@ -1,5 +1,5 @@
 // Checks the list of resources of a lock, sorts it, and removes duplicates.
-#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/key_names.hpp>
 #include <redlock/detail/quarantine.hpp>
 #include <redlock/resources.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "findings.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/key_names.hpp>
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/redis_nodes.hpp>

@@ -3,7 +3,8 @@
 // other file compares verbs. A new verb is a new row here, its Lua file, and the place that uses it.
 //
 // A verb has up to three forms. A form is the script that carries out the command, with the keys and the
-// arguments that the script takes, in their order. The encoder (command_encoding.hpp) chooses the form.
+// arguments that the script takes, in their order. The function form_of() (command_form.hpp) chooses the
+// form.
 //
 //     form     | used
 //     ---------+-----------------------------------------------------------------------------------------

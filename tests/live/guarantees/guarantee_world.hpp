@@ -6,7 +6,7 @@
 #include "live/live_world.hpp"
 #include "support/loopback_name.hpp"
 
-#include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/key_names.hpp>
 
 #include <string>
 #include <string_view>
