@@ -1,7 +1,7 @@
 // The arguments of the subcommands that acquire or extend.
 #pragma once
 
-#include "arguments.hpp"
+#include "value_options.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/options.hpp>

@@ -1,5 +1,5 @@
 // The command-line tool `redlock`: reads the subcommand and executes it.
-#include "arguments.hpp"
+#include "command_line.hpp"
 #include "exit_status.hpp"
 #include "secrets.hpp"
 #include "subcommands.hpp"

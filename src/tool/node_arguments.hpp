@@ -1,7 +1,7 @@
 // The arguments that name the nodes. Every subcommand takes them.
 #pragma once
 
-#include "arguments.hpp"
+#include "value_options.hpp"
 
 #include <redlock/endpoint.hpp>
 #include <redlock/redis_nodes.hpp>

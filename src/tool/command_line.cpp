@@ -1,48 +1,16 @@
-#include "arguments.hpp"
+#include "command_line.hpp"
 
 #include "command_words.hpp"
-#include "span.hpp"
-#include "words.hpp"
+#include "suggestion.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
-#include <numeric>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 namespace redlock::tool {
 namespace {
-
-/// Returns the first long name in a list such as "-w,--wait,--timeout".
-std::string long_name(const std::string& names) {
-    const auto begin = names.find("--");
-    return begin == names.npos ? names : names.substr(begin, names.find(',', begin) - begin);
-}
-
-/// Returns how many letters have to be changed, inserted or removed to turn one word into the other.
-std::size_t distance(std::string_view one, std::string_view other) {
-    std::vector<std::size_t> row(other.size() + 1);
-    std::iota(row.begin(), row.end(), 0U);
-    for (std::size_t i = 0; i < one.size(); ++i) {
-        auto diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < other.size(); ++j) {
-            const auto changed = diagonal + (one[i] == other[j] ? 0U : 1U);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-        }
-    }
-    return row.back();
-}
-
-/// Returns a suggestion if the word is similar to a known one.
-std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
-    const auto by_distance = [&](const std::string& it) { return distance(word, it); };
-    const auto nearest = std::ranges::min_element(known, {}, by_distance);
-    constexpr std::size_t most = 2;
-    const bool near = nearest != known.end() && by_distance(*nearest) <= most;
-    return near ? "; did you mean " + *nearest + "?" : std::string{};
-}
 
 std::vector<std::string> long_options(const CLI::App& app) {
     std::vector<std::string> result;
@@ -51,54 +19,7 @@ std::vector<std::string> long_options(const CLI::App& app) {
     return result;
 }
 
-std::chrono::milliseconds parse_whole_milliseconds(const std::string& text) {
-    const auto span = parse_span(text);
-    const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(span);
-    if (whole != span) throw std::invalid_argument{"is finer than a millisecond"};
-    return whole;
-}
-
 }  // namespace
-
-// ---- Options
-
-CLI::Option* add_value(CLI::App& app, const std::string& names, std::function<void(const std::string&)> read,
-                       const std::string& help, const std::string& type) {
-    const auto checked = [read = std::move(read), name = long_name(names)](const std::string& text) {
-        try {
-            read(text);
-        } catch (const std::invalid_argument& error) {
-            throw CLI::ValidationError(name, "\"" + text + "\" " + error.what());
-        }
-    };
-    return app.add_option_function<std::string>(names, checked, help)->type_name(type);
-}
-
-CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::nanoseconds& target,
-                      const std::string& help) {
-    const auto read = [&target](const std::string& text) { target = parse_span(text); };
-    return add_value(app, names, read, help, "SPAN");
-}
-
-CLI::Option* add_span(CLI::App& app, const std::string& names, std::chrono::milliseconds& target,
-                      const std::string& help) {
-    const auto read = [&target](const std::string& text) { target = parse_whole_milliseconds(text); };
-    return add_value(app, names, read, help, "SPAN");
-}
-
-void add_former_name(CLI::App& app, const std::string& former, const std::string& name,
-                     std::chrono::milliseconds& target) {
-    const auto* const option = app.get_option(name);
-    const auto read = [&target, former, name, option](const std::string& text) {
-        target = parse_whole_milliseconds(text);
-        if (option->count() > 0)
-            throw std::invalid_argument{"is given together with " + name + ", the new name of this option"};
-        say("the next version will not know " + former + ": use " + name);
-    };
-    add_value(app, former, read, "", "SPAN")->group("");
-}
-
-// ---- Subcommands
 
 CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
     : app_(description, name) {

@@ -1,5 +1,7 @@
 // Options of the command line that depend on one another.
-#include "tool/arguments.hpp"
+#include "tool/value_options.hpp"
+
+#include "tool/command_line.hpp"
 
 #include <gtest/gtest.h>
 
