@@ -4,9 +4,8 @@
 #include "exit_status.hpp"
 #include "guardian.hpp"
 #include "holder_description.hpp"
-#include "lock_arguments.hpp"
-#include "node_arguments.hpp"
 #include "process_group.hpp"
+#include "run_arguments.hpp"
 #include "secrets.hpp"
 #include "signals.hpp"
 #include "span.hpp"
@@ -19,119 +18,20 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
-#include <stdexcept>
+#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace redlock::tool {
 namespace {
-
-/// As flock has it.
-std::string shell() {
-    const char* const variable = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): no thread sets it
-    return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
-}
-
-struct RunArguments {
-    NodeArguments nodes{};
-    LeaseArguments lease{};
-    AcquireArguments acquire{};
-    SupervisionPolicy policy{};
-    std::chrono::milliseconds min_hold{0};
-    std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
-    std::string resource{};
-    std::vector<std::string> also{};
-    std::string shell_command{};
-    std::vector<std::string> words{};
-    std::size_t holders = 0;
-    bool fair = false;
-    bool shared = false;
-    bool hide_nodes = false;
-
-    void add_to(CLI::App& app);
-    std::vector<std::string> command() const;
-    std::vector<std::string> resources() const {
-        auto result = also;
-        result.push_back(resource);
-        return result;
-    }
-    std::vector<std::string> hidden() const {
-        std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
-        if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
-        return result;
-    }
-    /// A holder that dies also keeps the lock for the minimum hold time.
-    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
-};
-
-void RunArguments::add_to(CLI::App& app) {
-    static const std::map<std::string, OnLost> ends{
-        {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
-    app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
-    app.add_option("--also", also, "Another resource, as one lock with RESOURCE: all or none")
-        ->allow_extra_args(false)
-        ->type_name("RESOURCE");
-    app.add_option("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
-    app.add_flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
-    acquire.add_to(app);
-    app.add_flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
-    app.add_flag("-s,--shared", shared, "Hold it beside others that say so, never beside one that does not")
-        ->excludes("--fair");
-    const auto ignore = [](std::int64_t) {};
-    app.add_flag_function("-x,--exclusive,-e", ignore,
-                          "As it is without --shared; for lines written for flock")
-        ->excludes("--shared");
-    app.add_flag_function("-o,--close", ignore, "Nothing: there is no descriptor that could be inherited");
-    const auto refuse = [](std::int64_t) {
-        throw CLI::ValidationError("--no-fork", "nobody would extend the lock while the command runs");
-    };
-    app.add_flag_function("-F,--no-fork", refuse, "Refused: nobody would extend the lock");
-    app.add_option("--holders", holders, "So many may hold RESOURCE at a time; all must say the same")
-        ->type_name("INT")
-        ->check(CLI::Range(1, 1000))
-        ->excludes("--fair", "--shared", "--also");
-    lease.add_to(app);
-    add_span(app, "--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)")
-        ->excludes("--shared");
-    add_former_name(app, "--at-least", "--min-hold", min_hold);
-    add_span(app, "--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
-    const auto read_policy = [this](const std::string& text) {
-        const auto it = ends.find(text);
-        if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};
-        policy.on_lost = it->second;
-    };
-    add_value(app, "--on-lost", read_policy,
-              "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
-              "POLICY");
-    add_span(app, "--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
-    app.add_flag("--hide-nodes", hide_nodes,
-                 "The command does not get REDLOCK_NODES, which may have passwords");
-    nodes.add_to(app);
-    app.footer(
-        "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
-        "redlock run [OPTIONS] RESOURCE -c STRING");
-}
-
-std::vector<std::string> RunArguments::command() const {
-    if (!shell_command.empty() && !words.empty())
-        throw std::invalid_argument{"both --command and COMMAND are given"};
-    if (!shell_command.empty()) return {shell(), "-c", shell_command};
-    if (words.empty())
-        throw std::invalid_argument{"no COMMAND: redlock run [OPTIONS] RESOURCE -- COMMAND [ARG...]"};
-    return words;
-}
 
 /// What the watchdog said of the loss. It wakes the supervisor, which asks.
 class Loss {

@@ -1,0 +1,76 @@
+#include "run_arguments.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+
+namespace redlock::tool {
+namespace {
+
+/// As flock has it.
+std::string shell() {
+    const char* const variable = std::getenv("SHELL");  // NOLINT(concurrency-mt-unsafe): no thread sets it
+    return variable != nullptr && *variable != '\0' ? variable : "/bin/sh";
+}
+
+}  // namespace
+
+void RunArguments::add_to(CLI::App& app) {
+    static const std::map<std::string, OnLost> ends{
+        {"stop", OnLost::stop}, {"term", OnLost::term}, {"ignore", OnLost::ignore}};
+    app.add_option("RESOURCE", resource, "What is locked: the key on the nodes")->required();
+    app.add_option("--also", also, "Another resource, as one lock with RESOURCE: all or none")
+        ->allow_extra_args(false)
+        ->type_name("RESOURCE");
+    app.add_option("-c,--command", shell_command, "A command for $SHELL -c, in place of COMMAND");
+    app.add_flag("-v,--verbose", acquire.verbose, "How long it took and how each node voted, on stderr");
+    acquire.add_to(app);
+    app.add_flag("--fair", fair, "Wait in a queue, and wake the next one in it; all should say so");
+    app.add_flag("-s,--shared", shared, "Hold it beside others that say so, never beside one that does not")
+        ->excludes("--fair");
+    const auto ignore = [](std::int64_t) {};
+    app.add_flag_function("-x,--exclusive,-e", ignore,
+                          "As it is without --shared; for lines written for flock")
+        ->excludes("--shared");
+    app.add_flag_function("-o,--close", ignore, "Nothing: there is no descriptor that could be inherited");
+    const auto refuse = [](std::int64_t) {
+        throw CLI::ValidationError("--no-fork", "nobody would extend the lock while the command runs");
+    };
+    app.add_flag_function("-F,--no-fork", refuse, "Refused: nobody would extend the lock");
+    app.add_option("--holders", holders, "So many may hold RESOURCE at a time; all must say the same")
+        ->type_name("INT")
+        ->check(CLI::Range(1, 1000))
+        ->excludes("--fair", "--shared", "--also");
+    lease.add_to(app);
+    add_span(app, "--min-hold", min_hold, "Keep the lock that long, however soon the command ends (0)")
+        ->excludes("--shared");
+    add_former_name(app, "--at-least", "--min-hold", min_hold);
+    add_span(app, "--max-hold", max_hold, "End the command when it has run for so long (default: no limit)");
+    const auto read_policy = [this](const std::string& text) {
+        const auto it = ends.find(text);
+        if (it == ends.end()) throw std::invalid_argument{"is not stop, term or ignore"};
+        policy.on_lost = it->second;
+    };
+    add_value(app, "--on-lost", read_policy,
+              "When the lock is lost: stop (SIGTERM, grace, SIGKILL), term (SIGTERM only) or ignore (stop)",
+              "POLICY");
+    add_span(app, "--grace", policy.grace, "From SIGTERM to SIGKILL (5s)");
+    app.add_flag("--hide-nodes", hide_nodes,
+                 "The command does not get REDLOCK_NODES, which may have passwords");
+    nodes.add_to(app);
+    app.footer(
+        "redlock run [OPTIONS] RESOURCE [--] COMMAND [ARG...]\n"
+        "redlock run [OPTIONS] RESOURCE -c STRING");
+}
+
+std::vector<std::string> RunArguments::command() const {
+    if (!shell_command.empty() && !words.empty())
+        throw std::invalid_argument{"both --command and COMMAND are given"};
+    if (!shell_command.empty()) return {shell(), "-c", shell_command};
+    if (words.empty())
+        throw std::invalid_argument{"no COMMAND: redlock run [OPTIONS] RESOURCE -- COMMAND [ARG...]"};
+    return words;
+}
+
+}  // namespace redlock::tool

@@ -1,0 +1,50 @@
+// The arguments of `redlock run`.
+#pragma once
+
+#include "lock_arguments.hpp"
+#include "node_arguments.hpp"
+#include "supervisor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::tool {
+
+struct RunArguments {
+    NodeArguments nodes{};
+    LeaseArguments lease{};
+    AcquireArguments acquire{};
+    SupervisionPolicy policy{};
+    std::chrono::milliseconds min_hold{0};
+    std::chrono::nanoseconds max_hold = std::chrono::nanoseconds::max();
+    std::string resource{};
+    std::vector<std::string> also{};
+    std::string shell_command{};
+    std::vector<std::string> words{};
+    std::size_t holders = 0;
+    bool fair = false;
+    bool shared = false;
+    bool hide_nodes = false;
+
+    void add_to(CLI::App& app);
+    /// Returns the command of the user. Throws std::invalid_argument if there is none, or if there are two.
+    std::vector<std::string> command() const;
+    std::vector<std::string> resources() const {
+        auto result = also;
+        result.push_back(resource);
+        return result;
+    }
+    /// Returns the variables, with an equals sign, that the command must not inherit.
+    std::vector<std::string> hidden() const {
+        std::vector<std::string> result{"REDLOCK_FENCING_TOKEN=", "REDLOCK_SLOT="};
+        if (hide_nodes) result.push_back(nodes_variable + std::string{"="});
+        return result;
+    }
+    /// A holder that dies also keeps the lock for the minimum hold time.
+    std::chrono::milliseconds ttl() const { return std::max(lease.ttl, min_hold); }
+};
+
+}  // namespace redlock::tool
