@@ -11,6 +11,7 @@
 #include <deque>
 #include <future>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace redlock::tool {
@@ -25,12 +26,9 @@ NodeError error_of(const Answer& answer) {
 
 /// Returns the elements of a reply that is a list.
 std::vector<std::string> elements_of(const std::string& text) {
-    std::vector<std::string> elements(1);
-    for (const char c : text)
-        if (c == '\n')
-            elements.emplace_back();
-        else
-            elements.back() += c;
+    std::vector<std::string> elements;
+    std::istringstream lines{text};
+    for (std::string line; std::getline(lines, line);) elements.push_back(line);
     return elements;
 }
 
