@@ -186,9 +186,7 @@ int acquire(const LeaseCommandArguments& request) {
     std::optional<LeaseKeeper> keeper;
     if (request.while_process) keeper.emplace(*request.while_process);
     WaitReporter reporter{request.resource, false, !request.acquire.once()};
-    auto nodes_options = request.nodes.options();
-    nodes_options.observer = &reporter;
-    RedisNodes nodes{request.nodes.endpoints(), nodes_options};
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     const auto options = request.options();
     check(options, nodes.node_timeout(), nodes.quarantine());
     LeaseToKeep lock{nodes, request.resources(), options};

@@ -162,8 +162,9 @@ std::vector<Endpoint> NodeArguments::endpoints() const {
     return result;
 }
 
-NodesOptions NodeArguments::options() const {
+NodesOptions NodeArguments::options(Observer* observer) const {
     auto result = options_;
+    result.observer = observer;
     if (all_at_once_) result.round = Round::all_at_once;
     return result;
 }

@@ -24,7 +24,7 @@ public:
     /// the address was found, and shows no secret.
     std::vector<Endpoint> endpoints() const;
 
-    NodesOptions options() const;
+    NodesOptions options(Observer* observer = nullptr) const;
 
 private:
     std::vector<std::string> nodes_{};

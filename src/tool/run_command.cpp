@@ -191,9 +191,7 @@ int run(const RunArguments& request) {
     WaitReporter reporter{request.resource,
                           request.acquire.verbose || (request.fair && ::isatty(STDERR_FILENO) != 0),
                           !request.acquire.once()};
-    auto nodes_options = request.nodes.options();
-    nodes_options.observer = &reporter;
-    RedisNodes nodes{request.nodes.endpoints(), nodes_options};
+    RedisNodes nodes{request.nodes.endpoints(), request.nodes.options(&reporter)};
     if (request.hide_nodes) erase_variable(nodes_variable);
     const auto loss = std::make_shared<Loss>();
     Signals signals{SIGTERM, SIGINT, SIGHUP, SIGQUIT};
