@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -18,32 +19,25 @@ namespace redlock {
 // ---- Descriptors
 
 OpenDescriptors::~OpenDescriptors() {
-    for (auto* block = first_.next.load(); block != nullptr;) delete std::exchange(block, block->next.load());
+    for (auto* slot = first_.load(); slot != nullptr;) delete std::exchange(slot, slot->next);
 }
 
 void OpenDescriptors::add(int fd) {
-    for (auto* block = &first_;;) {
-        for (auto& slot : block->fds)
-            if (int free = 0; slot.compare_exchange_strong(free, fd + 1)) return;
-        auto* next = block->next.load();
-        if (next == nullptr) {
-            auto mine = std::make_unique<Block>();
-            if (block->next.compare_exchange_strong(next, mine.get())) next = mine.release();
-        }
-        block = next;
+    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
+        if (int free = none; slot->fd.compare_exchange_strong(free, fd)) return;
+    auto* const mine = new Slot{fd, first_.load()};
+    while (!first_.compare_exchange_weak(mine->next, mine)) {
     }
 }
 
 void OpenDescriptors::remove(int fd) noexcept {
-    for (auto* block = &first_; block != nullptr; block = block->next.load())
-        for (auto& slot : block->fds)
-            if (int noted = fd + 1; slot.compare_exchange_strong(noted, 0)) return;
+    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
+        if (int noted = fd; slot->fd.compare_exchange_strong(noted, none)) return;
 }
 
 void OpenDescriptors::close_all() noexcept {
-    for (auto* block = &first_; block != nullptr; block = block->next.load())
-        for (auto& slot : block->fds)
-            if (const int noted = slot.exchange(0); noted != 0) ::close(noted - 1);
+    for (auto* slot = first_.load(); slot != nullptr; slot = slot->next)
+        if (const int noted = slot->fd.exchange(none); noted != none) ::close(noted);
 }
 
 // ---- Sockets

@@ -3,7 +3,6 @@
 
 #include "os/network.hpp"
 
-#include <array>
 #include <atomic>
 #include <memory>
 
@@ -27,11 +26,12 @@ public:
     void close_all() noexcept;
 
 private:
-    struct Block {
-        std::array<std::atomic<int>, 62> fds{};  // descriptor + 1, or 0 if the slot is free
-        std::atomic<Block*> next{nullptr};
+    static constexpr int none = -1;
+    struct Slot {
+        std::atomic<int> fd;  // `none` if the slot is free
+        Slot* next;
     };
-    Block first_{};
+    std::atomic<Slot*> first_{nullptr};  // no slot is removed
 };
 
 class OsNetwork final : public Network {
