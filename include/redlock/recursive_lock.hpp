@@ -23,6 +23,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -158,26 +159,12 @@ private:
             return result;
         }
         if (!claim()) return not_mine();
-        OwnerGuard guard{*this};
+        const auto make_free = [](RecursiveLock* lock) { lock->holder_.store(no_thread); };
+        std::unique_ptr<RecursiveLock, decltype(+make_free)> unless_acquired{this, make_free};
         auto result = acquire();
-        if (result) guard.keep();
+        if (result) unless_acquired.release()->level_ = 1;
         return result;
     }
-
-    /// Makes the lock free for all threads again, unless keep() was called.
-    class OwnerGuard {
-    public:
-        explicit OwnerGuard(RecursiveLock& lock) : lock_(&lock) {}
-        ~OwnerGuard() {
-            if (lock_) lock_->holder_.store(no_thread);
-        }
-        OwnerGuard(const OwnerGuard&) = delete;
-        OwnerGuard& operator=(const OwnerGuard&) = delete;
-        void keep() noexcept { std::exchange(lock_, nullptr)->level_ = 1; }
-
-    private:
-        RecursiveLock* lock_;
-    };
 
     std::atomic<std::uint64_t> holder_{no_thread};  // the thread that holds, acquires or releases the lock
     Lock lock_;                                     // used only by this thread
