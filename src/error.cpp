@@ -12,8 +12,7 @@ public:
 
     std::string message(int value) const override {
         const auto code = static_cast<Errc>(value);
-        if (const auto* cause = detail::find_cause(code)) return std::string{cause->message};
-        if (const auto* outcome = detail::find_outcome(code)) return std::string{outcome->message};
+        if (const auto* const row = detail::find_error(code)) return std::string{row->message};
         return "redlock error " + std::to_string(value);
     }
 
@@ -43,7 +42,7 @@ const std::error_category& category() noexcept {
 
 bool is_transient(const std::error_code& cause) noexcept {
     if (cause.category() != category()) return true;
-    const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
+    const auto* const row = detail::find_error(static_cast<Errc>(cause.value()));
     return !row || row->lasting == detail::Lasting::transient;
 }
 

@@ -19,7 +19,7 @@ std::string text_of(const NodeError& error) {
 
 std::string remedy_for(std::error_code cause, const NodeFacts& node) {
     if (cause == Errc::permission_denied) return "look at ACL GETUSER " + node.user;
-    const auto* const row = detail::find_cause(static_cast<Errc>(cause.value()));
+    const auto* const row = detail::find_error(static_cast<Errc>(cause.value()));
     return std::string{row && !row->advice.empty() ? row->advice : "read the log of the server"};
 }
 

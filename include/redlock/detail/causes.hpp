@@ -17,25 +17,6 @@
 
 namespace redlock::detail {
 
-/// The outcome of an operation on a lock.
-struct Outcome {
-    Errc code;
-    std::string_view name;  ///< The enumerator, as programs see it.
-    std::string_view message;
-};
-
-inline constexpr std::array outcomes{
-    Outcome{Errc::held_by_other, "held_by_other", "held by another"},
-    Outcome{Errc::no_quorum, "no_quorum", "no quorum"},
-    Outcome{Errc::validity_exhausted, "validity_exhausted", "validity exhausted"},
-    Outcome{Errc::deadline, "deadline", "deadline reached"},
-    Outcome{Errc::cancelled, "cancelled", "cancelled"},
-    Outcome{Errc::not_held, "not_held", "not held"},
-    Outcome{Errc::lost, "lost", "lost"},
-    Outcome{Errc::already_held, "already_held", "already held"},
-    Outcome{Errc::hold_limit, "hold_limit", "hold limit reached"},
-};
-
 /// Whether waiting can cure a cause, see is_transient(). A permanent cause remains until an operator acts.
 enum class Lasting : std::uint8_t { transient, permanent };
 
@@ -47,69 +28,84 @@ constexpr FirstWords replies(Words... words) noexcept {
     return {words...};
 }
 
-/// The cause of an unknown vote at one node.
-struct Cause {
+/// The properties of an error code.
+struct ErrorProperties {
     Errc code;
     std::string_view name;  ///< The enumerator, as programs see it.
     std::string_view message;
-    Lasting lasting;
+    Lasting lasting = Lasting::transient;
     std::string_view advice{};  ///< For an operator; empty if the node has no fault.
     FirstWords first_words{};   ///< First words of the error replies with this cause.
 };
 
-inline constexpr std::array causes{
-    Cause{Errc::timed_out, "timed_out", "timed out", Lasting::transient,
-          "check whether the server hangs; if only the network is slow, use a larger --node-timeout"},
-    Cause{Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
-          "start the server, or correct the node's address; check bind, port, protected-mode and the "
-          "firewall"},
-    Cause{Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
-          "put the password of requirepass, or the name and password of an ACL user, into the node's "
-          "address; with TLS, use certificates that both sides trust",
-          replies("NOAUTH", "WRONGPASS")},
-    Cause{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
-          "grant the missing permission; ACL GETUSER shows what the user may do", replies("NOPERM")},
-    Cause{Errc::read_only, "read_only", "read-only replica", Lasting::permanent,
-          "make the server a master: REPLICAOF NO ONE", replies("READONLY")},
-    Cause{Errc::loading, "loading", "still loading its data", Lasting::transient,
-          "wait until the server has read its data", replies("LOADING")},
-    Cause{Errc::out_of_memory, "out_of_memory", "out of memory", Lasting::transient,
-          "set a larger maxmemory, or delete keys", replies("OOM")},
-    Cause{Errc::quarantined, "quarantined", "quarantined after a restart", Lasting::transient,
-          "wait until the quarantine is over"},
-    Cause{Errc::same_server, "same_server", "same server as another node", Lasting::permanent,
-          "give each node a server of its own"},
-    Cause{Errc::backing_off, "backing_off", "backing off", Lasting::transient},
-    Cause{Errc::wrong_type, "wrong_type", "wrong type of key", Lasting::permanent,
-          "use another resource name: the key of this name belongs to another program; TYPE shows its type",
-          replies("WRONGTYPE")},
-    Cause{Errc::unexpected_reply, "unexpected_reply", "unexpected reply", Lasting::transient,
-          "check whether a Redis server answers at this address"},
-    Cause{Errc::server_busy, "server_busy", "server busy", Lasting::transient, "read the log of the server",
-          replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
-    Cause{Errc::server_error, "server_error", "server error", Lasting::permanent,
-          "read the log of the server"},
-    Cause{Errc::not_asked, "not_asked", "not asked", Lasting::transient},
-    Cause{Errc::not_awaited, "not_awaited", "not awaited", Lasting::transient},
+/// The outcomes of an operation on a lock.
+inline constexpr std::array outcomes{
+    ErrorProperties{Errc::held_by_other, "held_by_other", "held by another"},
+    ErrorProperties{Errc::no_quorum, "no_quorum", "no quorum"},
+    ErrorProperties{Errc::validity_exhausted, "validity_exhausted", "validity exhausted"},
+    ErrorProperties{Errc::deadline, "deadline", "deadline reached"},
+    ErrorProperties{Errc::cancelled, "cancelled", "cancelled"},
+    ErrorProperties{Errc::not_held, "not_held", "not held"},
+    ErrorProperties{Errc::lost, "lost", "lost"},
+    ErrorProperties{Errc::already_held, "already_held", "already held"},
+    ErrorProperties{Errc::hold_limit, "hold_limit", "hold limit reached"},
 };
 
-/// Returns the row of `code`, or null if it is not the cause of an unknown vote.
-constexpr const Cause* find_cause(Errc code) noexcept {
-    const auto* const row = std::ranges::find(causes, code, &Cause::code);
-    return row == causes.end() ? nullptr : row;
-}
+/// The causes of an unknown vote at one node.
+inline constexpr std::array causes{
+    ErrorProperties{
+        Errc::timed_out, "timed_out", "timed out", Lasting::transient,
+        "check whether the server hangs; if only the network is slow, use a larger --node-timeout"},
+    ErrorProperties{
+        Errc::connection_failed, "connection_failed", "connection failed", Lasting::transient,
+        "start the server, or correct the node's address; check bind, port, protected-mode and the "
+        "firewall"},
+    ErrorProperties{
+        Errc::authentication_failed, "authentication_failed", "authentication failed", Lasting::permanent,
+        "put the password of requirepass, or the name and password of an ACL user, into the node's "
+        "address; with TLS, use certificates that both sides trust",
+        replies("NOAUTH", "WRONGPASS")},
+    ErrorProperties{Errc::permission_denied, "permission_denied", "permission denied", Lasting::permanent,
+                    "grant the missing permission; ACL GETUSER shows what the user may do",
+                    replies("NOPERM")},
+    ErrorProperties{Errc::read_only, "read_only", "read-only replica", Lasting::permanent,
+                    "make the server a master: REPLICAOF NO ONE", replies("READONLY")},
+    ErrorProperties{Errc::loading, "loading", "still loading its data", Lasting::transient,
+                    "wait until the server has read its data", replies("LOADING")},
+    ErrorProperties{Errc::out_of_memory, "out_of_memory", "out of memory", Lasting::transient,
+                    "set a larger maxmemory, or delete keys", replies("OOM")},
+    ErrorProperties{Errc::quarantined, "quarantined", "quarantined after a restart", Lasting::transient,
+                    "wait until the quarantine is over"},
+    ErrorProperties{Errc::same_server, "same_server", "same server as another node", Lasting::permanent,
+                    "give each node a server of its own"},
+    ErrorProperties{Errc::backing_off, "backing_off", "backing off", Lasting::transient},
+    ErrorProperties{
+        Errc::wrong_type, "wrong_type", "wrong type of key", Lasting::permanent,
+        "use another resource name: the key of this name belongs to another program; TYPE shows its type",
+        replies("WRONGTYPE")},
+    ErrorProperties{Errc::unexpected_reply, "unexpected_reply", "unexpected reply", Lasting::transient,
+                    "check whether a Redis server answers at this address"},
+    ErrorProperties{Errc::server_busy, "server_busy", "server busy", Lasting::transient,
+                    "read the log of the server",
+                    replies("BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS")},
+    ErrorProperties{Errc::server_error, "server_error", "server error", Lasting::permanent,
+                    "read the log of the server"},
+    ErrorProperties{Errc::not_asked, "not_asked", "not asked", Lasting::transient},
+    ErrorProperties{Errc::not_awaited, "not_awaited", "not awaited", Lasting::transient},
+};
 
-/// Returns the row of `code`, or null if it is not the outcome of an operation.
-constexpr const Outcome* find_outcome(Errc code) noexcept {
-    const auto* const row = std::ranges::find(outcomes, code, &Outcome::code);
-    return row == outcomes.end() ? nullptr : row;
+/// Returns the row of `code`, or null if there is no such code.
+constexpr const ErrorProperties* find_error(Errc code) noexcept {
+    const auto* const outcome = std::ranges::find(outcomes, code, &ErrorProperties::code);
+    if (outcome != outcomes.end()) return outcome;
+    const auto* const cause = std::ranges::find(causes, code, &ErrorProperties::code);
+    return cause == causes.end() ? nullptr : cause;
 }
 
 /// Returns the enumerator as text, such as "no_quorum"; empty if there is no such code.
 constexpr std::string_view name_of(Errc code) noexcept {
-    if (const auto* const cause = find_cause(code)) return cause->name;
-    const auto* const outcome = find_outcome(code);
-    return outcome ? outcome->name : std::string_view{};
+    const auto* const row = find_error(code);
+    return row ? row->name : std::string_view{};
 }
 
 }  // namespace redlock::detail
