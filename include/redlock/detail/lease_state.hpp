@@ -59,11 +59,7 @@ public:
           resources_(std::move(resources)),
           lease_request_{resources_,      options.ttl,  options.drift_factor,
                          options.fencing, options.fair, options.shared},
-          max_hold_(options.max_hold),
-          min_hold_(options.min_hold),
-          holder_(options.holder),
-          margin_(options.margin),
-          on_lost_(options.on_lost) {}
+          options_(options) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
 
@@ -81,7 +77,8 @@ public:
     /// holder of a shared lock writes none.
     void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
                          Clock::time_point deadline = Clock::never()) const noexcept {
-        if (!lease.shared) algorithm::describe_holder(*nodes_, resources_, lease, holder_, ttl, deadline);
+        if (!lease.shared)
+            algorithm::describe_holder(*nodes_, resources_, lease, options_.holder, ttl, deadline);
     }
 
     // ---- For the Lock
@@ -128,8 +125,8 @@ public:
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
-        hold_until_ = deadline_after(now, max_hold_);
-        lease_.keep_until = now + min_hold_;
+        hold_until_ = deadline_after(now, options_.max_hold);
+        lease_.keep_until = now + options_.min_hold;
         return ++number_;
     }
 
@@ -213,7 +210,7 @@ public:
         // then an instant that has certainly passed.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, lease_request_, last_failure_,
-                            over ? Clock::time_point::min() : hold_until_, margin_);
+                            over ? Clock::time_point::min() : hold_until_, options_.margin);
     }
 
     /// Applies the round of an extension by the watchdog. If the round was cut short by its deadline, the
@@ -250,7 +247,8 @@ public:
             if (!is_current_locked(number) || lease_.released || ending_) return;
             ending_ = true;
             const auto now = clock_->now();
-            if (margin_ == margin_.zero()) lease_.valid_until = std::min(lease_.valid_until, now);
+            if (options_.margin == options_.margin.zero())
+                lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
             // The report has the nodes and the attempts of the last extension that failed, if there is one.
             const bool by_limit = !found_lost_ && now >= hold_until_;
@@ -263,7 +261,7 @@ public:
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
-            if (on_lost_ && is_still_held(number)) on_lost_(loss);
+            if (options_.on_lost && is_still_held(number)) options_.on_lost(loss);
         } catch (...) {  // NOLINT(bugprone-empty-catch): an exception of the user's callback
         }
     }
@@ -302,11 +300,7 @@ private:
     Clock* const clock_;
     const std::vector<std::string> resources_;
     const algorithm::LeaseRequest lease_request_;
-    const std::chrono::nanoseconds max_hold_;
-    const std::chrono::milliseconds min_hold_;
-    const std::string holder_;
-    const std::chrono::nanoseconds margin_;
-    const std::function<void(const Result&)> on_lost_;
+    const LockOptions options_;
     const std::int64_t process_ = this_process();
 
     // Guarded by mutex_
