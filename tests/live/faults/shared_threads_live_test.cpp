@@ -229,15 +229,11 @@ TEST_P(SharingThreads, LeaveTheirConnectionsToTheParentInAChild) {
 
 // B1. Nobody waits for the replies to the releases of destructors. They are sent nevertheless.
 TEST_P(SharingThreads, SendReleasesThatNobodyAwaits) {
-    std::optional<RedisNodes> nodes{
-        std::in_place, world.uris(),
-        NodesOptions{.node_timeout = 5s, .round = GetParam(), .share_connections = true}};
     for (std::size_t turn = 0; turn < 5; ++turn)
         in_threads(many(), [&](std::size_t thread) {
-            auto lock = std::make_unique<Lock>(*nodes, own_resource(thread), LockOptions{.ttl = 1min});
+            auto lock = std::make_unique<Lock>(world.nodes, own_resource(thread), LockOptions{.ttl = 1min});
             EXPECT_THAT(lock->acquire(), Succeeds());
         });
-    nodes.reset();
     EXPECT_TRUE(becomes_clean());
 }
 
