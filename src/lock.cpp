@@ -129,17 +129,24 @@ Result Lock::acquire(const algorithm::AcquireLimits& limits) {
 /// Releases what an earlier acquisition may have left on the nodes, and acquires.
 Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     if (!state_) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
-    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->resources(), options_);
     if (valid()) return Result{Errc::already_held};
-    release_quietly();
-    state_->forget();
+    forget_earlier();
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     auto lost = options_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     Lease lease;
     auto result =
         algorithm::acquire(*nodes_, *clock_, *entropy_, state_->request(), options_.retry, limits, lease);
-    if (!result) return result;
+    return result ? begin(lease, std::move(lost), std::move(result)) : result;
+}
+
+void Lock::forget_earlier() {
+    if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
+        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->resources(), options_);
+    release_quietly();
+    state_->forget();
+}
+
+Result Lock::begin(const Lease& lease, std::stop_source lost, Result result) {
     const auto acquisition = state_->begin(lease, std::move(lost));
     try {
         state_->describe_holder(lease, options_.ttl);

@@ -1,12 +1,15 @@
-// Semaphore: chooses a slot and acquires its lock. It tries a random slot first, and then those that a query
-// reports as free.
+// Semaphore: runs the flow that acquires a slot (flow/acquire_slot.hpp), and holds the lock of this slot.
 #include <redlock/acquire.hpp>
+#include <redlock/algorithm.hpp>
 #include <redlock/detail/command_encoding.hpp>
+#include <redlock/detail/lease_state.hpp>
 #include <redlock/semaphore.hpp>
 
-#include <array>
-#include <bit>
+#include "flow/acquire_slot.hpp"
+#include "flow/flow.hpp"
+
 #include <new>
+#include <utility>
 
 namespace redlock {
 namespace {
@@ -31,13 +34,6 @@ LockOptions checked(LockOptions options) {
     detail::require(!options.shared, "LockOptions::shared", "set",
                     "not be used with a Semaphore, which always has several holders");
     return options;
-}
-
-/// Returns a random number below `end`. If there are no random numbers, sets `error`.
-std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
-    std::array<std::byte, sizeof(std::uint64_t)> bytes{};
-    error = entropy.fill(bytes);
-    return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(bytes) % end);
 }
 
 }  // namespace
@@ -70,54 +66,32 @@ Result Semaphore::acquire(const algorithm::AcquireLimits& limits) {
     if (slots_.empty()) return Result{std::make_error_code(std::errc::invalid_argument)};  // moved from
     if (valid()) return Result{Errc::already_held};
     try {
-        return algorithm::repeat(
-            *clock_, limits, limits.wait_while_held, false,
-            [&](const RoundLimits& round_limits) { return attempt(round_limits); },
-            [&](Clock::time_point latest, bool) {
-                return algorithm::pause(*clock_, *entropy_, options_.retry, latest, limits.stop);
-            });
+        lock_.forget_earlier();
+        auto request = lock_.state_->request();
+        request.resources = slots_;
+        flow::Operation operation{*nodes_};
+        flow::AcquireSlot acquire{operation, *clock_, *entropy_, request, options_.retry, limits};
+        const auto error = flow::run_blocking(operation, acquire.run());
+        if (acquire.tried()) slot_ = acquire.slot();
+        return error ? acquire.take_result() : hold(acquire.lease(), acquire.take_result());
     } catch (const std::bad_alloc&) {
         return Result{std::make_error_code(std::errc::not_enough_memory)};
     }
 }
 
-/// Makes one attempt: tries a random slot, and if it is held, the slots that a query reports as free. The
-/// report may be outdated, but only the votes of the nodes decide whether a slot is acquired.
-Result Semaphore::attempt(const RoundLimits& limits) {
-    std::error_code error;
-    const auto first = random_below(slots_.size(), *entropy_, error);
-    if (error) return Result{error};
-    auto result = try_slot(first, limits);
-    if (result.error() != Errc::held_by_other || slots_.size() == 1) return result;
-    const auto taken = taken_slots(limits);
-    for (std::size_t i = 1; i < slots_.size() && result.error() == Errc::held_by_other; ++i) {
-        const auto slot = (first + i) % slots_.size();
-        if (!taken[slot]) result = try_slot(slot, limits);
+/// Begins the acquisition of slot(). Releases its lease if there is no memory.
+Result Semaphore::hold(Lease lease, Result result) {
+    auto lost = std::stop_source{std::nostopstate};
+    try {
+        if (options_.watchdog) lost = std::stop_source{};
+        if (lock_.resource() != slots_[slot_])
+            lock_ = Lock{*nodes_, slots_[slot_], options_, *clock_, *entropy_};
+    } catch (...) {
+        (void)algorithm::release_without_waiting(*nodes_, *clock_, Resources{slots_}.subspan(slot_, 1),
+                                                 lease);
+        throw;
     }
-    return result;
-}
-
-/// Makes one attempt to acquire the lock of this slot.
-Result Semaphore::try_slot(std::size_t slot, const RoundLimits& limits) {
-    slot_ = slot;
-    lock_ = Lock{*nodes_, slots_[slot], options_, *clock_, *entropy_};
-    return lock_.acquire(
-        algorithm::AcquireLimits{.attempts = 1, .deadline = limits.deadline, .stop = limits.stop});
-}
-
-/// Returns for each slot whether it is certainly taken: so many nodes have a key for it that the others are
-/// fewer than a quorum.
-std::vector<bool> Semaphore::taken_slots(const RoundLimits& limits) {
-    std::vector<std::size_t> keys(slots_.size());
-    const auto tally = nodes_->ask({.command = {.verb = Verb::exist, .resources = slots_}}, limits);
-    for (const auto& report : tally.reports())
-        if (report.vote == Vote::granted && report.detail.size() == slots_.size())
-            for (std::size_t slot = 0; slot < slots_.size(); ++slot)
-                if (report.detail[slot] == '1') ++keys[slot];
-    std::vector<bool> taken;
-    taken.reserve(keys.size());
-    for (const auto count : keys) taken.push_back(nodes_->size() - count < quorum(nodes_->size()));
-    return taken;
+    return lock_.begin(lease, std::move(lost), std::move(result));
 }
 
 }  // namespace redlock

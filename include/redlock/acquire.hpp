@@ -59,52 +59,6 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Pauses for a random time (S20), but not longer than until `latest`. Returns true if `latest` has cut the
-/// pause short. The next attempt is then the last one.
-inline bool pause(Clock& clock, Entropy& entropy, const Retry& retry, Clock::time_point latest,
-                  const std::stop_token& stop) {
-    const auto wanted = clock.now() + random_pause(retry.delay, entropy);
-    clock.sleep_until(std::min(latest, wanted), stop);
-    return wanted > latest;
-}
-
-/// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. Returns the outcome
-/// of the last attempt that was not cut short by the deadline.
-///
-/// - `make_attempt` makes one attempt within the limits of a round, and returns its outcome.
-/// - `wait_for_next` waits between two attempts. It gets the instant at which the wait must end at the
-///   latest, and whether another client holds the resource. It returns true if the next attempt is the last
-///   one.
-/// - `waits`: attempts that fail because another client holds the resource do not count towards
-///   `limits.attempts`.
-/// - `last_attempt`: makes one attempt only.
-template <class MakeAttempt, class WaitForNext>
-Result repeat(Clock& clock, const AcquireLimits& limits, bool waits, bool last_attempt,
-              MakeAttempt make_attempt, WaitForNext wait_for_next) {
-    const RoundLimits round_limits{.deadline = limits.deadline, .stop = limits.stop};
-    Result last{Errc::deadline};
-    int counted = 0;
-    for (int attempts = 1;; ++attempts) {
-        const auto start = clock.now();
-        if (limits.stop.stop_requested()) return last.conclude(Errc::cancelled, attempts - 1);
-        if (start >= limits.deadline) return last;
-
-        auto result = make_attempt(round_limits);
-        if (!result.nodes().empty()) result.conclude(result.error(), attempts);
-        const bool cut_short = result.error() == Errc::deadline;
-        // An attempt that the deadline has cut short says nothing about the resource.
-        if (!cut_short || attempts == 1) last = std::move(result);
-
-        const bool held = last.error() == Errc::held_by_other;
-        counted += waits && held ? 0 : 1;
-        if (last || counted >= limits.attempts || last_attempt || !(cut_short || worth_retrying(last)))
-            return last;
-        const auto now = clock.now();
-        if (now >= limits.deadline) return last;
-        last_attempt = wait_for_next(latest_attempt(now, limits.deadline, now - start), held);
-    }
-}
-
 /// Acquires the resources of one request, in this thread. On success `lease` is the new lease. Otherwise
 /// `lease` is unchanged.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,

@@ -78,6 +78,7 @@
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
+#include <redlock/lease.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
 #include <redlock/resources.hpp>
@@ -323,6 +324,10 @@ private:
     Result acquire(const algorithm::AcquireLimits& limits);
     /// Releases what an earlier acquisition may have left on the nodes, then acquires.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
+    /// Releases what an earlier acquisition may have left on the nodes. The lock is free afterwards.
+    void forget_earlier();
+    /// Begins the acquisition of this lease, and returns its result. `lost` is the source behind lost().
+    Result begin(const Lease& lease, std::stop_source lost, Result result);
     /// Whether a release waits for the replies of the nodes.
     enum class Answers : bool { not_awaited, awaited };
     /// Releases the current acquisition.

@@ -28,6 +28,7 @@
 #include <redlock/entropy.hpp>
 #include <redlock/error.hpp>
 #include <redlock/export.hpp>
+#include <redlock/lease.hpp>
 #include <redlock/lock.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -64,7 +65,7 @@ public:
     /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
     std::size_t slot() const noexcept { return slot_; }
     /// Returns the key of slot().
-    const std::string& resource() const noexcept { return lock_.resource(); }
+    const std::string& resource() const noexcept { return slots_.empty() ? lock_.resource() : slots_[slot_]; }
 
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
@@ -104,9 +105,7 @@ public:
 private:
     Result acquire_by(Clock::time_point deadline, std::stop_token stop, bool until_deadline);
     Result acquire(const algorithm::AcquireLimits& limits);
-    Result attempt(const RoundLimits& limits);
-    Result try_slot(std::size_t slot, const RoundLimits& limits);
-    std::vector<bool> taken_slots(const RoundLimits& limits);
+    Result hold(Lease lease, Result result);
 
     Nodes* nodes_;
     Clock* clock_;
@@ -114,7 +113,7 @@ private:
     LockOptions options_;
     std::vector<std::string> slots_;  // the keys of the slots
     std::size_t slot_ = 0;
-    Lock lock_;  // on the slot that is held, or was tried last
+    Lock lock_;  // on the slot that is held, or was held last
 };
 
 }  // namespace redlock

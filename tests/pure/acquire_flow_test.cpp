@@ -6,6 +6,7 @@
 #include <redlock/acquire.hpp>
 
 #include "flow/acquire.hpp"
+#include "flow/acquire_slot.hpp"
 #include "flow/flow.hpp"
 
 #include <gmock/gmock.h>
@@ -122,6 +123,51 @@ TEST(AcquireFlow, HasItsFramesInTheOperation) {
     EXPECT_EQ(acquire.overflows(), 0U);
 }
 #endif
+
+/// Makes this many steps of an acquire on a semaphore with two slots. For a while, other clients have the key
+/// of the first slot on all nodes, and that of the second slot on two nodes. Then destroys the flow as
+/// AcquireInSteps::destroy() does. Returns how many frames did not fit into the operation, or nothing if the
+/// flow has ended before.
+std::optional<std::size_t> acquire_slot_and_destroy(World& world, int steps, bool one_more) {
+    const std::vector<std::string> slots{"{jobs}:slot:0", "{jobs}:slot:1"};
+    for (const auto& slot : slots)
+        for (std::size_t node = 0; node < (slot == slots[0] ? 5U : 2U); ++node)
+            world.command(node, {"SET", slot, "x", "PX", "250"});
+    world.silence(4);  // so that the second slot has no quorum at first
+    const algorithm::LeaseRequest request{.resources = slots, .ttl = 10s, .drift_factor = 0.01};
+    const Retry retry{.attempts = 5, .delay = 100ms};
+    const algorithm::AcquireLimits limits{.attempts = 5};
+    flow::Operation operation{world};
+    flow::AcquireSlot acquire{operation, world.clock, world.entropy, request, retry, limits};
+    std::optional<flow::Flow> flow;
+    operation.start(flow.emplace(acquire.run()));
+    for (int made = 0; made < steps && !operation.ended(); ++made)
+        operation.resume(flow::do_pending(operation));
+    if (operation.ended()) return std::nullopt;
+    if (one_more) (void)flow::do_pending(operation);
+    flow.reset();
+    if (const auto release = acquire.unreleased()) (void)world.ask(*release, {.awaits_answers = false});
+    return operation.frames().overflows();
+}
+
+TEST(AcquireSlotFlow, LeavesNoKeyIfItIsDestroyedWhileItWaits) {
+    for (const bool one_more : {false, true}) {
+        int steps = 0;
+        for (;; ++steps) {
+            World world;
+            const auto overflows = acquire_slot_and_destroy(world, steps, one_more);
+            if (!overflows) break;
+#if !defined(__SANITIZE_ADDRESS__)  // which makes frames larger
+            EXPECT_EQ(*overflows, 0U) << "after " << steps;
+#endif
+            world.clock.advance(300ms);
+            for (const auto* const slot : {"{jobs}:slot:0", "{jobs}:slot:1"})
+                for (std::size_t node = 0; node < 4; ++node)
+                    EXPECT_EQ(world.command(node, {"GET", slot}), "(nil)") << steps << " steps, " << slot;
+        }
+        EXPECT_GE(steps, 6) << "a try, its release, a query, another try, its release, a pause";
+    }
+}
 
 }  // namespace
 }  // namespace redlock::test

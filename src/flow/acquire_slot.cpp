@@ -1,0 +1,71 @@
+#include "flow/acquire_slot.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <system_error>
+#include <vector>
+
+namespace redlock::flow {
+namespace {
+
+/// Returns a random number below `end`. If there are no random numbers, sets `error`.
+std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
+    std::array<std::byte, sizeof(std::uint64_t)> bytes{};
+    error = entropy.fill(bytes);
+    return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(bytes) % end);
+}
+
+/// Returns for each of `size` slots whether it is certainly taken: so many nodes have a key for it that the
+/// others are fewer than a quorum. `votes` are the answers to Verb::exist.
+std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
+    std::vector<std::size_t> keys(size);
+    for (const auto& report : votes.reports())
+        if (report.vote == Vote::granted && report.detail.size() == size)
+            for (std::size_t slot = 0; slot < size; ++slot)
+                if (report.detail[slot] == '1') ++keys[slot];
+    std::vector<bool> taken;
+    taken.reserve(size);
+    for (const auto count : keys) taken.push_back(votes.size() - count < quorum(votes.size()));
+    return taken;
+}
+
+}  // namespace
+
+Flow AcquireSlot::attempt(const RoundLimits& limits) {
+    attempt_limits_ = &limits;
+    attempt_.reset();
+    return attempt_slots();
+}
+
+Flow AcquireSlot::attempt_slots() {
+    std::error_code error;
+    const auto first = random_below(slots_.size(), entropy_, error);
+    if (error) co_return error;
+    {
+        const auto trying = try_slot(first);
+        error = co_await trying;
+    }
+    if (error != Errc::held_by_other || slots_.size() == 1) co_return error;
+    const Request query{.command = {.verb = Verb::exist, .resources = slots_}};
+    auto& votes = blank_votes();
+    co_await ask(query, *attempt_limits_, votes);
+    const auto taken = taken_slots(votes, slots_.size());
+    for (std::size_t i = 1; i < slots_.size() && error == Errc::held_by_other; ++i) {
+        const auto slot = (first + i) % slots_.size();
+        if (taken[slot]) continue;
+        const auto trying = try_slot(slot);
+        error = co_await trying;
+    }
+    co_return error;
+}
+
+/// Returns the flow that tries to acquire this slot once.
+Flow AcquireSlot::try_slot(std::size_t slot) {
+    slot_ = slot;
+    tried_ = true;
+    request_.resources = slots_.subspan(slot, 1);
+    return attempt_.emplace(operation(), clock_, entropy_, request_, *attempt_limits_, nullptr).run();
+}
+
+}  // namespace redlock::flow

@@ -1,0 +1,43 @@
+// One acquire() of a semaphore with all its attempts, as a flow.
+#pragma once
+
+#include <redlock/acquire.hpp>
+
+#include "flow/retries.hpp"
+
+#include <cstddef>
+
+namespace redlock::flow {
+
+/// Acquires one of the slots of a semaphore (semaphore.hpp). An attempt tries a random slot first, and if it
+/// is held, the slots that a query reports as free. The report may be outdated, but only the votes of the
+/// nodes decide whether a slot is acquired. Each try of a slot is an Attempt with an owner of its own.
+class AcquireSlot final : public Retries {
+public:
+    /// `request.resources` has the keys of all slots.
+    AcquireSlot(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
+                const Retry& retry, const algorithm::AcquireLimits& limits)
+        : Retries(operation, clock, entropy, retry, limits, limits.wait_while_held),
+          slots_(request.resources),
+          request_(request) {}
+
+    Flow run() { return repeat(); }
+
+    /// Returns the slot that was tried last, which is the acquired one if run() has ended without an error.
+    /// Before the first try, returns 0.
+    std::size_t slot() const noexcept { return slot_; }
+    bool tried() const noexcept { return tried_; }
+
+private:
+    Flow attempt(const RoundLimits& limits) override;
+    Flow attempt_slots();
+    Flow try_slot(std::size_t slot);
+
+    const Resources slots_;
+    algorithm::LeaseRequest request_;              // of the slot that was tried last
+    const RoundLimits* attempt_limits_ = nullptr;  // of the present attempt
+    std::size_t slot_ = 0;
+    bool tried_ = false;
+};
+
+}  // namespace redlock::flow
