@@ -8,6 +8,7 @@
 
 #include <redlock/async_lock.hpp>
 #include <redlock/detail/renewal_queue.hpp>
+#include <redlock/semaphore.hpp>
 
 #include <new>
 #include <optional>
@@ -91,6 +92,31 @@ TEST_P(OutOfMemory, AnAcquireFailsAndLeavesNoKeys) {
         EXPECT_TRUE(lock.valid());
     }
     EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
+}
+
+// The first slot is held by another client, so the acquisition also needs the memory of a query.
+TEST_P(OutOfMemory, ASemaphoreFailsAndLeavesNoKeys) {
+    long count = 0;
+    for (bool went_on = true; went_on; ++count) {
+        Client world;
+        detail::RenewalQueue queue{world.clock};
+        for (std::size_t node = 0; node < world.size(); ++node)
+            world.command(node, {"SET", "{jobs}:slot:0", "x", "PX", "1000"});
+        Semaphore semaphore{world, "jobs", 2, options(&queue), world.clock, world.entropy};
+        Result result{Errc::not_held};
+        went_on = fails_after(count, [&] { result = semaphore.acquire(); });
+        if (!result) {
+            EXPECT_EQ(result.error(), no_memory) << count;
+            world.pass(2s);  // the key of the other client expires
+            for (const auto* const slot : {"{jobs}:slot:0", "{jobs}:slot:1"})
+                EXPECT_EQ(world.held_by({}, slot), world.size()) << count;
+            EXPECT_FALSE(semaphore.valid());
+            EXPECT_TRUE(queue.idle());
+            EXPECT_THAT(semaphore.acquire(), Succeeds());
+        }
+        EXPECT_TRUE(semaphore.valid());
+    }
+    EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
 }
 
 TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
