@@ -52,8 +52,8 @@ Result try_acquire(Nodes& nodes, const Acquirable& lock, const AcquireArguments&
         const bool again = result.error() != Errc::held_by_other && attempts < Retry{}.attempts &&
                            algorithm::worth_retrying(result);
         if (!again || stop.stop_requested()) return result;
-        (void)algorithm::pause(boot_clock(), os_entropy(), {.delay = arguments.retry_delay}, Clock::never(),
-                               stop);
+        const auto pause = random_pause(arguments.retry_delay, os_entropy());
+        boot_clock().sleep_until(boot_clock().now() + pause, stop);
     }
 }
 
