@@ -131,8 +131,7 @@ Clock::time_point NodeGroup::write_collected(Clock::time_point now) {
     auto next = Clock::never();
     // The first node is the last, because it mostly is the home node of the waiters. A waiter that a release
     // wakes there finds the other nodes free.
-    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node)
-        next = std::min(next, (*node)->write_collected(now));
+    for (auto i = nodes_.size(); i > 0; --i) next = std::min(next, nodes_[i - 1]->write_collected(now));
     return next;
 }
 
