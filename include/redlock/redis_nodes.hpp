@@ -64,9 +64,10 @@ struct NodesOptions {
 ///
 /// Threads: all threads may share one RedisNodes, and none waits for the round trips of another. If many of
 /// them ask at the same time, their commands share connections (NodesOptions::share_connections). After
-/// fork() the child makes its own connections. There are two kinds of short-lived threads: those that resolve
-/// names and ask Sentinels, and one that sends releases whose connections were not ready in time. The
-/// destructor sends such releases, too, for at most one node_timeout.
+/// fork() the child makes its own connections. There are two kinds of short-lived threads. The first kind
+/// resolves names and asks Sentinels. The second kind sends releases whose connections were not ready in
+/// time. The destructor sends such releases, and waits until the servers have executed all releases, for at
+/// most one node_timeout.
 ///
 /// After construction the functions throw only std::bad_alloc.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {

@@ -16,8 +16,8 @@ std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& err
     return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(bytes) % end);
 }
 
-/// Returns for each of `size` slots whether it is certainly taken: so many nodes have a key for it that the
-/// others are fewer than a quorum. `votes` are the answers to Verb::exist.
+/// Returns for each of `size` slots whether it is certainly taken. It is taken if the nodes without a key for
+/// it are fewer than a quorum. `votes` are the answers to Verb::exist.
 std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
     std::vector<std::size_t> keys(size);
     for (const auto& report : votes.reports())

@@ -170,12 +170,13 @@ struct PendingPause {
 /// gives a turn to each waiter at once.
 struct Turn {
     Resources resource;
-    Clock::time_point since;            ///< when the waiter began to wait; the oldest waiter is the first
-    Clock::time_point until{};          ///< when the flow goes on without a turn at the latest
-    const std::stop_token* stop{};      ///< or when a stop is requested
-    Clock::time_point attempt_due{};    ///< when it goes on to make an attempt without a turn
-    std::optional<QueuePlace> place{};  ///< what the home node has reported; without a turn, to other waiters
-    bool has_come = false;              ///< The front writes whether it is the turn of this waiter.
+    Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
+    Clock::time_point until{};        ///< when the flow goes on without a turn at the latest
+    const std::stop_token* stop{};    ///< or when a stop is requested
+    Clock::time_point attempt_due{};  ///< when it goes on to make an attempt without a turn
+    /// The last report of the home node. If this waiter has no turn, the report was made to another waiter.
+    std::optional<QueuePlace> place{};
+    bool has_come = false;  ///< The front writes whether it is the turn of this waiter.
 };
 
 /// The turn that a flow waits for. A waiter keeps its turn until it is destroyed.

@@ -114,7 +114,7 @@ void Listeners::proceed() {
         if (!it.listener) continue;
         try {
             advance(node);
-        } catch (const std::bad_alloc&) {  // what is missing is done soon
+        } catch (const std::bad_alloc&) {  // the next call does the rest
             next = std::min<Clock::time_point>(next, now() + 10ms);
         }
         if (!it.listener) continue;
@@ -150,8 +150,9 @@ void Listeners::subscribe(std::size_t node) {
     drop(node);
 }
 
-/// Passes on what has arrived. The messages that wake a waiter are rare, so a message for nobody means that
-/// others publish on the channel. The listener then reads only once in 10 ms, see GroupWaiter::sleep().
+/// Delivers the messages that have arrived. Messages that wake a waiter are rare, so a message without a
+/// known ticket means that other clients publish on the channel. The listener then reads only once in 10 ms,
+/// see GroupWaiter::sleep().
 void Listeners::read(std::size_t node) {
     constexpr int most_reads = 16;  // of 16 KiB each
     auto& it = of_[node];
@@ -166,7 +167,7 @@ void Listeners::read(std::size_t node) {
     if (!it.listener->listens()) drop(node);
 }
 
-/// Returns false if the message is for nobody.
+/// Returns false if the message names no known ticket.
 bool Listeners::deliver(std::size_t node, const std::string& message) {
     auto& it = of_[node];
     const auto found = it.tickets.find(message);
@@ -192,7 +193,7 @@ void Listeners::give_back(std::size_t node, const std::string& ticket, const std
     (void)rounds_.begin(*this, {&request, 1}, limits, {&votes, 1})->advance();
 }
 
-/// Has the loop watch the connection. If messages for nobody arrive, it is not watched for a while.
+/// Has the loop watch the connection, unless read() has postponed the next read.
 void Listeners::watch(OfNode& it) {
     const auto entry = it.listener->connection().poll_entry();
     const bool reads = now() >= it.next_read;

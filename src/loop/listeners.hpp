@@ -97,7 +97,7 @@ private:
         std::set<User*> users{};
         std::map<std::string, Ticket> tickets{};
         std::deque<std::string> gone{};  // the newest tickets that are gone; the newest is the last
-        Clock::time_point next_read{};   // when it reads again after a message for nobody
+        Clock::time_point next_read{};   // when it reads again, see read()
         PollEntry entry{};
         detail::NodeFailure failure{};
     };

@@ -48,7 +48,7 @@ private:
         Clock::time_point next_attempt{};  // without a turn
         Clock::time_point quiet_until{};
         std::optional<QueuePlace> reported{};  // by the home node
-        std::size_t reported_to = 0;  // the number of waiters in front of the one that got the report
+        std::size_t reported_to = 0;  // how many waiters were in front of the waiter that got the report
     };
     using Queues = std::map<std::string, Queue, std::less<>>;
 
@@ -89,7 +89,7 @@ public:
     /// Returns the resource.
     const std::string& resource() const noexcept { return at_->first; }
 
-    /// Records what the home node has reported to this waiter.
+    /// Records a report that the home node has made to this waiter.
     void record(const QueuePlace& place) noexcept {
         at_->second.reported = place;
         at_->second.reported_to = in_front();

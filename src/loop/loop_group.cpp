@@ -132,6 +132,7 @@ void LoopGroup::watch() {
 /// on, connections do not collect commands.
 void LoopGroup::detach() noexcept {
     listeners_.drop_all();
+    for (const auto& node : group_.nodes()) node->drop_listeners();
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);

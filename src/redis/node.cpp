@@ -374,13 +374,23 @@ bool Node::send_unsent(Clock::time_point now) {
     return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
-void Node::append_unsent(std::vector<Connection*>& connections) {
+/// Returns true if the server may not have executed a release on this connection. If the connection is closed
+/// before the reply has come, a server that cannot write the replies to earlier commands stops reading, and
+/// the release is lost.
+static bool owes_release(const Connection& connection) noexcept {
+    detail::LateReplies late;
+    connection.pending().add_late_to(late);
+    return connection.unsent() || (late.released != 0 && !connection.broken());
+}
+
+void Node::append_owing(std::vector<Connection*>& connections) {
     const std::lock_guard guard{mutex_};
     for (const auto& it : draining_)
-        if (it.connection->unsent()) connections.push_back(it.connection.get());
+        if (owes_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
+        // From now on, the connection writes each command at once.
         it->connection->set_collecting(false);
-        if (it->connection->unsent()) connections.push_back(it->connection.get());
+        if (owes_release(*it->connection)) connections.push_back(it->connection.get());
     }
 }
 
@@ -417,6 +427,12 @@ void Node::check_in_listener(std::unique_ptr<Listener> listener, Clock::time_poi
 void Node::drop_listener(std::unique_ptr<Listener> listener) noexcept {
     const std::lock_guard guard{mutex_};
     add_disconnection_locked(listener->connection());
+}
+
+void Node::drop_listeners() noexcept {
+    const std::lock_guard guard{mutex_};
+    for (const auto& listener : listeners_) add_disconnection_locked(listener->connection());
+    listeners_.clear();
 }
 
 void Node::refused_to_queue(NodeFailure why, Clock::time_point now) {

@@ -179,6 +179,8 @@ public:
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
     /// Disconnects the listener.
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
+    /// Disconnects the listeners that are kept for later waiters.
+    void drop_listeners() noexcept;
     /// Records that the server refuses to keep a queue of waiters for this client, for example because the
     /// user may not use its key. check_out_listener() returns null for the next minute.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
@@ -189,10 +191,10 @@ public:
     /// sent.
     bool send_unsent(Clock::time_point now);
 
-    /// Appends the draining connections that have bytes which are not sent yet. The node keeps them, so the
-    /// pointers become invalid with the next call of another function, in any thread. Only the destructor of
-    /// NodeGroup may call this: its background task has ended, and no round is under way.
-    void append_unsent(std::vector<Connection*>& connections);
+    /// Appends the connections that have bytes which are not sent yet, or a release without a reply. The node
+    /// keeps them, so the pointers become invalid with the next call of another function, in any thread. Only
+    /// NodeGroup::send_the_rest() may call this: no background task and no round is under way.
+    void append_owing(std::vector<Connection*>& connections);
 
     /// Records that the node has answered a handshake.
     void connected();

@@ -57,20 +57,20 @@ void NodeGroup::send_the_rest(Clock::time_point deadline) {
 
 void NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline) {
     auto& network = groups.front()->network_;
-    std::vector<Connection*> unsent;
+    std::vector<Connection*> owing;
     std::vector<PollEntry> entries;
     // Even if the deadline has passed, the sockets are looked at once: they mostly accept all bytes.
     for (auto now = Clock::time_point::min(); now < deadline;) {
         now = network.clock().now();
-        unsent.clear();
+        owing.clear();
         entries.clear();
         for (const auto* const group : groups)
-            for (const auto& node : group->nodes_) node->append_unsent(unsent);
-        if (unsent.empty()) return;
-        for (const auto* const connection : unsent) entries.push_back(connection->poll_entry());
+            for (const auto& node : group->nodes_) node->append_owing(owing);
+        if (owing.empty()) return;
+        for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.
         network.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
-        for (auto* const connection : unsent) connection->advance();
+        for (auto* const connection : owing) connection->advance();
     }
 }
 

@@ -80,11 +80,11 @@ public:
 
     std::span<const std::unique_ptr<Node>> nodes() const noexcept { return nodes_; }
     std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
-    /// Sends the unsent releases. Blocks until `deadline` at most. Requires that no round and no background
-    /// task is under way.
+    /// Sends the unsent releases, and waits for the replies to all releases. Blocks until `deadline` at most.
+    /// Requires that no round and no background task is under way.
     void send_the_rest(Clock::time_point deadline);
-    /// Sends the unsent releases of all groups, which must use the same network, and blocks for one
-    /// node_timeout at most. The destructors of the groups then send nothing. No round may be under way.
+    /// Does the same for all groups, which must use the same network, and blocks for one node_timeout at
+    /// most. The destructors of the groups then send nothing. No round may be under way.
     static void close(std::span<NodeGroup* const> groups) noexcept;
 
 private:

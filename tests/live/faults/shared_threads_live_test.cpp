@@ -237,5 +237,22 @@ TEST_P(SharingThreads, SendReleasesThatNobodyAwaits) {
     EXPECT_TRUE(becomes_clean());
 }
 
+// The destructor of the nodes waits until the servers have executed the releases. Before that, it must not
+// close the connections, because a server stops to read from a connection on which it cannot reply.
+TEST_P(SharingThreads, ReleasesArriveAlthoughTheNodesAreDestroyed) {
+    for (const bool shares : {true, false}) {
+        std::optional<RedisNodes> nodes{
+            std::in_place, world.uris(),
+            NodesOptions{.node_timeout = 5s, .round = GetParam(), .share_connections = shares}};
+        for (std::size_t turn = 0; turn < 5; ++turn)
+            in_threads(many(), [&](std::size_t thread) {
+                Lock lock{*nodes, own_resource(thread), {.ttl = 10min}};
+                EXPECT_THAT(lock.acquire(), Succeeds());
+            });
+        nodes.reset();
+        EXPECT_TRUE(becomes_clean());
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test

@@ -311,6 +311,7 @@ TEST_F(FairInALoop, TheShutdownLeavesNoTicketAndNoReservation) {
             return queue_length(world[0]) == 0 && !test::holder(world[0]).starts_with("redlock:wake:");
         })) << "after "
             << steps << " steps";
+        EXPECT_TRUE(wait_until([&] { return listeners(world[0]) == 0; }));
     }
 }
 
