@@ -145,13 +145,17 @@ public:
     std::unique_ptr<Waiter> waiter() override { return std::make_unique<UnusedWaiter>(); }
 };
 
-TEST(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
-    MemoryClock clock;
+class WaiterWithoutATurn : public testing::Test {
+protected:
+    MemoryClock clock{};
     SeededEntropy entropy{1};
-    NodesOfALoop nodes;
+    NodesOfALoop nodes{};
     const std::vector<std::string> resource{"r"};
     flow::Operation operation{nodes};
     flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
+};
+
+TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
     for (int attempts = 0; attempts < 5; ++attempts) {
         const auto start = clock.now();
         const auto flow = place.wait(start + 1min);
@@ -174,13 +178,7 @@ TEST(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
     }
 }
 
-TEST(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
-    MemoryClock clock;
-    SeededEntropy entropy{1};
-    NodesOfALoop nodes;
-    const std::vector<std::string> resource{"r"};
-    flow::Operation operation{nodes};
-    flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
+TEST_F(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
     const auto flow = place.wait(clock.now() + 1s);
     operation.start(flow);
     clock.pass_to(clock.now() + 1s);
