@@ -16,6 +16,9 @@ namespace redlock::test {
 namespace {
 
 struct HostileHome : Waiting {
+    // The destructors of the clients wait for replies, and the home publishes meanwhile.
+    ~HostileHome() override { destroy_clients(); }
+
     /// The home answers each question of a waiter with these bytes.
     void home_answers(const std::string& bytes) {
         network.server(0).refuses_command = [bytes](const Words& words) {

@@ -121,6 +121,8 @@ struct WaitingWorld {
     MemoryNodes& client() {
         return *clients_.emplace_back(std::make_unique<MemoryNodes>(network, size, options_, processors_));
     }
+    /// Destroys all clients, also `alice`. The servers go on meanwhile.
+    void destroy_clients() { clients_.clear(); }
     Lock lock(MemoryNodes& nodes, Retry retry = {.delay = 100ms}, LockOptions options = {}) {
         options.retry = retry;
         options.fair = true;
