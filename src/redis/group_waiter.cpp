@@ -64,19 +64,23 @@ std::string GroupWaiter::new_ticket() {
     return ticket_ = listener_->new_ticket();
 }
 
-/// Reads what has arrived, but no more than a limit. Returns the message with the newest ticket. If there is
-/// none, returns the last message, or an empty text.
-std::string GroupWaiter::read_messages() {
+/// Reads what has arrived, but no more than a limit. Returns the ticket of this waiter if it has arrived.
+/// Otherwise returns an earlier ticket of this listener, or an empty text if all messages are foreign.
+/// Returns nothing if no message has arrived.
+std::optional<std::string> GroupWaiter::read_messages() {
     constexpr int most_reads = 16;  // of 16 KiB each
-    std::string last;
+    std::optional<std::string> earlier;
     for (int reads = 0; reads < most_reads; ++reads) {
         listener_->advance();
-        auto messages = listener_->connection().take_messages();
+        const auto messages = listener_->connection().take_messages();
         if (messages.empty()) break;
-        if (std::ranges::find(messages, ticket_) != messages.end()) return ticket_;
-        last = std::move(messages.back());
+        if (!earlier) earlier.emplace();
+        for (const auto& message : messages) {
+            if (message == ticket_) return ticket_;
+            if (listener_->has_issued(message)) earlier = message;
+        }
     }
-    return last;
+    return earlier;
 }
 
 /// The message that wakes this waiter mostly comes alone. If the waiter sleeps on after a message, others
@@ -87,9 +91,9 @@ Waiter::WakeUp GroupWaiter::sleep(Clock::time_point until, const std::stop_token
     auto& connection = listener_->connection();
     network_.clock().sleep_until(std::min(until, next_read_), stop);
     for (;;) {
-        if (auto message = read_messages(); !message.empty()) {
+        if (auto message = read_messages()) {
             next_read_ = network_.clock().now() + shortest_pause;
-            return {true, std::move(message)};
+            return {true, *std::move(message)};
         }
         if (connection.broken()) break;
         if (stop.stop_requested() || network_.clock().now() >= until) return {true};

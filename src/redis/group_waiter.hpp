@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -38,7 +39,7 @@ public:
 private:
     bool listen_at(std::size_t node, const RoundLimits& limits);
     bool await_subscription(Listener& listener, Clock::time_point until, const std::stop_token& stop);
-    std::string read_messages();
+    std::optional<std::string> read_messages();
     void wait(const Connection& connection, Clock::time_point until, const std::stop_token& stop);
 
     const std::span<const std::unique_ptr<Node>> nodes_;

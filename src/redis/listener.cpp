@@ -1,5 +1,7 @@
 #include "redis/listener.hpp"
 
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace redlock {
@@ -23,6 +25,16 @@ void Listener::advance() {
     const auto& reply = connection_->answer()->reply;
     confirmed_ = reply.kind == detail::Reply::Kind::list;
     if (!confirmed_) connection_->fail(detail::cause_of(reply), connection_->quoted(reply.text));
+}
+
+bool Listener::has_issued(std::string_view text) const noexcept {
+    if (!text.starts_with(channel_)) return false;
+    text.remove_prefix(channel_.size());
+    if (!text.starts_with('|') || text.starts_with("|0")) return false;
+    std::uint64_t number = 0;
+    const auto* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + 1, end, number);
+    return parsed.ptr == end && parsed.ec == std::errc{} && number <= tickets_;
 }
 
 }  // namespace redlock

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace redlock {
 
@@ -27,6 +28,10 @@ public:
 
     /// Returns a ticket that no waiter has ever had: the name of the channel, '|' and a number.
     std::string new_ticket() { return channel_ + '|' + std::to_string(++tickets_); }
+
+    /// Returns true if new_ticket() has returned this text. Every client can publish on the channel, so a
+    /// message can be any text.
+    bool has_issued(std::string_view text) const noexcept;
 
 private:
     const std::unique_ptr<Connection> connection_;
