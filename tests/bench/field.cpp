@@ -16,6 +16,12 @@ std::string program(const std::string& file) {
 
 }  // namespace
 
+std::unique_ptr<Peer> node_redlock(const std::vector<std::string>& uris) {
+    std::vector<std::string> words{"node", program("node_redlock.js")};
+    words.insert(words.end(), uris.begin(), uris.end());
+    return Peer::start("node-redlock", std::move(words));
+}
+
 Field::Field(std::vector<std::string> uris) : uris_(std::move(uris)) {
     add(std::make_unique<RedlockClient>(uris_, Round::sequential, "bench:ours-one"));
     add(std::make_unique<RawClient>(uris_, RawClient::Way::sequential, "bench:raw--one"));
@@ -30,7 +36,7 @@ Field::Field(std::vector<std::string> uris) : uris_(std::move(uris)) {
 
 void Field::add_peers() {
     add(redis_plus_plus_client(uris_, "bench:rpp--one"));
-    add_program("node-redlock", {"node", program("node_redlock.js")}, uris_.size());
+    add(node_redlock(uris_));
     add_program("redis-py x1", {"/usr/bin/python3", program("redis_py.py")}, 1);
 }
 

@@ -12,6 +12,9 @@
 
 namespace redlock::bench {
 
+/// Returns node-redlock on these nodes, or null if it is not installed.
+std::unique_ptr<Peer> node_redlock(const std::vector<std::string>& uris);
+
 class Field {
 public:
     /// Adds the variants of this library and of the raw client. Throws if a node cannot be reached.

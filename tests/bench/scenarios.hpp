@@ -36,7 +36,8 @@ void work(const Effort& effort, Report& report);
 /// loss.
 void watching(const Effort& effort, Report& report);
 
-/// (h) Ops on different resources at the same time: 1 to 64 threads, and raw clients that pipeline 16 or 64.
+/// (h) Ops on different resources at the same time: in 1 to 64 threads, in an event loop with up to 1,000 ops
+/// under way, and raw clients that pipeline 16 or 64. Then the same with one node frozen.
 void many(const Effort& effort, Report& report);
 
 }  // namespace redlock::bench

@@ -21,7 +21,7 @@ public:
     /// `ops_at_once`.
     explicit Team(std::string name, std::size_t ops_at_once = 1)
         : name_(std::move(name)), ops_at_once_(ops_at_once) {}
-    void add(std::unique_ptr<LocalClient> client) { clients_.push_back(std::move(client)); }
+    void add(std::unique_ptr<Client> client) { clients_.push_back(std::move(client)); }
     const std::string& name() const noexcept { return name_; }
 
     /// Runs all of them for a while, so that they connect and fill caches, without recording the latencies.
@@ -55,7 +55,7 @@ public:
 private:
     std::string name_;
     std::size_t ops_at_once_;
-    std::vector<std::unique_ptr<LocalClient>> clients_{};
+    std::vector<std::unique_ptr<Client>> clients_{};
     std::vector<double> all_{};
 };
 

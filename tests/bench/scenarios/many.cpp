@@ -1,9 +1,12 @@
 // (h): many ops at the same time, each on its own resource. It compares threads that use one RedisNodes, with
-// and without shared connections, raw clients in threads, and raw clients that pipeline many ops in one
-// thread.
+// and without shared connections, an event loop, raw clients in threads, raw clients that pipeline many ops
+// in one thread, and other libraries. Then it freezes one node, and measures the libraries again.
 #include "scenarios.hpp"
 
+#include "field.hpp"
+#include "loop_client.hpp"
 #include "raw_client.hpp"
+#include "redis_plus_plus_client.hpp"
 #include "redlock_client.hpp"
 #include "statistics.hpp"
 #include "team.hpp"
@@ -19,6 +22,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace redlock::bench {
@@ -41,6 +45,12 @@ Team raw(const std::vector<std::string>& uris, std::size_t threads) {
     for (std::size_t i = 0; i < threads; ++i)
         team.add(std::make_unique<RawClient>(uris, RawClient::Way::multiplexed,
                                              "bench:raw--" + std::to_string(i)));
+    return team;
+}
+
+Team loop(const std::vector<std::string>& uris, std::size_t ops) {
+    Team team{"redlock, a loop with " + std::to_string(ops)};
+    team.add(std::make_unique<LoopClient>(team.name(), uris, ops));
     return team;
 }
 
@@ -99,36 +109,86 @@ Row row_of(const Contestant& contestant, const Contestant* raw, const Contestant
              to_raw.least, to_raw.most, ratio(contestant, pipelined).middle}};
 }
 
-}  // namespace
+/// Returns the row of one contestant with a frozen node. `sound` is its throughput without the fault.
+Row frozen_row_of(const Contestant& contestant, double sound) {
+    const auto rate = median(contestant.throughput);
+    return {contestant.team.name(),
+            {rate, percentile(contestant.team.microseconds(), 0.5),
+             percentile(contestant.team.microseconds(), 0.99), rate / sound}};
+}
 
-void many(const Effort& effort, Report& report) {
+constexpr std::array<std::size_t, 4> thread_counts{1, 4, 16, 64};
+
+/// This library, and the other libraries that are installed.
+std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool peers) {
+    std::vector<Contestant> result;
+    for (const auto count : thread_counts) result.push_back({ours(uris, count, true)});
+    for (const std::size_t ops : {1U, 64U, 1000U}) result.push_back({loop(uris, ops)});
+    if (!peers) return result;
+    for (const auto count : thread_counts) {
+        if (!has_redis_plus_plus()) break;
+        Team team{"redis-plus-plus, " + std::to_string(count) + (count == 1 ? " thread" : " threads")};
+        for (std::size_t i = 0; i < count; ++i)
+            team.add(redis_plus_plus_client(uris, "bench:rpp--" + std::to_string(i)));
+        result.push_back({std::move(team)});
+    }
+    if (auto peer = node_redlock(uris)) {
+        Team team{peer->name()};
+        team.add(std::move(peer));
+        result.push_back({std::move(team)});
+    }
+    return result;
+}
+
+void measure(std::vector<Contestant>& contestants, const Effort& effort, support::Cluster& servers) {
     const auto span = effort.repetitions > 1 ? 5000ms : 300ms;
     const auto alternations = 2 * effort.repetitions;
-    constexpr std::array<std::size_t, 4> threads{1, 4, 16, 64};
-    support::Cluster servers;
-    const auto uris = servers.uris();
-    // Ours, ours without sharing, as many raw ones, then the pipelined ones.
-    std::vector<Contestant> contestants;
-    for (const bool share : {true, false})
-        for (const auto count : threads) contestants.push_back({ours(uris, count, share)});
-    for (const auto count : threads) contestants.push_back({raw(uris, count)});
-    for (const std::size_t ops : {16U, 64U}) contestants.push_back({pipelined(uris, ops)});
-
     for (auto& contestant : contestants) contestant.team.warm_up(span / 10);
     for (std::size_t turn = 0; turn < alternations; ++turn)
         for (std::size_t i = 0; i < contestants.size(); ++i)
             contestants[(turn + i) % contestants.size()].run(span, servers);
+}
+
+}  // namespace
+
+void many(const Effort& effort, Report& report) {
+    support::Cluster servers;
+    const auto uris = servers.uris();
+    auto contestants = libraries(uris, effort.peers);
+    const auto libraries_only = contestants.size();
+    for (const auto count : thread_counts) contestants.push_back({ours(uris, count, false)});
+    const auto first_raw = contestants.size();
+    for (const auto count : thread_counts) contestants.push_back({raw(uris, count)});
+    for (const std::size_t ops : {16U, 64U}) contestants.push_back({pipelined(uris, ops)});
+    measure(contestants, effort, servers);
 
     Table table{.scenario = "many",
                 .setting = "all at once, TCP",
                 .columns = {"ops_per_s", "p50_us", "p99_us", "server_us", "x_raw", "x_raw_min", "x_raw_max",
                             "x_raw_pipelined"}};
-    for (std::size_t i = 0; i < contestants.size(); ++i)
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+        const bool without_sharing = i >= libraries_only && i < first_raw;
+        const auto of_threads = without_sharing ? i - libraries_only : i;
         table.rows.push_back(
             row_of(contestants[i],
-                   i < 2 * threads.size() ? &contestants[2 * threads.size() + i % threads.size()] : nullptr,
+                   of_threads < thread_counts.size() ? &contestants[first_raw + of_threads] : nullptr,
                    contestants.back()));
+    }
     report.add(std::move(table));
+
+    // The libraries are connected already when the node freezes.
+    contestants.erase(contestants.begin() + static_cast<std::ptrdiff_t>(libraries_only), contestants.end());
+    std::vector<double> sound;
+    for (auto& contestant : contestants) sound.push_back(median(std::exchange(contestant.throughput, {})));
+    servers[2].freeze();
+    measure(contestants, effort, servers);
+    Table frozen{.scenario = "many",
+                 .setting = "one node frozen",
+                 .columns = {"ops_per_s", "p50_us", "p99_us", "x_no_fault"}};
+    for (std::size_t i = 0; i < contestants.size(); ++i)
+        frozen.rows.push_back(frozen_row_of(contestants[i], sound[i]));
+    report.add(std::move(frozen));
+    servers[2].thaw();
 }
 
 }  // namespace redlock::bench
