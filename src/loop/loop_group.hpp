@@ -50,11 +50,12 @@ class LoopGroup final : public Rounds, SchedulerOwner, Task, public std::enable_
 public:
     /// Does no I/O. `loop` must exist until detach() is called or the group is destroyed.
     LoopGroup(std::shared_ptr<Scheduler> of_loop, EventLoop& loop, const std::vector<NodeConfig>& configs,
-              const NodesOptions& options, const OsNetwork& system, std::shared_ptr<FormerGroups> former)
+              const NodesOptions& options, std::shared_ptr<Network> system,
+              std::shared_ptr<FormerGroups> former)
         : SchedulerOwner{std::move(of_loop)},
           Task(*SchedulerOwner::scheduler),
           former_(std::move(former)),
-          network_(*SchedulerOwner::scheduler, loop, system),
+          network_(*SchedulerOwner::scheduler, loop, std::move(system)),
           group_(configs, options, network_, NodeGroup::Connections::shared) {
         SchedulerOwner::scheduler->set_last(this);
     }

@@ -50,7 +50,7 @@ private:
 
 std::unique_ptr<Socket> LoopNetwork::connect(const Address& address, std::chrono::milliseconds longest_wait,
                                              int& error) {
-    auto socket = system_.connect(address, longest_wait, error);
+    auto socket = system_->connect(address, longest_wait, error);
     if (!socket) return nullptr;
     return std::make_unique<LoopSocket>(std::move(socket), watches_);
 }

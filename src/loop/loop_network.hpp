@@ -1,10 +1,9 @@
-// The Network of an event loop: the sockets of the operating system, which the loop watches, and background
-// tasks that run in the loop.
+// The Network of an event loop: sockets that the loop watches, and background tasks that run in the loop.
 #pragma once
 
 #include "loop/scheduler.hpp"
 #include "loop/watches.hpp"
-#include "os/os_network.hpp"
+#include "os/network.hpp"
 
 #include <memory>
 #include <utility>
@@ -13,18 +12,19 @@ namespace redlock::loop {
 
 class LoopNetwork final : public Network {
 public:
-    /// Opens its sockets through `system`, so that a child of fork() can close its copies.
-    LoopNetwork(Scheduler& scheduler, EventLoop& loop, OsNetwork system)
+    /// Opens its sockets through `system`. That is the network of the RedisNodes, so that a child of fork()
+    /// can close its copies.
+    LoopNetwork(Scheduler& scheduler, EventLoop& loop, std::shared_ptr<Network> system)
         : scheduler_(scheduler), system_(std::move(system)), watches_(loop) {}
 
-    Clock& clock() noexcept override { return system_.clock(); }
-    Entropy& entropy() noexcept override { return system_.entropy(); }
+    Clock& clock() noexcept override { return system_->clock(); }
+    Entropy& entropy() noexcept override { return system_->entropy(); }
     std::unique_ptr<Socket> connect(const Address& address, std::chrono::milliseconds longest_wait,
                                     int& error) override;
     /// Blocks. Is called only by the destructor of a NodeGroup.
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override {
-        system_.wait(entries, now, until, stop);
+        system_->wait(entries, now, until, stop);
     }
     /// The task never runs again once the scheduler is detached.
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override;
@@ -33,7 +33,7 @@ public:
 
 private:
     Scheduler& scheduler_;
-    OsNetwork system_;
+    const std::shared_ptr<Network> system_;
     Watches watches_;
 };
 

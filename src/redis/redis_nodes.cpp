@@ -113,7 +113,8 @@ public:
     ThreadGroup& group() noexcept { return group_; }
     std::shared_ptr<loop::LoopGroup> group_in(EventLoop& loop,
                                               const std::shared_ptr<loop::Scheduler>& scheduler) {
-        return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_, network_, former_);
+        return std::make_shared<loop::LoopGroup>(scheduler, loop, configs_, options_,
+                                                 std::make_shared<OsNetwork>(network_), former_);
     }
 
 private:

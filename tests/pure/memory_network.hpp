@@ -215,10 +215,19 @@ private:
 
 class MemorySocket final : public Socket {
 public:
-    MemorySocket(MemoryServer& server, MemoryClock& clock, Clock::duration longest_wait)
-        : server_(server), clock_(clock), longest_wait_(longest_wait) {}
+    /// The sockets of a network that exist, by their descriptors.
+    using Open = std::map<int, const MemorySocket*>;
 
-    int fd() const noexcept override { return -1; }
+    MemorySocket(Open& open, int fd, MemoryServer& server, MemoryClock& clock, Clock::duration longest_wait)
+        : server_(server), clock_(clock), longest_wait_(longest_wait), open_(open), fd_(fd) {
+        open_.emplace(fd, this);
+    }
+    ~MemorySocket() override {
+        const OutsideTheClient outside;
+        open_.erase(fd_);
+    }
+
+    int fd() const noexcept override { return fd_; }
     std::optional<int> connect_result() noexcept override {
         const OutsideTheClient outside;
         if (server_.unreachable) return std::nullopt;
@@ -261,6 +270,8 @@ private:
     MemoryServer& server_;
     MemoryClock& clock_;
     const Clock::duration longest_wait_;
+    Open& open_;
+    const int fd_;
     Clock::time_point writable_{};
     std::shared_ptr<MemoryServer::Wire> wire_{};
 };
@@ -326,7 +337,8 @@ public:
                                     int&) override {
         const OutsideTheClient outside;
         const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
-        return std::make_unique<MemorySocket>(servers_.at(port - 1U), clock_, longest_wait);
+        return std::make_unique<MemorySocket>(open_, ++latest_fd_, servers_.at(port - 1U), clock_,
+                                              longest_wait);
     }
 
     void wait(std::span<PollEntry> entries, Clock::time_point, Clock::time_point until,
@@ -335,13 +347,19 @@ public:
         ++waits_;
         const auto end = [&] {
             auto earliest = until;
-            for (const auto& entry : entries) earliest = std::min(earliest, ready_at(entry));
+            for (const auto& entry : entries) earliest = std::min(earliest, ready_at(entry.fd, entry.writes));
             return earliest;
         };
         while (!stop.stop_requested() && clock_.let_next_event_happen(end())) {
         }
         if (!stop.stop_requested()) clock_.pass_to(end());
-        for (auto& entry : entries) entry.ready = ready_at(entry) <= clock_.now();
+        for (auto& entry : entries) entry.ready = ready_at(entry.fd, entry.writes) <= clock_.now();
+    }
+
+    /// Returns when the event happens for which somebody waits with this descriptor.
+    Clock::time_point ready_at(int fd, bool writes) const {
+        const auto socket = open_.find(fd);
+        return socket != open_.end() ? socket->second->ready_at(writes) : Clock::never();
     }
 
     /// Returns how often wait() was called.
@@ -353,12 +371,9 @@ public:
     }
 
 private:
-    static Clock::time_point ready_at(const PollEntry& entry) {
-        const auto* const socket = static_cast<const MemorySocket*>(entry.socket);
-        return socket ? socket->ready_at(entry.writes) : Clock::never();
-    }
-
     std::vector<MemoryServer> servers_;
+    MemorySocket::Open open_{};
+    int latest_fd_ = 0;
     MemoryClock clock_{};
     ConstantEntropy entropy_{0xFF};
     Entropy* drawn_from_ = &entropy_;

@@ -1,0 +1,105 @@
+// An event loop over servers in memory, in virtual time: the complete front for event loops without an
+// operating system.
+//
+//     MemoryLoop loop{network};
+//     MemoryLoopNodes nodes{network, 3, {.node_timeout = 50ms}};
+//     AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+//     AsyncLock lock{of_loop, "r"};
+//     lock.acquire(done);
+//     while (!called && loop.run_once(latest)) {}
+#pragma once
+
+#include "memory_network.hpp"
+
+#include "loop/loop_group.hpp"
+
+#include <redlock/event_loop.hpp>
+#include <redlock/nodes.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+
+class MemoryLoop final : public EventLoop {
+public:
+    explicit MemoryLoop(MemoryNetwork& network) : network_(network) {}
+
+    void watch(int fd, bool reads, bool writes) override {
+        forget(fd);
+        if (reads || writes) watched_.emplace(fd, writes);
+    }
+    void forget(int fd) noexcept override { watched_.erase(fd); }
+    void wake_after(std::chrono::nanoseconds delay) noexcept override {
+        wake_at_ = delay == delay.max() ? Clock::never() : network_.clock().now() + delay;
+    }
+
+    /// Waits for events and handles them. Returns false if there was nothing to do until this instant.
+    bool run_once(Clock::time_point until) {
+        auto& clock = network_.clock();
+        while (clock.let_next_event_happen(std::min(until, next()))) {
+        }
+        clock.pass_to(std::min(until, next()));
+        if (next() > clock.now()) return false;
+        std::vector<int> found;
+        for (const auto& [fd, writes] : watched_)
+            if (network_.ready_at(fd, writes) <= clock.now()) found.push_back(fd);
+        for (const int fd : found) {
+            if (watched_.erase(fd) == 0) continue;
+            ready(fd);
+        }
+        if (wake_at_ <= clock.now()) {
+            wake_at_ = Clock::never();
+            wake();
+        }
+        return true;
+    }
+
+    bool watches_anything() const { return !watched_.empty(); }
+
+private:
+    Clock::time_point next() const {
+        auto earliest = wake_at_;
+        for (const auto& [fd, writes] : watched_)
+            earliest = std::min(earliest, network_.ready_at(fd, writes));
+        return earliest;
+    }
+
+    MemoryNetwork& network_;
+    std::map<int, bool> watched_{};  // the descriptors, and whether to wait until they can be written
+    Clock::time_point wake_at_ = Clock::never();
+};
+
+/// The nodes of a RedisNodes as far as loops use it.
+class MemoryLoopNodes final : public Nodes {
+public:
+    MemoryLoopNodes(MemoryNetwork& network, std::size_t size, const NodesOptions& options)
+        : Nodes(std::vector<std::string>(size, "n"), options.node_timeout, options.quarantine),
+          network_(network),
+          options_(options) {}
+    ~MemoryLoopNodes() override { former_->close(); }
+    MemoryLoopNodes(const MemoryLoopNodes&) = delete;
+    MemoryLoopNodes& operator=(const MemoryLoopNodes&) = delete;
+
+    using Nodes::ask;
+    void ask(std::span<const Request>, const RoundLimits&, std::span<Tally>) override {}
+    Clock* required_clock() const noexcept override { return &network_.clock(); }
+    std::shared_ptr<loop::Rounds> rounds_in(EventLoop& loop,
+                                            const std::shared_ptr<loop::Scheduler>& scheduler) override {
+        const std::shared_ptr<Network> network{&network_, [](auto) {}};  // the test owns it
+        return std::make_shared<loop::LoopGroup>(scheduler, loop, network_.configs(options_.quarantine),
+                                                 options_, network, former_);
+    }
+
+private:
+    MemoryNetwork& network_;
+    const NodesOptions options_;
+    const std::shared_ptr<loop::FormerGroups> former_ = std::make_shared<loop::FormerGroups>();
+};
+
+}  // namespace redlock::test

@@ -1,0 +1,196 @@
+// Operations in an event loop that are cancelled, or whose lock is destroyed, or whose loop is shut down, at
+// each point at which they wait. The servers are in memory, and everything else is the real library.
+#include "memory_loop.hpp"
+#include "waiting_world.hpp"
+
+#include <redlock/async_lock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+/// Servers, nodes and a loop with one lock.
+struct LoopWorld : WaitingWorld {
+    explicit LoopWorld(const LockOptions& options) : nodes{network, size, {.node_timeout = 50ms}} {
+        of_loop.emplace(nodes, loop, network.clock(), entropy);
+        lock.emplace(*of_loop, "r", options);
+    }
+
+    Completion report() {
+        return [this](Result it) { results.push_back(std::move(it)); };
+    }
+    void run_for(Clock::duration span) {
+        const auto end = now() + span;
+        while (now() < end && (loop.run_once(end) || now() < end)) {
+        }
+    }
+    void run_to_the_end() {
+        const auto end = now() + 1min;
+        while (results.empty() && now() < end) loop.run_once(end);
+        ASSERT_EQ(results.size(), 1U);
+    }
+    void occupy(const std::string& owner) {
+        for (std::size_t node = 0; node < size; ++node) hold(node, owner);
+    }
+    void free_all() {
+        for (std::size_t node = 0; node < size; ++node) release_at(node, "other");
+    }
+    /// Returns on how many nodes a lock has the resource, or a waiter is in the queue or woken.
+    std::size_t traces() {
+        std::size_t count = 0;
+        for (std::size_t node = 0; node < size; ++node) {
+            const auto value = holder(node);
+            const bool is_free = value == "(nil)" || value == "other";
+            count += is_free && queued(node).empty() ? 0U : 1U;
+        }
+        return count;
+    }
+
+    MemoryLoopNodes nodes;
+    MemoryLoop loop{network};
+    std::optional<AsyncNodes> of_loop{};
+    std::optional<AsyncLock> lock{};
+    std::vector<Result> results{};
+};
+
+/// An operation that begins in a world, and what happens in this world meanwhile.
+struct Scenario {
+    const char* name;
+    LockOptions options;
+    void (*prepare)(LoopWorld&);
+    void (*begin)(LoopWorld&);
+
+    friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+        return out << scenario.name;
+    }
+};
+
+void acquire_first(LoopWorld& world) {
+    world.lock->acquire(world.report());
+    world.run_to_the_end();
+    world.results.clear();
+}
+
+void silence_a_node(LoopWorld& world) {
+    world.network.server(1).paused = true;
+}
+
+void others_hold_for_a_while(LoopWorld& world) {
+    world.occupy("other");
+    world.after(700ms, [&world] { world.free_all(); });
+}
+
+void acquire(LoopWorld& world) {
+    world.lock->acquire_for(3s, world.report());
+}
+
+const LockOptions plain{.ttl = 10s, .retry = {.delay = 100ms}};
+const LockOptions fenced{.ttl = 10s, .retry = {.delay = 100ms}, .fencing = true};
+const LockOptions fair{.ttl = 10s, .retry = {.delay = 100ms}, .fair = true};
+const LockOptions described{.ttl = 10s, .holder = "a test"};
+
+class AtEachSuspensionPoint : public testing::TestWithParam<Scenario> {
+protected:
+    /// Calls `test` with a new world after each number of turns of the loop at which the operation of the
+    /// scenario is under way.
+    void at_each(const std::function<void(LoopWorld&)>& test) {
+        constexpr int most = 2000;
+        for (int turns = 0; turns < most; ++turns) {
+            LoopWorld world{GetParam().options};
+            GetParam().prepare(world);
+            GetParam().begin(world);
+            const auto latest = world.now() + 1min;
+            for (int i = 0; i < turns && world.results.empty(); ++i) world.loop.run_once(latest);
+            if (!world.results.empty()) return;
+            SCOPED_TRACE("after " + std::to_string(turns) + " turns");
+            test(world);
+            if (HasFailure()) return;
+        }
+        FAIL() << "the operation does not end";
+    }
+
+    /// Everything has been sent, and all servers have executed it.
+    static void settle(LoopWorld& world) {
+        world.run_for(200ms);
+        for (std::size_t node = 0; node < world.size; ++node) world.network.resume(node);
+        world.run_for(200ms);
+    }
+};
+
+TEST_P(AtEachSuspensionPoint, ACancelledOperationCallsItsCompletionAndLeavesNothing) {
+    at_each([](LoopWorld& world) {
+        world.lock->cancel();
+        const auto start = world.now();
+        world.run_to_the_end();
+        EXPECT_LE(world.now() - start, 2 * 50ms + 2ms);
+        settle(world);
+        EXPECT_EQ(world.results.size(), 1U);
+        if (world.lock->valid())
+            EXPECT_GE(world.traces(), 2U) << "a majority";
+        else
+            EXPECT_EQ(world.traces(), 0U);
+    });
+}
+
+TEST_P(AtEachSuspensionPoint, ADestroyedLockCallsItsCompletionAndLeavesNothing) {
+    at_each([](LoopWorld& world) {
+        world.lock.reset();
+        settle(world);
+        ASSERT_EQ(world.results.size(), 1U);
+        EXPECT_EQ(world.results[0].error(), Errc::cancelled);
+        EXPECT_EQ(world.traces(), 0U);
+    });
+}
+
+TEST_P(AtEachSuspensionPoint, AShutdownCallsNoCompletionAndLeavesNothing) {
+    at_each([](LoopWorld& world) {
+        const auto held = world.lock->valid();
+        world.of_loop->shut_down();
+        EXPECT_FALSE(world.loop.watches_anything());
+        if (!held) settle(world);
+        world.lock.reset();
+        world.of_loop.reset();
+        settle(world);
+        EXPECT_TRUE(world.results.empty());
+        EXPECT_EQ(world.traces(), 0U);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Operations, AtEachSuspensionPoint,
+    testing::Values(Scenario{"AcquiresAFreeResource", plain, [](LoopWorld&) {}, acquire},
+                    Scenario{"AcquiresWithASilentNode", plain, silence_a_node, acquire},
+                    Scenario{"AcquiresAHeldResource", plain, others_hold_for_a_while, acquire},
+                    Scenario{"AcquiresWithFencing", fenced, silence_a_node, acquire},
+                    Scenario{"AcquiresWithADescription", described, silence_a_node, acquire},
+                    Scenario{"WaitsInTheQueue", fair, others_hold_for_a_while, acquire},
+                    Scenario{"WaitsInTheQueueWithASilentNode", fair,
+                             [](LoopWorld& world) {
+                                 others_hold_for_a_while(world);
+                                 silence_a_node(world);
+                             },
+                             acquire},
+                    Scenario{"Extends", plain,
+                             [](LoopWorld& world) {
+                                 acquire_first(world);
+                                 silence_a_node(world);
+                             },
+                             [](LoopWorld& world) { world.lock->extend(world.report()); }},
+                    Scenario{"Releases", fair,
+                             [](LoopWorld& world) {
+                                 acquire_first(world);
+                                 silence_a_node(world);
+                             },
+                             [](LoopWorld& world) { world.lock->release(world.report()); }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace redlock::test
