@@ -6,6 +6,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -26,12 +27,13 @@ public:
         wake_at_ = never ? Steady::time_point::max() : Steady::now() + delay;
     }
 
-    /// Waits for events, and handles them. Returns false if there is nothing to wait for.
-    bool run_once() {
-        const bool has_timer = wake_at_ != Steady::time_point::max();
-        if (watched_.empty() && !has_timer) return false;
+    /// Waits for events until `latest`, and handles them. Returns false if there is nothing to wait for.
+    bool run_once(std::chrono::steady_clock::time_point latest = Steady::time_point::max()) {
+        const auto until = std::min(latest, wake_at_);
+        const bool is_limited = until != Steady::time_point::max();
+        if (watched_.empty() && !is_limited) return false;
         auto polled = watched_;
-        ::poll(polled.data(), polled.size(), has_timer ? milliseconds_left() : -1);
+        ::poll(polled.data(), polled.size(), is_limited ? milliseconds_until(until) : -1);
         for (const auto& it : polled) {
             if (it.revents == 0 || !is_watched(it.fd)) continue;
             forget(it.fd);
@@ -59,8 +61,8 @@ private:
         return false;
     }
 
-    int milliseconds_left() const {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(wake_at_ - Steady::now());
+    static int milliseconds_until(Steady::time_point instant) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(instant - Steady::now());
         return left.count() < 0 ? 0 : static_cast<int>(left.count());
     }
 

@@ -31,8 +31,8 @@ std::string text(const Hold& hold) {
 bool was_suspended(const Hold& hold, const std::vector<Suspension>& suspensions) {
     constexpr Instant moment = std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
     return std::ranges::any_of(suspensions, [&](const Suspension& suspension) {
-        return suspension.worker == hold.worker && suspension.from <= hold.notified_at &&
-               suspension.until + moment >= hold.valid_until;
+        return suspension.process == HoldLog::process_of(hold.worker) &&
+               suspension.from <= hold.notified_at && suspension.until + moment >= hold.valid_until;
     });
 }
 

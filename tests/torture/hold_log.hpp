@@ -22,9 +22,9 @@ using Instant = std::int64_t;
 Instant now();
 
 /// The kind of locks that a worker uses.
-enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared, semaphore, leader };
-/// The modes in the order in which workers get them. More than three workers compete for the semaphore of
-/// three slots.
+enum class Mode : std::int64_t { plain, fenced, several, watched, fair, shared, semaphore, leader, loop };
+/// The modes in the order in which processes get them. More than three workers compete for the semaphore of
+/// three slots. Locks in an event loop have a mode of their own.
 inline constexpr std::array modes{Mode::plain,  Mode::fenced,    Mode::several, Mode::watched,  Mode::fair,
                                   Mode::shared, Mode::semaphore, Mode::leader,  Mode::semaphore};
 
@@ -83,7 +83,21 @@ private:
 
 class HoldLog {
 public:
-    static constexpr std::size_t workers = 3 * modes.size();
+    /// Four processes, of different modes, have five workers on the same nodes: the main thread, further
+    /// threads, which then share connections, and an event loop. All other processes have one worker.
+    static constexpr std::size_t processes = 3 * modes.size();
+    static constexpr std::size_t further_threads = 3;
+    static constexpr std::size_t workers = processes + (further_threads + 1) * modes.size();
+    static constexpr bool has_companions(std::size_t process) {
+        return process < modes.size() && process % 2 == 1;
+    }
+    /// Returns the index of a further worker of the process. The event loop is behind the further threads.
+    static constexpr std::size_t companion(std::size_t process, std::size_t number) {
+        return processes + number * modes.size() + process;
+    }
+    static constexpr std::size_t process_of(std::size_t worker) {
+        return worker < processes ? worker : (worker - processes) % modes.size();
+    }
 
     /// Maps the file, and creates it if it does not exist.
     explicit HoldLog(const std::filesystem::path& path);

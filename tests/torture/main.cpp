@@ -120,7 +120,7 @@ private:
 
     std::map<Mode, std::int64_t> holds_by_mode() {
         std::map<Mode, std::int64_t> result;
-        for (std::size_t worker = 0; worker < workers_.size(); ++worker)
+        for (std::size_t worker = 0; worker < HoldLog::workers; ++worker)
             result[log_.of(worker).mode()] += log_.of(worker).count();
         return result;
     }

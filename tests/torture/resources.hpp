@@ -72,6 +72,7 @@ inline std::string_view name_of(Mode mode) {
         case Mode::shared: return "shared";
         case Mode::semaphore: return "semaphore";
         case Mode::leader: return "leader";
+        case Mode::loop: return "loop";
     }
     throw std::invalid_argument("no such mode");
 }

@@ -2,10 +2,12 @@
 //
 //     torture_worker LOG INDEX MODE QUARANTINE TTL NODE_TIMEOUT NODE...
 //
-// worker_pool.hpp starts it.
+// worker_pool.hpp starts it. Some processes have further threads, and a thread with an event loop, on the
+// same nodes (HoldLog::has_companions()).
 #include <redlock/redlock.hpp>
 
 #include "hold_log.hpp"
+#include "loop_worker.hpp"
 #include "resources.hpp"
 
 #include <chrono>
@@ -38,13 +40,9 @@ struct Arguments {
 
 class Worker {
 public:
-    explicit Worker(const Arguments& arguments)
-        : arguments_(arguments),
-          log_(arguments.log),
-          own_log_(log_.of(arguments.index)),
-          nodes_(arguments.nodes, {.node_timeout = arguments.node_timeout,
-                                   .round = below(2) == 0 ? Round::sequential : Round::all_at_once,
-                                   .quarantine = arguments.quarantine}) {
+    /// `index` is that of the worker, which may be a further thread of the process.
+    Worker(const Arguments& arguments, std::size_t index, RedisNodes& nodes)
+        : arguments_(arguments), log_(arguments.log), own_log_(log_.of(index)), nodes_(nodes) {
         own_log_.set_mode(arguments.mode);
         // The first workers of these modes extend by themselves.
         const bool may_be_watched = arguments.mode == Mode::fenced || arguments.mode == Mode::semaphore;
@@ -79,7 +77,7 @@ private:
     /// Half of the workers in some other modes are fair as well, because that changes the commands of waiters
     /// and releases.
     bool is_fair() const {
-        const bool second_half = arguments_.index >= HoldLog::workers / 2;
+        const bool second_half = arguments_.index >= HoldLog::processes / 2;
         const bool may_be = arguments_.mode != Mode::plain && arguments_.mode != Mode::shared &&
                             arguments_.mode != Mode::semaphore;
         return arguments_.mode == Mode::fair || (may_be && second_half);
@@ -180,10 +178,39 @@ private:
     HoldLog log_;
     WorkerLog& own_log_;
     std::mt19937 randomness_{std::random_device{}()};
-    RedisNodes nodes_;
+    RedisNodes& nodes_;
     std::optional<Watchdog> watchdog_{};
     std::optional<Leader> leader_{};
 };
+
+/// Runs all workers of this process.
+void run(const Arguments& arguments) {
+    const auto round = std::random_device{}() % 2 == 0 ? Round::sequential : Round::all_at_once;
+    RedisNodes nodes{
+        arguments.nodes,
+        {.node_timeout = arguments.node_timeout, .round = round, .quarantine = arguments.quarantine}};
+    std::vector<std::jthread> threads;
+    const auto begin = [&](auto function) {
+        threads.emplace_back([function] {
+            try {
+                function();
+            } catch (const std::exception& error) {
+                std::cerr << "torture_worker: " << error.what() << '\n';
+                std::_Exit(EXIT_FAILURE);
+            }
+        });
+    };
+    if (HoldLog::has_companions(arguments.index)) {
+        for (std::size_t i = 0; i < HoldLog::further_threads; ++i)
+            begin([&, i] { Worker{arguments, HoldLog::companion(arguments.index, i), nodes}.run(); });
+        begin([&] {
+            LoopWorker{arguments.log, HoldLog::companion(arguments.index, HoldLog::further_threads), nodes,
+                       arguments.ttl}
+                .run();
+        });
+    }
+    Worker{arguments, arguments.index, nodes}.run();
+}
 
 }  // namespace
 
@@ -197,7 +224,7 @@ int main(int argc, char** argv) {
                                   .ttl = std::chrono::milliseconds{std::stol(words.at(4))},
                                   .node_timeout = std::chrono::milliseconds{std::stol(words.at(5))},
                                   .nodes = {words.begin() + 6, words.end()}};
-        Worker{arguments}.run();
+        run(arguments);
         return EXIT_SUCCESS;
     } catch (const std::exception& error) {
         std::cerr << "torture_worker: " << error.what() << '\n';

@@ -16,8 +16,8 @@ WorkerPool::WorkerPool(const LockSettings& settings, const std::filesystem::path
       directory_(directory),
       node_lists_(std::move(node_lists)),
       log_(directory / "log"),
-      workers_(HoldLog::workers),
-      frozen_since_(HoldLog::workers) {
+      workers_(HoldLog::processes),
+      frozen_since_(HoldLog::processes) {
     for (std::size_t worker = 0; worker < size(); ++worker) launch(worker);
 }
 

@@ -23,9 +23,9 @@ struct LockSettings {
     std::chrono::milliseconds node_timeout{50};
 };
 
-/// When a worker was stopped by SIGSTOP. It does late what was due meanwhile.
+/// When a worker process was stopped by SIGSTOP. It does late what was due meanwhile.
 struct Suspension {
-    std::size_t worker;
+    std::size_t process;
     Instant from;
     Instant until;
 };
