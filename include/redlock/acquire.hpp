@@ -33,7 +33,9 @@ struct AcquireLimits {
     /// acquire() then waits like std::mutex::lock(). If the client waits in a queue, such attempts do not
     /// count either.
     bool wait_while_held = false;
-    /// How long a fair request waits in the queue. Zero means that it does not queue.
+    /// How long a fair request waits in the queue. Zero means that it does not queue. The default is no
+    /// limit, which is for lock() and the functions with a deadline. acquire() passes
+    /// LockOptions::queue_timeout.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 

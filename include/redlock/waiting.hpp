@@ -32,8 +32,9 @@
 //     the release wakes no waiter, because   | the first waiter asks after every pause of
 //     the holder uses another library, or    | LockOptions::retry, and at least every poll interval
 //     a lock without `fair`                  |
-//     the home node has a key that no client | the first waiter makes an attempt every poll interval
-//     of the lock has set (a stray key)      |
+//     the home node has a key of the         | the first waiter makes an attempt every poll interval
+//     resource that belongs to no holder     |
+//     (a *stray key*)                        |
 //     the home node reports something false  | every waiter makes an attempt after 7 to 14 s
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
