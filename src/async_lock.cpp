@@ -52,6 +52,12 @@ private:
     Result result_;
 };
 
+/// Ends an operation that cannot begin. The completion is called later, unless the loop was shut down.
+void refuse(const std::shared_ptr<loop::Front>& front, Completion done, std::error_code error) {
+    if (front->in_owning_process() && !front->is_shut_down())
+        LaterCall::make(front, std::move(done), Result{error});
+}
+
 /// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
 class LoopWatchdog final : public detail::Renewer {
 public:
@@ -59,6 +65,11 @@ public:
     void add(detail::Acquisition) override {}
     void remove(const detail::Acquisition&) noexcept override {}
 };
+
+/// Returns the error of an acquisition by a lock that was moved from.
+std::error_code cannot_acquire() noexcept {
+    return std::make_error_code(std::errc::invalid_argument);
+}
 
 /// Returns the error of an operation that has thrown the current exception.
 std::error_code error_of_exception() {
@@ -143,8 +154,7 @@ private:
 bool AsyncLock::Impl::may_begin(Completion& done) {
     if (!in_owning_process() || front->is_shut_down()) return false;
     if (!done_) return true;
-    const auto code = std::make_error_code(std::errc::operation_in_progress);
-    LaterCall::make(front, std::move(done), Result{code});
+    refuse(front, std::move(done), std::make_error_code(std::errc::operation_in_progress));
     return false;
 }
 
@@ -271,7 +281,7 @@ void AsyncLock::Impl::shut_down() noexcept {
 
 // ---- AsyncLock
 
-AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options) {
+AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options) : front_(nodes.front_) {
     auto& of_loop = nodes.front_->nodes();
     auto names = detail::checked_resources(std::move(resources).take());
     check(options, of_loop.node_timeout(), of_loop.quarantine());
@@ -279,18 +289,19 @@ AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions opti
                     "be used with one resource only");
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
-    impl_ = std::make_shared<Impl>(nodes.front_, std::move(names), std::move(options));
+    impl_ = std::make_shared<Impl>(front_, std::move(names), std::move(options));
 }
 
 AsyncLock::~AsyncLock() {
     if (impl_) impl_->leave();
 }
 
-AsyncLock::AsyncLock(AsyncLock&& other) noexcept = default;
+AsyncLock::AsyncLock(AsyncLock&& other) noexcept : front_(other.front_), impl_(std::move(other.impl_)) {}
 
 AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {
     if (this == &other) return *this;
     if (impl_) impl_->leave();
+    front_ = other.front_;
     impl_ = std::move(other.impl_);
     return *this;
 }
@@ -328,10 +339,13 @@ std::uint64_t AsyncLock::fencing_token() const noexcept {
 }
 
 Clock::time_point AsyncLock::now() const noexcept {
-    return impl_->now();
+    return front_->clock().now();
 }
 
+// ---- Operations. A lock that was moved from can only refuse them.
+
 void AsyncLock::acquire(Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
     const auto& [attempts, delay] = impl_->options().retry;
     impl_->acquire({.attempts = attempts,
                     .queue_timeout = impl_->options().queue_timeout.value_or((attempts - 1) * delay)},
@@ -339,29 +353,35 @@ void AsyncLock::acquire(Completion done) {
 }
 
 void AsyncLock::try_acquire(Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
     impl_->acquire({.attempts = 1, .queue_timeout = {}}, std::move(done));
 }
 
 void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
     impl_->acquire({.deadline = deadline}, std::move(done));
 }
 
 void AsyncLock::extend(Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
     extend(impl_->options().ttl, std::move(done));
 }
 
 void AsyncLock::extend(std::chrono::milliseconds ttl, Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
     check_ttl(ttl);
     impl_->extend(ttl, std::move(done));
 }
 
 void AsyncLock::check_ttl(std::chrono::milliseconds ttl) const {
+    if (!impl_) return;
     const auto& nodes = impl_->state().nodes();
     detail::check_ttl("extend: ttl", ttl, impl_->options().drift_factor, nodes.node_timeout(),
                       nodes.quarantine());
 }
 
 void AsyncLock::release(Completion done) {
+    if (!impl_) return refuse(front_, std::move(done), Errc::not_held);
     impl_->release(std::move(done));
 }
 

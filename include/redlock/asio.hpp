@@ -23,6 +23,7 @@
 
 #include <redlock/async_lock.hpp>
 #include <redlock/async_nodes.hpp>
+#include <redlock/error.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
 #include <redlock/options.hpp>
@@ -89,6 +90,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -300,9 +302,8 @@ private:
 /// A lock, and the number of its operations. Functions lock the mutex of the loop.
 class State : public std::enable_shared_from_this<State> {
 public:
-    State(const net::any_io_executor& of_lock, std::shared_ptr<Loop> of_context, ResourceList resources,
-          LockOptions options)
-        : executor(of_lock), loop(std::move(of_context)) {
+    State(std::shared_ptr<Loop> of_context, ResourceList resources, LockOptions options)
+        : loop(std::move(of_context)) {
         const std::lock_guard guard{loop->mutex()};
         lock.emplace(loop->nodes(), std::move(resources), std::move(options));
     }
@@ -343,7 +344,6 @@ public:
         self->lock.reset();
     }
 
-    const net::any_io_executor executor;
     const std::shared_ptr<Loop> loop;
     std::optional<AsyncLock> lock{};  // empty once the Lock is destroyed
 
@@ -359,17 +359,23 @@ class Initiation {
 public:
     using executor_type = net::any_io_executor;
 
-    Initiation(std::shared_ptr<State> state, Begin begin)
-        : state_(std::move(state)), begin_(std::move(begin)) {}
+    Initiation(executor_type executor, std::shared_ptr<State> state, std::error_code if_moved_from,
+               Begin begin)
+        : executor_(std::move(executor)),
+          state_(std::move(state)),
+          if_moved_from_(if_moved_from),
+          begin_(std::move(begin)) {}
 
-    executor_type get_executor() const noexcept { return state_->executor; }
+    executor_type get_executor() const noexcept { return executor_; }
 
     template <class Given>
     void operator()(Given&& given) {
         using Handler = std::decay_t<Given>;
         Handler handler{std::forward<Given>(given)};
         auto slot = net::get_associated_cancellation_slot(handler);
-        const auto operation = state_->begin(begin_, Posting<Handler>{std::move(handler), state_->executor});
+        Posting<Handler> done{std::move(handler), executor_};
+        if (!state_) return std::move(done)(Result{if_moved_from_});
+        const auto operation = state_->begin(begin_, std::move(done));
         if (!slot.is_connected()) return;
         slot.assign([weak = std::weak_ptr{state_}, operation](net::cancellation_type type) {
             const auto state = weak.lock();
@@ -378,7 +384,9 @@ public:
     }
 
 private:
-    std::shared_ptr<State> state_;
+    executor_type executor_;
+    std::shared_ptr<State> state_;  // null if the Lock was moved from
+    std::error_code if_moved_from_;
     Begin begin_;
 };
 
@@ -412,7 +420,8 @@ public:
     /// `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by `executor`, and may be
     /// called after a release.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
-        : state_(std::make_shared<detail::State>(executor, loop_of(executor, nodes), std::move(resources),
+        : executor_(executor),
+          state_(std::make_shared<detail::State>(loop_of(executor, nodes), std::move(resources),
                                                  posting_on_lost(executor, std::move(options)))) {}
 
     /// The same, with the executor of a context such as an io_context.
@@ -427,14 +436,18 @@ public:
     ~Lock() {
         if (state_) detail::State::end(std::move(state_));
     }
-    Lock(Lock&& other) noexcept = default;
+    /// The lock that was moved from keeps its executor. It is free. Its acquisitions end with
+    /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
+    Lock(Lock&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
     Lock& operator=(Lock&& other) noexcept {
-        if (this != &other && state_) detail::State::end(std::move(state_));
+        if (this == &other) return *this;
+        if (state_) detail::State::end(std::move(state_));
+        executor_ = other.executor_;
         state_ = std::move(other.state_);
         return *this;
     }
 
-    executor_type get_executor() const noexcept { return state_->executor; }
+    executor_type get_executor() const noexcept { return executor_; }
 
     // ---- Queries, see redlock::Lock.
 
@@ -442,56 +455,60 @@ public:
     std::chrono::nanoseconds remaining() const noexcept {
         return state_ ? state_->lock->remaining() : std::chrono::nanoseconds::zero();
     }
-    std::stop_token lost() const { return state_->lock->lost(); }
-    const std::string& resource() const noexcept { return state_->lock->resource(); }
-    Resources resources() const noexcept { return state_->lock->resources(); }
-    std::string_view owner() const noexcept { return state_->lock->owner(); }
-    std::uint64_t fencing_token() const noexcept { return state_->lock->fencing_token(); }
+    std::stop_token lost() const { return state_ ? state_->lock->lost() : std::stop_token{}; }
+    const std::string& resource() const noexcept {
+        static const std::string none;
+        return state_ ? state_->lock->resource() : none;
+    }
+    Resources resources() const noexcept { return state_ ? state_->lock->resources() : Resources{}; }
+    std::string_view owner() const noexcept { return state_ ? state_->lock->owner() : std::string_view{}; }
+    std::uint64_t fencing_token() const noexcept { return state_ ? state_->lock->fencing_token() : 0; }
 
     // ---- Operations, see AsyncLock.
 
     /// Makes up to LockOptions::retry.attempts attempts, with pauses.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_acquire(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token),
+        return initiate(std::forward<Token>(token), cannot_acquire(),
                         [](AsyncLock& lock, Completion done) { lock.acquire(std::move(done)); });
     }
 
     /// Makes one attempt.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_try_acquire(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token),
+        return initiate(std::forward<Token>(token), cannot_acquire(),
                         [](AsyncLock& lock, Completion done) { lock.try_acquire(std::move(done)); });
     }
 
     /// Makes attempts until `span` is over.
     template <class Rep, class Period, class Token = net::default_completion_token_t<executor_type>>
     auto async_acquire_for(std::chrono::duration<Rep, Period> span, Token&& token = Token()) {
-        return initiate(std::forward<Token>(token), [span](AsyncLock& lock, Completion done) {
-            lock.acquire_for(span, std::move(done));
-        });
+        return initiate(
+            std::forward<Token>(token), cannot_acquire(),
+            [span](AsyncLock& lock, Completion done) { lock.acquire_for(span, std::move(done)); });
     }
 
     /// Resets the remaining time to the full ttl.
     template <class Token = net::default_completion_token_t<executor_type>>
     requires(!std::is_convertible_v<Token, std::chrono::milliseconds>) auto async_extend(
         Token&& token = Token()) {
-        return initiate(std::forward<Token>(token),
+        return initiate(std::forward<Token>(token), Errc::not_held,
                         [](AsyncLock& lock, Completion done) { lock.extend(std::move(done)); });
     }
 
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
-        state_->lock->check_ttl(ttl);  // a coroutine that waits already could not catch the exception
-        return initiate(std::forward<Token>(token),
+        // A coroutine that waits already could not catch the exception.
+        if (state_) state_->lock->check_ttl(ttl);
+        return initiate(std::forward<Token>(token), Errc::not_held,
                         [ttl](AsyncLock& lock, Completion done) { lock.extend(ttl, std::move(done)); });
     }
 
     /// Releases the lock. valid() is false once the operation has begun.
     template <class Token = net::default_completion_token_t<executor_type>>
     auto async_release(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token),
+        return initiate(std::forward<Token>(token), Errc::not_held,
                         [](AsyncLock& lock, Completion done) { lock.release(std::move(done)); });
     }
 
@@ -510,12 +527,18 @@ private:
         return options;
     }
 
-    template <class Token, class Begin>
-    auto initiate(Token&& token, Begin begin) {
-        return net::async_initiate<Token, void(Result)>(detail::Initiation<Begin>{state_, std::move(begin)},
-                                                        token);
+    static std::error_code cannot_acquire() noexcept {
+        return std::make_error_code(std::errc::invalid_argument);
     }
 
+    /// `if_moved_from` is the error of the operation if this lock was moved from.
+    template <class Token, class Begin>
+    auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
+        return net::async_initiate<Token, void(Result)>(
+            detail::Initiation<Begin>{executor_, state_, if_moved_from, std::move(begin)}, token);
+    }
+
+    executor_type executor_;
     std::shared_ptr<detail::State> state_;  // null if moved from
 };
 

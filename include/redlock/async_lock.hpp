@@ -103,6 +103,8 @@ public:
     /// memory, the loop tries again. Never throws.
     ~AsyncLock();
 
+    /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
+    /// extensions and releases with `not_held`.
     AsyncLock(AsyncLock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock. An operation
     /// of the other lock goes on.
@@ -155,6 +157,7 @@ private:
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
 
+    std::shared_ptr<loop::Front> front_;
     std::shared_ptr<Impl> impl_;  // null if moved from
 };
 

@@ -66,6 +66,37 @@ TEST_F(InALoop, CallsTheCompletionLaterInEveryCase) {
     EXPECT_EQ(results[2].error(), Errc::already_held);
 }
 
+TEST_F(InALoop, AMovedFromLockIsFreeAndCannotBeAcquired) {
+    auto it = lock();
+    const auto next = std::move(it);
+    EXPECT_FALSE(it.valid());
+    EXPECT_EQ(it.remaining(), std::chrono::nanoseconds::zero());
+    EXPECT_FALSE(it.lost().stop_possible());
+    EXPECT_EQ(it.resource(), "");
+    EXPECT_TRUE(it.resources().empty());
+    EXPECT_EQ(it.owner(), "");
+    EXPECT_EQ(it.fencing_token(), 0U);
+    it.cancel();
+    it.acquire(report());
+    it.try_acquire(report());
+    it.acquire_for(1s, report());
+    it.extend(report());
+    it.extend(10s, report());
+    it.release(report());
+    EXPECT_THAT(results, IsEmpty()) << "a completion is called later";
+    run();
+    std::vector<std::error_code> errors;
+    for (const auto& result : results) errors.push_back(result.error());
+    const std::error_code invalid = std::make_error_code(std::errc::invalid_argument);
+    const std::error_code not_held = Errc::not_held;
+    EXPECT_THAT(errors, ElementsAre(invalid, invalid, invalid, not_held, not_held, not_held));
+    EXPECT_THAT(world.events(), IsEmpty());
+    it = lock();
+    it.acquire(report());
+    run();
+    EXPECT_TRUE(it.valid());
+}
+
 TEST_F(InALoop, SendsWhatALockSends) {
     auto it = lock();
     it.acquire(report());

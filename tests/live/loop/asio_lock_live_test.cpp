@@ -107,6 +107,37 @@ TEST_F(Asio, CallsAHandlerInItsExecutor) {
     EXPECT_TRUE(called);
 }
 
+TEST_F(Asio, AMovedFromLockIsFreeAndCannotBeAcquired) {
+    Lock lock{context, nodes, "orders:42"};
+    const auto next = std::move(lock);
+    EXPECT_EQ(&net::query(lock.get_executor(), net::execution::context), &context);
+    EXPECT_FALSE(lock.valid());
+    EXPECT_EQ(lock.remaining(), std::chrono::nanoseconds::zero());
+    EXPECT_FALSE(lock.lost().stop_possible());
+    EXPECT_EQ(lock.resource(), "");
+    EXPECT_TRUE(lock.resources().empty());
+    EXPECT_EQ(lock.owner(), "");
+    EXPECT_EQ(lock.fencing_token(), 0U);
+    std::vector<std::error_code> errors;
+    const auto report = [&](const Result& it) { errors.push_back(it.error()); };
+    lock.async_acquire(report);
+    lock.async_try_acquire(report);
+    lock.async_acquire_for(1s, report);
+    lock.async_extend(report);
+    lock.async_extend(10s, report);
+    lock.async_release(report);
+    EXPECT_TRUE(errors.empty()) << "a handler is called as if by post()";
+    context.run();
+    context.restart();
+    const std::error_code invalid = std::make_error_code(std::errc::invalid_argument);
+    const std::error_code not_held = Errc::not_held;
+    EXPECT_THAT(errors, testing::ElementsAre(invalid, invalid, invalid, not_held, not_held, not_held));
+    lock = Lock{context, nodes, "orders:42"};
+    auto acquired = lock.async_try_acquire(net::use_future);
+    context.run();
+    EXPECT_TRUE(acquired.get());
+}
+
 TEST_F(Asio, FairLocksWaitInTheQueue) {
     const LockOptions fair{.ttl = 1min, .retry = {.delay = 1min}, .fair = true};
     Lock holder{context, nodes, "orders:42", fair};
