@@ -99,10 +99,16 @@ void LoopGroup::wake_rounds() noexcept {
     while (const auto* const round = group_.take_woken()) static_cast<Task*>(round->owner)->wake();
 }
 
+/// Without memory, tries again soon. Otherwise nobody would watch a connection that has a release to write.
 void LoopGroup::proceed() {
-    const auto until = group_.write_collected(now());
-    wake_rounds();
-    watch();
+    auto until = Clock::never();
+    try {
+        until = group_.write_collected(now());
+        wake_rounds();
+        watch();
+    } catch (const std::bad_alloc&) {
+        until = now() + std::chrono::milliseconds{10};
+    }
     wake_at(until);
 }
 
