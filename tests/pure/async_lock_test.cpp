@@ -268,6 +268,19 @@ TEST_F(InALoop, AcquiresAgainAfterTheValidityHasEnded) {
     EXPECT_NE(it.owner(), owner);
 }
 
+// At the end of the validity, the keys still exist for the drift.
+TEST_F(InALoop, AcquiringAgainReleasesTheKeysOfTheFormerLease) {
+    auto it = lock({.ttl = 1s});
+    it.acquire(report());
+    run();
+    pass(it.remaining());
+    EXPECT_FALSE(it.valid());
+    it.try_acquire(report());
+    run();
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_FALSE(results[1].error());
+}
+
 TEST_F(InALoop, AReleaseIsNotRepeatedWhenTheValidityHasEnded) {
     auto it = lock({.ttl = 1s});
     it.acquire(report());
@@ -623,6 +636,14 @@ TEST_F(SchedulerTest, CallsATaskThatWakesItselfInTheNextTurn) {
     EXPECT_EQ(calls, "a");
     scheduler.run();
     EXPECT_EQ(calls, "aa");
+}
+
+TEST_F(SchedulerTest, CancelsTheWakeUpWhenNothingIsLeftToDo) {
+    Note task{scheduler, calls, 'a'};
+    task.wake_at(clock.now() + 500ms);
+    task.wake_at(Clock::never());
+    scheduler.run();
+    EXPECT_FALSE(events.run_once());
 }
 
 }  // namespace

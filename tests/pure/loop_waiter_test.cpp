@@ -118,6 +118,14 @@ TEST_F(TurnsInALoop, NoAttemptsAreMadeWithoutOneWhileTheQueueMoves) {
     EXPECT_TRUE(waiting_at(4).place.may_attempt(clock.now(), due));
 }
 
+TEST_F(TurnsInALoop, AWaiterThatLeavesWithoutOneDelaysNoAttempts) {
+    for (int i = 0; i < 6; ++i) (void)join(i * 1ms);
+    leave(5);
+    auto due = clock.now();
+    EXPECT_FALSE(waiting_at(4).place.may_attempt(clock.now(), due));
+    EXPECT_EQ(due, clock.now());
+}
+
 // ---- The flow of a waiter without a turn
 
 /// A waiter that fails the test if it is used.
@@ -332,11 +340,32 @@ TEST_F(WaitersOfALoop, TheMessageOfAWaiterThatIsGoneIsGivenBackOnce) {
     EXPECT_EQ(publish(ticket), 1U);
     step(20ms);
     EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(ticket));
+    EXPECT_THAT(arguments(0, "wake", 6), ElementsAre("")) << "marked as repeated";
     EXPECT_EQ(holder(0), stays.waiter.new_ticket()) << "the next waiter is woken";
     EXPECT_TRUE(message(stays));
     (void)publish(ticket);
     step(20ms);
     EXPECT_EQ(all(0, "wake").size(), 1U);
+}
+
+TEST_F(WaitersOfALoop, TheNewestThousandTicketsThatAreGoneAreGivenBack) {
+    struct NoWaiter final : loop::Listeners::User {
+        void on_listener() noexcept override {}
+        bool on_message() noexcept override { return true; }
+    } gone;
+    Client stays{*this};
+    ASSERT_TRUE(listen(stays));
+    std::vector<std::string> tickets;
+    for (int i = 0; i <= 1000; ++i) {
+        tickets.push_back(listeners.new_ticket(0, gone, "r"));
+        listeners.forget(0, tickets.back());
+    }
+    (void)publish(tickets[0]);
+    step(20ms);
+    EXPECT_THAT(all(0, "wake"), IsEmpty());
+    (void)publish(tickets[1]);
+    step(20ms);
+    EXPECT_THAT(arguments(0, "wake", 1), ElementsAre(tickets[1]));
 }
 
 TEST_F(WaitersOfALoop, AForeignMessageDelaysTheirOwnByTenMilliseconds) {
@@ -359,8 +388,11 @@ TEST_F(WaitersOfALoop, AreToldThatTheirConnectionIsCut) {
     Client second{*this};
     ASSERT_TRUE(listen(first));
     ASSERT_TRUE(listen(second));
+    step();
+    const int calls = first.task.calls;
     network.server(0).close_connections(now());
     step();
+    EXPECT_GT(first.task.calls, calls) << "it is woken";
     for (auto* const it : {&first, &second}) {
         const auto cut = message(*it);
         ASSERT_TRUE(cut);
@@ -382,6 +414,98 @@ TEST_F(WaitersOfALoop, GoToTheNextNodeTogether) {
     ASSERT_TRUE(listen(second));
     EXPECT_LE(now() - then, 5ms) << "the node is known to have failed";
     EXPECT_EQ(subscriptions(1), 1U);
+}
+
+TEST_F(WaitersOfALoop, OneWithAHomeNodeFindsThatAnEarlierNodeAnswersAgain) {
+    network.server(0).paused = true;
+    std::optional<Client> first{*this};
+    ASSERT_TRUE(listen(*first));
+    network.server(0).paused = false;
+    network.pass(1s);
+    {
+        Client without_home{*this};
+        ASSERT_TRUE(listen(without_home));
+        EXPECT_EQ(without_home.waiter.home(), 1U) << "it does not probe";
+    }
+    ASSERT_TRUE(listen(*first));
+    EXPECT_EQ(first->waiter.home(), 0U);
+    first.reset();
+    Client later{*this};
+    ASSERT_TRUE(listen(later));
+    EXPECT_EQ(later.waiter.home(), 0U) << "the node is trusted again";
+}
+
+TEST_F(WaitersOfALoop, AMessageOfTheFormerHomeNodeDoesNotWakeAtTheNextOne) {
+    network.server(0).paused = true;
+    Client client{*this};
+    ASSERT_TRUE(listen(client));
+    network.server(0).paused = false;
+    network.pass(1s);
+    EXPECT_EQ(publish(client.waiter.new_ticket(), 1), 1U);
+    step();
+    ASSERT_TRUE(listen(client));
+    EXPECT_EQ(client.waiter.home(), 0U);
+    EXPECT_FALSE(message(client));
+}
+
+TEST_F(WaitersOfALoop, LeaveAHomeNodeThatMayNotBeTheirHome) {
+    Client client{*this};
+    ASSERT_TRUE(listen(client));
+    ASSERT_TRUE(listen(client, NodeSet{0b110}));
+    EXPECT_EQ(client.waiter.home(), 1U);
+    EXPECT_EQ(network.server(0).open_connections(), 0U);
+}
+
+TEST_F(WaitersOfALoop, AreWokenAtTheEndOfTheirTime) {
+    network.server(0).paused = true;
+    Client client{*this};
+    step();
+    const RoundLimits limits{.deadline = now() + 10ms};
+    EXPECT_FALSE(client.waiter.listen_in_steps(client.task, NodeSet{}.set(), limits));
+    client.task.calls = 0;
+    step(9ms);
+    EXPECT_EQ(client.task.calls, 0);
+    step(1ms);
+    EXPECT_EQ(client.task.calls, 1);
+    EXPECT_EQ(client.waiter.listen_in_steps(client.task, NodeSet{}.set(), limits), std::optional{false});
+    network.server(0).paused = false;
+    ASSERT_TRUE(listen(client));
+    step();
+    EXPECT_FALSE(client.waiter.sleep_in_steps(client.task, now() + 10ms, never));
+    client.task.calls = 0;
+    step(9ms);
+    EXPECT_EQ(client.task.calls, 0);
+    step(1ms);
+    EXPECT_EQ(client.task.calls, 1);
+}
+
+TEST_F(WaitersOfALoop, OneWithoutATurnWaitsForTheEndOfItsTimeOrAStop) {
+    std::deque<Client> with_turn;
+    for (int i = 0; i < 4; ++i) with_turn.emplace_back(*this);
+    with_turn[0].turn.place = QueuePlace{.in_front = 3};
+    EXPECT_TRUE(with_turn[0].waiter.await_turn(with_turn[0].task, with_turn[0].turn));
+    const std::vector<std::string> resource{"r"};
+    Counter task{scheduler};
+    loop::LoopWaiter waiter{listeners, queues, group.nodes(), network.clock()};
+    std::stop_source stop;
+    const auto token = stop.get_token();
+    flow::Turn turn{.resource = resource,
+                    .since = now(),
+                    .until = now() + 10ms,
+                    .stop = &token,
+                    .attempt_due = Clock::never()};
+    EXPECT_FALSE(waiter.await_turn(task, turn));
+    step(9ms);
+    EXPECT_EQ(task.calls, 0);
+    step(1ms);
+    EXPECT_EQ(task.calls, 1);
+    EXPECT_TRUE(waiter.await_turn(task, turn));
+    EXPECT_EQ(turn.place->in_front, 7U);
+    turn.until = Clock::never();
+    EXPECT_FALSE(waiter.await_turn(task, turn));
+    stop.request_stop();
+    EXPECT_TRUE(waiter.await_turn(task, turn));
+    EXPECT_FALSE(turn.has_come);
 }
 
 TEST_F(WaitersOfALoop, TheLastOneLeavesTheConnectionToTheNext) {
@@ -421,6 +545,7 @@ TEST_F(WaitersOfALoop, ANodeThatRefusesSubscriptionsIsNotAskedForAMinute) {
     Tally reasons{std::make_shared<const std::vector<std::string>>(std::vector<std::string>(3, "n"))};
     second.waiter.report_refusals(reasons);
     EXPECT_EQ(reasons[0].cause, Errc::permission_denied);
+    EXPECT_FALSE(group.nodes()[0]->last_failure().cause) << "the node has not failed";
 }
 
 }  // namespace
