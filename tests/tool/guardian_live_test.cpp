@@ -187,9 +187,13 @@ TEST_F(Guardian, IsReplacedIfKilled) {
     EXPECT_TRUE(ends("child"));
 }
 
+// The loop ends when the signal has arrived and the guardian is continued: SIGSTOP is not pending any more,
+// and the guardian is not stopped.
 TEST_F(Guardian, IsContinuedIfStopped) {
     auto tool = world.start(world.job(
-        find_guardian + "kill -STOP $g; while grep -q '^State:.T' /proc/$g/status; do sleep 0.01; done; " +
+        find_guardian +
+            "kill -STOP $g; while grep -qE '^State:.T|^ShdPnd:.*[4-7c-f][0-9a-f]{4}$' /proc/$g/status; "
+            "do sleep 0.01; done; " +
             stubborn,
         {"--ttl", "3s", "--grace", "0.1"}));
     ASSERT_TRUE(world.comes("parent"));
