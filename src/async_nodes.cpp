@@ -4,8 +4,8 @@
 
 namespace redlock {
 
-AsyncNodes::AsyncNodes(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy)
-    : front_(std::make_shared<loop::Front>(nodes, loop, clock, entropy)) {}
+AsyncNodes::AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock, Entropy& entropy)
+    : front_(std::make_shared<loop::Front>(nodes, event_loop, clock, entropy)) {}
 
 /// A child of fork() must not touch the parent's loop. Therefore the front is never destroyed there.
 AsyncNodes::~AsyncNodes() {

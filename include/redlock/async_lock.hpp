@@ -2,7 +2,8 @@
 // algorithm, but no function blocks. An operation that needs the network begins, and calls its *completion*
 // later from the loop:
 //
-//     redlock::AsyncLock lock{of_loop, "orders:42", {.ttl = 10s}};    // an AsyncNodes, async_nodes.hpp
+//     // loop_nodes is an AsyncNodes (async_nodes.hpp): the connections of the loop to the nodes.
+//     redlock::AsyncLock lock{loop_nodes, "orders:42", {.ttl = 10s}};
 //     lock.acquire([&](redlock::Result result) {
 //         if (!result) return log(result.message());
 //         charge(order);
@@ -40,7 +41,8 @@ class Renewer;
 }
 
 /// The function that is called with the result when an operation has ended. Converts from every callable that
-/// takes a Result. The callable may be movable only, such as a lambda that owns a std::unique_ptr.
+/// takes a Result. The callable may be movable only, such as a lambda that owns a std::unique_ptr. An empty
+/// Completion must neither be called nor passed to an operation.
 class Completion {
 public:
     Completion() = default;
@@ -49,12 +51,13 @@ public:
              std::invocable<std::decay_t<Function>&&, Result>)
         // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): for a lambda
         Completion(Function&& function)
-        : held_(std::make_unique<Held<std::decay_t<Function>>>(std::forward<Function>(function))) {}
+        : callable_(std::make_unique<Stored<std::decay_t<Function>>>(std::forward<Function>(function))) {}
 
-    explicit operator bool() const noexcept { return held_ != nullptr; }
+    /// Returns false if the object is empty.
+    explicit operator bool() const noexcept { return callable_ != nullptr; }
 
     /// Calls the function, and then destroys it. May be called once.
-    void operator()(Result result) { std::exchange(held_, nullptr)->call(std::move(result)); }
+    void operator()(Result result) { std::exchange(callable_, nullptr)->call(std::move(result)); }
 
 private:
     struct Callable {
@@ -65,19 +68,20 @@ private:
         virtual void call(Result&& result) = 0;
     };
     template <class Function>
-    struct Held final : Callable {
-        explicit Held(Function&& it) : function(std::move(it)) {}
-        explicit Held(const Function& it) : function(it) {}
+    struct Stored final : Callable {
+        explicit Stored(Function&& source) : function(std::move(source)) {}
+        explicit Stored(const Function& source) : function(source) {}
         void call(Result&& result) override { std::move(function)(std::move(result)); }
         Function function;
     };
 
-    std::unique_ptr<Callable> held_{};
+    std::unique_ptr<Callable> callable_{};
 };
 
-/// Returns a value for LockOptions::watchdog. With it, the loop of the AsyncLock extends the lock and reports
-/// its loss, as Watchdog does in a thread (watchdog.hpp). LockOptions::on_lost is then called in the loop. An
-/// exception of on_lost is swallowed.
+/// Returns a value for LockOptions::watchdog, which has no other use. The library owns the object behind it.
+/// With this value, the loop of the AsyncLock extends the lock and reports its loss, as Watchdog does in a
+/// thread (watchdog.hpp). LockOptions::on_lost is then called in the loop. An exception of on_lost is
+/// swallowed, because Watchdog swallows it, too.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
@@ -86,11 +90,16 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 ///   std::errc::operation_in_progress, and does not disturb the first.
 /// - The completion is called once, from the loop, and never inside the function that began the operation. It
 ///   is not called if AsyncNodes::shut_down() ends the operation. It may call any function of any lock, and
-///   may destroy the lock. If it throws, EventLoop::ready() or wake() throws the exception to the loop.
+///   may destroy the lock. If it throws, EventLoop::ready() or wake() throws the exception to the loop, so
+///   that the program can handle it there.
 /// - The functions throw std::invalid_argument for incorrect use, and std::bad_alloc. Then the operation has
 ///   not begun, and the completion is not called.
-/// - All functions must be called in the loop. The queries may be called by any thread, except during the
-///   assignment or destruction of the lock.
+/// - The constructor, the operations, cancel(), the assignment and the destructor must be called in the loop.
+///   The queries, from valid() to fencing_token(), may be called by any thread, except during the assignment
+///   or destruction of the lock. The view that owner() returns is valid until the next acquisition. So
+///   another thread may read it only while the loop does not acquire the lock.
+/// - At most 256 rounds of a loop are under way at the same time. If an operation has to wait for others
+///   because of that, this wait is added to the times that the operations below state.
 class REDLOCK_EXPORT AsyncLock {
 public:
     /// Prepares a lock, as the constructor of Lock does. Does no I/O. Throws std::invalid_argument if the
@@ -98,9 +107,9 @@ public:
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
     /// Releases the lock unless it is free, and does not block: the loop sends the release. If an operation
-    /// is under way, its completion is called with `cancelled`, and the lock is then released. An acquisition
-    /// is cancelled before, while an extension or a release goes on to its end. After a failure for lack of
-    /// memory, the loop tries again. Never throws.
+    /// is under way, the loop first ends it: it cancels an acquisition, and lets an extension or a release go
+    /// on to its end. Then it calls the completion, in each case with `cancelled`, and releases the lock. If
+    /// there is no memory for the release, the loop tries again. Never throws.
     ~AsyncLock();
 
     /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
@@ -139,7 +148,8 @@ public:
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);
-    /// Throws the exception that extend() would throw for this ttl.
+    /// Throws the exception that extend() would throw for this ttl. Use it if extend() is called later, at a
+    /// place where its exception could not be caught.
     void check_ttl(std::chrono::milliseconds ttl) const;
 
     /// Releases the lock. valid() is false as soon as this function has returned. The operation ends after at

@@ -14,8 +14,9 @@
 namespace redlock {
 
 /// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp). The library
-/// calls the virtual functions *in the loop*: in the thread that runs the loop, or will run it. If several
-/// threads run the loop, no two of them may use the library for this loop at the same time.
+/// calls the virtual functions *in the loop*: in the thread that runs the loop. Before the loop runs, this is
+/// the thread that will run it. If several threads run the loop, no two of them may use the library for this
+/// loop at the same time.
 class REDLOCK_EXPORT EventLoop {
 public:
     /// What the loop calls through ready() and wake(). AsyncNodes implements it.
@@ -45,11 +46,13 @@ public:
     virtual void forget(int fd) noexcept = 0;
 
     /// Calls wake() once, after `delay`, which may be counted by any steady clock. The delay is at most one
-    /// second. A delay of 0 means soon, but not inside this call. A second wake_after() replaces the first.
+    /// second, with one exception below. A delay of 0 means soon, but not inside this call. A second
+    /// wake_after() replaces the first. Calls of wake() that come too early do no harm. If the timer cannot
+    /// be started, the loop must call wake() early, because without this call operations may never end.
     ///
-    /// The value nanoseconds::max() is no delay. It cancels the wake() that was requested before, because the
-    /// library has nothing to do at any known instant. A loop that ends when nothing is left to do can then
-    /// end.
+    /// The value nanoseconds::max() means that no wake() is needed: it cancels the wake() that was requested
+    /// before. The library has nothing to do then at any known instant. A loop that ends when nothing is left
+    /// to do can end.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
     /// Sets the object that ready() and wake() call; null for none. Is called by AsyncNodes.

@@ -53,7 +53,7 @@ struct MyLoop final : redlock::EventLoop {
     void forget(int fd) noexcept override;
     void wake_after(std::chrono::nanoseconds delay) noexcept override;
 };
-extern redlock::AsyncNodes of_loop;
+extern redlock::AsyncNodes loop_nodes;
 
 // For the examples in detail/.
 extern redlock::Clock& clock;
