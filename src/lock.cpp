@@ -204,16 +204,15 @@ Result Lock::release(Answers answers) noexcept {
 
 /// Releases one acquisition. A fair lock awaits the replies in any case, because they say whether other
 /// clients wait for the lock.
-Result Lock::release(std::uint64_t acquisition, Answers answers) {
+Result Lock::release(std::uint64_t number, Answers answers) {
     // Keeps the state alive. The watchdog may be calling on_lost, which may destroy this lock.
     const auto state = state_;
-    if (options_.watchdog && !state->lease(acquisition).empty())
-        options_.watchdog->remove({state, acquisition});
-    auto lease = state->begin_release(acquisition);
+    if (options_.watchdog && !state->lease(number).empty()) options_.watchdog->remove({state, number});
+    auto lease = state->begin_release(number);
     // An earlier release may not have been confirmed. Once the validity has ended, it need not be repeated.
     if (lease.released && clock_->now() >= lease.valid_until) lease = {};
     if (lease.empty()) {
-        state->end_release(acquisition, lease);
+        state->end_release(number, lease);
         return Result{Errc::not_held};
     }
     const auto before = lease;
@@ -221,7 +220,7 @@ Result Lock::release(std::uint64_t acquisition, Answers answers) {
     auto result = awaited ? algorithm::release(*nodes_, *clock_, state->resources(), lease, options_.fair)
                           : algorithm::release_without_waiting(*nodes_, *clock_, state->resources(), lease);
     state->describe_holder(before, {});
-    state->end_release(acquisition, lease);
+    state->end_release(number, lease);
     return result;
 }
 
