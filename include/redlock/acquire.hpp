@@ -1,5 +1,5 @@
-// Attempts to acquire a lock until one succeeds, no further one can succeed, or a limit is reached. This is
-// the retry of step 5 of the specification.
+// Makes attempts to acquire a lock, until an attempt succeeds, no further attempt can succeed, or a limit is
+// reached. This is the retry of step 5 of the specification. The loop itself is in src/flow/retries.cpp.
 //
 // Between two attempts the client pauses for a random time. With LockOptions::fair it waits in a queue while
 // another client holds the resource (waiting.hpp).
@@ -29,9 +29,9 @@ struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    /// True if attempts that fail because another client holds the resource do not count towards `attempts`.
-    /// acquire() then waits like std::mutex::lock(). If the client waits in a queue, such attempts do not
-    /// count either.
+    /// If true, attempts that fail because another client holds the resource do not count towards `attempts`,
+    /// so acquire() waits like std::mutex::lock(). In a queue, such attempts never count, whatever this flag
+    /// says.
     bool wait_while_held = false;
     /// How long a fair request waits in the queue. Zero means that it does not queue. The default is no
     /// limit, which is for lock() and the functions with a deadline. acquire() passes
@@ -39,8 +39,8 @@ struct AcquireLimits {
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
-/// Returns true if another attempt could have another outcome, because the holder can release the resource or
-/// enough nodes can recover without help.
+/// Returns true if another attempt could have another outcome: the holder can release the resource, the next
+/// round can be faster, or enough nodes can recover without an operator (see is_transient() in error.hpp).
 inline bool worth_retrying(const Result& result) {
     if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
     if (result.error() != Errc::no_quorum) return false;
@@ -51,9 +51,9 @@ inline bool worth_retrying(const Result& result) {
 }
 
 /// Returns when the pause after an attempt has to end at the latest, so that there is time for one more
-/// attempt before the deadline (rule A8). This is twice the time that the last attempt took before the
-/// deadline. If that is more than half of the remaining time, it is half of the remaining time, because nodes
-/// that slowed down the last attempt may have recovered.
+/// attempt before the deadline (rule A8). The time for this attempt is twice the time that the last one took,
+/// and at least 1 ms. It is at most half of the time until the deadline, because nodes that slowed down the
+/// last attempt may have recovered. If the deadline has passed, so has the returned instant.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;

@@ -1,4 +1,4 @@
-// The options of a Lock. Each field states its meaning, unit and limits; the default is its initialiser. The
+// The options of a Lock. Each field states its meaning and limits; the default is its initialiser. The
 // constructor of a Lock checks them with check().
 #pragma once
 
@@ -30,23 +30,26 @@ struct LockOptions {
     /// there is one.
     std::chrono::milliseconds ttl{10'000};
 
-    /// How many attempts acquire() makes, and how long it pauses after a failed attempt. acquire_for(),
-    /// acquire_until(), try_lock_for() and try_lock_until() make attempts until their deadline. They use
-    /// retry.delay, and ignore retry.attempts.
+    /// How many attempts acquire() makes (`attempts`, 3 by default), and the longest pause between two of
+    /// them (`delay`, 200 ms by default). retry.hpp states the limits. acquire_for(), acquire_until(),
+    /// try_lock_for() and try_lock_until() make attempts until their deadline. They use retry.delay, and
+    /// ignore retry.attempts.
     Retry retry{};
 
-    /// The fraction of the ttl by which two clocks may disagree about the duration of a ttl. Use at least
-    /// twice the worst rate error of any clock involved. From 0 to below 1.
+    /// The largest relative difference between the rates of two clocks: 0.01 allows for clocks that differ by
+    /// 10 ms in a second. Use at least twice the worst rate error of any clock involved. From 0 to below 1.
     double drift_factor = 0.01;
 
     /// If true, each acquisition has a fencing token that is larger than the token of every earlier holder.
     /// The protected system checks the token (see fencing.hpp).
     ///
-    /// An acquisition then sends a script instead of SET. Each node returns its count of the holders, and the
-    /// largest count is the token. If fewer than a majority of the nodes have returned the largest count, a
-    /// second round raises the other counts to it. A count begins with the node's wall clock in microseconds,
-    /// so a count that is far ahead of the clocks is wrong, and nodes refuse to raise their counts to it.
-    /// Then the next largest count is tried. There are at most N − quorum + 1 such rounds.
+    /// An acquisition then sends a script instead of SET. Each node counts the holders and returns its count,
+    /// and the largest count is the token. If fewer than a majority of the nodes have returned the largest
+    /// count, a second round raises the other counts to it. A node begins to count at its wall clock in
+    /// microseconds, and adds 1 for each holder. A count that is far ahead of the clocks is therefore wrong,
+    /// and nodes refuse to raise their counts to it. Then a further round tries the next largest count,
+    /// without the nodes that returned the wrong one. A quorum must remain, so there are at most
+    /// N − quorum + 1 rounds that raise counts.
     bool fencing = false;
 
     /// If true, acquire() waits in a queue while others hold the resource. The client that has waited longest
@@ -56,14 +59,16 @@ struct LockOptions {
     ///   their deadline, and lock() waits without limit.
     /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
     /// - In an event loop, the four oldest waiters of each resource are in the queue, and the others wait in
-    ///   the loop for their turn. With a `Nodes` of your own, the locks of a loop retry after pauses instead.
+    ///   the loop for their turn. With your own implementation of `Nodes`, the locks of a loop retry after
+    ///   pauses instead.
     /// - Locks without this option, and clients in other languages, can use the same resource. They neither
-    ///   wake a waiter nor wait for their turn.
+    ///   wake a waiter nor wait in the queue.
     bool fair = false;
 
     /// How long acquire() of a `fair` lock waits in the queue. When this time is over, acquire() makes its
-    /// last attempt. While others hold the resource, this is its only limit: attempts that are refused
-    /// because of them do not count as retry.attempts. Zero or more; 0 means that acquire() does not queue.
+    /// last attempt. Attempts that fail because other clients hold the resource do not count towards
+    /// retry.attempts, so while others hold the resource, only queue_timeout limits acquire(). Zero or more;
+    /// 0 means that acquire() does not queue.
     ///
     /// Without a value it is as long as the pauses of a lock that is not fair can last, which is
     /// (retry.attempts − 1) × retry.delay, or 400 ms by default.
@@ -79,9 +84,10 @@ struct LockOptions {
     /// - Readers whose holds overlap without a gap make an ordinary lock wait for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
-    /// With `fencing`, tokens order a reader and a writer, but not two readers. The protected system must
-    /// store two numbers: the largest token of any write, and the largest token of any access. It must reject
-    /// a read whose token is smaller than the first, and a write whose token is smaller than the second.
+    /// With `fencing`, tokens order a reader and a writer, but not two readers. If a resource has shared
+    /// locks, the protected system must store two numbers instead of the one that fencing.hpp describes: the
+    /// largest token of any write, and the largest token of any access. It must reject a read whose token is
+    /// smaller than the first, and a write whose token is smaller than the second.
     ///
     ///     write with 7    accepted: largest write 7, largest access 7
     ///     read with 9     accepted: largest write 7, largest access 9
@@ -103,14 +109,14 @@ struct LockOptions {
     /// The holder description: a text about the client that holds the lock, such as its host and process.
     /// query() and `redlock status` show it. At most 1000 bytes; empty for none.
     ///
-    /// The description is written beside the key after the acquisition, and disappears with the key. The
-    /// client does not wait until it is written, and the description has no influence on a vote. Each
-    /// acquisition, extension and release sends one more short script to each node. A `shared` lock writes no
+    /// After the acquisition and after each extension, a short script writes the description beside the key.
+    /// It expires together with the key, and after a release the same script deletes it. The client does not
+    /// wait for these scripts, and the description has no influence on a vote. A `shared` lock writes no
     /// description.
     std::string holder{};
 
-    /// The Watchdog that extends the lock for as long as it is held and reports its loss; null for none. Must
-    /// outlive the lock, and must use the same clock.
+    /// The address of the redlock::Watchdog that extends the lock for as long as it is held and reports its
+    /// loss; null for none. The watchdog must outlive the lock, and must use the same clock.
     detail::Renewer* watchdog = nullptr;
 
     /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold the
@@ -118,11 +124,12 @@ struct LockOptions {
     /// error `hold_limit`. Must be positive; nanoseconds::max() means never.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
-    /// The watchdog reports a loss earlier by this time, and does not extend the lock after the report. Work
-    /// that stops within the margin therefore ends while valid() is still true. There is one exception: if an
-    /// extension finds that the nodes that can still have the key are no longer a majority, valid() becomes
-    /// false at once. Must be less than half of the ttl, and ttl − margin must exceed the drift plus
-    /// node_timeout. Needs `watchdog`.
+    /// The time that the holder needs to stop its work. If the lock cannot be extended, the watchdog reports
+    /// the loss `margin` + 5 ms before the validity ends (see on_lost), and does not extend the lock after
+    /// the report. Work that stops within the margin therefore ends while valid() is still true. There is one
+    /// exception: if an extension finds that the nodes that can still have the key are no longer a majority,
+    /// valid() becomes false at once. Must be less than half of the ttl, and ttl − margin must exceed the
+    /// drift plus node_timeout. Needs `watchdog`.
     std::chrono::milliseconds margin{0};
 
     /// The function that the watchdog calls, once, when it reports that the lock is lost. Before that it
@@ -134,20 +141,20 @@ struct LockOptions {
     /// 2. An extension finds that the nodes that can still have the key are no longer a majority. The report
     ///    comes at once.
     ///
-    /// The argument is the result of the last failed extension, with the error `lost`. If `max_hold` was
-    /// over, the error is `hold_limit`. Needs `watchdog`. To wait for a loss instead, use Lock::lost(). These
-    /// rules apply to the function:
+    /// The error of the argument is `lost`, or `hold_limit` if `max_hold` was over. Its node reports are
+    /// those of the last failed extension, if there was one. Needs `watchdog`. To check for a loss between
+    /// two steps of the work instead, use Lock::lost(). These rules apply to the function:
     ///
     /// - The function runs in the watchdog's thread, with no internal mutex held. Keep it short, because the
     ///   watchdog does nothing for other locks on the same nodes meanwhile. Exceptions of the function are
     ///   swallowed.
     /// - The function may release or destroy the lock. A release() in the function releases only the lost
-    ///   acquisition, even if the lock has been acquired again.
-    /// - release() and the destructor do not wait for the function. If the watchdog has decided to call it
-    ///   before they return, the function can still be about to begin, or can still be running. Afterwards
-    ///   the watchdog does not decide to call it any more. The objects that the function uses must live until
-    ///   it has returned. To be sure of that, destroy the watchdog before them. Its destructor waits for the
-    ///   function, except when the function itself destroys the watchdog.
+    ///   acquisition, even if another thread has acquired the lock again: in the watchdog's thread, release()
+    ///   knows whose loss is being reported.
+    /// - The function can still begin or be running after release() or the destructor has returned (see
+    ///   Lock::release()). The objects that it uses must live until it has returned. To be sure of that,
+    ///   destroy the watchdog before them. Its destructor waits for the function, except when the function
+    ///   itself destroys the watchdog.
     /// - The function is not called if a std::stop_callback on lost() releases the lock, or waits until
     ///   another thread has released the lock.
     std::function<void(const Result&)> on_lost{};
@@ -186,8 +193,8 @@ std::string to_text(const Value& value) {
         return to_string(value);
 }
 
-/// Throws as throw_invalid_argument() does unless `possible`. `must` is given in parts, which become a text
-/// only then.
+/// Throws as throw_invalid_argument() does unless `possible`. The parts of `must` become one text only if it
+/// throws.
 template <class Has, class... Must>
 void require(bool possible, std::string_view field, const Has& has, const Must&... must) {
     if (!possible) throw_invalid_argument(std::string{field}, to_text(has), (... + to_text(must)));
