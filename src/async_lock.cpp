@@ -327,7 +327,7 @@ const std::string& AsyncLock::resource() const noexcept {
 }
 
 Resources AsyncLock::resources() const noexcept {
-    return impl_ ? Resources{impl_->state().resources()} : Resources{};
+    return impl_ ? impl_->state().resources() : Resources{};
 }
 
 std::string_view AsyncLock::owner() const noexcept {

@@ -19,8 +19,12 @@ Result no_memory() noexcept {
 }  // namespace
 
 Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clock, Entropy& entropy)
+    : Lock(nodes, detail::checked_resources(std::move(resources).take()), std::move(options), clock, entropy,
+           detail::Acquires::all) {}
+
+Lock::Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Clock& clock, Entropy& entropy,
+           detail::Acquires acquires)
     : nodes_(&nodes), clock_(&clock), entropy_(&entropy), options_(std::move(options)) {
-    auto names = detail::checked_resources(std::move(resources).take());
     check(options_, nodes.node_timeout(), nodes.quarantine());
     detail::require(!options_.shared || names.size() == 1, "LockOptions::shared", "set",
                     "be used with one resource only");
@@ -29,7 +33,7 @@ Lock::Lock(Nodes& nodes, ResourceList resources, LockOptions options, Clock& clo
                     "be the same, because deadlines are instants of this clock");
     detail::require(!options_.watchdog || &options_.watchdog->clock() == &clock, "LockOptions::watchdog",
                     "made for another clock", "use the clock of the lock");
-    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_);
+    state_ = std::make_shared<detail::LeaseState>(nodes, clock, std::move(names), options_, acquires);
 }
 
 Lock::~Lock() {
@@ -75,7 +79,7 @@ const std::string& Lock::resource() const noexcept {
 }
 
 Resources Lock::resources() const noexcept {
-    return state_ ? Resources{state_->resources()} : Resources{};
+    return state_ ? state_->resources() : Resources{};
 }
 
 std::string_view Lock::owner() const noexcept {
@@ -135,13 +139,28 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
     auto lost = options_.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     Lease lease;
     auto result =
-        algorithm::acquire(*nodes_, *clock_, *entropy_, state_->request(), options_.retry, limits, lease);
+        state_->acquires() == detail::Acquires::all ? acquire_all(limits, lease) : acquire_one(limits, lease);
     return result ? begin(lease, std::move(lost), std::move(result)) : result;
+}
+
+Result Lock::acquire_all(const algorithm::AcquireLimits& limits, Lease& lease) {
+    return algorithm::acquire(*nodes_, *clock_, *entropy_, state_->request(), options_.retry, limits, lease);
+}
+
+Result Lock::acquire_one(const algorithm::AcquireLimits& limits, Lease& lease) {
+    auto request = state_->request();
+    request.resources = state_->names();
+    auto slot = state_->slot();
+    auto result =
+        algorithm::acquire_one(*nodes_, *clock_, *entropy_, request, options_.retry, limits, lease, slot);
+    state_->choose(slot);
+    return result;
 }
 
 void Lock::forget_earlier() {
     if (!in_owning_process())  // a lease of the parent of fork() does not belong to the child
-        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->resources(), options_);
+        state_ = std::make_shared<detail::LeaseState>(*nodes_, *clock_, state_->names(), options_,
+                                                      state_->acquires());
     release_quietly();
     state_->forget();
 }

@@ -66,4 +66,10 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
+/// Acquires one of the resources of the request, in this thread (semaphore.hpp). `index` becomes the index of
+/// the resource that was acquired, or else tried last. If none was tried, it is unchanged.
+REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                                  const Retry& retry, const AcquireLimits& limits, Lease& lease,
+                                  std::size_t& index);
+
 }  // namespace redlock::algorithm

@@ -103,6 +103,7 @@ struct AcquireLimits;
 namespace detail {
 class LeaseState;
 struct Acquisition;
+enum class Acquires : bool;
 }  // namespace detail
 
 class Semaphore;
@@ -309,6 +310,9 @@ private:
     friend class Semaphore;
     friend class Leader;
 
+    Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Clock& clock, Entropy& entropy,
+         detail::Acquires acquires);
+
     /// Returns the present instant of a clock. Clock has no static now(), so its instant comes from clock_.
     template <class TheirClock>
     auto now_of() const {
@@ -334,6 +338,9 @@ private:
     Result acquire(const algorithm::AcquireLimits& limits);
     /// Releases what an earlier acquisition may have left on the nodes, then acquires.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
+    /// Acquire all resources, or one of them.
+    Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
+    Result acquire_one(const algorithm::AcquireLimits& limits, Lease& lease);
     /// Releases what an earlier acquisition may have left on the nodes. The lock is free afterwards.
     void forget_earlier();
     /// Stores this lease as the current acquisition, and gives it to the watchdog. Returns `result`, or an

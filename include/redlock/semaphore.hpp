@@ -41,7 +41,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace redlock {
 
@@ -63,9 +62,9 @@ public:
     std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
 
     /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
-    std::size_t slot() const noexcept { return slot_; }
+    std::size_t slot() const noexcept;
     /// Returns the key of slot().
-    const std::string& resource() const noexcept { return slots_.empty() ? lock_.resource() : slots_[slot_]; }
+    const std::string& resource() const noexcept { return lock_.resource(); }
 
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
@@ -73,15 +72,15 @@ public:
     /// Makes up to retry.attempts attempts. Pauses for a random time before each attempt but the first. Each
     /// attempt makes at most L + 1 rounds, and releases each slot that it did not get. Apart from that it
     /// blocks as long as Lock::acquire().
-    Result acquire(std::stop_token stop = {}) { return acquire_by(Clock::never(), std::move(stop), false); }
-    Result try_acquire();
+    Result acquire(std::stop_token stop = {}) { return lock_.acquire(std::move(stop)); }
+    Result try_acquire() { return lock_.try_acquire(); }
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
-        return acquire_by(deadline_after(clock_->now(), span), std::move(stop), true);
+        return lock_.acquire_for(span, std::move(stop));
     }
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
-        return acquire_for(lock_.time_left(until), std::move(stop));
+        return lock_.acquire_until(until, std::move(stop));
     }
 
     Result extend() { return lock_.extend(); }
@@ -90,30 +89,20 @@ public:
 
     // ---- The interface of std::timed_mutex, as that of Lock.
 
-    void lock();
-    bool try_lock() { return static_cast<bool>(try_acquire()); }
+    void lock() { lock_.lock(); }
+    bool try_lock() { return lock_.try_lock(); }
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {
-        return static_cast<bool>(span > span.zero() ? acquire_for(span) : try_acquire());
+        return lock_.try_lock_for(span);
     }
     template <class TheirClock, class Duration>
     bool try_lock_until(std::chrono::time_point<TheirClock, Duration> until) {
-        return try_lock_for(lock_.time_left(until));
+        return lock_.try_lock_until(until);
     }
     void unlock() noexcept { lock_.unlock(); }
 
 private:
-    Result acquire_by(Clock::time_point deadline, std::stop_token stop, bool until_deadline);
-    Result acquire(const algorithm::AcquireLimits& limits);
-    Result hold(Lease lease, Result result);
-
-    Nodes* nodes_;
-    Clock* clock_;
-    Entropy* entropy_;
-    LockOptions options_;
-    std::vector<std::string> slots_;  // the keys of the slots
-    std::size_t slot_ = 0;
-    Lock lock_;  // on the slot that is held, or was held last
+    Lock lock_;  // its resources are the slots, and it holds one of them
 };
 
 }  // namespace redlock

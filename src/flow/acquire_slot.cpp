@@ -69,3 +69,17 @@ Flow AcquireSlot::try_slot(std::size_t slot) {
 }
 
 }  // namespace redlock::flow
+
+namespace redlock::algorithm {
+
+Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
+                   const Retry& retry, const AcquireLimits& limits, Lease& lease, std::size_t& index) {
+    flow::Operation operation{nodes};
+    flow::AcquireSlot acquire{operation, clock, entropy, request, retry, limits};
+    const auto error = flow::run_blocking(operation, acquire.run());
+    if (acquire.tried()) index = acquire.slot();
+    if (!error) lease = acquire.lease();
+    return acquire.take_result();
+}
+
+}  // namespace redlock::algorithm

@@ -165,9 +165,9 @@ private:
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     flow::Operation operation_{lock_.front.nodes()};
-    flow::Acquire acquire_{
-        operation_, lock_.front.clock(), lock_.front.entropy(), lock_.state->request(), lock_.options.retry,
-        limits_};
+    const algorithm::LeaseRequest request_ = lock_.state->request();
+    flow::Acquire acquire_{operation_, lock_.front.clock(), lock_.front.entropy(),
+                           request_,   lock_.options.retry, limits_};
     FlowRunner flow_;
 };
 

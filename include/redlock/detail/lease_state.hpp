@@ -38,7 +38,9 @@
 #include <redlock/result.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -51,15 +53,14 @@
 
 namespace redlock::detail {
 
+/// Whether an acquisition acquires all resources, or one of them, such as the slot of a semaphore.
+enum class Acquires : bool { all, one };
+
 class LeaseState {
 public:
-    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> resources, const LockOptions& options)
-        : nodes_(&nodes),
-          clock_(&clock),
-          resources_(std::move(resources)),
-          lease_request_{resources_,      options.ttl,  options.drift_factor,
-                         options.fencing, options.fair, options.shared},
-          options_(options) {}
+    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, const LockOptions& options,
+               Acquires acquires = Acquires::all)
+        : nodes_(&nodes), clock_(&clock), names_(std::move(names)), options_(options), acquires_(acquires) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
 
@@ -68,17 +69,30 @@ public:
     bool in_owning_process() const noexcept { return process_ == this_process(); }
 
     Nodes& nodes() const noexcept { return *nodes_; }
-    const std::vector<std::string>& resources() const noexcept { return resources_; }
-    /// Returns the resources and the options of the lease, which are the same for each acquisition. A
-    /// LeaseRequest is no Request: a Request is one command for Nodes::ask().
-    const algorithm::LeaseRequest& request() const noexcept { return lease_request_; }
+    /// Returns the names of all resources.
+    const std::vector<std::string>& names() const noexcept { return names_; }
+    Acquires acquires() const noexcept { return acquires_; }
+    /// Returns the index of the resource that was acquired or tried last, if an acquisition acquires one.
+    std::size_t slot() const noexcept { return slot_; }
+    /// Sets slot(). Requires that the lease is free.
+    void choose(std::size_t slot) noexcept { slot_ = slot; }
+    /// Returns the resources of the lease.
+    Resources resources() const noexcept {
+        return acquires_ == Acquires::all ? names_ : Resources{names_}.subspan(slot_, 1);
+    }
+    /// Returns resources() and the options of the lease. A LeaseRequest is no Request: a Request is one
+    /// command for Nodes::ask().
+    algorithm::LeaseRequest request() const noexcept {
+        return {resources(),      options_.ttl,  options_.drift_factor,
+                options_.fencing, options_.fair, options_.shared};
+    }
 
     /// Writes the holder description, a text beside the lock for people to read (LockOptions::holder). The
     /// holder of a shared lock writes none.
     void describe_holder(const Lease& lease, std::chrono::milliseconds ttl,
                          Clock::time_point deadline = Clock::never()) const noexcept {
         if (!lease.shared)
-            algorithm::describe_holder(*nodes_, resources_, lease, options_.holder, ttl, deadline);
+            algorithm::describe_holder(*nodes_, resources(), lease, options_.holder, ttl, deadline);
     }
 
     // ---- For the Lock
@@ -209,7 +223,7 @@ public:
         // only after the end of this time, it must not extend the lease. Therefore the limit of the plan is
         // then an instant that has certainly passed.
         const bool over = clock_->now() > hold_until_;
-        return plan_renewal(lease_.valid_until, lease_request_, last_failure_,
+        return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : hold_until_, options_.margin);
     }
 
@@ -298,10 +312,12 @@ private:
     // Constant after construction
     Nodes* const nodes_;
     Clock* const clock_;
-    const std::vector<std::string> resources_;
-    const algorithm::LeaseRequest lease_request_;
+    const std::vector<std::string> names_;
     const LockOptions options_;
+    const Acquires acquires_;
     const std::int64_t process_ = this_process();
+
+    std::atomic<std::size_t> slot_{0};
 
     // Guarded by mutex_
     mutable std::mutex mutex_{};
