@@ -102,18 +102,20 @@ class AsyncLock::Impl final : FrontOwner,
                               loop::Member,
                               public std::enable_shared_from_this<AsyncLock::Impl> {
 public:
-    Impl(std::shared_ptr<loop::Front> of_loop, std::vector<std::string> resources, LockOptions options)
+    Impl(std::shared_ptr<loop::Front> of_loop, std::vector<std::string> names, LockOptions options,
+         detail::Acquires acquires)
         : FrontOwner(std::move(of_loop)),
           Task(front->scheduler()),
           Member(front->members()),
           options_(std::move(options)),
-          state_(std::make_shared<detail::LeaseState>(front->nodes(), front->clock(), std::move(resources),
-                                                      options_)) {}
+          state_(std::make_shared<detail::LeaseState>(front->nodes(), front->clock(), std::move(names),
+                                                      options_, acquires)) {}
 
     using Task::now;
 
     bool in_owning_process() const noexcept { return front->in_owning_process(); }
     const detail::LeaseState& state() const noexcept { return *state_; }
+    const std::shared_ptr<detail::LeaseState>& shared_state() const noexcept { return state_; }
     const LockOptions& options() const noexcept { return options_; }
 
     void acquire(const algorithm::AcquireLimits& limits, Completion done);
@@ -281,15 +283,20 @@ void AsyncLock::Impl::shut_down() noexcept {
 
 // ---- AsyncLock
 
-AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options) : front_(nodes.front_) {
-    auto& of_loop = nodes.front_->nodes();
-    auto names = detail::checked_resources(std::move(resources).take());
+AsyncLock::AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options)
+    : AsyncLock(nodes, detail::checked_resources(std::move(resources).take()), std::move(options),
+                detail::Acquires::all) {}
+
+AsyncLock::AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
+                     detail::Acquires acquires)
+    : front_(nodes.front_) {
+    auto& of_loop = front_->nodes();
     check(options, of_loop.node_timeout(), of_loop.quarantine());
     detail::require(!options.shared || names.size() == 1, "LockOptions::shared", "set",
                     "be used with one resource only");
     detail::require(!options.watchdog || options.watchdog == loop_watchdog(), "LockOptions::watchdog",
                     "a watchdog with threads", "be loop_watchdog(), because the lock belongs to a loop");
-    impl_ = std::make_shared<Impl>(front_, std::move(names), std::move(options));
+    impl_ = std::make_shared<Impl>(front_, std::move(names), std::move(options), acquires);
 }
 
 AsyncLock::~AsyncLock() {
@@ -336,6 +343,10 @@ std::string_view AsyncLock::owner() const noexcept {
 
 std::uint64_t AsyncLock::fencing_token() const noexcept {
     return impl_ && impl_->in_owning_process() ? impl_->state().lease().fencing_token : 0;
+}
+
+std::shared_ptr<detail::LeaseState> AsyncLock::state() const noexcept {
+    return impl_ ? impl_->shared_state() : nullptr;
 }
 
 Clock::time_point AsyncLock::now() const noexcept {

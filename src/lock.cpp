@@ -144,15 +144,14 @@ Result Lock::acquire_anew(const algorithm::AcquireLimits& limits) {
 }
 
 Result Lock::acquire_all(const algorithm::AcquireLimits& limits, Lease& lease) {
-    return algorithm::acquire(*nodes_, *clock_, *entropy_, state_->request(), options_.retry, limits, lease);
+    return algorithm::acquire(*nodes_, *clock_, *entropy_, state_->acquire_request(), options_.retry, limits,
+                              lease);
 }
 
 Result Lock::acquire_one(const algorithm::AcquireLimits& limits, Lease& lease) {
-    auto request = state_->request();
-    request.resources = state_->names();
     auto slot = state_->slot();
-    auto result =
-        algorithm::acquire_one(*nodes_, *clock_, *entropy_, request, options_.retry, limits, lease, slot);
+    auto result = algorithm::acquire_one(*nodes_, *clock_, *entropy_, state_->acquire_request(),
+                                         options_.retry, limits, lease, slot);
     state_->choose(slot);
     return result;
 }

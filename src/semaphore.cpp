@@ -1,4 +1,6 @@
-// Semaphore: checks its arguments, and makes the lock of which each acquisition acquires one slot.
+// Semaphore and AsyncSemaphore: check their arguments, and make the lock of which each acquisition acquires
+// one slot.
+#include <redlock/async_semaphore.hpp>
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/semaphore.hpp>
@@ -39,6 +41,15 @@ Semaphore::Semaphore(Nodes& nodes, std::string_view name, std::size_t limit, Loc
 
 std::size_t Semaphore::slot() const noexcept {
     return lock_.state_ ? lock_.state_->slot() : 0;
+}
+
+AsyncSemaphore::AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit,
+                               LockOptions options)
+    : lock_(nodes, slots_of(name, limit), checked(std::move(options)), detail::Acquires::one) {}
+
+std::size_t AsyncSemaphore::slot() const noexcept {
+    const auto state = lock_.state();
+    return state ? state->slot() : 0;
 }
 
 }  // namespace redlock

@@ -33,12 +33,15 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace redlock {
 
 namespace detail {
+class LeaseState;
 class Renewer;
-}
+enum class Acquires : bool;
+}  // namespace detail
 
 /// The function that is called with the result when an operation has ended. Converts from every callable that
 /// takes a Result. The callable may be movable only, such as a lambda that owns a std::unique_ptr. An empty
@@ -162,8 +165,13 @@ public:
     void cancel() noexcept;
 
 private:
+    friend class AsyncSemaphore;
     class Impl;
 
+    AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
+              detail::Acquires acquires);
+
+    std::shared_ptr<detail::LeaseState> state() const noexcept;  // null if moved from
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
 

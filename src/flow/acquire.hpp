@@ -23,11 +23,10 @@ public:
 
     /// Returns the result of run(), with what the queue has reported.
     Result take_result();
-    /// Calls `send` with each command that is left to do after the flow was destroyed: the release of the
-    /// attempt, and those that leave the queue. They are valid during the call, and need not be awaited.
+    /// See Retries. The commands are the release of the attempt, and those that leave the queue.
     template <class Send>
     void for_each_unreleased(Send send) {
-        if (const auto release = unreleased()) send(*release);
+        Retries::for_each_unreleased(send);
         if (place_) place_->for_each_unreleased(send);
     }
 

@@ -15,15 +15,20 @@ namespace redlock::flow {
 /// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. The derived class
 /// decides what is attempted. The arguments must outlive the object.
 ///
-/// If the flow is destroyed before its end, unreleased() is the release that is left to do.
+/// If the flow is destroyed before its end, for_each_unreleased() has the release that is left to do.
 class Retries : public Steps {
 public:
     /// Returns the acquired lease. Requires that the flow has ended without an error.
     const Lease& lease() const noexcept { return attempt_->lease(); }
     /// Returns the outcome of the last attempt that was not cut short by the deadline.
     Result take_result() noexcept { return std::move(last()); }
-    /// See Attempt::unreleased().
-    std::optional<Request> unreleased() const { return attempt_ ? attempt_->unreleased() : std::nullopt; }
+    /// Calls `send` with each command that is left to do after the flow was destroyed. The commands are valid
+    /// during the call, and need not be awaited.
+    template <class Send>
+    void for_each_unreleased(Send send) const {
+        const auto release = attempt_ ? attempt_->unreleased() : std::nullopt;
+        if (release) send(*release);
+    }
 
 protected:
     /// `waits` is true if attempts that fail because another client holds the resource do not count towards

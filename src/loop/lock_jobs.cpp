@@ -4,12 +4,14 @@
 #include <redlock/algorithm.hpp>
 
 #include "flow/acquire.hpp"
+#include "flow/acquire_slot.hpp"
 #include "flow/lease.hpp"
 #include "loop/flow_runner.hpp"
 
 #include <exception>
 #include <new>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace redlock::loop {
@@ -109,6 +111,8 @@ algorithm::AcquireLimits limited_by(std::stop_token stop, algorithm::AcquireLimi
     return limits;
 }
 
+/// `AcquireFlow` is flow::Acquire, or flow::AcquireSlot if the lock acquires one of its resources.
+template <class AcquireFlow>
 class AcquireJob final : public Job {
 public:
     AcquireJob(const JobContext& lock, const algorithm::AcquireLimits& limits)
@@ -124,7 +128,10 @@ public:
         if (std::exchange(earlier_, nullptr)) lock_.state->forget();
         if (failure_) std::rethrow_exception(failure_);
         if (!flow_.advance([this] { return acquire_.run(); })) return std::nullopt;
-        if (flow_.result() || begin_acquisition()) return acquire_.take_result();
+        const auto error = flow_.result();
+        if constexpr (std::is_same_v<AcquireFlow, flow::AcquireSlot>)
+            if (acquire_.tried()) lock_.state->choose(acquire_.slot());
+        if (error || begin_acquisition()) return acquire_.take_result();
         return advance();
     }
 
@@ -165,16 +172,18 @@ private:
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     flow::Operation operation_{lock_.front.nodes()};
-    const algorithm::LeaseRequest request_ = lock_.state->request();
-    flow::Acquire acquire_{operation_, lock_.front.clock(), lock_.front.entropy(),
-                           request_,   lock_.options.retry, limits_};
+    const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
+    AcquireFlow acquire_{operation_, lock_.front.clock(), lock_.front.entropy(),
+                         request_,   lock_.options.retry, limits_};
     FlowRunner flow_;
 };
 
 }  // namespace
 
 std::unique_ptr<Job> acquire_job(const JobContext& lock, const algorithm::AcquireLimits& limits) {
-    return std::make_unique<AcquireJob>(lock, limits);
+    if (lock.state->acquires() == detail::Acquires::one)
+        return std::make_unique<AcquireJob<flow::AcquireSlot>>(lock, limits);
+    return std::make_unique<AcquireJob<flow::Acquire>>(lock, limits);
 }
 
 std::unique_ptr<Job> extend_job(const JobContext& lock, std::chrono::milliseconds ttl) {

@@ -1,4 +1,5 @@
-// The operations of an AsyncLock while they are under way. Each one is driven by the task of its lock.
+// The operations of an AsyncLock or AsyncSemaphore while they are under way. Each one is driven by the task
+// of its lock.
 #pragma once
 
 #include <redlock/acquire.hpp>

@@ -146,7 +146,7 @@ std::optional<std::size_t> acquire_slot_and_destroy(World& world, int steps, boo
     if (operation.ended()) return std::nullopt;
     if (one_more) (void)flow::do_pending(operation);
     flow.reset();
-    if (const auto release = acquire.unreleased()) (void)world.ask(*release, {.awaits_answers = false});
+    acquire.for_each_unreleased([&](const Request& it) { (void)world.ask(it, {.awaits_answers = false}); });
     return operation.frames().overflows();
 }
 

@@ -1,6 +1,5 @@
 // AsyncLock in a loop in virtual time, over nodes in memory.
-#include "virtual_loop.hpp"
-#include "world.hpp"
+#include "in_a_loop.hpp"
 
 #include <redlock/async_lock.hpp>
 #include <redlock/watchdog.hpp>
@@ -25,28 +24,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-struct InALoop : testing::Test {
+struct InALoop : testing::Test, LoopWorld {
     AsyncLock lock(LockOptions options = {}) { return AsyncLock{of_loop, the_resource, std::move(options)}; }
-
-    /// Returns a completion that stores the result.
-    Completion report() {
-        return [this](Result it) { results.push_back(std::move(it)); };
-    }
-    void run() {
-        while (loop.run_once()) {
-        }
-    }
-    void pass(Clock::duration span) {
-        const auto end = world.clock.now() + span;
-        while (loop.run_once(end)) {
-        }
-        world.clock.advance_to(end);
-    }
-
-    World world;
-    VirtualLoop loop{world.clock};
-    AsyncNodes of_loop{world, loop, world.clock, world.entropy};
-    std::vector<Result> results;
 };
 
 TEST_F(InALoop, CallsTheCompletionLaterInEveryCase) {

@@ -7,6 +7,7 @@
 #include "world.hpp"
 
 #include <redlock/async_lock.hpp>
+#include <redlock/async_semaphore.hpp>
 #include <redlock/detail/renewal_queue.hpp>
 #include <redlock/semaphore.hpp>
 
@@ -142,13 +143,19 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     }
 }
 
-/// An event loop and a lock in it. Nodes, loop and completions have enough memory.
+/// An event loop, and a lock or a semaphore in it. Nodes, loop and completions have enough memory.
+template <class AsyncType>
 struct LoopWithoutMemory {
     explicit LoopWithoutMemory(bool fencing)
-        : lock{of_loop,
-               the_resource,
-               {.ttl = 30s, .retry = {.attempts = 1}, .fencing = fencing, .watchdog = loop_watchdog()}} {}
+        : lock{make(
+              {.ttl = 30s, .retry = {.attempts = 1}, .fencing = fencing, .watchdog = loop_watchdog()})} {}
 
+    AsyncType make(LockOptions options) {
+        if constexpr (std::is_same_v<AsyncType, AsyncLock>)
+            return {of_loop, the_resource, std::move(options)};
+        else
+            return {of_loop, the_resource, 3, std::move(options)};
+    }
     void run() {
         const auto until = world.clock.now() + 5s;
         while (loop.run_once(until)) {
@@ -184,13 +191,14 @@ struct LoopWithoutMemory {
     Client world;
     VirtualLoop loop{world.clock};
     AsyncNodes of_loop{world, loop, world.clock, world.entropy};
-    AsyncLock lock;
+    AsyncType lock;
     bool allocation_failed = false;
 };
 
-TEST_P(OutOfMemory, AnAcquireInALoopFailsAndLeavesNoKeys) {
+template <class AsyncType>
+void an_acquire_fails_and_leaves_no_keys(bool fencing) {
     for (long count = 0;; ++count) {
-        LoopWithoutMemory it{GetParam()};
+        LoopWithoutMemory<AsyncType> it{fencing};
         if (const auto result = it.acquire(count); !result) {
             EXPECT_EQ(result.error(), no_memory) << count;
             EXPECT_FALSE(it.lock.valid()) << count;
@@ -202,9 +210,17 @@ TEST_P(OutOfMemory, AnAcquireInALoopFailsAndLeavesNoKeys) {
     }
 }
 
+TEST_P(OutOfMemory, AnAcquireInALoopFailsAndLeavesNoKeys) {
+    an_acquire_fails_and_leaves_no_keys<AsyncLock>(GetParam());
+}
+
+TEST_P(OutOfMemory, ASemaphoreOfALoopFailsAndLeavesNoKeys) {
+    an_acquire_fails_and_leaves_no_keys<AsyncSemaphore>(GetParam());
+}
+
 TEST_P(OutOfMemory, AnExtensionOrAReleaseInALoopFailsAndCanBeRepeated) {
     for (long count = 0;; ++count) {
-        LoopWithoutMemory it{GetParam()};
+        LoopWithoutMemory<AsyncLock> it{GetParam()};
         EXPECT_THAT(it.acquire(), Succeeds());
         if (const auto result = it.extend(count); !result) {
             EXPECT_EQ(result.error(), no_memory) << count;
@@ -222,7 +238,7 @@ TEST_P(OutOfMemory, AnExtensionOrAReleaseInALoopFailsAndCanBeRepeated) {
 
 TEST_P(OutOfMemory, ALockOfALoopIsReleasedAfterItsDestruction) {
     for (long count = 0;; ++count) {
-        LoopWithoutMemory it{GetParam()};
+        LoopWithoutMemory<AsyncLock> it{GetParam()};
         EXPECT_THAT(it.acquire(), Succeeds());
         (void)it.release(count);
         const bool first = it.allocation_failed;

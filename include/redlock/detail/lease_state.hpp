@@ -82,10 +82,9 @@ public:
     }
     /// Returns resources() and the options of the lease. A LeaseRequest is no Request: a Request is one
     /// command for Nodes::ask().
-    algorithm::LeaseRequest request() const noexcept {
-        return {resources(),      options_.ttl,  options_.drift_factor,
-                options_.fencing, options_.fair, options_.shared};
-    }
+    algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
+    /// Returns the same for an acquisition, which can acquire every name.
+    algorithm::LeaseRequest acquire_request() const noexcept { return request_for(names_); }
 
     /// Writes the holder description, a text beside the lock for people to read (LockOptions::holder). The
     /// holder of a shared lock writes none.
@@ -281,6 +280,11 @@ public:
     }
 
 private:
+    algorithm::LeaseRequest request_for(Resources resources) const noexcept {
+        return {resources,        options_.ttl,  options_.drift_factor,
+                options_.fencing, options_.fair, options_.shared};
+    }
+
     /// Returns true if the lease is not free and `number` is its acquisition.
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 

@@ -1,0 +1,88 @@
+// A semaphore for programs with an event loop. It does the same as Semaphore (semaphore.hpp), by the same
+// algorithm, but no function blocks. Operations call their completions from the loop, as those of AsyncLock
+// do:
+//
+//     redlock::AsyncSemaphore semaphore{of_loop, "exports", 3, {.ttl = 30s}};  // an AsyncNodes, async_nodes.hpp
+//     semaphore.acquire_for(10s, [&](redlock::Result result) {
+//         if (!result) return log(result.message());
+//         export_the_orders();
+//         semaphore.release([](redlock::Result) {});
+//     });
+//
+// semaphore.hpp documents what a semaphore promises, and its slots. async_lock.hpp documents the rules for
+// operations and completions in a loop. This file documents the differences.
+#pragma once
+
+#include <redlock/async_lock.hpp>
+#include <redlock/async_nodes.hpp>
+#include <redlock/export.hpp>
+#include <redlock/options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock {
+
+/// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
+/// threads, and to a semaphore that was moved from.
+class REDLOCK_EXPORT AsyncSemaphore {
+public:
+    /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. Throws std::invalid_argument,
+    /// with the name of the field, if an argument or an option cannot work, or if LockOptions::watchdog is
+    /// neither null nor loop_watchdog().
+    AsyncSemaphore(AsyncNodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {});
+
+    // The destructor and the move assignment release the slot unless none is held, and do not block. They
+    // cancel an acquisition that is under way, see AsyncLock.
+
+    // ---- Queries, see Semaphore.
+
+    bool valid() const noexcept { return lock_.valid(); }
+    std::chrono::nanoseconds remaining() const noexcept { return lock_.remaining(); }
+    std::stop_token lost() const { return lock_.lost(); }
+    std::string_view owner() const noexcept { return lock_.owner(); }
+    std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
+    /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
+    std::size_t slot() const noexcept;
+    /// Returns the key of slot().
+    const std::string& resource() const noexcept { return lock_.resource(); }
+
+    // ---- Operations. A result describes the last slot that was tried. `held_by_other` means that no slot
+    // was free.
+
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses. Ends after at most the time for which
+    /// Semaphore::acquire() blocks.
+    void acquire(Completion done) { lock_.acquire(std::move(done)); }
+    /// Makes one attempt.
+    void try_acquire(Completion done) { lock_.try_acquire(std::move(done)); }
+    /// Makes attempts until `span` is over. Ends after at most `span` plus one node_timeout.
+    template <class Rep, class Period>
+    void acquire_for(std::chrono::duration<Rep, Period> span, Completion done) {
+        lock_.acquire_for(span, std::move(done));
+    }
+
+    /// Resets the remaining time to the full ttl. Ends after at most one node_timeout.
+    void extend(Completion done) { lock_.extend(std::move(done)); }
+    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
+    void extend(std::chrono::milliseconds ttl, Completion done) { lock_.extend(ttl, std::move(done)); }
+    /// Throws the exception that extend() would throw for this ttl.
+    void check_ttl(std::chrono::milliseconds ttl) const { lock_.check_ttl(ttl); }
+
+    /// Releases the slot. valid() is false as soon as this function has returned. The operation ends after at
+    /// most one node_timeout, or two if the watchdog is extending the slot.
+    void release(Completion done) { lock_.release(std::move(done)); }
+
+    /// Cancels the operation that is under way, if it is an acquisition, as AsyncLock::cancel() does. No
+    /// reachable node keeps a key of any slot then.
+    void cancel() noexcept { lock_.cancel(); }
+
+private:
+    AsyncLock lock_;  // its resources are the slots, and it holds one of them
+};
+
+}  // namespace redlock
