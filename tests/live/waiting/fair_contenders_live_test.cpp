@@ -79,8 +79,10 @@ TEST_F(Contenders, AReservationIsNoVote) {
 }
 
 // Nor does the next in the queue take what is reserved for one that was just woken.
+// The waiter may just be making an attempt when the resource is reserved, so it may come early once.
 TEST_F(Contenders, AReservationIsLeftToItsWaiter) {
     const SchedulingDelayMonitor monitor;
+    int early = 0;
     for (int i = 0; i < 4; ++i) {
         set_on_all();
         WaitingProcess waiter{world.uris()};
@@ -91,10 +93,11 @@ TEST_F(Contenders, AReservationIsLeftToItsWaiter) {
         for (std::size_t node = 1; node < 5; ++node) (void)world[node].command({"DEL", the_resource});
         // Two poll intervals after it has seen a holder last, which was a poll interval ago at most.
         const auto waited = waiter.held_at() - reserved;
-        EXPECT_TRUE(waited >= poll_interval * 9 / 10 || monitor.delay() > 20ms) << text(waited);
+        early += waited >= poll_interval * 9 / 10 ? 0 : 1;
         (void)waiter.released_at();
         (void)world[0].command({"DEL", the_resource});
     }
+    EXPECT_TRUE(early <= 1 || monitor.delay() > 20ms) << early;
 }
 
 // Fair and plain locks of several threads, each of which gets its share, one at a time.
