@@ -141,7 +141,7 @@ std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool pee
 }
 
 void measure(std::vector<Contestant>& contestants, const Effort& effort, support::Cluster& servers) {
-    const auto span = effort.repetitions > 1 ? 5000ms : 300ms;
+    const auto span = effort.repetitions > 1 ? 1000ms : 300ms;
     const auto alternations = 2 * effort.repetitions;
     for (auto& contestant : contestants) contestant.team.warm_up(span / 10);
     for (std::size_t turn = 0; turn < alternations; ++turn)
