@@ -1,7 +1,9 @@
 -- Writes the description of the holder, a text such as host and process for people to read, beside each resource that
--- holds the owner, with the remaining time of the resource. Deletes the owner's description beside the other resources.
--- A description consists of the owner, a blank and the text. The key of the description may have another value, because
--- it may be a resource of this name that somebody has locked. Such a key is not changed.
+-- holds the owner. The description expires together with the resource. Beside each resource that does not hold the
+-- owner, deletes the description if it is of this owner.
+-- A description consists of the owner, a blank and the text. Somebody may have locked a resource that has the name of
+-- this key. A key with such a value, or any other that is no description, is not changed. (`ours` is true if the key is
+-- missing or holds a description, even one of another owner.)
 -- KEYS: the resources, the keys of their descriptions. ARGV: owner, description. Returns 1.
 local n = #KEYS / 2
 for i = 1, n do

@@ -1,17 +1,31 @@
--- Enters the queue of waiters, or stays in it. Reports who has the resource, and how many waiters are in front. If
--- the resource is free although clients wait, its holder has died, or does not wake waiters. Then the script reserves
--- the resource for the first waiter. Removes the tickets of waiters that have died.
--- KEYS: the resource, its queue.
--- ARGV: ticket, reservation ttl, how long the waiter has waited (in microseconds), expiry of the queue, '1' if this
--- call may reserve a free resource, the former ticket of this waiter (or empty), which the new one replaces.
--- Returns the status RESERVED, or WAITING with the remaining time of the key (in milliseconds), the number of waiters
--- in front, and what the key is: 'holder', 'reservation' or 'nothing'.
+-- Enters the queue of waiters, or stays in it. Reports who has the resource, and how many waiters are in front. Removes
+-- the tickets of waiters that have died.
+--
+-- The resource may be free although clients wait: its holder has died or has released it without waking a waiter, or a
+-- reservation has ended. Then the script reserves the resource for the first waiter, if ARGV[5] permits it.
+--
+-- KEYS: the resource, its queue. ARGV:
+--
+--     1   the ticket
+--     2   the ttl of a reservation
+--     3   how long the waiter has waited, in microseconds
+--     4   the expiry of the queue. A waiter that has not called for so long is removed.
+--     5   '1' if this call may reserve a free resource. It may not while the waiter makes a random pause, after it has
+--         collided with another waiter (back_off() in src/flow/place_in_queue.cpp).
+--     6   the former ticket of this waiter, which the new one replaces, or empty. If the resource is reserved for the
+--         former ticket, the reservation is deleted. If ARGV[5] permits it, the first waiter gets the next one.
+--
+-- Returns the status RESERVED if the resource is reserved for this waiter. Otherwise returns the status WAITING with:
+--
+-- - the remaining time of the key in milliseconds, as PTTL returns it: -2 without a key, -1 without an expiry
+-- - the number of waiters in front
+-- - what the key is: 'nothing', 'reservation', or 'holder' for every other value
 local held = redis.call('get', KEYS[1])
 if held == ARGV[1] then return {ok = 'RESERVED'} end
 local failure = check_queue(KEYS[2])
 if failure then return failure end
--- If the Redis user may not set the expiry of the queue, the script ends here, before it adds a ticket. Otherwise the
--- queue would stay for ever.
+-- This first PEXPIRE only tests the permission. If the Redis user may not use it, the script ends here, before it adds
+-- a ticket, and leaves no queue without an expiry.
 redis.call('pexpire', KEYS[2], ARGV[4])
 if ARGV[6] ~= '' then
   redis.call('zrem', KEYS[2], ARGV[6])

@@ -1,28 +1,33 @@
--- The functions that several scripts share. A script of Redis cannot load another Lua file. Therefore the build puts in
--- front of each script the functions of this file and of quarantine.lua that the script calls (see embed.cmake). A
--- function may call only functions above it, and none of quarantine.lua.
+-- The functions that several scripts share. A script of Redis cannot load another Lua file. For each script, the build
+-- takes the functions that the script calls from this file and from quarantine.lua, and puts them in front of the
+-- script (see embed.cmake). A function may call only functions above it, and none of quarantine.lua.
 --
--- A *resource* is the name that is locked, and the key of this name. While a lock holds the resource, its value is the
--- *owner*: 40 random hex digits, new for each attempt to acquire. The keys *beside* a resource have names that are made
--- from its name, for example `{orders}:queue` for the resource `orders`:
+-- A *resource* is the name that is locked, and the key of this name. While a lock holds the resource, the value of this
+-- key is the *owner*: 40 random hex digits, new for each attempt to acquire. The keys *beside* a resource have names
+-- that are made from its name. For the resource `orders` they are:
 --
---     counter    how many holders the resource has had, as this node has counted, for the fencing token
---     queue      the clients that wait for the resource
---     readers    the locks that hold the resource together
---     holder     a text that the holder leaves for people to read
+--     {orders}:fence         the *counter*: a number that each holder raises by one, for the fencing token
+--     {orders}:queue         the clients that wait for the resource
+--     {orders}:queue:signs   when each of these clients has last reported to the queue
+--     {orders}:readers       the locks that hold the resource together
+--     {orders}:holder        a text that the holder leaves for people to read
 --
 -- In addition a node can have one *marker*, the key in which it stores since when it has had its data. A node that has
--- lost its data does not vote for a while (see quarantine.lua).
+-- lost its data does not vote for a while (see quarantine.lua). The *shared marker* is something else: the value of a
+-- resource while readers hold it (see the part on readers).
 --
--- Durations are in milliseconds. The first number of a counter is the server's clock, in microseconds since 1970, and
--- each holder adds one. The number in the marker is an instant of this clock. These numbers are written with
+-- Durations are in milliseconds, except for the quarantine and for the time that a waiter has waited, which are in
+-- microseconds. The first number of a counter is the time of the server's clock, in microseconds since 1970, and each
+-- holder adds one. The number in the marker is an instant of this clock. These numbers are written with
 -- string.format('%.0f'), because Lua itself would write 1.76e+15.
+--
+-- Counters and markers begin with a prefix that identifies the *present data* of the server that has written them. The
+-- prefix consists of the run id and the replication id of the server, each followed by a colon. A restart changes the
+-- run id, and a promotion to master changes the replication id. A value with another prefix was written by another
+-- server, or by this server before a restart or a promotion.
 
--- Returns the prefix of every counter and marker that belongs to the present data of this server: its run id and its
--- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
--- replication id. A value with another prefix was written by another server, or by this server before a restart or a
--- promotion. Returns nil and an error reply if the server is not a master. Compares whole lines of INFO, because a file
--- name or host name in INFO may contain any text.
+-- Returns the prefix that identifies the present data of this server. Returns nil and an error reply if the server is
+-- not a master. Compares whole lines of INFO, because a file name or host name in INFO may contain any text.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
   local run, replid = string.match(info, '\nrun_id:(%C+)'), string.match(info, '\nmaster_replid:(%C+)')
@@ -37,7 +42,7 @@ end
 -- resource before one of these functions has recognised its value.
 
 -- Returns the text in a key. Returns false if the key does not exist, and nil if it holds another type. If the Redis
--- user may not read the key, the script ends with the error of the server, because its vote would mean nothing.
+-- user may not read the key, the script ends with the error of the server. A vote of the node would mean nothing then.
 local function text_in(key)
   local held = redis.pcall('get', key)
   if type(held) ~= 'table' then return held end
@@ -49,23 +54,27 @@ local function is_owner(text)
   return string.find(text, '^' .. string.rep('%x', 40) .. '$') ~= nil
 end
 
--- Returns the number in a counter or a marker, behind any prefix of the form that identity_of_data() returns. Returns
--- nil if the text is neither. No number of this library reaches 9e15, the microseconds until the year 2255.
+-- Returns the number in a counter or a marker, whatever data it belongs to. Returns nil if the text is neither. No
+-- number of this library reaches 9e15, the microseconds until the year 2255. From about this size on, Lua's numbers are
+-- not exact, so a greater number is not accepted.
 local function number_of_any_data(text)
   local number = string.match(text, '^' .. string.rep('.', 40) .. ':' .. string.rep('.', 40) .. ':(%d+)$')
   return number and tonumber(number) < 9e15 and tonumber(number) or nil
 end
 
 -- Returns the number in a counter or a marker if it belongs to the present data, that is, if `text` begins with `data`,
--- the prefix that identity_of_data() returns. Otherwise returns nil.
+-- the prefix that identity_of_data() returns. Otherwise returns nil, as for a number that belongs to other data.
 local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
 end
 
 -- Counts one more holder in each of the n counters, which are KEYS from `first` on. Sets all of them to the largest new
 -- count, with the expiry, and returns this count. A counter that is missing, or that belongs to other data than `data`,
--- starts again with the wall clock in microseconds. Returns nil and an error reply if one of these keys holds anything
+-- starts again with the time of the server's clock. Returns nil and an error reply if one of these keys holds anything
 -- but a count.
+--
+-- In the loop, `count` is first the number whatever data it belongs to, to recognise the key. (text_in() returns false
+-- if the key is missing, and nil if it has another type.) Then `count` is the number if it belongs to `data`.
 local function count_holder(data, n, first, expiry)
   local time = redis.call('time')
   local fence, seed = 0, time[1] * 1000000 + time[2]
@@ -84,13 +93,15 @@ local function count_holder(data, n, first, expiry)
   return fence
 end
 
--- Raises each of the n counters, which are KEYS from `first` on, to the fencing token ARGV[3] if it is smaller, and
--- returns 1. The expiry of the counters is ARGV[4].
+-- Raises each of the n counters, which are KEYS from `first` on, to the fencing token ARGV[3] if the counter is
+-- smaller. The expiry of the counters is ARGV[4]. Returns a number:
 --
--- Returns 0 if a counter is missing or belongs to other data. The function does not create a missing counter, because
--- the next acquisition must start it with the wall clock. Returns the negated largest count if the token is ahead of
--- the wall clock by more than the expiry. If the counters were raised that far, a counter that starts again after they
--- have expired could be smaller than the token.
+--     1        every counter is now at least the token
+--     0        a counter is missing or belongs to other data, and nothing was changed. The next acquisition must start
+--              this counter with the time of the server's clock, so this function does not create it.
+--     -count   the token is ahead of the server's clock by more than the expiry, and nothing was changed. `count` is
+--              the largest of these counters. If they were raised to this token and then expired, a counter that starts
+--              again with the server's clock could be smaller than the token.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -108,12 +119,13 @@ local function raise_counters(data, n, first)
   return 1
 end
 
--- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets, ordered by age. A waiter is a client that
--- waits for the resource. Its ticket is the channel to which it is subscribed ('redlock:wake:' and 32 hex digits), then
--- '|' and a number. To *wake* the waiter is to publish the ticket on this channel. A resource is *reserved* if its
--- value is a ticket, which is that of the woken waiter. The reservation keeps newcomers away from this node until the
--- waiter has had time to make its attempt. It is not a grant: the woken waiter must still acquire the resource on a
--- majority of the nodes.
+-- ---- The queue of waiters (LockOptions::fair): a sorted set of tickets. A waiter is a client that waits for the
+-- resource. The score of its ticket is the instant since which it waits, in microseconds of the server's clock. The
+-- ticket is the channel to which the waiter is subscribed ('redlock:wake:' and 32 hex digits), then '|' and a number,
+-- because several waits of one client can use the same channel. To *wake* the waiter is to publish the ticket on this
+-- channel. A resource is *reserved* if its value is a ticket, which is that of the woken waiter. The reservation keeps
+-- newcomers away from this node until the waiter has had time to make its attempt. It is not a grant: the woken waiter
+-- must still acquire the resource on a majority of the nodes.
 
 -- Returns whether the text is a ticket.
 local function is_ticket(text)
@@ -121,27 +133,29 @@ local function is_ticket(text)
 end
 
 -- Returns an error reply if the key of the queue is the sorted set of an application, which no script may change: its
--- first member is no ticket. Returns nil if the key is a queue or does not exist, and also if the Redis user may not
--- use ZRANGE.
+-- first member is no ticket. Returns nil if the key is a queue or does not exist. Returns nil as well if ZRANGE fails,
+-- because the Redis user may not use it or the key has another type. The later commands on this key then fail, too.
 local function check_queue(queue)
   local first = redis.pcall('zrange', queue, 0, 0)[1]
   if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
 end
 
--- Puts back a ticket that was taken out of the queue. If it was the last one, the queue has disappeared together with
--- its expiry, so the expiry is set again. If the queue had no expiry, or the expiry cannot be set, the ticket is
--- dropped, because a queue without an expiry would stay for ever.
+-- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. The
+-- expiry is set again, because the queue has disappeared together with its expiry if this ticket was the last one. If
+-- the queue had no expiry, or the expiry cannot be set, the ticket is dropped, because a queue without an expiry would
+-- stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
   redis.pcall('zadd', queue, popped[2], popped[1])
   if redis.pcall('pexpire', queue, expiry) ~= 1 then redis.pcall('zrem', queue, popped[1]) end
 end
 
--- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
--- free. Tickets in front of this one have no waiter any more and are dropped. The script enter_queue has the ticket of
--- the calling waiter as ARGV[1]. If this ticket is the first one, no message is sent, because the caller learns it from
--- the reply. In the script release, ARGV[1] is an owner, or a ticket that the script has already removed from the
--- queue, so the woken waiter always gets a message.
+-- Wakes the next waiter: the first one in the queue that is still subscribed. Reserves the resource for it if the
+-- resource is free. The tickets in front of its ticket have no waiter any more, and are dropped.
+--
+-- ARGV[1] depends on the calling script. In enter_queue, it is the ticket of the caller. If the caller is the next
+-- waiter, it gets no message, because the reply tells it that the resource is reserved for it. In release, ARGV[1] is
+-- an owner, or a ticket that the script has already removed from the queue. Then the next waiter always gets a message.
 --
 -- Looks at 128 tickets at most, because a server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -170,15 +184,16 @@ local function wake_next(resource, queue, reservation_ttl)
   return 0
 end
 
--- Records that a waiter is alive. A waiter calls enter_queue again and again while it waits, and each call is a sign of
--- life. The signs are in a sorted set beside the queue: the score of a ticket is the instant of its last call, in
--- milliseconds of the server's clock. Removes the tickets from the queue whose last call is longer ago than `lifetime`,
--- 16 at most. The tickets of clients that know nothing of this set are not in it, and are not removed here.
+-- Removes the tickets of waiters that have given no sign of life for longer than `lifetime`, 16 at most, and records a
+-- sign of life of the calling waiter, whose ticket is `ticket`. A waiter calls enter_queue again and again while it
+-- waits, and each call is a sign of life. The signs are in a sorted set beside the queue: the score of a ticket is the
+-- instant of its last call, in milliseconds of the server's clock. The tickets of clients that know nothing of this set
+-- are not in it, and are not removed here.
 --
--- Does nothing if the key of the signs holds something else, or if the Redis user may not use this key or set its
--- expiry. Without an expiry it would stay for ever. The key is not one of KEYS, although Redis wants all keys there.
--- Redis checks the permissions for KEYS before it runs a script. It would refuse the whole script to such a user, who
--- could then not wait at all.
+-- Does nothing if the key of the signs holds anything but tickets, or if the Redis user may not use this key or set its
+-- expiry. The first PEXPIRE only tests this permission. Without an expiry the key would stay for ever. The key is not
+-- one of KEYS, although Redis wants all keys there. Redis checks the permissions for KEYS before it runs a script. It
+-- would refuse the whole script to such a user, who could then not wait at all.
 local function remove_silent_waiters(queue, ticket, now, lifetime)
   local signs = queue .. ':signs'
   local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
@@ -193,9 +208,10 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes tickets from the queue if their channel has no subscriber, because their waiters could not be woken. Looks at
--- 16 tickets in front of the caller's. `number` chooses them, so that each call looks at other ones. Does nothing if
--- the Redis user may not use ZRANGE or PUBSUB NUMSUB. Such tickets then stay until a release finds them.
+-- Removes tickets from the queue if their channel has no subscriber. Nobody could wake these waiters. Looks at 16
+-- tickets in front of the caller's. The caller passes the microseconds of the present second as `number`, which serves
+-- as a random number: each call looks at other tickets. Does nothing if the Redis user may not use ZRANGE or PUBSUB
+-- NUMSUB. Such tickets then stay until a release finds them.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -211,7 +227,7 @@ local function remove_waiters_without_listener(queue, ticket, number)
 end
 
 -- Removes the ticket of a waiter from the queue. Deletes the resource KEYS[1] if it is reserved for this waiter, that
--- is, if its value is the ticket.
+-- is, if its value is the ticket. If the key of the resource has another type, the script ends with the error of GET.
 local function leave_queue(queue, ticket)
   if redis.call('get', KEYS[1]) == ticket then redis.call('del', KEYS[1]) end
   redis.pcall('zrem', queue, ticket)
@@ -223,16 +239,17 @@ end
 -- marker*, 'redlock:shared'. This value keeps out every exclusive lock, also of clients that know nothing of readers.
 -- Both keys expire with the last reader.
 
--- Returns the shared marker of this resource. If the name of the resource is in braces, as in `{x}`, its readers are in
--- the key `{x}:tag-readers`, and its shared marker is another one. Earlier versions of this library keep the readers of
--- such a resource under another key. If both versions had the same marker, each would take the readers of the other
--- version for its own kind. The different markers make them exclude each other.
+-- Returns the shared marker of this resource: 'redlock:shared', or 'redlock:shared-tag' if the name of the resource is
+-- in braces, as in `{x}`. The readers of such a resource are in the key `{x}:tag-readers`. Earlier versions of this
+-- library keep them under another key, with the marker 'redlock:shared'. Because the two markers differ, a client of an
+-- earlier version and a client of this version cannot hold such a resource together. With the same marker they would,
+-- although neither counts the readers of the other.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
 
--- Returns three values: the key of the readers, which is KEYS[2]; the server's clock in milliseconds; and nil, or an
--- error reply if the key holds anything but readers.
+-- Returns three values: the key of the readers, which is KEYS[2]; the time of the server's clock in milliseconds; and
+-- an error reply if the key holds anything but readers, otherwise nil.
 local function check_readers()
   local readers, time = KEYS[2], redis.call('time')
   local first = redis.call('zrange', readers, 0, 0)[1]
@@ -258,15 +275,17 @@ local function follow_last_reader(readers)
   end
 end
 
--- Returns whether the resource exists and its value is not the shared marker. Then an exclusive lock holds it, or it is
--- reserved for a waiter, or its minimum hold time is not over.
+-- Returns whether the resource exists and its value is not the shared marker, so that no reader may enter. An exclusive
+-- lock (a *writer*) holds the resource then, or it is reserved for a waiter, or its minimum hold time is not over, or
+-- the key is not one of this library.
 local function held_by_writer(readers)
   local held = text_in(KEYS[1])
   return held ~= false and held ~= shared_marker(readers)
 end
 
--- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3]. If the Redis user may not set the expiry of the readers,
--- the script ends before it adds the reader. Otherwise the readers would stay for ever.
+-- Adds the owner ARGV[1] to the readers, with the ttl ARGV[3]. PEXPIREAT comes first: if the Redis user may not use it,
+-- the script ends before it adds the reader, and leaves no readers without an expiry. If the key of the readers does
+-- not exist yet, follow_last_reader() sets its expiry.
 local function enter_readers(readers, now)
   local ends, last = now + ARGV[3], redis.call('zrange', readers, -1, -1, 'withscores')[2]
   redis.call('pexpireat', readers, string.format('%.0f', math.max(ends, last or 0)))

@@ -1,10 +1,11 @@
 -- Reports the state of a resource and of the keys beside it. A value that the Redis user may not read is reported as 0
--- or as an empty text.
+-- or as an empty text. A longer text than the limits below is cut, because any client can put any text there.
 -- KEYS: the resource, the queue of the clients that wait for it, the description that its holder has left, the readers
 -- that hold it together, and the counter of its holders; or the resource alone if the user may not use the other keys.
--- Returns one line, followed by the owner and the description without a separator. The line has the type of the
--- resource, its remaining time to live in milliseconds, the number of waiters, the number of readers, the count of
--- holders (0 if there is no counter), and the length of the owner.
+-- Returns one line, followed by the value of the resource and the text in the key of the description, without a
+-- separator. The line has the type of the resource, its remaining time to live in milliseconds, the number of waiters,
+-- the number of readers, the number in the counter (0 if there is no counter), and the length of the value. The
+-- variable `owner` has this value, which is an owner, a ticket, a marker or any other text.
 local function text(key, max_length)
   local value = redis.pcall('get', key)
   return type(value) == 'string' and string.sub(value, 1, max_length) or ''

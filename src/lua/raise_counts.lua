@@ -1,14 +1,12 @@
 -- Raises the counters of the resources to the fencing token. A *counter* is a key in which the node counts the holders
 -- of a resource. The largest count of all nodes is the fencing token. In the second round of fencing, this script
 -- raises the counters of the nodes that have counted fewer holders.
--- KEYS: the resources, their counters, [the marker if the quarantine is not empty]. For the time of the quarantine, a
--- node that may have lost its data declines to vote (see check_vote() in quarantine.lua). The marker is the key in
--- which it stores since when it has had its data.
+-- KEYS: the resources, their counters, [the marker if the quarantine is not empty].
 -- ARGV: owner (a random value, new for each attempt to acquire), number of resources, fencing token, expiry of the
--- counters, [quarantine].
--- Returns 1 if the counters were raised, and 0 if a resource does not hold the owner or a counter is missing. Returns
--- the negated largest count if the token is too far ahead of the server's clock. Returns a status or an error if the
--- node has no vote.
+-- counters, [quarantine]. The quarantine is the time for which a node declines to vote after it may have lost its data
+-- (see check_vote() in quarantine.lua). The marker is the key in which the node stores since when it has had its data.
+-- Returns 0 if a resource does not hold the owner, otherwise what raise_counters() in prelude.lua returns. If the node
+-- has no vote, returns a status during the quarantine, and otherwise an error.
 local n = tonumber(ARGV[2])
 local data, failure = check_vote(true)
 if failure then return failure end

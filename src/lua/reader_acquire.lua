@@ -1,15 +1,15 @@
 -- Acquires a resource for a reader (LockOptions::shared). Other readers may hold the resource at the same time. While
--- there are readers, the resource has the value of a shared marker, which belongs to nobody, and the owners of the
--- readers are in a sorted set beside it (see the part on readers in prelude.lua). If there is a *counter*, the node
--- counts in it the holders of the resource, both readers and exclusive ones. The largest count of all nodes becomes the
--- fencing token. This script is the first round of fencing.
--- KEYS: the resource, its readers, [its counter], [the marker]. Keys in brackets are there if their argument is not
--- empty. For the time of the quarantine, a node that may have lost its data declines to vote (see check_vote() in
--- quarantine.lua). The marker is the key in which it stores since when it has had its data.
+-- there are readers, the value of the resource is the *shared marker* and no owner. The owners of the readers are in a
+-- sorted set beside the resource (see the part on readers in prelude.lua). If there is a *counter*, the node counts in
+-- it the holders of the resource, both readers and exclusive ones. The largest count of all nodes becomes the fencing
+-- token. This script is the first round of fencing.
+-- KEYS: the resource, its readers, [its counter], [the marker].
 -- ARGV: owner (a random value, new for each attempt to acquire), number of resources (always 1), ttl, [expiry of the
--- counter], [quarantine].
--- Returns 0 if the resource is held and does not belong to readers; otherwise the count, or 1 without a counter.
--- Returns a status or an error if the node has no vote.
+-- counter], [quarantine]. The quarantine is the time for which a node declines to vote after it may have lost its data
+-- (see check_vote() in quarantine.lua). The marker is the key in which the node stores since when it has had its data.
+-- An argument in brackets can be empty. Then its key is missing.
+-- Returns 0 if the resource has any value but the shared marker; otherwise the count, or 1 without a counter. If the
+-- node has no vote, returns a status during the quarantine, and otherwise an error.
 local readers, now, failure = check_readers()
 if failure then return failure end
 local expiry, data = ARGV[4], nil

@@ -1,5 +1,5 @@
--- Raises the counter of a resource that the reader holds to the fencing token, as raise_counts does for an exclusive
--- lock. raise_counts.lua explains the counter and the marker.
+-- If the reader holds the resource, raises the counter of the resource to the fencing token, as raise_counts does for
+-- an exclusive lock. raise_counts.lua explains the counter and the marker.
 -- KEYS: the resource, its readers, its counter, [the marker if the quarantine is not empty].
 -- ARGV: owner, number of resources (always 1), fencing token, expiry of the counter, [quarantine].
 -- Returns what raise_counts returns.

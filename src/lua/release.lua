@@ -2,25 +2,31 @@
 -- holds the owner.
 --
 -- With LockOptions::min_hold, a resource stays unavailable for a minimum time after it was acquired. If a part of this
--- time remains, the script replaces the owner by a value that belongs to nobody, for the remaining time. It would not
--- be enough to shorten the expiry of the owner's value. An extension that arrives late would then find the owner and
--- restore the whole ttl. A release with a remaining minimum hold time gets no queues, because there is nothing to wake
--- a waiter for.
+-- time remains, the script replaces the owner by a value that belongs to nobody, for the remaining time. To shorten the
+-- expiry of the owner's value would not be enough. An extension that arrives late would then find the owner and restore
+-- the whole ttl. The client sends a release with a remaining minimum hold time without queues, because there is nothing
+-- to wake a waiter for.
 --
--- A queue has the *tickets* of the clients that wait for a resource. With queues, the script wakes the next waiter of
--- each resource (see wake_next() in prelude.lua). It does so even if the resource does not hold the owner, because the
--- waiter may get a majority on the other nodes. If the resource does not hold the owner, there are two exceptions:
+-- A queue has the *tickets* of the clients that wait for a resource. With queues, the script can wake the next waiter
+-- of each resource (see wake_next() in prelude.lua). It may do so even if the resource does not hold the owner: this
+-- node may have lost the key or never had it, and the waiter may get a majority on the other nodes. The first row that
+-- applies decides:
 --
--- 1. No waiter is woken if this release is repeated, because the earlier release may have woken a waiter.
--- 2. No waiter is woken if the resource is reserved for a waiter that was woken already.
+--     the resource holds the owner                                | wakes the next waiter
+--     the resource is reserved for a waiter that was woken        | wakes nobody
+--     the release is repeated: ARGV[6] is empty                   | wakes nobody, because the earlier release may have
+--                                                                 | woken a waiter
+--     otherwise                                                   | wakes the next waiter
 --
--- A waiter that leaves the queue without an attempt sends a release with its ticket. The ticket is also the owner, so
--- that a reservation for this waiter is deleted. The release has the mark of a repeated one. If the script finds the
--- ticket in the queue, it removes the ticket. The waiter was not woken then, so nobody else is woken. If the ticket is
--- missing, the waiter was probably woken, and must pass the wake-up on. Then the script wakes the next waiter, unless
--- exception 2 applies.
+-- A waiter that leaves the queue without an attempt sends a release, too. Both its owner and its ticket (ARGV[1] and
+-- ARGV[4]) are the ticket of this waiter. If the resource is reserved for this waiter, it holds the owner, and the
+-- first row applies. Such a release is always sent with an empty ARGV[6], but another row takes the place of the third:
 --
--- An error in a queue does not prevent the deletion.
+--     the ticket was in the queue, and is removed now             | wakes nobody: the waiter was not woken
+--     the ticket is not in the queue                              | wakes the next waiter: this one was probably
+--                                                                 | woken, and passes the wake-up on
+--
+-- An error in a queue does not prevent the deletion. (If EXISTS fails, the script goes on, and the next command fails.)
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].
 -- ARGV: owner (a random value, new for each attempt to acquire), number of resources, [remaining minimum hold time],
 -- [ticket of a waiter that leaves the queue], [reservation ttl], ['1' unless this release is repeated].
