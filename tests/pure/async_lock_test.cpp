@@ -2,6 +2,7 @@
 #include "in_a_loop.hpp"
 
 #include <redlock/async_lock.hpp>
+#include <redlock/redis_nodes.hpp>
 #include <redlock/watchdog.hpp>
 
 #include "loop/front.hpp"
@@ -106,6 +107,18 @@ TEST_F(InALoop, PausesBetweenAttemptsWithoutBlocking) {
     EXPECT_THAT(world.clock.pauses(), IsEmpty()) << "nothing slept";
     EXPECT_GE(world.clock.now() - start, 200ms);
     EXPECT_LE(world.clock.now() - start, 400ms);
+}
+
+// These nodes keep no queue.
+TEST_F(InALoop, AFairLockWaitsAsLongAsThePausesOfItsAttempts) {
+    world.occupy(1h, 0, 1, 2);
+    auto it = lock({.retry = {.attempts = 4, .delay = 100ms}, .fair = true});
+    const auto start = world.clock.now();
+    it.acquire(report());
+    run();
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].error(), Errc::held_by_other);
+    EXPECT_EQ(world.clock.now() - start, 300ms);
 }
 
 TEST_F(InALoop, StopsAtItsDeadline) {
@@ -332,6 +345,9 @@ TEST_F(InALoop, RefusesWrongOptions) {
         "redlock: LockOptions::watchdog is a watchdog with threads; it must be loop_watchdog(), because "
         "the lock belongs to a loop");
     EXPECT_THAT(refusal([&] { lock({.ttl = 0ms}); }), testing::HasSubstr("LockOptions::ttl"));
+    RedisNodes with_sockets{"127.0.0.1:1"};
+    EXPECT_THAT(refusal([&] { AsyncNodes(with_sockets, loop, world.clock, world.entropy); }),
+                testing::HasSubstr("not the clock of the nodes"));
     auto it = lock();
     EXPECT_THAT(refusal([&] { it.extend(0ms, report()); }), testing::HasSubstr("extend: ttl"));
 }

@@ -196,7 +196,113 @@ TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
     EXPECT_EQ(other.tally()[1].cause, Errc::backing_off);
 }
 
+TEST_F(SharedConnections, AConnectionThatIsInTheMakingForASecondIsReplaced) {
+    auto& server = network.server(1);
+    server.paused = true;  // it accepts the connection, and does not answer the handshake
+    begin(Verb::query, "r", "A");
+    run();
+    network.pass(200ms);
+    begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(server.connections(), 1u) << "a timeout is not enough";
+    network.pass(1s);
+    begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(server.connections(), 2u);
+    network.resume(1);
+    run_for(5ms);
+    EXPECT_EQ(server.open_connections(), 1u);
+}
+
+TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
+    connect();
+    network.server(1).paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    network.resume(1);
+    run_for(5ms);
+    network.pass(1s);
+    const auto& later = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(later.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(network.server(1).connections(), 1u);
+}
+
+TEST_F(SharedConnections, ADrainingConnectionIsKeptForTheTtlOfItsSet) {
+    connect();
+    auto& server = network.server(1);
+    server.paused = true;
+    const std::vector<std::string> resources{"r"};
+    begin({.command = {.verb = Verb::set_if_absent, .resources = resources, .owner = "A", .ttl = 2min}});
+    begin(Verb::query, "r", "A");
+    run();
+    network.pass(115s);
+    run_for(5ms);
+    EXPECT_EQ(server.open_connections(), 1u);
+    network.pass(10s);
+    run_for(5ms);
+    EXPECT_EQ(server.open_connections(), 0u);
+}
+
+// The acquisition of a waiter removes its ticket from the queue.
+TEST_F(SharedConnections, AnAcquisitionDoesNotOvertakeItsTicketOnADrainingConnection) {
+    connect();
+    network.server(1).paused = true;
+    const std::vector<std::string> resources{"r"};
+    const QueueTerms terms{.ticket = "channel|1", .home = 1, .reservation_ttl = 100ms};
+    Command command{.verb = Verb::enter_queue,
+                    .resources = resources,
+                    .owner = terms.ticket,
+                    .ttl = 10s,
+                    .queue = &terms};
+    begin({.command = command, .to = NodeSet{0b010}});
+    run();
+    command.verb = Verb::set_if_absent;
+    command.owner = "A";
+    const auto& acquisition = begin({.command = command});
+    run();
+    EXPECT_EQ(acquisition.tally()[1].detail, "its SET is still pending");
+}
+
+TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
+    connect();
+    network.server(1).paused = true;
+    acquire("r", "A");
+    begin(Verb::query, "r", "A");
+    run();
+    const std::vector<std::string> resources{"r"};
+    const std::vector<Request> requests{{.command = {.resources = resources, .owner = "B"}},
+                                        {.command = {.resources = resources, .owner = "A"}}};
+    EXPECT_THAT(group.nodes()[1]->requests_with_pending_set(requests), ElementsAre(1u));
+}
+
 // ---- Collecting and its bounds
+
+TEST_F(SharedConnections, AReplyLetsTheCollectedCommandsGo) {
+    connect();
+    auto& server = network.server(0);
+    acquire("r0", "A");
+    (void)group.write_collected(network.clock().now());
+    server.paused = true;
+    acquire("r1", "A");
+    (void)group.write_collected(network.clock().now());
+    network.pass(detail::max_collecting);
+    (void)group.write_collected(network.clock().now());
+    acquire("r2", "A");
+    turn(network.clock().now());  // reads the reply for r0
+    (void)group.write_collected(network.clock().now());
+    server.resume(network.clock().now());
+    EXPECT_EQ(server.log().size(), 3u);
+}
+
+// It mostly is the home node of the waiters. A waiter that a release wakes there finds the others free.
+TEST_F(SharedConnections, TheFirstNodeIsWrittenLast) {
+    connect();
+    acquire("r", "A");
+    (void)group.write_collected(network.clock().now());
+    EXPECT_GT(network.server(0).executed().back().number, network.server(1).executed().back().number);
+    EXPECT_GT(network.server(1).executed().back().number, network.server(2).executed().back().number);
+}
 
 TEST_F(SharedConnections, CommandsAreCollectedWhileAReplyIsOutstanding) {
     connect();

@@ -18,12 +18,13 @@ protected:
                                   .sentinels = std::make_shared<const std::vector<NodeConfig>>(1),
                                   .asks_sentinels = [this] {
                                       ++asked;
-                                      return Resolution::of_host("127.0.0.1", 1);
+                                      return Resolution::of_host("127.0.0.1", named);
                                   }}}} {}
     MemoryServer& server() { return network.server(0); }
     Clock::time_point write() { return group.write_collected(network.clock().now()); }
 
     int asked = 0;
+    std::uint16_t named = 1;
 };
 
 TEST_F(SharedFormerMaster, GetsTheCommandsThatAreReadyInOneWrite) {
@@ -79,6 +80,36 @@ TEST_F(SharedFormerMaster, GetsReleasesAtAnyTime) {
     acquire("r", "B");
     run();
     EXPECT_THAT(server().log(), ElementsAre("1 SET", "1 EVALSHA", "2 PING", "2 SET"));
+}
+
+TEST_F(SharedFormerMaster, IsLeftOnceTheSentinelsNameAnother) {
+    connect();
+    server().paused = true;
+    acquire("r0", "A");
+    run();
+    network.pass(2s);
+    named = 2;
+    for (const auto* const owner : {"B", "C"}) {
+        acquire("r1", owner);
+        run();
+    }
+    EXPECT_EQ(network.server(1).open_connections(), 1u);
+    EXPECT_EQ(server().open_connections(), 0u) << "although a reply is pending there";
+}
+
+// The acquisition waits for its turn behind an outstanding command. A waiter asks the Sentinels meanwhile.
+TEST_F(SharedFormerMaster, IsLeftByACommandThatWaits) {
+    connect();
+    server().latency = 1h;
+    release("r0", "A");
+    (void)write();
+    const auto& waits = acquire("r1", "A");
+    named = 2;
+    (void)group.nodes()[0]->check_out_listener(network.clock().now(), false);
+    acquire("r2", "B");
+    run_for(5ms);
+    EXPECT_TRUE(waits.over());
+    EXPECT_EQ(waits.tally()[0].cause, Errc::connection_failed);
 }
 
 // For example because the process was suspended between the two.

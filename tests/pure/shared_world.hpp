@@ -31,10 +31,11 @@ protected:
     SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner,
                        RoundLimits limits = {}) {
         const std::vector<std::string> resources{std::string{resource}};
-        rounds.push_back(std::make_unique<SharedRound>(
-            group, names,
-            Request{.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}},
-            std::move(limits)));
+        return begin({.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}},
+                     std::move(limits));
+    }
+    SharedRound& begin(const Request& request, RoundLimits limits = {}) {
+        rounds.push_back(std::make_unique<SharedRound>(group, names, request, std::move(limits)));
         loop.begin(*rounds.back());
         return *rounds.back();
     }

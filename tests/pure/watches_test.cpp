@@ -1,0 +1,107 @@
+// The descriptors that an event loop watches for the library.
+#include "loop/watches.hpp"
+
+#include <redlock/event_loop.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include "memory_network.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// Knows the descriptors that are watched. A descriptor stays in `known` until it is forgotten.
+class RecordingLoop final : public EventLoop {
+public:
+    void watch(int fd, bool reads, bool writes) override { known[fd] = reads || writes; }
+    void forget(int fd) noexcept override { known.erase(fd); }
+    void wake_after(std::chrono::nanoseconds) noexcept override {}
+
+    std::vector<int> watched() const {
+        std::vector<int> result;
+        for (const auto& [fd, watched] : known)
+            if (watched) result.push_back(fd);
+        return result;
+    }
+    std::map<int, bool> known{};
+};
+
+struct WakesCounted final : loop::Task {
+    using Task::Task;
+    void proceed() override { ++calls; }
+    int calls = 0;
+};
+
+struct WatchesTest : testing::Test {
+    ~WatchesTest() override {
+        for (const int fd : pipe) ::close(fd);
+    }
+
+    static std::array<int, 2> make_pipe() {
+        std::array<int, 2> ends{-1, -1};
+        EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+        return ends;
+    }
+
+    const std::array<int, 2> pipe = make_pipe();
+    RecordingLoop events;
+    MemoryClock clock;
+    loop::Scheduler scheduler{events, clock};
+    WakesCounted task{scheduler};
+    loop::Watches watches{events};
+    MemoryServer server;
+    MemorySocket socket{server, clock, 1ms};
+    PollEntry of_socket{.socket = &socket, .fd = pipe[0]};
+    PollEntry of_name{.fd = pipe[0]};  // of a name that is being resolved
+};
+
+TEST_F(WatchesTest, ASocketIsWatchedUntilNobodyWaits) {
+    watches.begin(task, of_socket);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0]));
+    watches.end(of_socket);
+    EXPECT_THAT(events.watched(), IsEmpty());
+}
+
+TEST_F(WatchesTest, ASocketIsForgottenBeforeItIsClosed) {
+    watches.begin(task, of_socket);
+    watches.forget(pipe[0]);
+    EXPECT_TRUE(events.known.empty());
+    watches.begin(task, of_socket);
+    EXPECT_THAT(events.watched(), ElementsAre(pipe[0])) << "a new socket can have the same number";
+}
+
+// Several loops can wait for the same name.
+TEST_F(WatchesTest, ADuplicateIsWatchedWhileANameIsResolved) {
+    watches.begin(task, of_name);
+    ASSERT_EQ(events.watched().size(), 1U);
+    const int duplicate = events.watched().front();
+    EXPECT_NE(duplicate, pipe[0]);
+    watches.on_ready(duplicate);
+    scheduler.run();
+    EXPECT_TRUE(of_name.ready);
+    EXPECT_EQ(task.calls, 1);
+    watches.end(of_name);
+    EXPECT_TRUE(events.known.empty());
+    EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1) << "it is closed";
+}
+
+TEST_F(WatchesTest, TheEndLeavesNothing) {
+    watches.begin(task, of_name);
+    const int duplicate = events.watched().at(0);
+    watches.detach();
+    EXPECT_TRUE(events.known.empty());
+    EXPECT_EQ(::fcntl(duplicate, F_GETFD), -1);
+}
+
+}  // namespace
+}  // namespace redlock::test
