@@ -1,6 +1,7 @@
 // The lease of a lock, behind a mutex. A lease is what the client knows about one acquisition: the owner (the
 // random value of its keys), the instant until which the holder may rely on it, and the nodes that may have
-// its keys (lease.hpp). This class decides what a round, an extension or a release means for the lease.
+// its keys (lease.hpp). This class decides what an acquisition, an extension or a release means for the
+// lease.
 //
 // A Lock shares the object with its watchdog, which extends the lease and reports its loss. While a loss is
 // reported, the callback LockOptions::on_lost runs in the watchdog's thread and can destroy the Lock.
@@ -8,20 +9,24 @@
 //
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
-//     free        | there is no lease                               | begin() → held
-//     held        | nodes may have keys of this owner               | report_loss(), request_stop() → ending
-//                 |                                                 | begin_release() → unconfirmed
+//     free        | there is no lease: has_lease_ is false          | begin() → held
+//     held        | the lease may be extended, and its loss will be | report_loss(), request_stop() → ending
+//                 | reported                                        | begin_release() → unconfirmed
 //                 |                                                 | forget() → free
-//     ending      | as held, but it is not extended any more, and   | begin_release() → unconfirmed
-//                 | no further loss is reported                     | forget() → free
+//     ending      | the lease is not extended any more, and no      | begin_release() → unconfirmed
+//                 | further loss is reported: ending_ is true       | forget() → free
 //     unconfirmed | its release has begun, and a majority of the    | end_release(), if a majority has
-//                 | nodes has not confirmed it yet                  | confirmed it → free; forget() → free
+//                 | nodes has not confirmed it yet: lease_.released | confirmed it → free
+//                 | is true                                         | forget() → free
 //
-// A lease that is held or ending is valid until Lease::valid_until. Two things end its validity earlier: an
-// extension that finds that the keys are lost, and report_loss() if LockOptions::margin is zero. The margin
-// is a time that the holder wants for finishing its work after the report of a loss. The report comes earlier
-// by the margin, and the lease must stay valid during this time. Therefore report_loss() does not change the
-// validity if there is a margin.
+// A Lock that is acquired again calls forget() before begin(). In the states other than free, nodes may still
+// have keys of the owner.
+//
+// A lease that is held or ending is valid until Lease::valid_until. Besides the release, two things end its
+// validity earlier: an extension that finds that the keys are lost, and report_loss() if LockOptions::margin
+// is zero. The margin is a time that the holder wants for finishing its work after the report of a loss. The
+// report then comes the margin before the end of the validity, and the lease must stay valid until that end.
+// Therefore report_loss() does not change the validity if there is a margin.
 //
 // Each acquisition has a number. Most functions get the number of the acquisition that they are about. They
 // do nothing if the lease is free, or if another acquisition has begun meanwhile.
@@ -80,8 +85,8 @@ public:
     Resources resources() const noexcept {
         return acquires_ == Acquires::all ? names_ : Resources{names_}.subspan(slot_, 1);
     }
-    /// Returns resources() and the options of the lease. A LeaseRequest is no Request: a Request is one
-    /// command for Nodes::ask().
+    /// Returns resources() and the options of the lease. A LeaseRequest is no Request: a Request is a
+    /// command and its nodes, for Nodes::ask().
     algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
     /// Returns the same for an acquisition, which can acquire every name.
     algorithm::LeaseRequest acquire_request() const noexcept { return request_for(names_); }
@@ -103,8 +108,8 @@ public:
         return number_;
     }
 
-    /// Returns the lease in any state but free, if `number` is the current acquisition. Otherwise returns an
-    /// empty one.
+    /// Returns the lease. Returns an empty lease if the state is free, or if `number` is not the current
+    /// acquisition.
     Lease lease(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) ? lease_ : Lease{};
@@ -114,21 +119,23 @@ public:
         return is_current_locked(number_) ? lease_ : Lease{};
     }
 
-    /// Returns the owner of the current acquisition; empty if the lease is free. The text that the view
-    /// points to does not change before the next acquisition.
+    /// Returns the owner of the current acquisition; empty if the lease is free. The view is valid until the
+    /// next acquisition. The caller must make sure that no other thread acquires the lock meanwhile.
     std::string_view owner() const {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number_) ? lease_.owner.view() : std::string_view{};
     }
 
-    /// Returns the token on which a stop is requested when the current acquisition is lost.
+    /// Returns the token on which a stop is requested when the current acquisition is lost, or when
+    /// request_stop() is called for it. If the lease is free, this is the token of the last acquisition.
     std::stop_token lost() const {
         const std::lock_guard guard{mutex_};
         return stop_when_lost_.get_token();
     }
 
     /// Begins an acquisition with this lease, and returns its number. `stop_when_lost` is the source behind
-    /// lost(). It has no state if there is no watchdog, because only a watchdog can report a loss.
+    /// lost(). It is std::stop_source{std::nostopstate} if there is no watchdog, because only a watchdog can
+    /// report a loss.
     std::uint64_t begin(const Lease& lease, std::stop_source stop_when_lost) noexcept {
         const std::lock_guard guard{mutex_};
         lease_ = lease;
@@ -150,10 +157,11 @@ public:
         ++number_;
     }
 
-    /// Begins the release: ends the validity, and returns the lease as it was before. When this function has
-    /// returned, no stop is requested on lost() any more, and report_loss() does not decide to call on_lost
-    /// any more. If report_loss() has decided it before, the call may still be about to begin, or may be
-    /// running. This function does not wait for it, because the callback may be waiting for this release.
+    /// Begins the release: ends the validity, and returns the lease as it was before. After this function has
+    /// returned, no stop is requested on lost() any more. Another thread may be in report_loss(), and may
+    /// have found before that the lock is still held. It may then call on_lost even after this function has
+    /// returned. This function does not wait for the callback, because the callback may be waiting for this
+    /// release.
     Lease begin_release(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -166,21 +174,22 @@ public:
         }
         // Another thread may have decided to request the stop, without having done it yet. Wait for the
         // request, but not for the callbacks of lost(), because one of them may be waiting for this release
-        // as well.
+        // as well. The other thread is about to make the request, so the loop mostly ends at once.
         while (stopping.stop_possible() && !stopping.stop_requested())
             clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
         return before;
     }
 
-    /// Records the outcome of a release. `unreleased` is the lease if too few nodes have confirmed the
-    /// release, and empty if the release is complete.
+    /// Records the outcome of a release. `unreleased` is empty if the release is complete. If too few nodes
+    /// have confirmed it, the lease stays as it is, so that a repeated release goes to the same nodes.
     void end_release(std::uint64_t number, const Lease& unreleased) noexcept {
         const std::lock_guard guard{mutex_};
         if (is_current_locked(number)) has_lease_ = !unreleased.empty();
     }
 
-    /// Applies the round of an extension that the holder has requested. If the round finds that the lease is
-    /// lost and there is a watchdog, requests a stop on lost(). The watchdog calls on_lost later.
+    /// Applies the outcome of a round: an extension that the holder has requested. `limits` are the limits of
+    /// the round. If the round finds that the lease is lost and there is a watchdog, requests a stop on
+    /// lost(). The watchdog calls on_lost later, because its plan() then has an instant that has passed.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -219,15 +228,18 @@ public:
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
         // LockOptions::max_hold limits how long the lease is extended. If the thread of the watchdog wakes up
-        // only after the end of this time, it must not extend the lease. Therefore the limit of the plan is
-        // then an instant that has certainly passed.
+        // only after the end of this time, it must not extend the lease. plan_renewal() does not know the
+        // present time, and could still plan an extension for an instant before hold_until_. The earliest
+        // possible limit prevents this.
         const bool over = clock_->now() > hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
                             over ? Clock::time_point::min() : hold_until_, options_.margin);
     }
 
-    /// Applies the round of an extension by the watchdog. If the round was cut short by its deadline, the
-    /// nodes have not failed, so the extension is tried again at once.
+    /// Applies the outcome of a round: an extension by the watchdog. The deadline of such a round is the
+    /// instant at which the watchdog has to report the next loss. If the deadline has cut the round short,
+    /// the nodes have not failed, and the extension is tried again at once, without the pause that follows a
+    /// failure.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -236,6 +248,7 @@ public:
         const bool cut_short = result.error() == Errc::deadline;
         last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
         found_lost_ = found_lost_ || result.error() == Errc::lost;
+        // A real failure says more than a deadline, so it stays.
         if (result)
             last_extend_error_.reset();
         else if (!cut_short || !last_extend_error_)
@@ -251,7 +264,8 @@ public:
     /// Reports the loss if the lease is in the state held: first requests a stop on lost(), then calls
     /// on_lost. Does not call on_lost if a callback of lost() has released the lock, or has waited for
     /// another thread to do so. If LockOptions::margin is zero, the validity ends now. Otherwise the lease
-    /// stays valid until Lease::valid_until, which is about the margin later. Needs no memory.
+    /// stays valid until Lease::valid_until, which is about the margin later. Allocates no memory, so that a
+    /// loss is reported even if there is no memory left.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -269,8 +283,10 @@ public:
             stopping = decide_to_stop_locked();
         }
         // The callbacks may call Lock::release(). In this thread, the call must release the acquisition that
-        // was lost, even if the Lock has a later one. It must not wait for the watchdog either, because this
-        // thread is the watchdog's. Lock::release() finds both facts in renewal_context().
+        // was lost, even if the Lock has made another acquisition since. The call must not wait for the
+        // watchdog either, because this thread is the watchdog's. RenewalScope therefore tells
+        // Lock::release() which acquisition was lost, and that it runs in the thread of a watchdog
+        // (renewer.hpp).
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
@@ -284,6 +300,8 @@ private:
         return {resources,        options_.ttl,  options_.drift_factor,
                 options_.fencing, options_.fair, options_.shared};
     }
+
+    // The caller of a function with the suffix _locked has locked mutex_.
 
     /// Returns true if the lease is not free and `number` is its acquisition.
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
@@ -301,12 +319,14 @@ private:
         return stop_when_lost_;
     }
 
-    /// Applies the round of an extension to the lease. A lease in the state ending is not extended.
+    /// Applies the round of an extension to the lease. A lease in the state ending is not extended, and the
+    /// result says that it is lost, even if the end was requested by request_stop(). For a lease that is
+    /// being released, algorithm::apply_extension() returns the same.
     ///
-    /// The round is treated as if its last reply came now. The validity may have ended since the last reply,
-    /// and a caller may have seen that valid() is false. The extension must not make it true again (rules C3
-    /// and C4 in docs/rules.md). Lock::valid() reads the clock before it reads the lease, for the same
-    /// reason.
+    /// The validity may have ended since the last reply of the round, and a caller may have seen that valid()
+    /// is false. An extension must not make it true again (rules C3 and C4 in docs/rules.md). Therefore the
+    /// round is treated as if its last reply came now. Lock::valid() reads the clock before it reads the
+    /// lease, for the same reason.
     Result commit_locked(algorithm::RoundResult&& round, const RoundLimits& limits) {
         if (ending_) return algorithm::result_of(Errc::lost, std::move(round));
         round.ended = std::max(round.ended, clock_->now());
@@ -332,7 +352,7 @@ private:
     bool stops_ = false;       // a stop on stop_when_lost_ was requested, or is about to be
     bool found_lost_ = false;  // an extension has returned `lost`
     bool ending_ = false;      // the lease is not extended any more, and no further loss is reported
-    // When the last extension of the watchdog has failed; empty if it was successful.
+    // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
     std::optional<Result> last_extend_error_{};      // the result of the last failed extension, for on_lost
     Clock::time_point hold_until_ = Clock::never();  // the end of LockOptions::max_hold
