@@ -2,7 +2,7 @@
 // algorithm, but no function blocks. Operations call their completions from the loop, as those of AsyncLock
 // do:
 //
-//     redlock::AsyncSemaphore semaphore{of_loop, "exports", 3, {.ttl = 30s}};  // an AsyncNodes, async_nodes.hpp
+//     redlock::AsyncSemaphore semaphore{loop_nodes, "exports", 3, {.ttl = 30s}};  // an AsyncNodes, async_nodes.hpp
 //     semaphore.acquire_for(10s, [&](redlock::Result result) {
 //         if (!result) return log(result.message());
 //         export_the_orders();

@@ -60,7 +60,8 @@ struct WatchesTest : testing::Test {
     WakesCounted task{scheduler};
     loop::Watches watches{events};
     MemoryServer server;
-    MemorySocket socket{server, clock, 1ms};
+    MemorySocket::Open open;
+    MemorySocket socket{open, pipe[0], server, clock, 1ms};
     PollEntry of_socket{.socket = &socket, .fd = pipe[0]};
     PollEntry of_name{.fd = pipe[0]};  // of a name that is being resolved
 };
