@@ -88,9 +88,9 @@ enum class Verb : std::uint8_t {
     /// Enters the queue of waiters at one node, or stays in it. Granted if the resource is reserved for this
     /// waiter now; a refusal comes with the waiter's place in the queue.
     enter_queue,
-    /// Writes `description`, the holder description (LockOptions::holder), beside each resource that holds `owner`.
-    /// The description expires together with the resource. If a resource does not hold `owner`, deletes the
-    /// description that `owner` has left beside it. Always granted.
+    /// Writes `description`, the holder description (LockOptions::holder), beside each resource that holds
+    /// `owner`. The description expires together with the resource. If a resource does not hold `owner`,
+    /// deletes the description that `owner` has left beside it. Always granted.
     describe_holder,
     /// Reads the state of the resource, see query.hpp. Granted with the answer as NodeReport::detail.
     query,
