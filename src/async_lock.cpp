@@ -236,6 +236,7 @@ void AsyncLock::Impl::leave() noexcept {
     self_ = shared_from_this();
     if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
     if (front->is_shut_down()) {
+        if (const auto job = std::move(job_)) job->shut_down();
         write_release();
         self_.reset();
     } else if (done_) {

@@ -236,5 +236,20 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndLeavesNoKey) {
     EXPECT_TRUE(support::wait_until([&] { return keys("orders:43") == 0; }));
 }
 
+// The shutdown destroys the completion of the first lock, and the second lock with it.
+TEST_F(InALoop, TheShutdownReleasesALockWhoseOwnerItDestroys) {
+    for (int steps = 0; steps < 12; ++steps) {
+        PollLoop other_loop;
+        AsyncNodes of_other{nodes, other_loop};
+        AsyncLock first{of_other, "first"};
+        auto second = std::make_shared<AsyncLock>(of_other, "orders:42");
+        second->try_acquire([](Result) {});
+        first.acquire([owned = std::move(second)](Result) {});
+        for (int i = 0; i < steps; ++i) (void)other_loop.run_once();
+        of_other.shut_down();
+        EXPECT_TRUE(support::wait_until([&] { return keys() == 0; })) << "after " << steps << " steps";
+    }
+}
+
 }  // namespace
 }  // namespace redlock::test
