@@ -6,6 +6,7 @@
 #include <redlock/detail/renewer.hpp>
 
 #include "loop/front.hpp"
+#include "loop/later_call.hpp"
 #include "loop/lock_jobs.hpp"
 #include "loop/scheduler.hpp"
 
@@ -18,44 +19,10 @@
 namespace redlock {
 namespace {
 
-/// The base of an object that is a task. It is initialised before the task, because the scheduler of the task
-/// belongs to the front.
-struct FrontOwner {
-    explicit FrontOwner(std::shared_ptr<loop::Front> of_loop) : front(std::move(of_loop)) {}
-    const std::shared_ptr<loop::Front> front;
-};
-
-/// Calls a completion from the loop, and destroys itself.
-class LaterCall final : FrontOwner, loop::Task, loop::Member {
-public:
-    static void make(const std::shared_ptr<loop::Front>& front, Completion done, Result result) {
-        (new LaterCall(front, std::move(done), std::move(result)))->wake();
-    }
-
-private:
-    LaterCall(const std::shared_ptr<loop::Front>& of_loop, Completion done, Result result)
-        : FrontOwner(of_loop),
-          Task(front->scheduler()),
-          Member(front->members()),
-          done_(std::move(done)),
-          result_(std::move(result)) {}
-
-    void proceed() override {
-        auto done = std::move(done_);
-        auto result = std::move(result_);
-        delete this;
-        done(std::move(result));
-    }
-    void shut_down() noexcept override { delete this; }
-
-    Completion done_;
-    Result result_;
-};
-
 /// Ends an operation that cannot begin. The completion is called later, unless the loop was shut down.
 void refuse(const std::shared_ptr<loop::Front>& front, Completion done, std::error_code error) {
     if (front->in_owning_process() && !front->is_shut_down())
-        LaterCall::make(front, std::move(done), Result{error});
+        loop::LaterCall<Result>::make(front, std::move(done), Result{error});
 }
 
 /// The watchdog that loop_watchdog() returns. It is only a mark: the loop of a lock extends it.
@@ -97,7 +64,7 @@ detail::Renewer* loop_watchdog() noexcept {
 ///     working   | set   | a job | empty   | an operation is under way; proceed() goes on with it
 ///     reporting | set   | null  | set     | it has ended, and the next proceed() calls its completion
 ///     leaving   | empty | a job | empty   | the AsyncLock was destroyed, and its release is under way
-class AsyncLock::Impl final : FrontOwner,
+class AsyncLock::Impl final : loop::FrontOwner,
                               loop::Task,
                               loop::Member,
                               public std::enable_shared_from_this<AsyncLock::Impl> {
@@ -365,13 +332,16 @@ void AsyncLock::acquire(Completion done) {
 }
 
 void AsyncLock::try_acquire(Completion done) {
-    if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
-    impl_->acquire({.attempts = 1, .queue_timeout = {}}, std::move(done));
+    acquire(algorithm::AcquireLimits{.attempts = 1, .queue_timeout = {}}, std::move(done));
 }
 
 void AsyncLock::acquire_by(Clock::time_point deadline, Completion done) {
+    acquire(algorithm::AcquireLimits{.deadline = deadline}, std::move(done));
+}
+
+void AsyncLock::acquire(const algorithm::AcquireLimits& limits, Completion done) {
     if (!impl_) return refuse(front_, std::move(done), cannot_acquire());
-    impl_->acquire({.deadline = deadline}, std::move(done));
+    impl_->acquire(limits, std::move(done));
 }
 
 void AsyncLock::extend(Completion done) {

@@ -2,16 +2,16 @@
 // reports a loss one margin before the validity ends. The work has this time to stop before another leader
 // can be elected.
 #include <redlock/acquire.hpp>
-#include <redlock/detail/back_off.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
+
+#include "leadership.hpp"
 
 #include <algorithm>
 
 namespace redlock {
-namespace {
 
-LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog, const Nodes& nodes) {
+LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes) {
     using namespace std::chrono_literals;
     LockOptions result{.ttl = options.ttl,
                        .retry = options.retry,
@@ -28,8 +28,6 @@ LockOptions lock_options(const LeaderOptions& options, detail::Renewer* watchdog
                     options.retry.delay, ", to 24 h");
     return result;
 }
-
-}  // namespace
 
 // ---- Term
 
@@ -64,28 +62,16 @@ Leader::Leader(Nodes& nodes, std::string resource, LeaderOptions options, Clock&
       options_(std::move(options)),
       watchdog_(options_.watchdog ? nullptr : std::make_unique<Watchdog>(clock)),
       lock_(nodes, std::move(resource),
-            lock_options(options_, watchdog_ ? watchdog_.get() : options_.watchdog, nodes), clock, entropy) {}
+            detail::lock_options(options_, watchdog_ ? watchdog_.get() : options_.watchdog, nodes), clock,
+            entropy) {}
 
 Leader::~Leader() = default;
 
-/// Runs terms until a stop is requested. A result that is no success is passed to on_failure, and the usual
-/// pause follows. An exception is passed to on_error, and the pause doubles with each exception until a term
-/// ends with success. Without on_error, the exception is thrown to the caller.
 void Leader::run(const Work& work, std::stop_token stop) {
-    const detail::BackOff back_off{.shortest = options_.retry.delay, .longest = options_.longest_pause};
-    int errors = 0;
+    detail::TermPauses pauses{options_, *entropy_};
     while (!stop.stop_requested()) {
-        int doublings = 0;
-        try {
-            const auto result = run_once(work, stop);
-            if (result) errors = 0;
-            if (!result && options_.on_failure && !stop.stop_requested()) options_.on_failure(result);
-        } catch (...) {
-            if (!options_.on_error) throw;
-            doublings = ++errors;
-            options_.on_error(std::current_exception());
-        }
-        clock_->sleep_until(clock_->now() + back_off.pause(doublings, *entropy_), stop);
+        const auto pause = pauses.after([&] { return run_once(work, stop); }, stop);
+        clock_->sleep_until(clock_->now() + pause, stop);
     }
 }
 
@@ -93,12 +79,9 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     auto elected = lock_.acquire(
         algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
     if (!elected) return elected;
-    // If no more than the margin is left, the watchdog would end the term at once, so the work does not
-    // begin.
-    const bool late = lock_.remaining() <= options_.margin;
-    if (late || stop.stop_requested()) {
+    if (const auto refusal = detail::refusal_of_term(lock_.remaining(), options_, stop)) {
         lock_.unlock();  // nobody looks at the result of this release, so it is not awaited
-        return Result{late ? Errc::validity_exhausted : Errc::cancelled};
+        return Result{refusal};
     }
     try {
         const bool lost = work_as_leader(work, stop);
@@ -111,14 +94,12 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     }
 }
 
-/// Does the work, and returns true if the leadership was lost meanwhile. Returns false if the caller has
-/// requested a stop, even if the leadership was lost as well: the request also stops Term::lost(), so the two
-/// cannot be told apart.
+/// Does the work, and returns true if the leadership was lost meanwhile.
 bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
     const Term term{lock_.acquisition(), *clock_};
     const std::stop_callback on_stop{stop, [&] { term.request_stop(); }};
     work(term);
-    return term.lost().stop_requested() && !stop.stop_requested();
+    return detail::was_lost(term.lost(), stop);
 }
 
 }  // namespace redlock

@@ -37,30 +37,34 @@
 
 namespace redlock {
 
+namespace algorithm {
+struct AcquireLimits;
+}
 namespace detail {
 class LeaseState;
 class Renewer;
 enum class Acquires : bool;
 }  // namespace detail
 
-/// The function that is called with the result when an operation has ended. Converts from every callable that
-/// takes a Result. The callable may be movable only, such as a lambda that owns a std::unique_ptr. An empty
-/// Completion must neither be called nor passed to an operation.
-class Completion {
+/// The function that is called with a value when something has ended. Converts from every callable that takes
+/// the value. The callable may be movable only, such as a lambda that owns a std::unique_ptr. An empty object
+/// must neither be called nor passed to an operation.
+template <class Value>
+class CompletionWith {
 public:
-    Completion() = default;
+    CompletionWith() = default;
     template <class Function>
-    requires(!std::same_as<std::remove_cvref_t<Function>, Completion> &&
-             std::invocable<std::decay_t<Function>&&, Result>)
+    requires(!std::same_as<std::remove_cvref_t<Function>, CompletionWith> &&
+             std::invocable<std::decay_t<Function>&&, Value>)
         // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): for a lambda
-        Completion(Function&& function)
+        CompletionWith(Function&& function)
         : callable_(std::make_unique<Stored<std::decay_t<Function>>>(std::forward<Function>(function))) {}
 
     /// Returns false if the object is empty.
     explicit operator bool() const noexcept { return callable_ != nullptr; }
 
     /// Calls the function, and then destroys it. May be called once.
-    void operator()(Result result) { std::exchange(callable_, nullptr)->call(std::move(result)); }
+    void operator()(Value value) { std::exchange(callable_, nullptr)->call(std::move(value)); }
 
 private:
     struct Callable {
@@ -68,18 +72,21 @@ private:
         Callable(const Callable&) = delete;
         Callable& operator=(const Callable&) = delete;
         virtual ~Callable() = default;
-        virtual void call(Result&& result) = 0;
+        virtual void call(Value&& value) = 0;
     };
     template <class Function>
     struct Stored final : Callable {
         explicit Stored(Function&& source) : function(std::move(source)) {}
         explicit Stored(const Function& source) : function(source) {}
-        void call(Result&& result) override { std::move(function)(std::move(result)); }
+        void call(Value&& value) override { std::move(function)(std::move(value)); }
         Function function;
     };
 
     std::unique_ptr<Callable> callable_{};
 };
+
+/// The function that is called with the result when an operation has ended.
+using Completion = CompletionWith<Result>;
 
 /// Returns a value for LockOptions::watchdog, which has no other use. The library owns the object behind it.
 /// With this value, the loop of the AsyncLock extends the lock and reports its loss, as Watchdog does in a
@@ -165,6 +172,7 @@ public:
     void cancel() noexcept;
 
 private:
+    friend class AsyncLeader;
     friend class AsyncSemaphore;
     class Impl;
 
@@ -174,6 +182,7 @@ private:
     std::shared_ptr<detail::LeaseState> state() const noexcept;  // null if moved from
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
+    void acquire(const algorithm::AcquireLimits& limits, Completion done);
 
     std::shared_ptr<loop::Front> front_;
     std::shared_ptr<Impl> impl_;  // null if moved from

@@ -71,6 +71,7 @@ public:
     bool expired() const noexcept;
 
 private:
+    friend class AsyncLeader;
     friend class AsyncLock;
 
     std::shared_ptr<loop::Front> front_;

@@ -109,6 +109,7 @@ public:
     std::chrono::nanoseconds remaining() const noexcept;
 
 private:
+    friend class AsyncLeader;
     friend class Leader;
     Term(detail::Acquisition acquisition, Clock& clock);
     void request_stop() const noexcept;

@@ -1,0 +1,49 @@
+// Calls a completion from the loop of an object, and not inside the function that began the operation.
+#pragma once
+
+#include <redlock/async_lock.hpp>
+
+#include "loop/front.hpp"
+#include "loop/scheduler.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace redlock::loop {
+
+/// The base of an object that is a task. It is initialised before the task, because the scheduler of the task
+/// belongs to the front.
+struct FrontOwner {
+    explicit FrontOwner(std::shared_ptr<Front> of_loop) : front(std::move(of_loop)) {}
+    const std::shared_ptr<Front> front;
+};
+
+/// Calls a completion from the loop, and destroys itself.
+template <class Value>
+class LaterCall final : FrontOwner, Task, Member {
+public:
+    static void make(const std::shared_ptr<Front>& front, CompletionWith<Value> done, Value value) {
+        (new LaterCall(front, std::move(done), std::move(value)))->wake();
+    }
+
+private:
+    LaterCall(const std::shared_ptr<Front>& of_loop, CompletionWith<Value> done, Value value)
+        : FrontOwner(of_loop),
+          Task(front->scheduler()),
+          Member(front->members()),
+          done_(std::move(done)),
+          value_(std::move(value)) {}
+
+    void proceed() override {
+        auto done = std::move(done_);
+        auto value = std::move(value_);
+        delete this;
+        done(std::move(value));
+    }
+    void shut_down() noexcept override { delete this; }
+
+    CompletionWith<Value> done_;
+    Value value_;
+};
+
+}  // namespace redlock::loop

@@ -1,0 +1,135 @@
+// AsyncLeader in a poll() loop, against real servers.
+#include "poll_loop.hpp"
+#include "support/cluster.hpp"
+#include "support/wait_until.hpp"
+
+#include <redlock/async_leader.hpp>
+#include <redlock/redlock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace redlock::test {
+namespace {
+
+using namespace std::chrono_literals;
+using support::Cluster;
+using support::wait_until;
+
+class ALeaderInALoop : public testing::Test {
+protected:
+    static LeaderOptions options() { return {.ttl = 15s, .margin = 3s, .retry = {.delay = 20ms}}; }
+
+    std::size_t keys() {
+        std::size_t count = 0;
+        for (auto& server : cluster) count += server.command({"EXISTS", "leader"}) == "1" ? 1U : 0U;
+        return count;
+    }
+    bool no_key_is_left() {
+        return wait_until([&] { return keys() == 0; });
+    }
+
+    Cluster cluster{5};
+    PollLoop loop{};
+    RedisNodes nodes{cluster.uris(), {.node_timeout = 1s}};  // also for a busy machine
+    AsyncNodes of_loop{nodes, loop};
+};
+
+TEST_F(ALeaderInALoop, LeadsInTurnWithOthers) {
+    constexpr int candidates = 4;
+    std::deque<AsyncLeader> leaders;
+    std::deque<AsyncTerm> terms;
+    std::uint64_t last_token = 0;
+    int led = 0;
+    int ended = 0;
+    for (int i = 0; i < candidates; ++i)
+        leaders.emplace_back(of_loop, "leader", options())
+            .run(
+                [&](AsyncTerm term) {
+                    EXPECT_GT(term.fencing_token(), last_token);
+                    EXPECT_TRUE(terms.empty()) << "two leaders at once";
+                    EXPECT_FALSE(term.lost().stop_requested());
+                    last_token = term.fencing_token();
+                    ++led;
+                    terms.push_back(std::move(term));
+                },
+                [&](const std::exception_ptr& error) {
+                    EXPECT_FALSE(error);
+                    ++ended;
+                });
+    while (led < 20 && loop.run_once())
+        if (!terms.empty()) terms.pop_front();
+    EXPECT_EQ(led, 20);
+    for (auto& leader : leaders) leader.cancel();
+    terms.clear();
+    loop.run();
+    EXPECT_EQ(ended, candidates);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(ALeaderInALoop, IsExtendedAndReportsItsLoss) {
+    std::optional<Result> failure;
+    auto its = options();
+    its.ttl = 3s;
+    its.margin = 500ms;
+    its.on_failure = [&](const Result& it) { failure = it; };
+    AsyncLeader leader{of_loop, "leader", its};
+    std::optional<AsyncTerm> term;
+    leader.run([&](AsyncTerm it) { term.emplace(std::move(it)); }, [](const std::exception_ptr&) {});
+    while (!term && loop.run_once()) {
+    }
+    ASSERT_TRUE(term);
+    const auto first_end = term->valid_until();
+    while (term->valid_until() == first_end && loop.run_once()) {
+    }
+    EXPECT_GT(term->valid_until(), first_end);
+    for (auto& server : cluster) server.command({"DEL", "leader"});
+    while (!term->lost().stop_requested() && loop.run_once()) {
+    }
+    EXPECT_EQ(term->remaining(), 0s);
+    term.reset();
+    while (!term && loop.run_once()) {
+    }
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->error(), Errc::lost);
+    EXPECT_TRUE(term) << "it leads again";
+}
+
+// The leader is destroyed, or the loop is shut down, after each number of steps.
+TEST_F(ALeaderInALoop, LeavesNoKeyWhereverItIsDestroyedOrTheLoopIsShutDown) {
+    for (const bool destroys : {true, false})
+        for (int steps = 0; steps < 24; ++steps) {
+            PollLoop other_loop;
+            std::optional<AsyncNodes> of_other{std::in_place, nodes, other_loop};
+            std::optional<AsyncLeader> leader{std::in_place, *of_other, "leader", options()};
+            std::optional<AsyncTerm> term;
+            bool ended = false;
+            leader->run([&](AsyncTerm it) { term.emplace(std::move(it)); },
+                        [&](const std::exception_ptr&) { ended = true; });
+            for (int i = 0; i < steps; ++i) {
+                term.reset();  // the work ends in the step after its begin
+                (void)other_loop.run_once();
+            }
+            if (destroys) {
+                leader.reset();
+                term.reset();
+                other_loop.run();
+                EXPECT_TRUE(ended) << "after " << steps;
+            }
+            of_other.reset();
+            EXPECT_FALSE(other_loop.run_once()) << "after " << steps;
+            EXPECT_EQ(ended, destroys);
+            term.reset();
+            leader.reset();
+            EXPECT_TRUE(no_key_is_left()) << "after " << steps;
+        }
+}
+
+}  // namespace
+}  // namespace redlock::test
