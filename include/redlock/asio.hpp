@@ -256,28 +256,28 @@ private:
     std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
 };
 
-/// The handler of an operation that has ended, with its result. Asio calls it in the executor of the handler.
-template <class Handler, class Executor>
+/// The handler of an operation that has ended, with its value. Asio calls it in the executor of the handler.
+template <class Handler, class Executor, class Value>
 class Delivery {
 public:
     using executor_type = Executor;
     using allocator_type = net::associated_allocator_t<Handler>;
 
-    Delivery(Handler&& handler, const Executor& executor, Result&& result)
-        : handler_(std::move(handler)), executor_(executor), result_(std::move(result)) {}
+    Delivery(Handler&& handler, const Executor& executor, Value&& value)
+        : handler_(std::move(handler)), executor_(executor), value_(std::move(value)) {}
 
     executor_type get_executor() const noexcept { return executor_; }
     allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
 
     void operator()() {
         if (auto slot = net::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
-        std::move(handler_)(std::move(result_));
+        std::move(handler_)(std::move(value_));
     }
 
 private:
     Handler handler_;
     Executor executor_;
-    Result result_;
+    Value value_;
 };
 
 /// The completion of an operation: posts its handler. It keeps the executor of the handler at work until
@@ -288,9 +288,10 @@ public:
     Posting(Handler&& handler, const net::any_io_executor& executor)
         : handler_(std::move(handler)), work_(net::get_associated_executor(handler_, executor)) {}
 
-    void operator()(Result result) && {
+    template <class Value>
+    void operator()(Value value) && {
         const auto executor = work_.get_executor();
-        net::post(Delivery<Handler, Executor>{std::move(handler_), executor, std::move(result)});
+        net::post(Delivery<Handler, Executor, Value>{std::move(handler_), executor, std::move(value)});
     }
 
 private:
@@ -299,32 +300,44 @@ private:
     net::executor_work_guard<Executor> work_;
 };
 
-/// A lock, and the number of its operations. Functions lock the mutex of the loop.
-class State : public std::enable_shared_from_this<State> {
+/// Returns the value of an operation that cannot begin: a result with this error. The run() of a leader has
+/// no result.
+template <class Value>
+Value refusal(std::error_code error) {
+    if constexpr (std::is_same_v<Value, Result>)
+        return Result{error};
+    else
+        return Value{};
+}
+
+/// An AsyncLock, AsyncSemaphore or AsyncLeader, here called the lock, and the number of its operations.
+/// Functions lock the mutex of the loop.
+template <class Async>
+class State : public std::enable_shared_from_this<State<Async>> {
 public:
-    State(std::shared_ptr<Loop> of_context, ResourceList resources, LockOptions options)
-        : loop(std::move(of_context)) {
+    template <class... Arguments>
+    explicit State(std::shared_ptr<Loop> of_context, Arguments&&... arguments) : loop(std::move(of_context)) {
         const std::lock_guard guard{loop->mutex()};
-        lock.emplace(loop->nodes(), std::move(resources), std::move(options));
+        lock.emplace(loop->nodes(), std::forward<Arguments>(arguments)...);
     }
 
     /// Begins an operation, and returns its number. Returns 0 if another operation is under way. Then this
     /// one ends with operation_in_progress, and cannot be cancelled. Also returns 0 if the Lock was destroyed
     /// before a deferred operation began. Then it ends with `cancelled`.
-    template <class Begin, class Done>
+    template <class Value, class Begin, class Done>
     std::uint64_t begin(Begin& begin, Done done) {
         const std::lock_guard guard{loop->mutex()};
         if (!lock) {
-            std::move(done)(Result{Errc::cancelled});
+            std::move(done)(refusal<Value>(Errc::cancelled));
             return 0;
         }
         if (under_way_) {
             begin(*lock, std::move(done));
             return 0;
         }
-        begin(*lock, [weak = weak_from_this(), done = std::move(done)](Result result) mutable {
+        begin(*lock, [weak = this->weak_from_this(), done = std::move(done)](Value value) mutable {
             if (const auto state = weak.lock()) state->under_way_ = false;
-            std::move(done)(std::move(result));
+            std::move(done)(std::move(value));
         });
         under_way_ = true;
         return ++operations_;
@@ -345,7 +358,7 @@ public:
     }
 
     const std::shared_ptr<Loop> loop;
-    std::optional<AsyncLock> lock{};  // empty once the Lock is destroyed
+    std::optional<Async> lock{};  // empty once the Lock is destroyed
 
 private:
     std::uint64_t operations_ = 0;  // the number of the last operation that has begun
@@ -354,12 +367,12 @@ private:
 };
 
 /// Begins an operation when Asio has made a handler of the completion token.
-template <class Begin>
+template <class Async, class Value, class Begin>
 class Initiation {
 public:
     using executor_type = net::any_io_executor;
 
-    Initiation(executor_type executor, std::shared_ptr<State> state, std::error_code if_moved_from,
+    Initiation(executor_type executor, std::shared_ptr<State<Async>> state, std::error_code if_moved_from,
                Begin begin)
         : executor_(std::move(executor)),
           state_(std::move(state)),
@@ -374,8 +387,8 @@ public:
         Handler handler{std::forward<Given>(given)};
         auto slot = net::get_associated_cancellation_slot(handler);
         Posting<Handler> done{std::move(handler), executor_};
-        if (!state_) return std::move(done)(Result{if_moved_from_});
-        const auto operation = state_->begin(begin_, std::move(done));
+        if (!state_) return std::move(done)(refusal<Value>(if_moved_from_));
+        const auto operation = state_->template begin<Value>(begin_, std::move(done));
         if (!slot.is_connected()) return;
         slot.assign([weak = std::weak_ptr{state_}, operation](net::cancellation_type type) {
             const auto state = weak.lock();
@@ -385,9 +398,154 @@ public:
 
 private:
     executor_type executor_;
-    std::shared_ptr<State> state_;  // null if the Lock was moved from
+    std::shared_ptr<State<Async>> state_;  // null if the Lock was moved from
     std::error_code if_moved_from_;
     Begin begin_;
+};
+
+/// Returns the loop of these nodes in the context of the executor.
+inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
+    auto& context = net::query(executor, net::execution::context);
+    return net::use_service<Service>(context).loop_of(executor, nodes);
+}
+
+/// The executor and the State of a Lock, Semaphore or Leader, here called the lock.
+template <class Async>
+class Handle {
+public:
+    using executor_type = net::any_io_executor;
+
+    /// Releases the lock unless it is free, and does not block: the context sends the release. If an
+    /// operation is under way, it is cancelled.
+    ~Handle() {
+        if (state_) State<Async>::end(std::move(state_));
+    }
+    /// The lock that was moved from keeps its executor. It is free. Its acquisitions end with
+    /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
+    Handle(Handle&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
+    Handle& operator=(Handle&& other) noexcept {
+        if (this == &other) return *this;
+        if (state_) State<Async>::end(std::move(state_));
+        executor_ = other.executor_;
+        state_ = std::move(other.state_);
+        return *this;
+    }
+
+    executor_type get_executor() const noexcept { return executor_; }
+
+protected:
+    template <class... Arguments>
+    Handle(const executor_type& executor, Nodes& nodes, Arguments&&... arguments)
+        : executor_(executor),
+          state_(std::make_shared<State<Async>>(loop_of(executor, nodes),
+                                                std::forward<Arguments>(arguments)...)) {}
+
+    /// Begins an operation with this completion value. `if_moved_from` is its error if this lock was moved
+    /// from.
+    template <class Value, class Token, class Begin>
+    auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
+        return net::async_initiate<Token, void(Value)>(
+            Initiation<Async, Value, Begin>{executor_, state_, if_moved_from, std::move(begin)}, token);
+    }
+
+    executor_type executor_;
+    std::shared_ptr<State<Async>> state_;  // null if moved from
+};
+
+/// A callback of the user must not run while the mutex of the loop is held.
+inline LockOptions posting_on_lost(const net::any_io_executor& executor, LockOptions options) {
+    if (options.on_lost)
+        options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
+            net::post(executor, [on_lost, loss] { on_lost(loss); });
+        };
+    return options;
+}
+
+/// The queries and operations that a Lock and a Semaphore have.
+template <class Async>
+class Operations : public Handle<Async> {
+public:
+    using executor_type = net::any_io_executor;
+
+    // ---- Queries, see redlock::Lock.
+
+    bool valid() const noexcept { return this->state_ && this->state_->lock->valid(); }
+    std::chrono::nanoseconds remaining() const noexcept {
+        return this->state_ ? this->state_->lock->remaining() : std::chrono::nanoseconds::zero();
+    }
+    std::stop_token lost() const { return this->state_ ? this->state_->lock->lost() : std::stop_token{}; }
+    const std::string& resource() const noexcept {
+        static const std::string none;
+        return this->state_ ? this->state_->lock->resource() : none;
+    }
+    std::string_view owner() const noexcept {
+        return this->state_ ? this->state_->lock->owner() : std::string_view{};
+    }
+    std::uint64_t fencing_token() const noexcept {
+        return this->state_ ? this->state_->lock->fencing_token() : 0;
+    }
+
+    // ---- Operations, see AsyncLock.
+
+    /// Makes up to LockOptions::retry.attempts attempts, with pauses.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_acquire(Token&& token = Token()) {
+        return this->template initiate<Result>(
+            std::forward<Token>(token), cannot_acquire(),
+            [](Async& lock, Completion done) { lock.acquire(std::move(done)); });
+    }
+
+    /// Makes one attempt.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_try_acquire(Token&& token = Token()) {
+        return this->template initiate<Result>(
+            std::forward<Token>(token), cannot_acquire(),
+            [](Async& lock, Completion done) { lock.try_acquire(std::move(done)); });
+    }
+
+    /// Makes attempts until `span` is over.
+    template <class Rep, class Period, class Token = net::default_completion_token_t<executor_type>>
+    auto async_acquire_for(std::chrono::duration<Rep, Period> span, Token&& token = Token()) {
+        return this->template initiate<Result>(
+            std::forward<Token>(token), cannot_acquire(),
+            [span](Async& lock, Completion done) { lock.acquire_for(span, std::move(done)); });
+    }
+
+    /// Resets the remaining time to the full ttl.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    requires(!std::is_convertible_v<Token, std::chrono::milliseconds>) auto async_extend(
+        Token&& token = Token()) {
+        return this->template initiate<Result>(
+            std::forward<Token>(token), Errc::not_held,
+            [](Async& lock, Completion done) { lock.extend(std::move(done)); });
+    }
+
+    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
+        // A coroutine that waits already could not catch the exception.
+        if (this->state_) this->state_->lock->check_ttl(ttl);
+        return this->template initiate<Result>(
+            std::forward<Token>(token), Errc::not_held,
+            [ttl](Async& lock, Completion done) { lock.extend(ttl, std::move(done)); });
+    }
+
+    /// Releases the lock. valid() is false once the operation has begun.
+    template <class Token = net::default_completion_token_t<executor_type>>
+    auto async_release(Token&& token = Token()) {
+        return this->template initiate<Result>(
+            std::forward<Token>(token), Errc::not_held,
+            [](Async& lock, Completion done) { lock.release(std::move(done)); });
+    }
+
+protected:
+    Operations(const executor_type& executor, Nodes& nodes, auto&&... arguments)
+        : Handle<Async>(executor, nodes, std::forward<decltype(arguments)>(arguments)...) {}
+
+private:
+    static std::error_code cannot_acquire() noexcept {
+        return std::make_error_code(std::errc::invalid_argument);
+    }
 };
 
 }  // namespace detail
@@ -412,17 +570,14 @@ private:
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
 /// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex
 /// of the context is held. It may call functions of a lock, and must not wait for another thread.
-class Lock {
+class Lock : public detail::Operations<AsyncLock> {
 public:
-    using executor_type = net::any_io_executor;
-
     /// Prepares a lock, see the constructor of redlock::Lock. For a watchdog, use
     /// `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by `executor`, and may be
     /// called after a release.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
-        : executor_(executor),
-          state_(std::make_shared<detail::State>(loop_of(executor, nodes), std::move(resources),
-                                                 posting_on_lost(executor, std::move(options)))) {}
+        : Operations(executor, nodes, std::move(resources),
+                     detail::posting_on_lost(executor, std::move(options))) {}
 
     /// The same, with the executor of a context such as an io_context.
     template <class Context>
@@ -431,115 +586,8 @@ public:
                                                                            LockOptions options = {})
         : Lock(executor_type{context.get_executor()}, nodes, std::move(resources), std::move(options)) {}
 
-    /// Releases the lock unless it is free, and does not block: the context sends the release. If an
-    /// operation is under way, it is cancelled.
-    ~Lock() {
-        if (state_) detail::State::end(std::move(state_));
-    }
-    /// The lock that was moved from keeps its executor. It is free. Its acquisitions end with
-    /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
-    Lock(Lock&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
-    Lock& operator=(Lock&& other) noexcept {
-        if (this == &other) return *this;
-        if (state_) detail::State::end(std::move(state_));
-        executor_ = other.executor_;
-        state_ = std::move(other.state_);
-        return *this;
-    }
-
-    executor_type get_executor() const noexcept { return executor_; }
-
-    // ---- Queries, see redlock::Lock.
-
-    bool valid() const noexcept { return state_ && state_->lock->valid(); }
-    std::chrono::nanoseconds remaining() const noexcept {
-        return state_ ? state_->lock->remaining() : std::chrono::nanoseconds::zero();
-    }
-    std::stop_token lost() const { return state_ ? state_->lock->lost() : std::stop_token{}; }
-    const std::string& resource() const noexcept {
-        static const std::string none;
-        return state_ ? state_->lock->resource() : none;
-    }
+    /// Returns the resources of the lock.
     Resources resources() const noexcept { return state_ ? state_->lock->resources() : Resources{}; }
-    std::string_view owner() const noexcept { return state_ ? state_->lock->owner() : std::string_view{}; }
-    std::uint64_t fencing_token() const noexcept { return state_ ? state_->lock->fencing_token() : 0; }
-
-    // ---- Operations, see AsyncLock.
-
-    /// Makes up to LockOptions::retry.attempts attempts, with pauses.
-    template <class Token = net::default_completion_token_t<executor_type>>
-    auto async_acquire(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token), cannot_acquire(),
-                        [](AsyncLock& lock, Completion done) { lock.acquire(std::move(done)); });
-    }
-
-    /// Makes one attempt.
-    template <class Token = net::default_completion_token_t<executor_type>>
-    auto async_try_acquire(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token), cannot_acquire(),
-                        [](AsyncLock& lock, Completion done) { lock.try_acquire(std::move(done)); });
-    }
-
-    /// Makes attempts until `span` is over.
-    template <class Rep, class Period, class Token = net::default_completion_token_t<executor_type>>
-    auto async_acquire_for(std::chrono::duration<Rep, Period> span, Token&& token = Token()) {
-        return initiate(
-            std::forward<Token>(token), cannot_acquire(),
-            [span](AsyncLock& lock, Completion done) { lock.acquire_for(span, std::move(done)); });
-    }
-
-    /// Resets the remaining time to the full ttl.
-    template <class Token = net::default_completion_token_t<executor_type>>
-    requires(!std::is_convertible_v<Token, std::chrono::milliseconds>) auto async_extend(
-        Token&& token = Token()) {
-        return initiate(std::forward<Token>(token), Errc::not_held,
-                        [](AsyncLock& lock, Completion done) { lock.extend(std::move(done)); });
-    }
-
-    /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
-    template <class Token = net::default_completion_token_t<executor_type>>
-    auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token()) {
-        // A coroutine that waits already could not catch the exception.
-        if (state_) state_->lock->check_ttl(ttl);
-        return initiate(std::forward<Token>(token), Errc::not_held,
-                        [ttl](AsyncLock& lock, Completion done) { lock.extend(ttl, std::move(done)); });
-    }
-
-    /// Releases the lock. valid() is false once the operation has begun.
-    template <class Token = net::default_completion_token_t<executor_type>>
-    auto async_release(Token&& token = Token()) {
-        return initiate(std::forward<Token>(token), Errc::not_held,
-                        [](AsyncLock& lock, Completion done) { lock.release(std::move(done)); });
-    }
-
-private:
-    static std::shared_ptr<detail::Loop> loop_of(const executor_type& executor, Nodes& nodes) {
-        auto& context = net::query(executor, net::execution::context);
-        return net::use_service<detail::Service>(context).loop_of(executor, nodes);
-    }
-
-    /// A callback of the user must not run while the mutex of the loop is held.
-    static LockOptions posting_on_lost(const executor_type& executor, LockOptions options) {
-        if (options.on_lost)
-            options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
-                net::post(executor, [on_lost, loss] { on_lost(loss); });
-            };
-        return options;
-    }
-
-    static std::error_code cannot_acquire() noexcept {
-        return std::make_error_code(std::errc::invalid_argument);
-    }
-
-    /// `if_moved_from` is the error of the operation if this lock was moved from.
-    template <class Token, class Begin>
-    auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
-        return net::async_initiate<Token, void(Result)>(
-            detail::Initiation<Begin>{executor_, state_, if_moved_from, std::move(begin)}, token);
-    }
-
-    executor_type executor_;
-    std::shared_ptr<detail::State> state_;  // null if moved from
 };
 
 }  // namespace REDLOCK_ASIO_NAMESPACE

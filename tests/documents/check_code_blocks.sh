@@ -10,8 +10,8 @@ cd -- "$here/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# asio.hpp needs Asio, which may be missing. examples/asio_coroutines.cpp has the same code.
-headers=$(find include -name '*.hpp' -not -name asio.hpp | sort)
+# Headers for Asio need Asio, which may be missing. examples/asio_coroutines.cpp has the same code as asio.hpp.
+headers=$(find include -name '*.hpp' -not -name 'asio*.hpp' | sort)
 # shellcheck disable=SC2086  # each word is a file
 awk -f "$here/code_blocks.awk" README.md docs/*.md $headers >"$work/blocks.cpp" 2>"$work/blocks"
 blocks=$(cat "$work/blocks")

@@ -1,0 +1,52 @@
+// Semaphores for programs with Asio:
+//
+//     boost::asio::awaitable<void> export_orders(redlock::RedisNodes& nodes) {
+//         auto executor = co_await boost::asio::this_coro::executor;
+//         redlock::asio::Semaphore semaphore{executor, nodes, "exports", 3, {.ttl = 30s}};
+//         if (auto result = co_await semaphore.async_acquire_for(10s, boost::asio::use_awaitable)) {
+//             export_the_orders();
+//             (void)co_await semaphore.async_release(boost::asio::use_awaitable);
+//         } else {
+//             log(result.message());
+//         }
+//     }
+//
+// semaphore.hpp documents what a semaphore promises. asio.hpp documents the rules of the operations, and
+// which Asio is taken.
+#pragma once
+
+#include <redlock/asio.hpp>
+#include <redlock/async_semaphore.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace redlock::asio {
+inline namespace REDLOCK_ASIO_NAMESPACE {
+
+/// A semaphore whose operations are asynchronous operations of Asio. It has the queries and operations of
+/// Lock (asio.hpp), except resources(), and all rules of Lock apply to it. `held_by_other` means that no slot
+/// was free.
+class Semaphore : public detail::Operations<AsyncSemaphore> {
+public:
+    /// Prepares a semaphore with `limit` slots, from 1 to 1000, see the constructor of redlock::Semaphore.
+    /// For a watchdog, use `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by
+    /// `executor`, and may be called after a release.
+    Semaphore(const executor_type& executor, Nodes& nodes, std::string_view name, std::size_t limit,
+              LockOptions options = {})
+        : Operations(executor, nodes, name, limit, detail::posting_on_lost(executor, std::move(options))) {}
+
+    /// The same, with the executor of a context such as an io_context.
+    template <class Context>
+    requires std::is_convertible_v<Context&, net::execution_context&> Semaphore(
+        Context& context, Nodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {})
+        : Semaphore(executor_type{context.get_executor()}, nodes, name, limit, std::move(options)) {}
+
+    /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
+    std::size_t slot() const noexcept { return state_ ? state_->lock->slot() : 0; }
+};
+
+}  // namespace REDLOCK_ASIO_NAMESPACE
+}  // namespace redlock::asio

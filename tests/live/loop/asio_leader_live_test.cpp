@@ -1,0 +1,195 @@
+// redlock::asio::Leader against real servers.
+#include "asio_world.hpp"
+
+#include <redlock/asio_leader.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using asio::Leader;
+
+struct AsioLeader : Asio {
+    static LeaderOptions options() { return {.ttl = 15s, .margin = 3s, .retry = {.delay = 20ms}}; }
+};
+
+TEST_F(AsioLeader, CoroutinesLeadInTurn) {
+    std::deque<net::cancellation_signal> signals;
+    std::uint64_t last_token = 0;
+    int inside = 0;
+    int led = 0;
+    int ended = 0;
+    const auto work = [&](redlock::Term term) -> net::awaitable<void> {
+        EXPECT_EQ(++inside, 1) << "two leaders at once";
+        EXPECT_GT(term.fencing_token(), last_token);
+        last_token = term.fencing_token();
+        net::steady_timer timer{co_await net::this_coro::executor, 1ms};
+        co_await timer.async_wait(net::use_awaitable);
+        EXPECT_GT(term.remaining(), 3s);
+        --inside;
+        if (++led == 12)
+            for (auto& signal : signals) signal.emit(net::cancellation_type::terminal);
+    };
+    std::deque<Leader> leaders;
+    for (int i = 0; i < 3; ++i)
+        leaders.emplace_back(context, nodes, "orders:42", options())
+            .async_run(work,
+                       net::bind_cancellation_slot(signals.emplace_back().slot(), [&](std::exception_ptr it) {
+                           EXPECT_FALSE(it);
+                           ++ended;
+                       }));
+    context.run();
+    EXPECT_EQ(ended, 3);
+    EXPECT_GE(led, 12);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(AsioLeader, AFunctionEndsItsTermLater) {
+    net::cancellation_signal signal;
+    net::steady_timer timer{context};
+    std::vector<AsyncTerm> terms;
+    bool ended = false;
+    Leader leader{context, nodes, "orders:42", options()};
+    leader.async_run(
+        [&](AsyncTerm term) {
+            EXPECT_FALSE(term.lost().stop_requested());
+            terms.push_back(std::move(term));
+            timer.expires_after(5ms);
+            timer.async_wait([&](auto) {
+                EXPECT_EQ(keys(), 5U);
+                if (terms.size() == 3) signal.emit(net::cancellation_type::terminal);
+                EXPECT_EQ(terms.back().lost().stop_requested(), terms.size() == 3);
+                terms.back().end();
+            });
+        },
+        net::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr it) { ended = !it; }));
+    context.run();
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(terms.size(), 3U);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(AsioLeader, ACoroutineGetsTheExceptionOfTheWork) {
+    EXPECT_THROW(run([&]() -> net::awaitable<void> {
+                     const auto executor = co_await net::this_coro::executor;
+                     Leader leader{executor, nodes, "orders:42", options()};
+                     const auto work = [](redlock::Term) -> net::awaitable<void> {
+                         throw std::runtime_error("broken");
+                         co_return;
+                     };
+                     co_await leader.async_run(work, net::use_awaitable);
+                 }),
+                 std::runtime_error);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+TEST_F(AsioLeader, ReportsExceptionsAndFailuresByTheExecutor) {
+    std::vector<std::string> errors;
+    auto its = options();
+    its.on_error = [&](const std::exception_ptr& it) {
+        try {
+            std::rethrow_exception(it);
+        } catch (const std::runtime_error& error) {
+            errors.emplace_back(error.what());
+        }
+        if (errors.size() == 3) context.stop();
+    };
+    Leader leader{context, nodes, "orders:42", its};
+    leader.async_run(
+        [](redlock::Term) -> net::awaitable<void> {
+            throw std::runtime_error("broken");
+            co_return;
+        },
+        [](std::exception_ptr) {});
+    context.run();
+    EXPECT_THAT(errors, testing::ElementsAre("broken", "broken", "broken"));
+}
+
+TEST_F(AsioLeader, RefusesASecondRun) {
+    Leader leader{context, nodes, "orders:42", options()};
+    std::optional<std::error_code> second;
+    leader.async_run([&](const AsyncTerm&) { context.stop(); }, [](std::exception_ptr) {});
+    leader.async_run([](const AsyncTerm&) { FAIL(); },
+                     [&](std::exception_ptr it) {
+                         try {
+                             std::rethrow_exception(it);
+                         } catch (const std::system_error& error) {
+                             second = error.code();
+                         }
+                     });
+    context.run();
+    ASSERT_TRUE(second);
+    EXPECT_EQ(*second, std::errc::operation_in_progress);
+}
+
+// The context is destroyed, or the leader before it, after each number of steps.
+TEST_F(AsioLeader, DestructionCallsNoHandlerAndLeavesNoKey) {
+    for (const bool leader_first : {false, true})
+        for (std::size_t steps = 0; steps < 30; ++steps) {
+            auto of_loop = std::make_unique<net::io_context>();
+            std::optional<Leader> leader{std::in_place, *of_loop, nodes, "orders:42", options()};
+            bool ended = false;
+            leader->async_run(
+                [&](redlock::Term term) -> net::awaitable<void> {
+                    net::steady_timer timer{co_await net::this_coro::executor, 1ms};
+                    co_await timer.async_wait(net::use_awaitable);
+                    EXPECT_GT(term.remaining(), 0s);
+                },
+                [&](std::exception_ptr) { ended = true; });
+            for (std::size_t i = 0; i < steps; ++i) of_loop->run_one_for(1ms);
+            EXPECT_FALSE(ended);
+            if (leader_first) {
+                leader.reset();
+                of_loop->run();
+                EXPECT_TRUE(ended) << "after " << steps;
+            }
+            of_loop.reset();
+            leader.reset();
+            EXPECT_EQ(ended, leader_first);
+            EXPECT_TRUE(no_key_is_left()) << "after " << steps;
+        }
+}
+
+TEST_F(AsioLeader, SeveralThreadsRunTheContext) {
+    std::atomic<int> inside = 0;
+    std::atomic<int> led = 0;
+    std::atomic<int> ended = 0;
+    std::deque<Leader> leaders;
+    std::deque<net::cancellation_signal> signals;
+    for (int i = 0; i < 4; ++i) {
+        const auto strand = net::make_strand(context);
+        signals.emplace_back();
+        auto& leader = leaders.emplace_back(strand, nodes, "orders:42", options());
+        leader.async_run(
+            [&](AsyncTerm term) {
+                EXPECT_EQ(++inside, 1);
+                ++led;
+                std::thread{[&, it = std::move(term)]() mutable {
+                    --inside;
+                    it.end();
+                }}.join();
+            },
+            net::bind_cancellation_slot(signals.back().slot(), [&](std::exception_ptr) { ++ended; }));
+    }
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { context.run(); });
+    EXPECT_TRUE(wait_until([&] { return led >= 12; }));
+    for (std::size_t i = 0; i < leaders.size(); ++i)
+        net::post(leaders[i].get_executor(), [&, i] { signals[i].emit(net::cancellation_type::terminal); });
+    threads.clear();
+    EXPECT_EQ(ended, 4);
+    EXPECT_TRUE(no_key_is_left());
+}
+
+}  // namespace
+}  // namespace redlock::test
