@@ -2,7 +2,9 @@
 // text.
 #pragma once
 
+#include <redlock/async_leader.hpp>
 #include <redlock/async_lock.hpp>
+#include <redlock/async_semaphore.hpp>
 #include <redlock/detail/quorum_round.hpp>
 #include <redlock/redlock.hpp>
 
@@ -12,6 +14,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
