@@ -6,8 +6,8 @@
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },  // when it is elected
 //                [](std::exception_ptr) {});                // when run() has ended
 //
-// Here the work is done by other functions of the program, such as the handler of a timer, while `billing` has
-// a term. The work must stop when a stop is requested on AsyncTerm::lost(). It then ends the term by
+// Here the work is done by other functions of the program, such as the handler of a timer, while `billing`
+// has a term. The work must stop when a stop is requested on AsyncTerm::lost(). It then ends the term by
 // AsyncTerm::end(), or by destroying the AsyncTerm. The leader resigns, pauses, and campaigns again, until
 // AsyncLeader::cancel() is called.
 //

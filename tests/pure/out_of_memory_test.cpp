@@ -6,6 +6,7 @@
 #include "waiting_world.hpp"
 #include "world.hpp"
 
+#include <redlock/async_leader.hpp>
 #include <redlock/async_lock.hpp>
 #include <redlock/async_semaphore.hpp>
 #include <redlock/detail/renewal_queue.hpp>
@@ -246,6 +247,66 @@ TEST_P(OutOfMemory, ALockOfALoopIsReleasedAfterItsDestruction) {
         it.run();
         EXPECT_TRUE(it.world.clean()) << count;
         if (!first && !second) break;
+    }
+}
+
+/// Runs a leader in a loop. The allocation after the next `count` fails, and all later ones if `for_good`,
+/// until a term has ended. Then the leader must lead, and leave no key. Returns false if no allocation has
+/// failed.
+bool leads_after_a_failure(long count, bool for_good_then) {
+    Client world;
+    VirtualLoop loop{world.clock};
+    AsyncNodes of_loop{world, loop, world.clock, world.entropy};
+    const auto pass = [&](Clock::duration span) {
+        const auto end = world.clock.now() + span;
+        while (loop.run_once(end)) {
+        }
+        world.clock.advance_to(end);
+    };
+    int ends = 0;
+    int begins = 0;
+    std::optional<AsyncTerm> term;
+    AsyncLeader leader{of_loop,
+                       the_resource,
+                       {.ttl = 30s,
+                        .retry = {.attempts = 1, .delay = 100ms},
+                        .on_error = [](const std::exception_ptr&) {},
+                        .on_failure = [](const Result& it) { EXPECT_EQ(it.error(), no_memory); }}};
+    const auto run = [&] {
+        try {
+            leader.run([&](AsyncTerm it) { term.emplace(std::move(it)); },
+                       [&](const std::exception_ptr& it) { ends += it ? 100 : 1; });
+            ++begins;
+        } catch (const std::bad_alloc&) {
+        }
+    };
+    const bool failed_once = fails_after(
+        count,
+        [&] {
+            run();
+            pass(1s);
+            term.reset();
+            pass(1s);
+        },
+        for_good_then);
+    if (begins == 0) run();
+    pass(30s);
+    EXPECT_TRUE(term) << count;
+    EXPECT_FALSE(term && term->lost().stop_requested()) << count;
+    leader.cancel();
+    term.reset();
+    pass(1s);
+    EXPECT_EQ(begins, 1) << count;
+    EXPECT_EQ(ends, 1) << count;
+    EXPECT_TRUE(world.clean()) << count;
+    return failed_once;
+}
+
+TEST(LeaderOutOfMemory, LeadsInALoopWhenThereIsMemoryAgain) {
+    for (const bool for_good_then : {false, true}) {
+        long count = 0;
+        while (leads_after_a_failure(count, for_good_then)) ++count;
+        EXPECT_GT(count, 20);
     }
 }
 
