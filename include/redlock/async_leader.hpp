@@ -2,7 +2,7 @@
 // function blocks. The work is begun by a function, and goes on in the loop until it ends its term:
 //
 //     std::optional<redlock::AsyncTerm> billing;            // while this process leads
-//     redlock::AsyncLeader leader{of_loop, "billing:leader", {.ttl = 15s, .margin = 3s}};
+//     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s, .margin = 3s}};
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },  // when it is elected
 //                [](std::exception_ptr) {});                // when run() has ended
 //
