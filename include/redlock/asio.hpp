@@ -59,7 +59,6 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/steady_timer.hpp>
 #define REDLOCK_ASIO_NAMESPACE boost_asio
 #elif defined(REDLOCK_ASIO_STANDALONE)
 #include <asio/version.hpp>
@@ -77,15 +76,21 @@
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
 #include <asio/query.hpp>
-#include <asio/steady_timer.hpp>
 #define REDLOCK_ASIO_NAMESPACE standalone_asio
 #endif
 
+#include <sys/timerfd.h>
+
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -108,13 +113,71 @@ using ErrorCode = std::error_code;
 
 namespace detail {
 
+/// The executor of the descriptors that a loop waits for. It calls a handler at once, in the thread of the
+/// context that has found the descriptor ready. So these handlers do not depend on the executor of any lock.
+class InContext {
+public:
+    explicit InContext(net::execution_context& context) noexcept : context_(&context) {}
+
+    net::execution_context& query(net::execution::context_t /*property*/) const noexcept { return *context_; }
+    template <class Function>
+    void execute(Function&& function) const {
+        std::forward<Function>(function)();
+    }
+    bool operator==(const InContext&) const noexcept = default;
+
+private:
+    net::execution_context* context_;
+};
+
+/// The memory for one operation of Asio at a time. With it, a wait can begin although no memory is left.
+class WaitMemory {
+public:
+    void* allocate(std::size_t bytes) {
+        if (used_ || bytes > bytes_.size()) return ::operator new(bytes);
+        used_ = true;
+        return bytes_.data();
+    }
+    void deallocate(void* memory) noexcept {
+        if (memory == bytes_.data())
+            used_ = false;
+        else
+            ::operator delete(memory);
+    }
+
+private:
+    alignas(std::max_align_t) std::array<std::byte, 256> bytes_;
+    bool used_ = false;
+};
+
+template <class T>
+struct WaitAllocator {
+    using value_type = T;
+
+    explicit WaitAllocator(WaitMemory& in) noexcept : memory(&in) {}
+    template <class Other>
+    WaitAllocator(const WaitAllocator<Other>& other) noexcept  // NOLINT(google-explicit-constructor)
+        : memory(other.memory) {}
+
+    T* allocate(std::size_t count) { return static_cast<T*>(memory->allocate(count * sizeof(T))); }
+    void deallocate(T* it, std::size_t /*count*/) noexcept { memory->deallocate(it); }
+    bool operator==(const WaitAllocator&) const noexcept = default;
+
+    WaitMemory* memory;
+};
+
 /// One execution context as the event loop of one Nodes. Handlers of Asio, and the functions of all locks,
 /// lock the mutex before they call anything else of the object. It is recursive, because a callback on lost()
 /// may call a function of a lock.
+///
+/// The timer is a descriptor, too. A timer of Asio would allocate memory when it is set, which wake_after()
+/// cannot report.
 class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
-    Loop(const net::any_io_executor& executor, Nodes& nodes)
-        : executor_(executor), timer_(std::in_place, executor), nodes_(nodes, *this) {}
+    Loop(net::execution_context& context, Nodes& nodes)
+        : executor_(context),
+          timer_(std::make_shared<Descriptor>(executor_, new_timer())),
+          nodes_(nodes, *this) {}
 
     /// Returns true in a child of fork(). There the mutex may be locked for ever, and the reactor may be
     /// shared with the parent. Nothing of the object may be used, and it must not be destroyed.
@@ -129,8 +192,10 @@ public:
         for (const auto& [fd, descriptor] : descriptors_)
             if (descriptor) descriptor->stream.release();
         descriptors_.clear();
+        if (!timer_) return;
+        ErrorCode ignored;
+        timer_->stream.close(ignored);
         timer_.reset();  // before its context is destroyed
-        executor_ = {};
     }
 
     void watch(int fd, bool reads, bool writes) override {
@@ -150,18 +215,11 @@ public:
         descriptors_.erase(it);
     }
 
+    /// The wait for the timer goes on when the timer is set again. So this function allocates no memory.
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
-        if (delay == std::chrono::nanoseconds::max()) {
-            timer_->cancel();
-            return;
-        }
-        timer_->expires_after(delay);
-        timer_->async_wait([weak = weak_from_this()](ErrorCode error) {
-            const auto loop = weak.lock();
-            if (error || !loop || loop->belongs_to_parent()) return;
-            const std::lock_guard guard{loop->mutex_};
-            loop->wake();
-        });
+        timer_->reads.wanted = delay != delay.max();
+        if (timer_->reads.wanted) set_timer(delay);
+        wait(timer_);
     }
 
 private:
@@ -170,14 +228,48 @@ private:
     struct Direction {
         bool wanted = false;
         bool waits = false;
+        WaitMemory memory{};
     };
     struct Descriptor {
-        Descriptor(const net::any_io_executor& executor, int fd) : stream(executor, fd) {}
-        net::posix::stream_descriptor stream;
+        Descriptor(const InContext& executor, int fd) : stream(executor, fd) {}
+        net::posix::basic_stream_descriptor<InContext> stream;
         Direction reads{};
         Direction writes{};
     };
     using Shared = std::shared_ptr<Descriptor>;
+
+    /// The handler of a wait. It owns the memory of its operation.
+    struct Wait {
+        using allocator_type = WaitAllocator<std::byte>;
+        allocator_type get_allocator() const noexcept {
+            return allocator_type{((*descriptor).*direction).memory};
+        }
+        void operator()(ErrorCode error) const {
+            if (loop->belongs_to_parent()) return;
+            const std::lock_guard guard{loop->mutex_};
+            loop->end_wait(descriptor, direction, error);
+        }
+
+        std::shared_ptr<Loop> loop;
+        Shared descriptor;
+        Direction Descriptor::*direction;
+    };
+
+    static int new_timer() {
+        const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (fd < 0) throw std::system_error(errno, std::system_category(), "timerfd_create");
+        return fd;
+    }
+
+    /// A delay of 0 would stop the timer, so the shortest one is a nanosecond.
+    void set_timer(std::chrono::nanoseconds delay) noexcept {
+        const auto seconds = std::chrono::floor<std::chrono::seconds>(delay);
+        itimerspec spec{};
+        spec.it_value.tv_sec = static_cast<std::time_t>(seconds.count());
+        spec.it_value.tv_nsec = static_cast<long>((delay - seconds).count());
+        if (delay <= delay.zero()) spec.it_value = {.tv_sec = 0, .tv_nsec = 1};
+        ::timerfd_settime(timer_->stream.native_handle(), 0, &spec, nullptr);
+    }
 
     void wait(const Shared& it) {
         if (it->reads.wanted && !it->reads.waits) wait(it, &Descriptor::reads, it->stream.wait_read);
@@ -189,31 +281,30 @@ private:
 
     void wait(const Shared& it, Direction Descriptor::*direction,
               net::posix::descriptor_base::wait_type type) {
-        it->stream.async_wait(
-            type, [loop = weak_from_this(), watched = std::weak_ptr{it}, direction](ErrorCode error) {
-                const auto self = loop.lock();
-                if (!self || self->belongs_to_parent()) return;
-                const std::lock_guard guard{self->mutex_};
-                if (const auto descriptor = watched.lock()) self->end_wait(descriptor, direction, error);
-            });
+        it->stream.async_wait(type, Wait{shared_from_this(), it, direction});
         (*it.*direction).waits = true;  // not before, because async_wait() may throw
     }
 
-    /// A wait that was cancelled is begun again if it has become wanted meanwhile.
+    /// A wait that was cancelled is begun again if it has become wanted meanwhile. A descriptor that was
+    /// forgotten is not open any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
         (*it.*direction).waits = false;
+        if (!it->stream.is_open()) return;
         if (!error && (*it.*direction).wanted) {
             it->reads.wanted = it->writes.wanted = false;
-            ready(it->stream.native_handle());
+            if (it == timer_)
+                wake();
+            else
+                ready(it->stream.native_handle());
         }
         if (it->stream.is_open()) wait(it);
     }
 
     const std::int64_t process_ = this_process();
     std::recursive_mutex mutex_{};
+    const InContext executor_;
     // Guarded by mutex_.
-    net::any_io_executor executor_;
-    std::optional<net::steady_timer> timer_;  // empty after the shutdown
+    Shared timer_;  // null after the shutdown
     std::map<int, Shared> descriptors_{};
     AsyncNodes nodes_;
 };
@@ -226,8 +317,8 @@ public:
 
     explicit Service(net::execution_context& context) : service(context) {}
 
-    /// Returns the loop of these nodes. Makes it with this executor if there is none.
-    std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
+    /// Returns the loop of these nodes. Makes it if there is none.
+    std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {
             const std::lock_guard expires{loop->mutex()};
@@ -237,7 +328,7 @@ public:
         });
         for (const auto& loop : loops_)
             if (loop->nodes().are_of(nodes)) return loop;
-        return loops_.emplace_back(std::make_shared<Loop>(executor, nodes));
+        return loops_.emplace_back(std::make_shared<Loop>(context(), nodes));
     }
 
 private:
@@ -406,7 +497,7 @@ private:
 /// Returns the loop of these nodes in the context of the executor.
 inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
     auto& context = net::query(executor, net::execution::context);
-    return net::use_service<Service>(context).loop_of(executor, nodes);
+    return net::use_service<Service>(context).loop_of(nodes);
 }
 
 /// The executor and the State of a Lock, Semaphore or Leader, here called the lock.
@@ -562,6 +653,7 @@ private:
 /// releases are not cancelled, because they end soon.
 ///
 /// The connections belong to the execution context: all locks of a context with the same Nodes share them.
+/// The threads of the context do the work of the library. The executor of a lock only calls its handlers.
 /// When the context is destroyed, no handler is called any more, and the nodes get the releases that are left
 /// to do (see AsyncNodes::shut_down()). A Lock may be destroyed after its context, unless its executor is a
 /// strand. It must be destroyed before its nodes. After fork() the child may only destroy the context and the
@@ -574,7 +666,8 @@ class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. For a watchdog, use
     /// `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by `executor`, and may be
-    /// called after a release.
+    /// called after a release. The first lock of a context and a Nodes throws std::system_error if the
+    /// process has no descriptor left for their timer.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, std::move(options))) {}

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -332,6 +333,29 @@ TEST_F(Asio, SeveralThreadsRunTheContext) {
     for (int i = 0; i < 4; ++i) threads.emplace_back([&] { context.run(); });
     threads.clear();
     EXPECT_EQ(entered, 40);
+}
+
+TEST_F(Asio, ABlockedExecutorOfTheFirstLockDelaysNoOtherLock) {
+    const auto strand = net::make_strand(context);
+    Lock first{strand, nodes, "first"};
+    Lock second{context, nodes, "orders:42"};
+    std::promise<void> end;
+    net::post(strand, [&] { end.get_future().wait(); });
+    auto acquired = second.async_acquire(net::use_future);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2; ++i) threads.emplace_back([&] { context.run(); });
+    EXPECT_EQ(acquired.wait_for(1min), std::future_status::ready);
+    end.set_value();
+    threads.clear();
+    EXPECT_TRUE(acquired.get());
+}
+
+TEST_F(Asio, AThreadPoolIsAContext) {
+    net::thread_pool pool{2};
+    Lock lock{pool, nodes, "orders:42"};
+    EXPECT_TRUE(lock.async_acquire(net::use_future).get());
+    EXPECT_TRUE(lock.valid());
+    EXPECT_TRUE(lock.async_release(net::use_future).get());
 }
 
 TEST_F(Asio, AWatchdogExtendsTheLockAndReportsItsLoss) {
