@@ -234,6 +234,30 @@ TEST_F(SharedRoundsOfThreads, LeaveUnsentReleasesToTheBackgroundTask) {
     EXPECT_EQ(value(0, "mine"), "");
 }
 
+TEST_F(SharedRoundsOfThreads, LeaveThemToItForOneNodeTimeoutOnly) {
+    make(set("mine"));
+    memory.pass(5ms);
+    memory.server(0).close_connections(memory.clock().now());
+    memory.server(0).unreachable = true;
+    memory.pass(5ms);
+    make(release("mine"));
+    memory.pass(70ms);
+    memory.server(0).unreachable = false;
+    memory.pass(1s);
+    EXPECT_EQ(value(0, "mine"), "owner of mine");
+}
+
+// This network has no descriptor with which another thread could wake the leader. The leader looks for new
+// rounds each millisecond, and ends its own in time.
+TEST_F(SharedRoundsOfThreads, EndAtTheirTimeWhileTheLeaderLooksForNewOnes) {
+    for (std::size_t node = 0; node < size; ++node) memory.server(node).paused = true;
+    const auto start = memory.clock().now();
+    const auto waits = memory.waits();
+    make(set("mine"));
+    EXPECT_LE(memory.clock().now() - start, 52ms);
+    EXPECT_GE(memory.waits() - waits, 45U);
+}
+
 // There is no memory for a connection to the second node.
 TEST_F(SharedRoundsOfThreads, ThrowInTheirOwnThread) {
     rounds.emplace(memory.configs(), options, network);
@@ -358,11 +382,43 @@ TEST_F(ThreadGroupOfOneProcessor, SendsASetBehindAReleaseInTheSharedSet) {
     EXPECT_GE(next.tally.granted(), 2U);
 }
 
+// A waiter leaves the queue with its acquisition. Its command enter_queue is pending in the shared set.
+TEST_F(ThreadGroupOfOneProcessor, SendsAnAcquisitionBehindItsTicketInTheSharedSet) {
+    const QueueTerms terms{.ticket = "channel|1", .home = 2, .reservation_ttl = 100ms};
+    const auto ask_for = [&](Verb verb, const std::string& owner, NodeSet to) -> Asked& {
+        auto& it = asked.emplace_back(verb, "theirs", owner);
+        it.request.command.queue = &terms;
+        it.request.to = to;
+        it.ask(*group);
+        return it;
+    };
+    share([&] {
+        memory.server(2).paused = true;
+        ask_for(Verb::enter_queue, "channel|1", NodeSet{0b100});
+    });
+    calm_down();
+    const auto& acquisition = ask_for(Verb::set_if_absent, "A", NodeSet{}.set());
+    EXPECT_EQ(acquisition.tally[2].detail, "its SET is still pending");
+    memory.resume(2);
+}
+
 TEST_F(ThreadGroupOfOneProcessor, SharesNothingIfThatIsSwitchedOff) {
     group.emplace(memory.configs(), NodesOptions{.share_connections = false}, network, 1);
     share([this] { set("theirs"); });
     set("mine");
     for (const auto& it : log(2)) EXPECT_FALSE(it.starts_with("2 ")) << it;
+}
+
+// If the connection were closed before, a server that cannot write its replies would not read the release.
+TEST_F(ThreadGroupOfOneProcessor, WaitsInItsDestructorForTheReplyToARelease) {
+    set("mine");
+    memory.server(2).paused = true;
+    ask(Verb::compare_and_delete, "mine", "owner of mine", {.awaits_answers = false});
+    memory.clock().after(20ms, [this] { memory.server(2).resume(memory.clock().now()); });
+    const auto start = memory.clock().now();
+    group.reset();
+    EXPECT_GE(memory.clock().now() - start, 20ms);
+    EXPECT_LE(memory.clock().now() - start, 25ms);
 }
 
 // Both sets have a release for a server that cannot be reached. The destructor waits for both together.

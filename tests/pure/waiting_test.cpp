@@ -559,6 +559,27 @@ TEST_F(Waiting, ReturnsToAHomeNodeThatOnceDidNotAnswer) {
     EXPECT_THAT(all(1, "enter"), IsEmpty());
 }
 
+// A probe can take node_timeout in vain, so only a waiter that has another home node makes one.
+TEST_F(Waiting, WithoutAHomeNodeDoesNotProbe) {
+    others_hold();
+    network.server(0).paused = true;
+    EXPECT_FALSE(lock(alice).acquire_for(300ms));
+    network.server(0).paused = false;
+    network.server(0).unreachable = true;
+    network.pass(2s);
+    const RoundLimits limits{.deadline = now() + 10s};
+    const auto waiter = alice.waiter();
+    EXPECT_LE(time_of([&] { EXPECT_TRUE(waiter->listen(NodeSet{}.set(), limits)); }), 5ms);
+    EXPECT_EQ(waiter->home(), 1U);
+    network.server(0).unreachable = false;
+    network.pass(2s);
+    EXPECT_TRUE(waiter->listen(NodeSet{}.set(), limits));
+    EXPECT_EQ(waiter->home(), 0U);
+    const auto next = alice.waiter();
+    EXPECT_TRUE(next->listen(NodeSet{}.set(), limits));
+    EXPECT_EQ(next->home(), 0U) << "the node is trusted again";
+}
+
 /// The home fails once while a client waits there or begins to. Then it is well again.
 struct WaitingElsewhere : Waiting {
     WaitingElsewhere() { others_hold(); }
