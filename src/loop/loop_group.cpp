@@ -24,11 +24,12 @@ void FormerGroups::close() noexcept {
         groups.swap(groups_);
     }
     if (groups.empty()) return;
-    const auto deadline = groups.front()->clock().now() + groups.front()->node_timeout();
-    for (const auto& group : groups) try {
-            group->send_the_rest(deadline);
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the keys will expire
-        }
+    try {
+        std::vector<NodeGroup*> nodes;
+        for (const auto& group : groups) nodes.push_back(&group->nodes());
+        NodeGroup::close(nodes);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the destructors send the rest
+    }
 }
 
 // ---- LoopGroup

@@ -68,14 +68,13 @@ public:
     void detach() noexcept override;
     bool nodes_are_gone() const noexcept override { return former_->closed(); }
 
-    /// Sends the unsent releases after detach(). Blocks until `deadline` at most.
-    void send_the_rest(Clock::time_point deadline) { group_.send_the_rest(deadline); }
-    std::chrono::milliseconds node_timeout() const noexcept { return group_.node_timeout(); }
-    Clock& clock() noexcept { return network_.clock(); }
+    /// Returns the nodes, which FormerGroups closes after detach().
+    NodeGroup& nodes() noexcept { return group_; }
 
 private:
     class Round;
 
+    Clock& clock() noexcept { return network_.clock(); }
     void proceed() override;
     void read_all();
     void wake_rounds() noexcept;
@@ -84,8 +83,8 @@ private:
     const std::shared_ptr<FormerGroups> former_;
     LoopNetwork network_;
     NodeGroup group_;
-    Listeners listeners_{*SchedulerOwner::scheduler, *this,         group_.nodes(), network_,
-                         network_.watches(),         node_timeout()};
+    Listeners listeners_{*SchedulerOwner::scheduler, *this, group_.nodes(), network_, network_.watches(),
+                         group_.node_timeout()};
     LocalQueues local_queues_{};
     std::size_t rounds_ = 0;              // rounds that are under way
     std::vector<PollEntry> found_{};      // reused, so that it keeps its memory

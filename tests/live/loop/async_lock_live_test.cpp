@@ -6,6 +6,7 @@
 #include <redlock/async_lock.hpp>
 #include <redlock/redlock.hpp>
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -146,6 +147,35 @@ TEST_F(InALoop, ResolvesNames) {
     EXPECT_TRUE(*result) << result->message();
 }
 
+TEST_F(InALoop, NoticesThatTheServersHaveClosedItsConnections) {
+    AsyncLock first{of_loop, "first"};
+    AsyncLock second{of_loop, "second"};
+    ASSERT_TRUE(try_acquire(first));
+    for (auto& server : cluster) {
+        server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        ASSERT_TRUE(support::wait_until([&] { return server.info("clients", "connected_clients") == "1"; }));
+    }
+    const auto acquired = try_acquire(second);
+    EXPECT_TRUE(acquired) << acquired.message();
+    for (const auto& node : acquired.nodes()) EXPECT_EQ(node.vote, Vote::granted) << node.cause.message();
+}
+
+TEST_F(InALoop, AnObserverIsNotifiedOfItsRounds) {
+    struct CountsRounds final : Observer {
+        void round_ended(const Command&, const Tally&, std::chrono::nanoseconds) noexcept override {
+            ++rounds;
+        }
+        int rounds = 0;
+    } observer;
+    RedisNodes observed{cluster.uris(), {.node_timeout = 1s, .observer = &observer}};
+    PollLoop other_loop;
+    AsyncNodes of_other{observed, other_loop};
+    AsyncLock lock{of_other, "orders:42"};
+    lock.try_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+    other_loop.run();
+    EXPECT_EQ(observer.rounds, 1);
+}
+
 TEST_F(InALoop, ManyAtOnce) {
     constexpr std::size_t count = 1000;
     std::vector<AsyncLock> locks;
@@ -249,6 +279,34 @@ TEST_F(InALoop, TheShutdownReleasesALockWhoseOwnerItDestroys) {
         of_other.shut_down();
         EXPECT_TRUE(support::wait_until([&] { return keys() == 0; })) << "after " << steps << " steps";
     }
+}
+
+// The destructor of the RedisNodes does, for all loops together.
+TEST_F(InALoop, TheShutdownDoesNotWaitForAFrozenServer) {
+    struct Client {
+        Client(RedisNodes& its_nodes, const std::string& resource)
+            : of_loop{its_nodes, loop}, lock{of_loop, resource} {
+            lock.try_acquire([](const Result& it) { EXPECT_TRUE(it) << it.message(); });
+            loop.run();
+        }
+        PollLoop loop{};
+        AsyncNodes of_loop;
+        AsyncLock lock;
+    };
+    std::optional<RedisNodes> shared{std::in_place, cluster.uris(), NodesOptions{.node_timeout = 2s}};
+    std::list<Client> clients;
+    for (const auto* const resource : {"a", "b", "c"}) clients.emplace_back(*shared, resource);
+    cluster[0].freeze();
+    const auto start = boot_clock().now();
+    clients.clear();
+    EXPECT_LT(boot_clock().now() - start, 2s);
+    const auto then = boot_clock().now();
+    shared.reset();
+    EXPECT_GT(boot_clock().now() - then, 1500ms);
+    EXPECT_LT(boot_clock().now() - then, 4s);
+    cluster[0].thaw();
+    for (const auto* const resource : {"a", "b", "c"})
+        EXPECT_TRUE(support::wait_until([&] { return keys(resource) == 0; }));
 }
 
 }  // namespace
