@@ -18,8 +18,8 @@
 -- The marker expires if no script has used it for a long time: about 14 days at least, and about the time of the
 -- quarantine at least. The quarantine then begins again, although the data are not lost. The expiry is 28 days
 -- (2419200000 ms) or twice the quarantine, and is set again when half of it is over. (The quarantine is in microseconds
--- and the expiry in milliseconds, so twice the quarantine is quarantine / 500. Lua converts the text `expiry` to a number
--- in expiry / 2.)
+-- and the expiry in milliseconds, so twice the quarantine is quarantine / 500. Lua converts the text `expiry` to a
+-- number in expiry / 2.)
 local function check_age(data, quarantine)
   local marker, time = KEYS[#KEYS], redis.call('time')
   local now = time[1] * 1000000 + time[2]
