@@ -154,7 +154,7 @@ void RoundDriver::proceed(std::size_t node) {
     const bool was_ready = connection.ready();
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
-    if (round_.is_connecting(node)) connection.fetch_run_id(round_.awaiting_reply(node));
+    if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
         send(node);
@@ -259,7 +259,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
-    const auto vote = detail::to_vote(round_.awaiting_reply(node), reply, answer.script != nullptr);
+    const auto vote = detail::to_vote(round_.command_of_next_reply(node), reply, answer.script != nullptr);
     if (vote.cause == Errc::unexpected_reply) {
         connection.fail(Errc::unexpected_reply, connection.quoted(reply.text));
         fail(node, vote.cause, connection.detail());

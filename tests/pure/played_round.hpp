@@ -196,7 +196,8 @@ private:
     void answer(std::size_t node, std::size_t request) {
         const auto& votes = behaviors_[node].votes;
         const char letter = votes[std::min(request, votes.size() - 1)];
-        if (round_->awaiting_reply(node).owner != owners_[request]) note("an answer to another request");
+        if (round_->command_of_next_reply(node).owner != owners_[request])
+            note("an answer to another request");
         detail::NodeVote vote{};
         if (letter == 'g') vote = {Vote::granted};
         if (letter == 'r') vote = {Vote::refused};

@@ -1,21 +1,23 @@
 // Decides the course of one round over N nodes: which node is asked when, how long the round waits for it,
-// and when the votes have decided. A round has one request, or several with the same verb, which is the kind
-// of a command. A request is a command and the nodes that it goes to. This class has no sockets, no clock and
-// no mutex of its own.
+// and when the votes have decided. This class has no sockets, no clock and no mutex of its own.
 //
 // Words that are explained at length in other files:
 //
 //     node               one of the N Redis masters that vote. This file knows only its index.
-//     vote               A node grants or refuses a request, or its vote stays unknown. A request mostly needs
-//                        the grants of a quorum, which is a majority of the N nodes. The votes have *decided*
-//                        when the request has these grants, or cannot get them any more.
+//     request            A command and the nodes that it goes to. The *verb* is the kind of the command. A
+//                        round has one request, or several extensions: a watchdog extends several leases in
+//                        one round.
+//     vote               A node grants or refuses a request, or its vote stays unknown. A request mostly
+//                        needs the grants of a quorum, which is a majority of the N nodes. The votes have
+//                        *decided* when each request either has these grants or cannot get them any more.
 //     trusted            The client expects the node to answer in time, because it has not failed since it
 //                        last answered (node_health.hpp).
 //     back-off, probe    After a failure the node is in back-off: the client leaves it alone for a pause.
 //                        When the pause is over, a probe is due: one round may try to reach the node again.
-//     check out, in      The driver takes a connection to the node from the class Node (src/redis/node.hpp),
-//                        which keeps the connections of this client to the node, and gives it back. During
-//                        back-off, Node mostly gives no connection. Then the node is *left alone*.
+//     check out, in      The class Node (src/redis/node.hpp) keeps the connections of this client to one
+//                        node. The driver takes a connection from it (checks it out), and later gives it
+//                        back (checks it in). During back-off Node gives a connection only in the cases that
+//                        are listed below the phases. Otherwise the node is *left alone*.
 //     node_timeout       the time that one node may take in a round, including the making of a connection
 //     waiter, home node  A waiter is a client that waits until a resource is free. Its home node keeps the
 //                        queue in which it waits.
@@ -33,7 +35,7 @@
 //         const auto step = round.next(clock.now());
 //         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_left_alone()
 //         if (step.kind == Kind::give_up) check_in(step.node);  // the time of this node is over
-//         if (step.kind == Kind::wait) wait(step.until);        // or until on_sent(), on_vote() or on_failed()
+//         if (step.kind == Kind::wait) wait(step.until);        // or until an event is reported
 //         if (step.kind == Kind::done) break;
 //     }
 //
@@ -54,9 +56,14 @@
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// There is one exception: on_failed() returns true if the commands of a release must be sent again. The node
-// then stays in its stage. The driver checks out another connection and reports on_check_out() → connecting,
-// or end() → over if there is none.
+// Two events need more words:
+//
+// - exclude(): the commands of several requests are written on one connection. If the SET of an owner is
+//   still pending on another connection to the node, the extension of this owner could overtake the SET. The
+//   driver then excludes this request from the node. The other requests are sent.
+// - on_failed() of a release whose connection broke returns true once: the commands must be *repeated*. The
+//   driver checks out another connection at once. It reports on_check_out() → connecting. If there is no
+//   connection, it reports on_left_alone() and end() → over.
 //
 // A node in the stage connecting or sent *is being asked*. The round *awaits* some of these nodes: it does
 // not end before they have replied, have failed, or are out of time. It awaits a node that is being asked in
@@ -65,37 +72,54 @@
 // 1. The votes have not decided yet, that is, a missing vote can still change the outcome.
 // 2. The node is trusted, and the round is a sequential acquisition in the phase in_turn, a query, or a
 //    release whose caller waits for the replies. Such a round awaits the node even if the votes have decided.
-// 3. The node is trusted, and its connection is not ready yet. If the votes have decided and case 2 does not
-//    apply, this wait is limited to an eighth of node_timeout. If such a node were skipped, the lock would be
-//    on exactly a majority, and could not survive the loss of another node. A round that writes a holder
-//    description does not wait for connections, because the description is only for people.
+// 3. The node is trusted, and its commands have not been sent yet. If the votes have decided and case 2 does
+//    not apply, the time for the connection is limited to an eighth of node_timeout after the node was asked.
+//    If such a node were skipped, the lock could be on a bare majority, and could not survive the loss of
+//    another node. The wait is the same if the votes have decided against the lock. A round that writes a
+//    holder description does not wait for connections, because the description is only for people.
 //
 // If nobody waits for the replies (RoundLimits::awaits_answers is false), the votes count as decided from the
 // beginning.
 //
-// The round passes through these phases, in this order. A sequential acquisition (Round::sequential in
-// nodes.hpp) skips all_trusted. All other rounds skip in_turn:
+// The life of the whole round. It passes through several phases, and each phase asks first and then waits:
+//
+//     state    | meaning                                   | transitions
+//     ---------+-------------------------------------------+------------------------------------------------
+//     asking   | next() returns the step ask for one node  | no node of the phase is left to ask → waiting
+//              | of the phase after the other              | in_turn: a node was just asked → waiting
+//     waiting  | next() returns the step wait, and the     | in_turn: no node is awaited → asking
+//              | step give_up for each awaited node whose  | the phase ends → asking, in the next phase
+//              | time is over                              | second_half ends → over
+//     over     | next() returns the step done              |
+//
+// When the round is over, nodes can still be in the stage connecting or sent, because the round does not
+// await them. The driver reports end() for them. The phases, in their order:
 //
 //     phase       | nodes that are asked                        | ends
 //     ------------+---------------------------------------------+-------------------------------------------
 //     in_turn     | the trusted nodes; each one when the        | when all of them were asked and none is
 //                 | previous one is not awaited any more        | awaited
-//     all_trusted | the trusted nodes, all at once              | when all of them were asked
-//     first_half  | the untrusted nodes, all at once            | half a node_timeout after it began, or
-//                 |                                             | earlier if no node is awaited
+//     all_trusted | the trusted nodes, all at once              | when all of them were asked; it does not
+//                 |                                             | wait
+//     first_half  | the untrusted nodes, all at once            | half a node_timeout after first_half began,
+//                 |                                             | or earlier if no node is awaited
 //     second_half | the nodes that were left alone, once more   | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
-// The driver can check out a new connection to a node in back-off in three cases: the probe of the node is
-// due, the outcome of the round depends on the node (see needs()), or the command is a release. Otherwise the
-// node is left alone. It is asked once more in second_half, because the outcome may depend on it by then: the
-// nodes that have not replied in first_half are no longer counted as possible grants.
+// A sequential acquisition (Round::sequential in nodes.hpp) skips all_trusted. All other rounds skip in_turn.
 //
-// A round ends when it has passed through all phases. In each phase, it asks no further nodes if a quorum has
-// become impossible, a stop was requested, or the deadline of the caller has passed. A release is sent to all
-// its nodes in any case. The nodes are asked in the configured order. A release is written to them in reverse
-// order, because the first node is mostly the home node of the waiters. It wakes the next waiter, and this
-// waiter should find the other nodes free.
+// A phase asks no further nodes if a quorum has become impossible, a stop was requested, or the deadline of
+// the caller has passed. A release is sent to all its nodes in any case.
+//
+// The driver can check out a connection to a node in back-off in four cases: the probe of the node is due,
+// the outcome of the round depends on the node (see needs()), the command is a release, or the command must
+// follow a pending one on the same connection. Otherwise the node is left alone. It is asked once more in
+// second_half, because the outcome may depend on it by then: the nodes that have not replied in first_half
+// are no longer counted as possible grants.
+//
+// Within a phase, a release asks the nodes in reverse order, and every other round in the configured order.
+// The first node is mostly the home node of the waiters. The release on the home node wakes the next waiter,
+// which should find the other nodes free.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -124,18 +148,19 @@ struct NodeVote {
     QueuePlace place{};
 };
 
+/// One round; the head of this file explains it.
 class QuorumRound {
     /// See the first table at the head of this file.
     enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
 
-    /// See the second table at the head of this file.
+    /// See the third table at the head of this file. The phases that ask trusted nodes come first.
     enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
 
     /// Which of the nodes that are being asked the round awaits although the votes have decided. Before that,
     /// it awaits all of them.
     enum class Awaited : std::uint8_t {
         trusted_nodes,    ///< The trusted nodes: case 2 at the head of this file.
-        connecting_nodes  ///< The trusted nodes whose connections are not ready yet: case 3.
+        connecting_nodes  ///< The trusted nodes to which nothing was sent yet: case 3.
     };
 
 public:
@@ -144,16 +169,16 @@ public:
         enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
         std::size_t node = 0;       ///< For ask and give_up: the index of the node.
-        bool timed_out = false;     ///< For give_up: true if the node is to blame, and has failed.
+        bool timed_out = false;     ///< For give_up: true if the node itself was too slow.
         const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
         Clock::time_point until{};  ///< For wait: the instant at which the wait ends at the latest.
     };
 
-    /// Begins a round. All requests must have the same verb. The requests, the limits and the tallies must
-    /// outlive the round. `round_order` says whether an acquisition asks the trusted nodes one after the
-    /// other (sequential) or all at once. Its type is called Round although it is only this order, because
-    /// programs use the name. `node_timeout` is the time of one node, and `nodes` is N. The votes on each
-    /// request are written into the tally with the same index.
+    /// Begins a round. Requires at least one request. All must have the same verb. The requests, the limits
+    /// and the tallies must outlive the round. `round_order` says whether an acquisition asks the trusted
+    /// nodes one after the other (sequential) or all at once. Its type is called Round although it is only
+    /// this order, because programs use the name. `node_timeout` is the time of one node, and `nodes` is N.
+    /// The votes on each request are written into the tally with the same index.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
                 Round round_order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
@@ -189,24 +214,27 @@ public:
         if (const auto node = find_overdue()) return give_up(*node, now);
         for (;;) {
             if (const auto node = next_to_ask(now)) return ask(*node, now);
-            if (waits_for_answers(now)) {
+            if (phase_waits(now)) {
                 if (awaited_ == Awaited::connecting_nodes && decided()) cap_connect_time();
                 const auto until = next_deadline();
-                if (until != Clock::time_point::min()) {
+                if (until) {
                     last_check_at_ = now;
-                    return {.kind = Step::Kind::wait, .until = std::min(until, phase_end())};
+                    return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
                 }
             }
-            if (phase_ == Phase::second_half) return {};
+            if (phase_ == Phase::second_half) return {.kind = Step::Kind::done};
             enter_next_phase(now);
         }
     }
 
-    /// Returns true if the outcome of a request depends on this node: without its grant there can be no
-    /// quorum, but with it there can. Such a node is asked even if it is in back-off. The other nodes that
-    /// are being asked are counted as possible grants, except in the phase second_half: they have had half a
-    /// node_timeout by then, and are probably silent. Returns false for an acquisition that some node has
-    /// refused.
+    /// Returns true if the outcome of a request depends on this node. Such a node is asked even if it is in
+    /// back-off. Two things must hold:
+    ///
+    /// - A quorum is possible if every node that has not voted yet grants, also the nodes that are not asked.
+    /// - A quorum is impossible if only the nodes that are being asked grant. In the phase second_half, even
+    ///   these are not counted: they have had half a node_timeout by then, and are probably silent.
+    ///
+    /// Returns false for an acquisition that some node has refused.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -219,7 +247,8 @@ public:
         return false;
     }
 
-    /// Returns the node that is being asked, if there is only one and its commands were sent.
+    /// Returns the node that is being asked, if there is only one and its commands were sent. The driver can
+    /// then read from its connection alone, without poll().
     std::optional<std::size_t> only_one_sent() const noexcept {
         const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
         if (count_being_asked() != 1 || node->stage != Stage::sent) return std::nullopt;
@@ -234,10 +263,10 @@ public:
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if the round has not asked the node, and the node is in back-off. This is so if there was
-    /// no connection to the node, or if the other votes decided before it was the turn of the node.
+    /// Returns true if the round has not asked the node, and the node is in back-off. There was no connection
+    /// to such a node (the stage left_alone), or the other votes decided before it was the turn of the node.
     bool is_left_alone(std::size_t node) const noexcept {
-        return nodes_[node].unasked() && !nodes_[node].trusted;
+        return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
     std::span<const Request> requests() const noexcept { return requests_; }
 
@@ -249,10 +278,8 @@ public:
 
     /// Returns the command to which the next reply of the node belongs. Requires that a command of the node
     /// is unanswered.
-    const Command& awaiting_reply(std::size_t node) {
-        auto& it = nodes_[node];
-        while (!includes(node, it.awaiting_reply)) ++it.awaiting_reply;
-        return requests_[it.awaiting_reply].command;
+    const Command& command_of_next_reply(std::size_t node) {
+        return requests_[request_of_next_reply(node)].command;
     }
 
     // ---- Events
@@ -265,24 +292,27 @@ public:
     }
 
     /// Records that the driver has checked out a connection to the node, which may still be in the making.
-    /// For the rest of this round, the node counts as trusted if `worth_waiting_for` is true, and otherwise
-    /// as untrusted. This replaces what set_health() has said.
+    /// `worth_waiting_for` is mostly true if the node is trusted. There are exceptions: for example, a new
+    /// connection for a release is worth waiting for although the node is in back-off (src/redis/node.cpp).
+    /// From now on the node counts as trusted in this round if it is true, and otherwise as untrusted.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
         changed_ = true;
     }
 
-    /// Records that the connection to the node is ready, but that the driver may not write on it yet.
+    /// Records that the connection to the node is ready, but that the driver may not write on it yet, because
+    /// replies to other rounds are pending there.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
-    /// Excludes a request that was meant for the node, so that it is not sent to this node. Must be called
-    /// before on_sent(). Returns false if no request is left for the node.
+    /// Excludes a request that was meant for the node, so that it is not sent to this node; the head of this
+    /// file gives the reason. Must be called before on_sent(). Returns false if no request is left for the
+    /// node.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
-        ++nodes_[node].answered;
-        return !end_if_answered(node);
+        ++nodes_[node].settled;
+        return !end_if_settled(node);
     }
 
     /// Records that a byte of the commands may reach the node from now on.
@@ -292,21 +322,22 @@ public:
             if (includes(node, i)) tallies_[i][node].sent = true;
     }
 
-    /// Records that the node has answered the command awaiting_reply() with this vote. Returns true if this
-    /// was the last answer of the node.
+    /// Records that the node has answered the command command_of_next_reply() with this vote. Returns true if
+    /// this was the last answer of the node.
     bool on_vote(std::size_t node, const NodeVote& vote, std::string detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        (void)awaiting_reply(node);
-        count(node, it.awaiting_reply++, vote, std::move(detail), now);
-        ++it.answered;
-        return end_if_answered(node);
+        count(node, request_of_next_reply(node), vote, std::move(detail), now);
+        ++it.next_reply;
+        ++it.settled;
+        return end_if_settled(node);
     }
 
     /// Records that the node has failed with this cause. `disconnected` is true if its connection is broken.
     /// It is false if the connection works but must not be used, because the same server already answers for
     /// another node. Returns true if the commands must be sent again over another connection; the stage of
     /// the node does not change then. A release is repeated once if the connection broke, because the failure
-    /// may concern only this connection and a second deletion does no harm.
+    /// may concern only this connection, and a second deletion does no harm. No other command is repeated,
+    /// because its caller gets a report of the failure, and makes another attempt if it wants.
     bool on_failed(std::size_t node, std::error_code cause, const std::string& detail, bool disconnected,
                    Clock::time_point now) {
         auto& it = nodes_[node];
@@ -325,11 +356,11 @@ public:
         // Nothing was sent to a node that was left alone, so its report shows no time. There is one
         // exception: a release was sent, its connection broke, and there was no other connection to repeat it
         // on.
-        const bool left_alone = it.unasked() && !it.repeated;
+        const bool left_alone = it.can_be_asked() && !it.repeated;
         if (left_alone) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
-        for (auto& request = it.awaiting_reply; request < requests_.size(); ++request)
+        for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
                 tallies_[request][node].left_alone = left_alone;
@@ -342,16 +373,16 @@ private:
         Stage stage = Stage::uninvolved;
         bool trusted = true;
         bool probe_due = false;
-        bool repeated = false;           // its release is sent a second time
-        bool held_back = false;          // its connection is ready, but was never free
-        bool cut_short = false;          // the caller left it too little time: its silence means nothing
-        std::size_t awaiting_reply = 0;  // the request to which the next reply belongs
-        std::size_t answered = 0;        // the number of requests that were answered or excluded
+        bool repeated = false;       // its release is sent a second time
+        bool held_back = false;      // its connection is ready, but replies to other rounds are pending there
+        bool cut_short = false;      // the caller left it too little time: its silence means nothing
+        std::size_t next_reply = 0;  // the request of its next reply, or an excluded one in front of that
+        std::size_t settled = 0;     // the number of requests that were answered or excluded
         std::vector<std::size_t> excluded{};
         Clock::time_point start{};     // when the round asked the node
         Clock::time_point deadline{};  // when the time of the node is over
 
-        bool unasked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
+        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
     };
 
@@ -368,7 +399,7 @@ private:
 
     /// Returns how many grants decide a request: mostly a quorum, which is a majority of the N nodes. A
     /// waiter that enters the queue needs the grant of its home node alone. A query and a holder description
-    /// need no grant, because a query wants every answer, and nobody wants the answers to a description.
+    /// need no grant: a query wants every answer whatever it is, and a description is only for people.
     std::size_t votes_needed() const noexcept {
         switch (properties().votes) {
             case VotesNeeded::quorum: return quorum(size_);
@@ -378,16 +409,23 @@ private:
         return 0;
     }
 
+    /// Returns the request to which the next reply of the node belongs.
+    std::size_t request_of_next_reply(std::size_t node) {
+        auto& request = nodes_[node].next_reply;
+        while (!includes(node, request)) ++request;
+        return request;
+    }
+
     // ---- Asking
 
     /// Returns the next node to ask in this phase. Returns nothing if there is none, or if the node that was
     /// asked before it is still awaited in the phase in_turn.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
-        if (phase_ == Phase::in_turn && next_deadline() != Clock::time_point::min()) return std::nullopt;
+        if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
         for (; cursor_ < size_; ++cursor_) {
             const auto node = is_release() ? size_ - 1 - cursor_ : cursor_;
-            if (!nodes_[node].unasked() || nodes_[node].trusted != trusted) continue;
+            if (!nodes_[node].can_be_asked() || nodes_[node].trusted != trusted) continue;
             if (asks_no_more(now)) return std::nullopt;
             ++cursor_;
             return node;
@@ -430,15 +468,16 @@ private:
             return;
         }
         phase_ = Phase::first_half;
-        const bool all = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
-        awaited_ = all ? Awaited::trusted_nodes : Awaited::connecting_nodes;
+        const bool every = (is_release() && limits_.awaits_answers) || properties().awaits_every_trusted_node;
+        awaited_ = every ? Awaited::trusted_nodes : Awaited::connecting_nodes;
         half_time_ = now + node_timeout_ / 2;
         end_ = now + node_timeout_;
     }
 
     // ---- Waiting
 
-    bool waits_for_answers(Clock::time_point now) const noexcept {
+    /// Returns true if the phase waits after it has asked its nodes, and has not ended yet.
+    bool phase_waits(Clock::time_point now) const noexcept {
         return phase_ != Phase::all_trusted && (phase_ != Phase::first_half || now < half_time_);
     }
 
@@ -453,17 +492,16 @@ private:
         return (it.trusted && (unsent || awaited_ == Awaited::trusted_nodes)) || !decided();
     }
 
-    /// Returns the earliest deadline of the nodes that the round awaits; time_point::min() if it awaits none.
-    Clock::time_point next_deadline() {
-        auto next = Clock::time_point::min();
+    /// Returns the earliest deadline of the nodes that the round awaits; nothing if it awaits none.
+    std::optional<Clock::time_point> next_deadline() {
+        std::optional<Clock::time_point> next;
         for (const auto& it : all())
-            if (awaits(it))
-                next = next == Clock::time_point::min() ? it.deadline : std::min(next, it.deadline);
+            if (awaits(it)) next = std::min(next.value_or(it.deadline), it.deadline);
         return next;
     }
 
-    /// Limits the time of the nodes whose connections are not ready yet to an eighth of node_timeout. It is
-    /// called when the votes have decided (case 3 at the head of this file).
+    /// Limits the time of the nodes to which nothing was sent yet to an eighth of node_timeout. It is called
+    /// when the votes have decided (case 3 at the head of this file).
     void cap_connect_time() noexcept {
         for (auto& it : all())
             if (it.stage == Stage::connecting)
@@ -483,14 +521,16 @@ private:
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // If nobody waits for the replies, this is a release. cap_connect_time() has left the node only an
-        // eighth of node_timeout to connect, so it is not known to be slow. The driver has queued the release
-        // on the connection, which sends it when it is ready, also after this round.
+        // If nobody waits for the replies and the node is awaited nevertheless, the command is a release, see
+        // awaits(). cap_connect_time() has left the node only an eighth of node_timeout to connect, so the
+        // node is not known to be slow. The driver has queued the release on the connection. The connection
+        // sends the release as soon as it can, also after this round.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands is alive, so it has not failed. A later round repeats
         // the commands that it has not answered.
-        const bool alive = it.answered > it.excluded.size();
+        const bool alive = it.settled > it.excluded.size();
         const bool held_back = it.held_back && it.stage == Stage::connecting;
+        // The detail of a node that was held back is worth reporting whatever the cause is.
         const char* detail = "";
         if (held_back)
             detail = "too many replies are pending on its connection";
@@ -527,9 +567,9 @@ private:
     }
 
     /// Ends the part of a node if all its requests are answered or excluded. Returns whether they are.
-    bool end_if_answered(std::size_t node) noexcept {
+    bool end_if_settled(std::size_t node) noexcept {
         auto& it = nodes_[node];
-        auto& request = it.awaiting_reply;
+        auto& request = it.next_reply;
         while (request < requests_.size() && !includes(node, request)) ++request;
         if (request < requests_.size()) return false;
         it.stage = Stage::over;
@@ -541,6 +581,7 @@ private:
         return static_cast<std::size_t>(std::ranges::count_if(all(), &Participant::is_being_asked));
     }
 
+    /// Returns true if some node has refused an acquisition, which always has exactly one request.
     bool refused_to_acquire() const noexcept {
         return effect() == KeyEffect::acquires && counts().front().refused > 0;
     }
@@ -551,10 +592,10 @@ private:
     /// is over. If several clients collide, each of them would keep its grants during this wait, and none of
     /// them would get a majority.
     bool worth_asking(const Participant& it) const noexcept {
-        return it.unasked() && (it.trusted || it.probe_due || !refused_to_acquire());
+        return it.can_be_asked() && (it.trusted || it.probe_due || !refused_to_acquire());
     }
 
-    /// Returns true if no request can get the grants that it needs any more.
+    /// Returns true if every request is bound to miss the grants that it needs.
     bool impossible() {
         recount();
         return impossible_ == requests_.size();
@@ -566,10 +607,13 @@ private:
     }
 
     /// Counts the requests that are undecided and those that have become impossible, if anything has changed.
+    /// A pending vote is no possible grant if the node is not worth asking. There are such nodes only in an
+    /// acquisition, which has one request, so they are all nodes of this request. (The two sides of the
+    /// comparison are sums because a difference of unsigned numbers could not be negative.)
     void recount() {
         if (!std::exchange(changed_, false)) return;
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
-            all(), [this](const Participant& it) { return it.unasked() && !worth_asking(it); }));
+            all(), [this](const Participant& it) { return it.can_be_asked() && !worth_asking(it); }));
         undecided_ = 0;
         impossible_ = 0;
         for (const auto& it : counts()) {
