@@ -1,3 +1,6 @@
+// The connections that a round checks out for itself, the listeners, and the health of one node. The head of
+// node.hpp explains the words. The functions of shared connections are in node_shared.cpp. The caller of a
+// function with the suffix _locked has locked mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -15,13 +18,16 @@ using namespace std::chrono_literals;
 using detail::KeyEffect;
 using detail::NodeFailure;
 
-constexpr std::size_t max_draining = 64;  // connections of one node whose late replies are still to be read
-constexpr std::size_t max_pending = 32;   // pending replies on one connection
+// The number of connections of one node whose late replies are still to be read. The limit keeps a silent
+// node from taking all descriptors of the process.
+constexpr std::size_t max_draining = 64;
+constexpr std::size_t max_pending = 32;  // pending replies on one connection
 
 /// The longest time for which an unused *listener*, the connection on which a waiter receives its message, is
-/// trusted to be connected. Nothing is sent on it, so a lost connection would not be noticed.
+/// assumed to be connected. Nothing is sent on it, so a lost connection would not be noticed.
 constexpr auto max_listener_idle = 10s;
 
+/// Returns the bytes of the first address. Two servers with the same bytes are the same server.
 std::string_view address_bytes(const Resolution& found) {
     const auto& address = found.addresses().front();
     return {reinterpret_cast<const char*>(&address.storage), address.length};
@@ -31,7 +37,8 @@ std::string_view address_bytes(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    // A connection with a release that is not sent yet must be kept even if there is no memory left.
+    // A connection with a release that is not sent yet must be kept even if there is no memory left. (It can
+    // be dropped if there are more than max_draining such connections, see keep_draining_locked().)
     draining_.reserve(max_draining);
 }
 
@@ -51,9 +58,9 @@ bool Node::is_former_locked(const Connection& connection) const {
            address_bytes(found) != server_;
 }
 
-/// Drops the idle and draining connections to the former master once the Sentinels name another server. The
-/// former master may be frozen. It would then execute a SET after the lease has expired (docs/protocol.md,
-/// Promotion).
+/// Drops the idle and draining connections to the former master once the Sentinels name another server, and
+/// breaks the shared ones. The former master may be frozen. When it runs again, it would execute a SET whose
+/// lease has expired meanwhile (docs/protocol.md, Promotion).
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     const auto named = address_bytes(*resolution_);
@@ -61,19 +68,19 @@ void Node::drop_former_locked() {
     server_ = named;
     const auto drop = [this](std::unique_ptr<Connection>& connection) noexcept {
         if (!is_former_locked(*connection)) return false;
-        drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
+        drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another server");
         return true;
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
-    for (const auto& it : shared_)  // its rounds are told by sweep()
+    for (const auto& it : shared_)  // sweep() in node_shared.cpp lets the rounds leave it
         if (is_former_locked(*it->connection))
-            it->connection->fail(Errc::connection_failed, "the Sentinels name another");
+            it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
-/// Returns true if the connection was begun, or last became idle, so long ago that the Sentinels may have
-/// named another server since. A reply that has come meanwhile proves nothing: a former master that was
-/// frozen executes the commands that it has received, and answers them, before it learns that it was
+/// Returns true if the Sentinels may have named another server since the connection was begun, or, if it has
+/// been idle, since it last became idle. A reply that has come meanwhile proves nothing: a former master that
+/// was frozen executes the commands that it has received, and answers them, before it learns that it was
 /// replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
@@ -114,7 +121,7 @@ void Node::advance_probe_locked(Clock::time_point now) {
     }
 }
 
-std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request> requests) {
+std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
     const std::lock_guard guard{mutex_};
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < requests.size(); ++i)
@@ -124,14 +131,16 @@ std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request
     return result;
 }
 
-// ---- Check-out. A command gets the first connection of this table that exists.
+// ---- Check-out. A command gets the connection of the first row that applies. A row applies if there is such
+// a connection, and the right column has the command.
 //
 // Some commands must be sent behind an earlier one, on the same connection. A draining connection is
 // therefore *bound* to the owner of a pending command (pending_replies.hpp):
 //
-// - A SET binds it to the owner of the lock, which is the random value of the key. The release has the same
-//   owner.
-// - So does the writing of a *holder description*, a text beside the lock for people to read.
+// - A SET binds the connection to the owner of the lock, which is the random value of the key. The release
+//   has the same owner.
+// - The writing of a *holder description*, a text beside the lock for people to read, binds the connection to
+//   the owner of the lock, too.
 // - The command enter_queue of a waiter has the *ticket* of the waiter as its owner. A later acquisition by
 //   this waiter has a new owner, and removes the ticket from the queue. It must follow the enter_queue.
 //
@@ -149,17 +158,20 @@ std::vector<std::size_t> Node::requests_with_pending_set(std::span<const Request
 //       |                                                   | otherwise a release
 //     5 | one that is being made and has releases queued    | a release, if the node is trusted
 //     6 | any draining one that is not bound                | a release, if the node is not trusted
-//     7 | the probing one, otherwise a new one              | every command, if the node is trusted, if the
-//       |                                                   | next probe is due, or if the outcome of the
-//       |                                                   | round depends on the node (`needed`);
-//       |                                                   | a release in any case
+//     7 | the probing one; a new one if there is none, or   | 1. every command, if the node is trusted
+//       | if the probing one has taken too long             | 2. every command, if the next probe is due, or
+//       |                                                   |    if the outcome of the round depends on the
+//       |                                                   |    node (`needed`)
+//       |                                                   | 3. a release in any case
 //
-// If 32 replies are pending on the connection of row 1, a release is sent on it nevertheless. Another command
-// is not sent at all, because a lock that is extended again and again would otherwise fill the memory while
-// the node is silent. Rows 2, 3, 5 and 6 skip connections on which 32 replies are pending.
+// If 32 replies are pending on the connection of row 1, a release is sent on it nevertheless. Any other
+// command is not sent to the node at all, because a lock that is extended again and again would otherwise
+// fill the memory while the node is silent. Rows 2, 3, 5 and 6 skip connections on which 32 replies are
+// pending.
 //
 // If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
-// not answered yet may be a frozen former master, and no lease may depend on it.
+// not answered yet may be a frozen former master, and no lease may depend on it. A release may be sent to it,
+// because no lease depends on a release.
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
@@ -170,15 +182,15 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending)
             return {.not_asked = "too many replies are pending behind its SET"};
-        return {take_locked(it), health_.trusted()};
+        return {.connection = take_locked(it), .worth_waiting_for = health_.trusted()};
     }
     const bool describes = effect == KeyEffect::describes;
     if ((effect == KeyEffect::acquires || describes) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
-            return {take_locked(it), true};
+            return {.connection = take_locked(it), .worth_waiting_for = true};
     // A holder description may be written late, so it rather follows late replies than begin a connection.
     if (describes && idle_.empty())
-        if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
+        if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
     return check_out_any_locked(release, now, needed);
 }
 
@@ -192,47 +204,57 @@ bool Node::must_follow(const Command& command) {
             with_release_of_locked(command.resources) != draining_.end());
 }
 
-CheckOut Node::check_out_for_many(Clock::time_point now, bool needed) {
+CheckOut Node::check_out_for_several(Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
-    return check_out_any_locked(false, now, needed);
+    constexpr bool release = false;  // only extensions come several at once
+    return check_out_any_locked(release, now, needed);
 }
 
+/// Checks out a connection that the command need not share with an earlier one: rows 4 to 7 of the table.
 CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool needed) {
     const bool due = needed || health_.probe_due(now);
-    if (due) health_.trust_late_replies();  // trusts the node again if a late reply has come
+    // A late reply shows that the node is alive. It ends the back-off only if the node would be asked now in
+    // any case. Otherwise a node that is always late would delay every round.
+    if (due) health_.trust_late_replies();
     if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
     return check_out_trusted_locked(release, now);
 }
 
 /// Checks out a connection to a trusted node. Releases share a connection that is being made. The round of a
-/// release does not wait for a connection that has been in the making for an eighth of node_timeout, because
-/// the round of an earlier release has waited for that long already. The connection sends the release later.
+/// release does not wait for a connection that has been in the making for an eighth of node_timeout: this is
+/// the time for which a round waits for a new connection after its votes have decided (quorum_round.hpp), so
+/// the round of an earlier release has waited for it already. The connection sends the release later.
 CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
-    if (auto idle = take_idle_locked(now, release)) return {std::move(idle), true};
+    if (auto idle = take_idle_locked(now, release))
+        return {.connection = std::move(idle), .worth_waiting_for = true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
         const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
-        return {take_locked(it), is_new};
+        return {.connection = take_locked(it), .worth_waiting_for = is_new};
     }
     if (probe_ && may_lead_to_former_master(*probe_, now))
         drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
-    return {probe_ ? std::move(probe_) : connect_locked(now), true};
+    return {.connection = probe_ ? std::move(probe_) : connect_locked(now), .worth_waiting_for = true};
 }
 
 CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
     if (release) {
         // A release that is written behind other commands delays nobody. The node reads it when it answers
-        // again. If there is no connection at all, the round waits for a new one, because the failure may
-        // have concerned only the old connection.
-        if (auto idle = take_idle_locked(now, release)) return {std::move(idle)};
-        if (const auto it = unbound_locked(); it != draining_.end()) return {take_locked(it)};
-        if (!probe_) return {connect_locked(now), true};
+        // again. If there is no such connection and no probing one, the round waits for a new connection,
+        // because the failure may have concerned only the old one. This connection does not count as a probe,
+        // because it may end up draining. Its late reply then ends the back-off as soon as a probe is due. If
+        // it counted as the probe, the next acquisition would leave the node alone for another pause.
+        if (auto idle = take_idle_locked(now, release)) return {.connection = std::move(idle)};
+        if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
+        if (!probe_) return {.connection = connect_locked(now), .worth_waiting_for = true};
+    } else if (!due) {
+        return {};
     }
-    if (!due && !release) return {};
     if (due) health_.begin_probe(now, network_.entropy());
     // A probing connection that takes too long is replaced by a new one.
-    if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest) return {std::move(probe_)};
+    if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest)
+        return {.connection = std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
-    return {connect_locked(now)};
+    return {.connection = connect_locked(now)};
 }
 
 auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::iterator {
@@ -267,7 +289,8 @@ auto Node::unbound_locked() -> std::vector<Draining>::iterator {
 }
 
 /// Returns a connection that is still being made, and has releases queued that will be written behind its
-/// handshake.
+/// handshake. A draining connection that is not established always has such releases: without a command, it
+/// would be the probing connection.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         return !it.connection->established() && it.connection->pending().count() < max_pending;
@@ -283,9 +306,10 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
 /// Returns the idle connection that was used last. Drops idle connections that have input. A server sends
 /// nothing on an idle connection, so the input is the end of the stream or something unexpected.
 ///
-/// The check costs a system call. It is skipped if the connection was used within the last millisecond,
-/// because the server can also close the connection directly after the check. For a release it is skipped for
-/// 10 ms, because a failed release is repeated, and does not endanger mutual exclusion.
+/// The check costs a system call, and proves little: the server can also close the connection directly after
+/// the check. Therefore it is skipped if the connection became idle within the last millisecond. For a
+/// release it is skipped for 10 ms, because a failed release is repeated, and does not endanger mutual
+/// exclusion.
 std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
@@ -321,7 +345,7 @@ void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
     else if (!connection->broken() && !probe_)
-        probe_ = std::move(connection);  // no command was sent on it; its handshake continues
+        probe_ = std::move(connection);  // no command was sent on it; it goes on, also to a trusted node
     else
         drop_locked(std::move(connection));
 }
@@ -331,7 +355,8 @@ void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
 /// is longer, it is dropped.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
-        return drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another");
+        return drop_locked(std::move(connection), Errc::connection_failed,
+                           "the Sentinels name another server");
     if (connection->pending().none()) return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
     keep_draining_locked(std::move(connection), until);
@@ -345,6 +370,8 @@ void Node::keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_
     idle_.push_back(std::move(connection));
 }
 
+/// If there are too many draining connections, drops the oldest, even if a release is not sent on it yet. The
+/// key of that release then stays until its ttl ends.
 void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until) {
     if (draining_.size() >= max_draining) {
         drop_locked(std::move(draining_.front().connection), Errc::timed_out,
@@ -374,34 +401,36 @@ bool Node::send_unsent(Clock::time_point now) {
     return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
-/// Returns true if the server may not have executed a release on this connection. If the connection is closed
-/// before the reply has come, a server that cannot write the replies to earlier commands stops reading, and
-/// the release is lost.
-static bool owes_release(const Connection& connection) noexcept {
+/// Returns true if a release on this connection may be lost if the connection is closed now. This is so if
+/// the release is not sent yet, or if its reply has not come: when the connection is closed, the server
+/// cannot write the replies to earlier commands any more. It then stops reading, and may not get to the
+/// release.
+static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;
     connection.pending().add_late_to(late);
     return connection.unsent() || (late.released != 0 && !connection.broken());
 }
 
-void Node::append_owing(std::vector<Connection*>& connections) {
+void Node::append_unfinished(std::vector<Connection*>& connections) {
     const std::lock_guard guard{mutex_};
     for (const auto& it : draining_)
-        if (owes_release(*it.connection)) connections.push_back(it.connection.get());
+        if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
-        // From now on, the connection writes each command at once.
+        // No round will call write_collected() any more, so the connection writes each command at once.
         it->connection->set_collecting(false);
-        if (owes_release(*it->connection)) connections.push_back(it->connection.get());
+        if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }
 }
 
-// ---- Listeners
+// ---- Listeners. They are dropped without drop_locked(), which would make the next connection begin with
+// another address. The end of a subscription says nothing about the address of the node.
 
-std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool probes) {
+std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
     const std::lock_guard guard{mutex_};
     health_.update(now);
     if (now < no_listener_before_) return nullptr;
     if (!health_.trusted()) {
-        if (!probes || !health_.probe_due(now)) return nullptr;
+        if (!may_probe || !health_.probe_due(now)) return nullptr;
         health_.begin_probe(now, network_.entropy());
         return std::make_unique<Listener>(connect_locked(now), network_.entropy());
     }
@@ -409,7 +438,8 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool p
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();
         listener->advance();
-        (void)listener->connection().take_messages();  // discards messages for an earlier waiter
+        // Discards messages for an earlier waiter, who has left the queue and passed its wake-up on.
+        (void)listener->connection().take_messages();
         if (listener->listens() && now - listener->connection().since() < max_listener_idle) return listener;
         add_disconnection_locked(listener->connection());
     }

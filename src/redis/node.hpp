@@ -123,7 +123,7 @@ public:
 
     /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
     /// Such a request must not be sent over another connection, because it could overtake the SET.
-    std::vector<std::size_t> requests_with_pending_set(std::span<const Request> requests);
+    std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
     /// Checks out the connection over which one command must be sent; node.cpp has the table of choices.
     /// `needed` is true if the outcome of the round depends on this node. A new connection to an untrusted
@@ -131,8 +131,8 @@ public:
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
     /// Does the same for commands of several owners. None of them may have a SET pending here, see
-    /// requests_with_pending_set().
-    CheckOut check_out_for_many(Clock::time_point now, bool needed);
+    /// requests_that_could_overtake().
+    CheckOut check_out_for_several(Clock::time_point now, bool needed);
 
     /// Returns true if a draining connection has a pending command that this command must follow, according
     /// to the first two rows of the table in node.cpp.
@@ -172,9 +172,9 @@ public:
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
     /// node has refused to keep a queue less than a minute ago, or if it is not trusted, because a waiter
-    /// could not rely on it. If `probes` is true and the next probe is due, returns a listener on a new
+    /// could not rely on it. If `may_probe` is true and the next probe is due, returns a listener on a new
     /// connection nevertheless. This connection is the probe.
-    std::unique_ptr<Listener> check_out_listener(Clock::time_point now, bool probes);
+    std::unique_ptr<Listener> check_out_listener(Clock::time_point now, bool may_probe);
     /// Keeps the listener for the next waiter if it is still subscribed, otherwise disconnects it.
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
     /// Disconnects the listener.
@@ -194,7 +194,7 @@ public:
     /// Appends the connections that have bytes which are not sent yet, or a release without a reply. The node
     /// keeps them, so the pointers become invalid with the next call of another function, in any thread. Only
     /// NodeGroup::send_the_rest() may call this: no background task and no round is under way.
-    void append_owing(std::vector<Connection*>& connections);
+    void append_unfinished(std::vector<Connection*>& connections);
 
     /// Records that the node has answered a handshake.
     void connected();

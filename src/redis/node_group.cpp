@@ -65,7 +65,7 @@ void NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         owing.clear();
         entries.clear();
         for (const auto* const group : groups)
-            for (const auto& node : group->nodes_) node->append_owing(owing);
+            for (const auto& node : group->nodes_) node->append_unfinished(owing);
         if (owing.empty()) return;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.

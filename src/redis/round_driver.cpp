@@ -1,3 +1,9 @@
+// The connections of a round are of two kinds. If `woken_` is null, the round has checked out each connection
+// for itself, and its caller polls them. Otherwise the round shares the connections with other rounds. Then
+// the nodes read from them and call on_progress().
+//
+// A connection is *established* when its bytes can reach the server: TCP is connected, and with TLS the
+// encryption is agreed on. It is *ready* when the server has answered its handshake (AUTH, SELECT and PING).
 #include "redis/round_driver.hpp"
 
 #include <new>
@@ -54,15 +60,15 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // Several requests share one connection. If the SET of a request's owner is still pending on another
-    // connection, the request could overtake this SET. Such a request is excluded.
+    // Several requests, which are extensions of several leases, are written on one connection. If the SET of
+    // a lease is still pending on another connection, the extension could overtake this SET. It is excluded.
     if (round_.requests().size() > 1)
-        for (const auto request : nodes_[node]->requests_with_pending_set(round_.requests()))
+        for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
             if (round_.includes(node, request) &&
                 !round_.exclude(node, request, "its SET is still pending", now_))
                 return;
     if (check_out(node)) begin(node);
-    now_ = clock_.now();
+    now_ = clock_.now();  // connecting and writing may have taken some time
 }
 
 /// Continues with a node whose connection is new.
@@ -71,15 +77,15 @@ void RoundDriver::begin(std::size_t node) {
     if (woken_ && round_.is_connecting(node)) nodes_[node]->wait_to_write(*connections_[node], *this);
 }
 
-/// Checks out a connection to the node, and reports the outcome to the round. Returns false if there is no
-/// connection.
+/// Checks out a connection to the node, or joins a connection that other rounds use. Reports the outcome to
+/// the round. Returns false if there is no connection.
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
     auto [connection, worth_waiting_for, not_asked] =
         woken_                 ? nodes_[node]->join(requests, now_, needed)
         : requests.size() == 1 ? nodes_[node]->check_out(requests.front().command, now_, needed)
-                               : nodes_[node]->check_out_for_many(now_, needed);
+                               : nodes_[node]->check_out_for_several(now_, needed);
     if (not_asked) {
         round_.end(node, Errc::not_asked, not_asked, now_);
         return false;
@@ -91,10 +97,9 @@ bool RoundDriver::check_out(std::size_t node) {
     connections_[node] = std::move(connection);
     has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
-    // If the TCP connection (and its encryption) is not established yet, a release is queued on it at once,
-    // because std::bad_alloc can still be reported now. The connection writes the release directly behind its
-    // own handshake, which is AUTH, SELECT and PING. If the round ends before that, the connection goes on
-    // and sends the release.
+    // A release must be sent even if the round ends before the connection is established. Therefore it is
+    // queued on the connection, which writes it directly behind its handshake. It is queued at once, because
+    // std::bad_alloc can still be reported now. on_sent() follows when a byte can reach the server.
     queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;
@@ -108,9 +113,10 @@ void RoundDriver::give_up(const Step& step) {
 // ---- Waiting
 
 std::span<PollEntry> RoundDriver::poll_entries(std::span<PollEntry> space) const noexcept {
+    if (woken_) return {};
     std::size_t count = 0;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (woken_ || !round_.is_being_asked(node)) continue;
+        if (!round_.is_being_asked(node)) continue;
         space[count] = connections_[node]->poll_entry();
         space[count++].node = static_cast<std::uint8_t>(node);
     }
@@ -123,14 +129,20 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
         if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
 }
 
-/// A blocking recv() replaces poll() and recv(). Its timeout was set to half of node_timeout when the
-/// connection was made, and cannot be changed for a single call.
+/// A blocking recv() replaces poll() and recv(). Returns false if this is not possible, and the caller must
+/// poll. The timeout of recv() was set to half of node_timeout when the connection was made, and cannot be
+/// changed for a single call.
 ///
-/// The call is made only if at least 98% of node_timeout are left, and must return before they are over. The
-/// kernel makes the timeout longer: it rounds the timeout up to whole ticks of 10 ms at most, and adds one
-/// tick. To timeouts of more than about 60 ticks it adds up to an eighth. Therefore this way needs a
-/// node_timeout of at least 40 ms. The tightest case is 41 ms: half of it is 20.5 ms, which becomes three
-/// ticks and one more, 40 ms, and 98% are 40.18 ms.
+/// recv() must return before `until`. It is called only if at least 98% of node_timeout are left. The kernel
+/// makes the timeout longer. It rounds the timeout up to whole ticks, which last 10 ms at most, and adds one
+/// tick. To more than about 60 ticks it adds up to an eighth, which half of node_timeout has to spare. So
+/// only short timeouts are critical, and this way needs a node_timeout of at least 40 ms:
+///
+///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
+///     -------------+-------------------+------------------------------+--------------------
+///     40 ms        | 20 ms             | 2 + 1 ticks: 30 ms           | 39.2 ms
+///     41 ms        | 20.5 ms           | 3 + 1 ticks: 40 ms           | 40.18 ms
+///     61 ms        | 30.5 ms           | 4 + 1 ticks: 50 ms           | 59.78 ms
 bool RoundDriver::receive_or_wait(Clock::time_point until) {
     using namespace std::chrono_literals;
     if (node_timeout_ < 40ms || until - now_ < node_timeout_ - node_timeout_ / 50) return false;
@@ -146,14 +158,13 @@ bool RoundDriver::receive_or_wait(Clock::time_point until) {
 
 /// Continues with a node whose connection is new or whose socket is ready for I/O: continues the handshake,
 /// sends the commands as soon as possible, and takes the answers.
-///
-/// A connection is *established* when its bytes can reach the server: TCP is connected, and with TLS the
-/// encryption is agreed on. It is *ready* when the server has answered its handshake (AUTH, SELECT and PING).
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
+    // A connection that is ready already needs no advance() before the commands are written.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
+    // Queries the run id if the command needs it and the connection does not know it yet.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -162,8 +173,8 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// A release may be written before the server has answered the handshake. If the server does not answer now,
-/// it executes the release when it continues.
+/// A release may be written before the server has answered the handshake. If the server is frozen now, it
+/// executes the release when it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
     if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
@@ -172,7 +183,9 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// If there is no memory, the round leaves the connection, and advance() reports it.
+/// Is called by the node if something has happened on a shared connection. Returns true if the round still
+/// waits until it may write. If there is no memory, the round leaves the connection, and the next call of
+/// advance() throws std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     woken_->wake(*this);
@@ -220,12 +233,12 @@ void RoundDriver::write(std::size_t node) {
     commands.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (round_.includes(node, i)) commands.push_back(requests[i].command);
-    connections_[node]->send(commands, *this);
+    connections_[node]->send(commands, *this, round_.awaits_answers());
 }
 
-/// If the same server already answers for another node, ends the part of this node in the round with the
-/// cause same_server, and returns true, because one server must not have two votes. Returns false for a
-/// release, which is sent nevertheless.
+/// One server must not have two votes. If the same server already answers for another node, ends the part of
+/// this node in the round with the cause same_server, and returns true. Otherwise returns false. A release is
+/// sent to both nodes nevertheless, so it always gets false.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
@@ -234,7 +247,8 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
     return other.has_value();
 }
 
-/// Returns true if the server was demoted to a replica, or is a master that has lost its replicas.
+/// Returns true if the Sentinels may have replaced the server, because it was demoted to a replica, or is a
+/// master that has lost its replicas.
 static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
     return cause == Errc::read_only || reply.is_error("NOREPLICAS");
 }
@@ -242,7 +256,8 @@ static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
 /// Takes the answers that have arrived.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke while reading, its answers cannot be trusted either.
+    // If the connection broke, the answers that were read before are discarded, too: the server may have sent
+    // something that is no reply.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
     while (const auto* const answer = connection.take_answer(*this))
@@ -250,12 +265,12 @@ void RoundDriver::take_answers(std::size_t node) {
 }
 
 /// Reports the answer to the round as a vote. After the last answer, checks the connection in. Returns true
-/// if another answer can have arrived.
+/// if the caller should look for another answer.
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
     if (round_.requests().size() == 1 && answer.is_form_refused(reply)) {
-        write(node);  // in the other form
+        write(node);  // in the other form: with the whole script, or without the queue
         if (connection.broken()) fail(node, connection.cause(), connection.detail());
         return false;
     }
@@ -274,6 +289,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (!has_answered_[node]) nodes_[node]->succeeded();
     has_answered_[node] = true;
     auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
+    // The detail of a query is its result.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(detail), now_);
     if (last) check_in(node);
@@ -290,11 +306,11 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
     if (check_out(node))
         begin(node);
     else
-        round_.end(node, cause, detail, now_);
+        round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended it already
 }
 
-/// Reports that a node was not asked because it is in back-off (untrusted after failures, and its next probe
-/// is not due), and the failure that has led to the back-off.
+/// Reports that a node was not asked because it is in back-off, together with the failure that has led to the
+/// back-off.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
@@ -310,11 +326,13 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
     const auto* const release = round_.is_release() ? &round_.requests().front().command : nullptr;
     connection.leave(*this, release);
     if (woken_) return leave(node, gives_up);
+    // The front then lets a background task send it.
     has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
-/// Leaves a shared connection.
+/// Leaves a shared connection. check_in() may have recorded that nobody awaits the replies any more; doing it
+/// again has no effect.
 void RoundDriver::leave(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
     connections_[node]->leave(*this, nullptr);
