@@ -273,7 +273,7 @@ TEST_F(SharedConnections, KnowTheRequestsOfARoundThatMustNotOvertakeASet) {
     const std::vector<std::string> resources{"r"};
     const std::vector<Request> requests{{.command = {.resources = resources, .owner = "B"}},
                                         {.command = {.resources = resources, .owner = "A"}}};
-    EXPECT_THAT(group.nodes()[1]->requests_with_pending_set(requests), ElementsAre(1u));
+    EXPECT_THAT(group.nodes()[1]->requests_that_could_overtake(requests), ElementsAre(1u));
 }
 
 // ---- Collecting and its bounds
