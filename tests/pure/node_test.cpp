@@ -113,6 +113,7 @@ TEST_F(NodeTest, AnExtensionIsNotSentIfTooManyRepliesArePending) {
     const auto tally = extend("A");
     EXPECT_FALSE(tally[0].sent);
     EXPECT_EQ(tally[0].cause, Errc::not_asked);
+    EXPECT_FALSE(tally[0].left_alone);  // it has not failed
     EXPECT_EQ(tally[0].detail, "too many replies are pending behind its SET");
     EXPECT_TRUE(release("A")[0].sent);
     network.resume(0);

@@ -353,17 +353,17 @@ public:
     /// their reports get this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // Nothing was sent to a node that was left alone, so its report shows no time. There is one
-        // exception: a release was sent, its connection broke, and there was no other connection to repeat it
-        // on.
-        const bool left_alone = it.can_be_asked() && !it.repeated;
-        if (left_alone) it.start = now;
+        // Nothing was sent to a node that was not asked, so its report shows no time. There is one exception:
+        // a release was sent, its connection broke, and there was no other connection to repeat it on.
+        const bool asked = !it.can_be_asked() || it.repeated;
+        if (!asked) it.start = now;
         it.stage = Stage::over;
         changed_ = true;
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                tallies_[request][node].left_alone = left_alone;
+                // The cause not_asked means that the node could not be asked although it had not failed.
+                tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
 
