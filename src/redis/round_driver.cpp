@@ -34,13 +34,14 @@ RoundDriver::~RoundDriver() {
 }
 
 void RoundDriver::end() noexcept {
-    try {
-        for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        try {
             if (round_.is_being_asked(node)) round_.end(node, Errc::not_awaited, {}, now_);
             if (round_.is_left_alone(node)) report_left_alone(node);
             if (connections_[node]) check_in(node);
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+            // The report or the connection of this node is lost. The other nodes keep theirs.
         }
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a report or a connection is lost
     }
 }
 

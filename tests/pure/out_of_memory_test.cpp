@@ -393,6 +393,45 @@ TEST_P(OutOfMemoryInARound, AnExtensionOrAReleaseFailsAndCanBeRepeated) {
     }
 }
 
+// Without memory, there is no report on a node that is left alone. Another node, which was not awaited, still
+// keeps the connection on which its SET is pending. (A sequential round awaits all trusted nodes.)
+TEST_P(OutOfMemoryInARound, ALostReportCostsNoOtherNodeItsConnection) {
+    const std::vector<std::string> resources{"r"};
+    long count = 0;
+    int successes = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world{
+            5, {.node_timeout = 50ms, .round = Round::all_at_once}, std::get<std::size_t>(GetParam())};
+        auto& nodes = world.client();
+        const auto ask = [&](Verb verb) {
+            return nodes.ask(
+                {.command = {.verb = verb, .resources = resources, .owner = "A", .ttl = 30s}, .to = 31});
+        };
+        auto& left_alone = world.network.server(0);
+        auto& frozen = world.network.server(4);
+        left_alone.refuses = true;
+        (void)ask(Verb::query);
+        frozen.paused = true;
+        const auto connections = frozen.connections();
+        std::size_t granted = 0;
+        went_on = fails_after(
+            count,
+            [&] {
+                try {
+                    granted = ask(Verb::set_if_absent).granted();
+                } catch (const std::bad_alloc&) {
+                    granted = 0;
+                }
+            },
+            true);
+        if (granted < 3) continue;
+        ++successes;
+        (void)ask(Verb::compare_and_delete);
+        EXPECT_EQ(frozen.connections(), connections) << count;
+    }
+    EXPECT_GT(successes, 1) << "no report was lost: this shows nothing";
+}
+
 // From some allocation on all fail, also those in destructors and in noexcept functions.
 TEST_P(OutOfMemoryInARound, TheProcessDoesNotEnd) {
     const auto use = [](Lock& lock) {
