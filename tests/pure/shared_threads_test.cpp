@@ -44,6 +44,9 @@ public:
         skipped_ = skipped;
     }
     bool has_memory = true;
+    bool has_wakeup = false;
+    /// Returns how often a thread has woken the leader.
+    int wake_ups() const { return wake_ups_; }
 
     Clock& clock() noexcept override { return memory_.clock(); }
     Entropy& entropy() noexcept override { return memory_.entropy(); }
@@ -55,13 +58,31 @@ public:
     void wait(std::span<PollEntry> entries, Clock::time_point now, Clock::time_point until,
               const std::stop_token& stop = {}) override {
         if (action_ && skipped_-- == 0) std::exchange(action_, {})();
-        memory_.wait(entries, now, until, stop);
+        const bool woken = woken_;
+        memory_.wait(entries, now, woken ? now : until, stop);
+        if (woken) entries.front().ready = true;
     }
     std::unique_ptr<BackgroundTask> make_task(BackgroundTask::Function function) override {
         return memory_.make_task(std::move(function));
     }
+    std::unique_ptr<Wakeup> make_wakeup() override {
+        return has_wakeup ? std::make_unique<CountedWakeup>(*this) : nullptr;
+    }
 
 private:
+    struct CountedWakeup final : Wakeup {
+        explicit CountedWakeup(WatchedNetwork& network) : of(network) {}
+        PollEntry poll_entry() const noexcept override { return {}; }
+        void wake() noexcept override {
+            of.woken_ = true;
+            ++of.wake_ups_;
+        }
+        void reset() noexcept override { of.woken_ = false; }
+        WatchedNetwork& of;
+    };
+
+    std::atomic<bool> woken_ = false;
+    std::atomic<int> wake_ups_ = 0;
     MemoryNetwork& memory_;
     std::function<void()> action_{};
     int skipped_ = 0;
@@ -195,6 +216,25 @@ TEST_F(SharedRoundsOfThreads, GoOnWithASuccessor) {
     make(mine);
     others.clear();
     EXPECT_GE(theirs.tally.granted(), 2U);
+}
+
+TEST_F(SharedRoundsOfThreads, WakeTheLeaderEachTime) {
+    network.has_wakeup = true;
+    rounds.emplace(memory.configs(), options, network);
+    auto& mine = set("mine");
+    auto& second = set("second");
+    auto& third = set("third");
+    network.during_wait([&] {
+        begin(second);
+        EXPECT_TRUE(wait_until([&] { return network.wake_ups() == 1; }, 20s));
+        network.during_wait([&] {
+            begin(third);
+            EXPECT_TRUE(wait_until([&] { return network.wake_ups() == 2; }, 20s));
+        });
+    });
+    make(mine);
+    others.clear();
+    EXPECT_GE(third.tally.granted(), 2U);
 }
 
 TEST_F(SharedRoundsOfThreads, DoNotBeginAfterTheirDeadlines) {
