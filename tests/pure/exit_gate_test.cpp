@@ -44,6 +44,15 @@ TEST(ExitGate, CloseWaitsForTheThreadsInside) {
     inside.join();
 }
 
+// A signal handler may have called exit() while its own thread was inside.
+TEST(ExitGate, CloseWaitsForASecondAtMost) {
+    ExitGate gate;
+    const ExitGate::Pass inside{gate};
+    const auto start = boot_clock().now();
+    gate.close();
+    EXPECT_LT(boot_clock().now() - start, 90s) << "far above a second, because the machine may be busy";
+}
+
 // D10. The threads of the parent do not exist in a child of fork(), and the exit of the parent is not that of
 // the child.
 TEST(ExitGate, IsOpenAndEmptyInAChildOfFork) {

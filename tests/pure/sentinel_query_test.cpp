@@ -90,7 +90,18 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"OneRefusalBesideAMajority", {s1_a, refuses("2"), s3_a}, 3, 2, "a"},
         Row{"TwoRefusalsOfThree", {s1_a, refuses("2"), refuses("3")}, 3, 1, "", true},
         Row{"ARefusalOfTwo", {is_silent("1"), refuses("2")}, 2, 0, "", true},
-        Row{"ARefusalThatIsListedTwice", {s1_a, refuses("2"), refuses("2"), is_silent("3")}, 3, 1, ""}),
+        Row{"ARefusalThatIsListedTwice", {s1_a, refuses("2"), refuses("2"), is_silent("3")}, 3, 1, ""},
+        Row{"ARefusalOfWhichTheLaterEntryIsSilent",
+            {s1_a, refuses("2"), is_silent("2"), refuses("3")},
+            3,
+            1,
+            "",
+            true},
+        Row{"ARefusalAtOneEntryOfASentinelThatNamesAMaster",
+            {s1_a, refuses("1"), refuses("2"), is_silent("3")},
+            3,
+            1,
+            ""}),
     [](const auto& it) { return it.param.name; });
 
 TEST_P(CountSentinels, ReturnsTheCountsOfTheTable) {
@@ -169,7 +180,14 @@ TEST_F(SentinelQuery, ReportsThatAMajorityForbidsTheQuestion) {
     EXPECT_EQ(query().addresses.size(), 1U) << "two Sentinels of three";
 }
 
-// So does a password.
+// The silent Sentinels can become a majority without help, so this failure is retried.
+TEST_F(SentinelQuery, ReportsATransientFailureIfAMinorityForbidsTheQuestion) {
+    answer(0, forbidden, forbidden, forbidden);
+    for (const std::size_t entry : {1U, 2U}) network.server(entry).refuses = true;
+    EXPECT_EQ(query().cause, Errc::connection_failed);
+}
+
+// A password has to be given by an operator, too.
 TEST_F(SentinelQuery, ReportsThatAMajorityDemandsAPassword) {
     const std::string demand = "-NOAUTH Authentication required.\r\n";
     for (const std::size_t entry : {0U, 1U, 2U}) answer(entry, demand, demand, demand);
