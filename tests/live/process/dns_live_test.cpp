@@ -5,10 +5,18 @@
 
 #include "live/forked_child.hpp"
 #include "live/live_world.hpp"
+#include "pure/memory_network.hpp"
+
+#include "os/resolution.hpp"
+#include "redis/sentinel_query.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -163,6 +171,55 @@ TEST(HangingLookUps, UseOneThreadForEachNameHoweverManyNodesAreCreated) {
         EXPECT_EQ(lookups_of("slow.test"), looked_up + 1);
     }
     EXPECT_TRUE(wait_until([&] { return tasks() <= before; })) << "the thread ends with the look-up";
+}
+
+// The answers of the Sentinels must be recent when the connection to the server is begun.
+TEST(HangingLookUps, DoNotProlongAQueryOfTheSentinels) {
+    HangingName hanging{"slow.test", "127.0.0.1"};
+    MemoryNetwork network{1};
+    network.server(0).refuses_command = [](const auto& words) {
+        return std::string{words.front() == "SENTINEL" ? "*2\r\n$9\r\nslow.test\r\n$4\r\n6379\r\n" : ""};
+    };
+    const auto start = network.clock().now();
+    const auto found =
+        query_sentinels({.endpoint = {.master = "orders"},
+                         .node_timeout = 50ms,
+                         .sentinels = std::make_shared<const std::vector<NodeConfig>>(network.configs())},
+                        {}, network);
+    EXPECT_THAT(found.error, HasSubstr("was not resolved in time: slow.test"));
+    EXPECT_EQ(network.clock().now() - start, 50ms);
+}
+
+/// Returns how many threads of this process do not block SIGTERM.
+std::size_t threads_that_handle_sigterm() {
+    constexpr auto sigterm = 1ULL << (SIGTERM - 1);
+    std::size_t count = 0;
+    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+        std::ifstream status{task.path() / "status"};
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("SigBlk:") && (std::stoull(line.substr(7), nullptr, 16) & sigterm) == 0)
+                ++count;
+    }
+    return count;
+}
+
+// A signal is meant for the threads of the user.
+TEST(ThreadsOfResolutions, HandleNoSignals) {
+    const HangingName hanging{"slow.test", "127.0.0.1"};
+    const auto before = threads_that_handle_sigterm();
+    const auto name = Resolution::of_host("slow.test", 1);
+    const auto sentinels = Resolution::in_thread([](const std::stop_token& stop) {
+        boot_clock().sleep_until(Clock::never(), stop);
+        return Resolution::Found{};
+    });
+    EXPECT_EQ(threads_that_handle_sigterm(), before);
+}
+
+TEST(AResolution, LeavesNoDescriptorOpen) {
+    const auto before = descriptors();
+    const auto find = [](const std::stop_token&) { return Resolution::Found{}; };
+    Resolution::in_thread(find).reset();
+    EXPECT_THAT(descriptors(), Le(before));
 }
 
 // D10. The thread that resolves a name for the parent does not exist in a child.
