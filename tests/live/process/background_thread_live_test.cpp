@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 
 namespace {
@@ -37,6 +39,7 @@ void redlock::support::before_allocation() {
 namespace redlock::test {
 namespace {
 
+using namespace std::chrono_literals;
 using support::wait_until;
 
 // Each test starts its threads in a child, because a process starts to keep a list of them only once.
@@ -107,6 +110,76 @@ TEST(BackgroundThread, IsNotStartedWhenExitHasWaitedForTheOthers) {
     EXPECT_EQ(child.receive(), "has waited");
     EXPECT_EQ(child.receive(), "not started");
     EXPECT_EQ(child.wait(), 0);
+}
+
+// start() cannot report that there is no memory for a thread.
+TEST(BackgroundThread, IsStartedByTheNextCallIfThereWasNoMemory) {
+    ForkedChild child{[](auto report) {
+        int missing = 0;
+        bool failed = true;
+        for (int which = 1; failed; ++which) {
+            failed = false;
+            std::atomic<int> calls{0};
+            const auto task = task_of([&](auto) {
+                ++calls;
+                return Clock::never();
+            });
+            at_allocation = [&failed, left = which]() mutable {
+                failed = --left == 0;
+                if (failed) throw std::bad_alloc{};
+            };
+            armed = true;
+            task->start();
+            armed = false;
+            task->start();
+            if (!wait_until([&] { return calls > 0; })) ++missing;
+        }
+        report(std::to_string(missing) + " missing");
+    }};
+    EXPECT_EQ(child.receive(), "0 missing");
+}
+
+TEST(BackgroundThread, EndsIfTheFunctionRunsOutOfMemory) {
+    ForkedChild child{[](auto report) {
+        std::atomic<int> calls{0};
+        const auto task = task_of([&](auto) -> Clock::time_point {
+            ++calls;
+            throw std::bad_alloc{};
+        });
+        task->start();
+        report(wait_until([&] { return calls > 0 && tasks() == 1; }) ? "ended" : "runs");
+        report(std::to_string(calls) + " calls");
+    }};
+    EXPECT_EQ(child.receive(), "ended");
+    EXPECT_EQ(child.receive(), "1 calls");
+}
+
+// The list of the threads that exit() has to wait for belongs to one process.
+TEST(BackgroundThread, IsAwaitedByTheExitOfAChild) {
+    ForkedChild parent{[](auto report) {
+        static std::atomic<bool> exiting{false};
+        const auto of_parent = task_of([](auto) { return Clock::never(); });
+        of_parent->start();
+        const auto child = ::fork();
+        if (child == 0) {
+            ::alarm(60);
+            auto* const task = task_of([report](auto) {
+                                   exiting.wait(false);
+                                   boot_clock().sleep_until(boot_clock().now() + 100ms, {});
+                                   report("awaited");
+                                   return Clock::never();
+                               }).release();
+            task->start();
+            (void)std::atexit([] {
+                exiting = true;
+                exiting.notify_all();
+            });
+            std::exit(0);
+        }
+        (void)::waitpid(child, nullptr, 0);
+        report("not awaited");
+    }};
+    EXPECT_EQ(parent.receive(), "awaited");
 }
 
 // D10. A thread of the parent may have been starting a thread of its own when the child was forked. The mutex
