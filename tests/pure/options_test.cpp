@@ -74,6 +74,13 @@ TEST(Options, MustHaveANodeTimeoutBelowTheTtl) {
     EXPECT_NO_THROW((void)world.lock({.ttl = 10s}));
 }
 
+// A10. The drift is 102 ms.
+TEST(Options, MustHaveAMarginThatLeavesTimeForAnExtension) {
+    World world{5, 5s};
+    EXPECT_THAT(refusal([&] { (void)world.lock({.ttl = 10s, .margin = 4898ms}); }),
+                HasSubstr("LockOptions::margin is 4898 ms; it must leave more of the ttl than 5102 ms"));
+}
+
 // A10, S34. The message names the smallest valid ttl.
 TEST(Options, AreRejectedWithTheSmallestValidTtl) {
     World world{5, 50ms};

@@ -208,6 +208,14 @@ TEST_F(Semaphores, ReleaseTheirSlotWhenDestroyed) {
     EXPECT_EQ(hold_all(1), 1U);
 }
 
+TEST_F(Semaphores, ReleaseALapsedSlotBeforeTheyAcquireAgain) {
+    auto one = semaphore(1);
+    EXPECT_THAT(one.acquire(), Succeeds());
+    world.pass(one.remaining());
+    EXPECT_THAT(one.acquire(), Succeeds());
+    EXPECT_EQ(world.held_by(one.owner(), one.resource()), 5U);
+}
+
 // These nodes do not reply to queries.
 TEST_F(Semaphores, WorkIfNodesDoNotReplyToTheQuery) {
     struct Deaf : World {
