@@ -72,6 +72,14 @@ TEST_F(Terminal, CtrlCEndsTheSurroundingScript) {
     EXPECT_FALSE(world.has("went-on"));
 }
 
+// The sender has not pressed Ctrl-C, so the script around the command goes on.
+TEST_F(Terminal, SigintForRedlockDoesNotEndTheSurroundingScript) {
+    shell.enter("sh -c '" +
+                redlock_run("job -- sh -c \"kill -INT \\$PPID; exec sleep 1000\"; touch $DIR/went-on") + "'");
+    EXPECT_TRUE(world.comes("went-on")) << shell.screen();
+    EXPECT_TRUE(unlocked());
+}
+
 TEST_F(Terminal, CtrlCEndsProcessesThatTheCommandLeftRunning) {
     shell.enter(redlock_run("job -c 'sleep 1000 & exit 5'"));
     ASSERT_TRUE(shell.shows("left running")) << shell.screen();
