@@ -318,11 +318,14 @@ public:
     explicit Service(net::execution_context& context) : service(context) {}
 
     /// Returns the loop of these nodes. Makes it if there is none.
+    ///
+    /// Does not wait for the mutex of a loop, because a callback on lost() can call this function while the
+    /// mutex is held. A loop in use is not expired.
     std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {
-            const std::lock_guard expires{loop->mutex()};
-            if (!loop->nodes().expired()) return false;
+            const std::unique_lock expires{loop->mutex(), std::try_to_lock};
+            if (!expires || !loop->nodes().expired()) return false;
             loop->shut_down();
             return true;
         });
@@ -412,26 +415,28 @@ public:
         lock.emplace(loop->nodes(), std::forward<Arguments>(arguments)...);
     }
 
-    /// Begins an operation, and returns its number. Returns 0 if another operation is under way. Then this
-    /// one ends with operation_in_progress, and cannot be cancelled. Also returns 0 if the Lock was destroyed
-    /// before a deferred operation began. Then it ends with `cancelled`.
-    template <class Value, class Begin, class Done>
-    std::uint64_t begin(Begin& begin, Done done) {
+    /// Begins an operation, which can be cancelled by the slot. If another operation is under way, this one
+    /// ends with operation_in_progress, and cannot be cancelled. If the Lock was destroyed before a deferred
+    /// operation began, it ends with `cancelled`.
+    ///
+    /// The slot is assigned first. Otherwise another thread could call the handler before that, and the
+    /// handler may destroy the slot.
+    template <class Value, class Begin, class Done, class Slot>
+    void begin(Begin& begin, Done done, Slot slot) {
         const std::lock_guard guard{loop->mutex()};
-        if (!lock) {
-            std::move(done)(refusal<Value>(Errc::cancelled));
-            return 0;
-        }
-        if (under_way_) {
-            begin(*lock, std::move(done));
-            return 0;
-        }
+        if (!lock) return std::move(done)(refusal<Value>(Errc::cancelled));
+        if (under_way_) return begin(*lock, std::move(done));
+        const auto operation = ++operations_;
+        if (slot.is_connected())
+            slot.assign([weak = this->weak_from_this(), operation](net::cancellation_type type) {
+                const auto state = weak.lock();
+                if (state && type != net::cancellation_type::none) state->cancel(operation);
+            });
         begin(*lock, [weak = this->weak_from_this(), done = std::move(done)](Value value) mutable {
             if (const auto state = weak.lock()) state->under_way_ = false;
             std::move(done)(std::move(value));
         });
         under_way_ = true;
-        return ++operations_;
     }
     void cancel(std::uint64_t operation) noexcept {
         const std::lock_guard guard{loop->mutex()};
@@ -476,15 +481,10 @@ public:
     void operator()(Given&& given) {
         using Handler = std::decay_t<Given>;
         Handler handler{std::forward<Given>(given)};
-        auto slot = net::get_associated_cancellation_slot(handler);
+        const auto slot = net::get_associated_cancellation_slot(handler);
         Posting<Handler> done{std::move(handler), executor_};
         if (!state_) return std::move(done)(refusal<Value>(if_moved_from_));
-        const auto operation = state_->template begin<Value>(begin_, std::move(done));
-        if (!slot.is_connected()) return;
-        slot.assign([weak = std::weak_ptr{state_}, operation](net::cancellation_type type) {
-            const auto state = weak.lock();
-            if (state && type != net::cancellation_type::none) state->cancel(operation);
-        });
+        state_->template begin<Value>(begin_, std::move(done), slot);
     }
 
 private:
@@ -661,7 +661,8 @@ private:
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
 /// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex
-/// of the context is held. It may call functions of a lock, and must not wait for another thread.
+/// is held that belongs to the context and the Nodes. It may make locks of the same context and Nodes, and
+/// call their functions. It must not wait for another thread.
 class Lock : public detail::Operations<AsyncLock> {
 public:
     /// Prepares a lock, see the constructor of redlock::Lock. For a watchdog, use

@@ -1,12 +1,15 @@
 // redlock::asio::Lock against real servers.
 #include "asio_world.hpp"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -202,6 +205,35 @@ TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
     }
 }
 
+/// A slot without memory for what is to be called, and a handler with this slot.
+struct FullSlot {
+    static bool is_connected() noexcept { return true; }
+    template <class Function>
+    void assign(Function&&) {
+        throw std::bad_alloc{};
+    }
+    static void clear() noexcept {}
+};
+struct WithFullSlot {
+    using cancellation_slot_type = FullSlot;
+    static FullSlot get_cancellation_slot() noexcept { return {}; }
+    void operator()(const Result&) const { *called = true; }
+    bool* called;
+};
+
+TEST_F(Asio, AnOperationDoesNotBeginBeforeItCanBeCancelled) {
+    Lock lock{context, nodes, "orders:42"};
+    bool called = false;
+    EXPECT_THROW(lock.async_acquire(WithFullSlot{&called}), std::bad_alloc);
+    context.run();
+    context.restart();
+    EXPECT_FALSE(called);
+    EXPECT_FALSE(lock.valid());
+    auto acquired = lock.async_acquire(net::use_future);
+    context.run();
+    EXPECT_TRUE(acquired.get());
+}
+
 TEST_F(Asio, DestroyingTheContextCallsNoHandler) {
     redlock::Lock other{nodes, "held"};
     ASSERT_TRUE(other.acquire());
@@ -376,6 +408,42 @@ TEST_F(Asio, AWatchdogExtendsTheLockAndReportsItsLoss) {
     }));
     EXPECT_TRUE(lost.stop_requested());
     EXPECT_FALSE(lock.valid());
+}
+
+/// Returns true if this thread of the process sleeps.
+bool sleeps(pid_t thread) {
+    std::ifstream stat{"/proc/self/task/" + std::to_string(thread) + "/stat"};
+    std::string text;
+    std::getline(stat, text);
+    const auto end = text.rfind(") ");
+    return end != text.npos && text.substr(end + 2, 1) == "S";
+}
+
+TEST_F(Asio, ACallbackOnALossMayMakeALockWhileAnotherThreadMakesOne) {
+    Lock lock{context, nodes, "orders:42", {.ttl = 3s, .watchdog = loop_watchdog()}};
+    lock.async_acquire([](Result it) { EXPECT_TRUE(it); });
+    EXPECT_TRUE(wait_until([&] {
+        (void)context.run_for(10ms);
+        return lock.valid();
+    }));
+    std::jthread other;
+    std::atomic<pid_t> id_of_other = 0;
+    std::atomic<bool> made = false;
+    const std::stop_callback on_loss{
+        lock.lost(), [&] {
+            other = std::jthread{[&] {
+                id_of_other = static_cast<pid_t>(::syscall(SYS_gettid));
+                const Lock of_other{context, nodes, "other"};
+            }};
+            EXPECT_TRUE(wait_until([&] { return id_of_other != 0 && sleeps(id_of_other); }));
+            const Lock of_callback{context, nodes, "callback"};
+            made = true;
+        }};
+    for (auto& server : cluster) server.command({"DEL", "orders:42"});
+    EXPECT_TRUE(wait_until([&] {
+        (void)context.run_for(10ms);
+        return made.load();
+    }));
 }
 
 TEST_F(Asio, AForkedChildLeavesTheLoopOfItsParentAlone) {
