@@ -228,6 +228,23 @@ TEST_F(SharedConnections, AConnectionThatHasDrainedServesAgain) {
     EXPECT_EQ(network.server(1).connections(), 1u);
 }
 
+// Otherwise the first round would probe the node, and the second one would leave it alone meanwhile.
+TEST_F(SharedConnections, ALateReplyShowsThatTheNodeIsAlive) {
+    connect();
+    network.server(1).paused = true;
+    begin(Verb::query, "r", "A");
+    run();
+    network.resume(1);
+    run_for(5ms);
+    network.pass(1s);
+    network.server(1).latency = 10ms;
+    const auto& first = begin(Verb::query, "r", "A");
+    const auto& second = begin(Verb::query, "r", "A");
+    run();
+    EXPECT_EQ(first.tally()[1].vote, Vote::granted);
+    EXPECT_EQ(second.tally()[1].vote, Vote::granted);
+}
+
 TEST_F(SharedConnections, ADrainingConnectionIsKeptForTheTtlOfItsSet) {
     connect();
     auto& server = network.server(1);
