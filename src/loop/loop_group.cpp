@@ -26,6 +26,7 @@ void FormerGroups::close() noexcept {
     if (groups.empty()) return;
     try {
         std::vector<NodeGroup*> nodes;
+        nodes.reserve(groups.size());
         for (const auto& group : groups) nodes.push_back(&group->nodes());
         NodeGroup::close(nodes);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the destructors send the rest
