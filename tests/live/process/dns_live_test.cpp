@@ -10,6 +10,7 @@
 #include "os/resolution.hpp"
 #include "redis/sentinel_query.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -207,11 +208,16 @@ std::size_t threads_that_handle_sigterm() {
 TEST(ThreadsOfResolutions, HandleNoSignals) {
     const HangingName hanging{"slow.test", "127.0.0.1"};
     const auto before = threads_that_handle_sigterm();
+    const auto looked_up = lookups_of("slow.test");
+    std::atomic<bool> runs{false};
     const auto name = Resolution::of_host("slow.test", 1);
-    const auto sentinels = Resolution::in_thread([](const std::stop_token& stop) {
+    const auto sentinels = Resolution::in_thread([&](const std::stop_token& stop) {
+        runs = true;
         boot_clock().sleep_until(Clock::never(), stop);
         return Resolution::Found{};
     });
+    // The C library blocks the signals of a thread that begins.
+    EXPECT_TRUE(wait_until([&] { return runs && lookups_of("slow.test") > looked_up; }));
     EXPECT_EQ(threads_that_handle_sigterm(), before);
 }
 
