@@ -23,6 +23,10 @@ namespace redlock {
 /// thread that made the round, with no internal mutex held. Several threads can call them at the same time. A
 /// slow function makes acquire(), extend() and release() slower. The arguments are valid until the function
 /// returns.
+///
+/// The rounds of an AsyncLock are made in its event loop. Then the functions must not use the locks of this
+/// loop. With redlock/asio.hpp, a mutex is held that belongs to the execution context and the Nodes. The
+/// functions must not wait for another thread, because that thread may wait for the mutex.
 class REDLOCK_EXPORT Observer {
 public:
     virtual ~Observer() = default;
