@@ -77,7 +77,10 @@ private:
 class Front final : private EventLoop::Handler {
 public:
     Front(Nodes& nodes, EventLoop& loop, Clock& clock, Entropy& entropy);
-    ~Front() { shut_down(); }
+    ~Front() {
+        shut_down();
+        rounds_->unused();
+    }
     Front(const Front&) = delete;
     Front& operator=(const Front&) = delete;
 

@@ -13,7 +13,18 @@ namespace redlock::loop {
 
 void FormerGroups::add(std::shared_ptr<LoopGroup> group) {
     const std::lock_guard guard{mutex_};
+    drop_done_locked();
     if (!closed_) groups_.push_back(std::move(group));
+}
+
+void FormerGroups::unused(LoopGroup& group) noexcept {
+    const std::lock_guard guard{mutex_};
+    group.is_unused_ = true;
+    drop_done_locked();
+}
+
+void FormerGroups::drop_done_locked() noexcept {
+    std::erase_if(groups_, [](const auto& group) { return group->is_unused_ && group->close_if_done(); });
 }
 
 void FormerGroups::close() noexcept {
@@ -144,11 +155,23 @@ void LoopGroup::detach() noexcept {
     network_.watches().detach();
     watched_.clear();
     SchedulerOwner::scheduler->set_last(nullptr);
+    detached_at_ = clock().now();
     try {
-        group_.send_the_rest(clock().now() + std::chrono::milliseconds{1});
+        (void)group_.send_the_rest(clock().now() + std::chrono::milliseconds{1});
         former_->add(shared_from_this());
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): its destructor sends the rest
     }
+}
+
+bool LoopGroup::close_if_done() noexcept {
+    const auto now = clock().now();
+    try {
+        if (!group_.send_the_rest(now) && now < detached_at_ + group_.node_timeout()) return false;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    group_.give_up();
+    return true;
 }
 
 }  // namespace redlock::loop

@@ -23,8 +23,11 @@ class LoopGroup;
 /// releases, which the destructor of the RedisNodes sends. All threads may share it.
 class FormerGroups {
 public:
-    /// Keeps the group until close(). Does nothing after close().
+    /// Keeps the group until close(), or until it is unused and has nothing left to send. Does nothing after
+    /// close().
     void add(std::shared_ptr<LoopGroup> group);
+    /// Records that no lock uses the group any more.
+    void unused(LoopGroup& group) noexcept;
     /// Sends the unsent releases of all groups. Blocks for one node_timeout at most.
     void close() noexcept;
     bool closed() const noexcept {
@@ -33,6 +36,8 @@ public:
     }
 
 private:
+    void drop_done_locked() noexcept;
+
     mutable std::mutex mutex_{};
     // Guarded by mutex_.
     std::vector<std::shared_ptr<LoopGroup>> groups_{};
@@ -66,12 +71,17 @@ public:
     std::unique_ptr<WaiterInSteps> waiter() override;
     void on_ready(int fd) override;
     void detach() noexcept override;
+    void unused() noexcept override { former_->unused(*this); }
     bool nodes_are_gone() const noexcept override { return former_->closed(); }
 
     /// Returns the nodes, which FormerGroups closes after detach().
     NodeGroup& nodes() noexcept { return group_; }
+    /// Sends as much of the unsent releases as the sockets accept. Returns true if nothing is left to do, or
+    /// if one node_timeout has passed since detach(). The destructor then sends nothing.
+    bool close_if_done() noexcept;
 
 private:
+    friend class FormerGroups;
     class Round;
 
     Clock& clock() noexcept { return network_.clock(); }
@@ -86,6 +96,8 @@ private:
     Listeners listeners_{*SchedulerOwner::scheduler, *this, group_.nodes(), network_, network_.watches(),
                          group_.node_timeout()};
     LocalQueues local_queues_{};
+    bool is_unused_ = false;  // guarded by the mutex of former_
+    Clock::time_point detached_at_{};
     std::size_t rounds_ = 0;              // rounds that are under way
     std::vector<PollEntry> found_{};      // reused, so that it keeps its memory
     std::map<int, PollEntry> watched_{};  // by descriptor

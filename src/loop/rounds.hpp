@@ -75,6 +75,9 @@ public:
     /// advanced once and destroyed, so that a release is written or queued.
     virtual void detach() noexcept = 0;
 
+    /// Is called after detach(), when no round and no waiter is left, and none will begin.
+    virtual void unused() noexcept {}
+
     /// Returns true if the Nodes of the user was destroyed.
     virtual bool nodes_are_gone() const noexcept { return false; }
 

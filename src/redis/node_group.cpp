@@ -46,16 +46,16 @@ void NodeGroup::close(std::span<NodeGroup* const> groups) noexcept {
     }
     const auto& first = *groups.front();
     try {
-        send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout);
+        (void)send_the_rest(groups, first.network_.clock().now() + first.options_.node_timeout);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is no memory; the keys will expire
     }
 }
 
-void NodeGroup::send_the_rest(Clock::time_point deadline) {
-    send_the_rest(std::array{this}, deadline);
+bool NodeGroup::send_the_rest(Clock::time_point deadline) {
+    return send_the_rest(std::array{this}, deadline);
 }
 
-void NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline) {
+bool NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_point deadline) {
     auto& network = groups.front()->network_;
     std::vector<Connection*> owing;
     std::vector<PollEntry> entries;
@@ -66,12 +66,13 @@ void NodeGroup::send_the_rest(std::span<NodeGroup* const> groups, Clock::time_po
         entries.clear();
         for (const auto* const group : groups)
             for (const auto& node : group->nodes_) node->append_unfinished(owing);
-        if (owing.empty()) return;
+        if (owing.empty()) return true;
         for (const auto* const connection : owing) entries.push_back(connection->poll_entry());
         // wait() considers only the first max_entries connections, so the loop must not wait for long.
         network.wait(entries, now, std::min<Clock::time_point>(deadline, now + 10ms));
         for (auto* const connection : owing) connection->advance();
     }
+    return false;
 }
 
 /// Starts the background task that sends the unsent releases. If a round begins before the task runs, the

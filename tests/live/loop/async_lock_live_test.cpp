@@ -309,5 +309,44 @@ TEST_F(InALoop, TheShutdownDoesNotWaitForAFrozenServer) {
         EXPECT_TRUE(support::wait_until([&] { return keys(resource) == 0; }));
 }
 
+TEST_F(InALoop, ALoopThatIsOverKeepsNoConnections) {
+    const auto connections = [&] { return std::stoul(cluster[0].info("clients", "connected_clients")); };
+    const auto before = connections();
+    for (int i = 0; i < 10; ++i) {
+        PollLoop other_loop;
+        AsyncNodes of_other{nodes, other_loop};
+        AsyncLock lock{of_other, "orders:42"};
+        std::optional<Result> result;
+        lock.acquire([&](Result it) { result = std::move(it); });
+        other_loop.run();
+        ASSERT_TRUE(result);
+        ASSERT_TRUE(*result) << result->message();
+    }
+    // The last release may not have been answered yet when its loop was over.
+    EXPECT_TRUE(support::wait_until([&] { return connections() <= before + 1; }));
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(InALoop, ALoopThatIsOverKeepsTheConnectionToAFrozenNodeForOneNodeTimeout) {
+    RedisNodes others{cluster.uris(), {.node_timeout = 100ms}};
+    const auto is_over = [&] {
+        PollLoop other_loop;
+        AsyncNodes of_other{others, other_loop};
+        AsyncLock lock{of_other, "orders:42"};
+        lock.acquire([](Result) {});
+        other_loop.run();
+    };
+    const auto connections = [&] { return std::stoul(cluster[0].info("clients", "connected_clients")); };
+    is_over();
+    const auto before = connections();
+    cluster[1].freeze();
+    for (int i = 0; i < 5; ++i) is_over();
+    const auto later = boot_clock().now() + others.node_timeout();
+    EXPECT_TRUE(support::wait_until([&] { return boot_clock().now() >= later; }));
+    is_over();
+    EXPECT_TRUE(support::wait_until([&] { return connections() <= before + 2; }));
+    cluster[1].thaw();
+}
+
 }  // namespace
 }  // namespace redlock::test
