@@ -23,6 +23,7 @@
 
 #include <redlock/async_lock.hpp>
 #include <redlock/async_nodes.hpp>
+#include <redlock/detail/timer_descriptor.hpp>
 #include <redlock/error.hpp>
 #include <redlock/event_loop.hpp>
 #include <redlock/nodes.hpp>
@@ -79,14 +80,10 @@
 #define REDLOCK_ASIO_NAMESPACE standalone_asio
 #endif
 
-#include <sys/timerfd.h>
-
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -176,7 +173,7 @@ class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
     Loop(net::execution_context& context, Nodes& nodes)
         : executor_(context),
-          timer_(std::make_shared<Descriptor>(executor_, new_timer())),
+          timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
           nodes_(nodes, *this) {}
 
     /// Returns true in a child of fork(). There the mutex may be locked for ever, and the reactor may be
@@ -218,7 +215,7 @@ public:
     /// The wait for the timer goes on when the timer is set again. So this function allocates no memory.
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         timer_->reads.wanted = delay != delay.max();
-        if (timer_->reads.wanted) set_timer(delay);
+        if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream.native_handle(), delay);
         wait(timer_);
     }
 
@@ -254,22 +251,6 @@ private:
         Shared descriptor;
         Direction Descriptor::*direction;
     };
-
-    static int new_timer() {
-        const int fd = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-        if (fd < 0) throw std::system_error(errno, std::system_category(), "timerfd_create");
-        return fd;
-    }
-
-    /// A delay of 0 would stop the timer, so the shortest one is a nanosecond.
-    void set_timer(std::chrono::nanoseconds delay) noexcept {
-        const auto seconds = std::chrono::floor<std::chrono::seconds>(delay);
-        itimerspec spec{};
-        spec.it_value.tv_sec = static_cast<std::time_t>(seconds.count());
-        spec.it_value.tv_nsec = static_cast<long>((delay - seconds).count());
-        if (delay <= delay.zero()) spec.it_value = {.tv_sec = 0, .tv_nsec = 1};
-        ::timerfd_settime(timer_->stream.native_handle(), 0, &spec, nullptr);
-    }
 
     void wait(const Shared& it) {
         if (it->reads.wanted && !it->reads.waits) wait(it, &Descriptor::reads, it->stream.wait_read);
