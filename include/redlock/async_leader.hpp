@@ -36,8 +36,9 @@ public:
     /// The function that ends a term. It gets the exception of the work, or null.
     using End = CompletionWith<std::exception_ptr>;
 
-    /// Makes an object that calls `end` once, which must not throw. An AsyncLeader makes its objects itself.
-    /// Your own objects can do something more at the end of a term.
+    /// Makes an object that calls `end` once, when the term ends. `end` must not throw. An AsyncLeader makes
+    /// its objects itself. An object of your own can wrap one of these, in order to do more at the end of a
+    /// term.
     AsyncTerm(const Term& term, End end) noexcept : Term(term), end_(std::move(end)) {}
 
     /// Ends the term, unless it has been ended.
@@ -68,9 +69,9 @@ private:
 ///   call any function of this object, or destroy it.
 /// - LeaderOptions::on_error and on_failure are called as those of a Leader. An exception of on_error ends
 ///   run().
-/// - After AsyncNodes::shut_down() nothing is called any more. A term that is under way then gets its stop
-///   request, and is not extended. Its lock is released when both the AsyncTerm and the AsyncLeader are
-///   destroyed.
+/// - AsyncNodes::shut_down() ends run() without a call of its completion. If a term is under way, it first
+///   requests a stop on AsyncTerm::lost(), because the term is not extended any more. The lock of the term is
+///   released when both the AsyncTerm and the AsyncLeader are destroyed.
 class REDLOCK_EXPORT AsyncLeader {
 public:
     /// The function that begins the work. If it throws, the term ends with this exception.
