@@ -1,0 +1,82 @@
+// How what a command leaves running is ended.
+#include "tool/supervisor.hpp"
+
+#include "live/forked_child.hpp"
+#include "support/wait_until.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+
+namespace redlock::tool {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ForkedChild;
+
+/// A process that watches over a command, and reports the process group and the exit status of the command.
+/// Its lock is never lost.
+class WatchedCommand : public testing::Test {
+protected:
+    static void watch(const auto& report, std::chrono::nanoseconds grace) {
+        const Signals signals{SIGTERM};
+        Terminal terminal;
+        ProcessGroup command{{.words = {"sleep", "120"}, .environment = {}}, signals, terminal};
+        report(std::to_string(command.id()));
+        const SupervisionPolicy policy{.grace = grace, .look_at_lock = [] { return std::nullopt; }};
+        report(std::to_string(supervise(command, signals, terminal, policy).status));
+    }
+
+    /// The body of a process that joins the group. Only SIGKILL ends it.
+    static auto joining(pid_t group) {
+        return [group](const auto& report) {
+            (void)::signal(SIGTERM, SIG_IGN);
+            report(::setpgid(0, group) == 0 ? "joined" : "cannot join");
+            for (;;) ::pause();
+        };
+    }
+};
+
+// Otherwise each signal to `redlock run` would give the remaining processes the whole grace again.
+TEST_F(WatchedCommand, HasOneGraceHoweverManySignalsCome) {
+    ForkedChild watcher{[](const auto& report) { watch(report, 1s); }};
+    const auto group = std::stoi(watcher.receive());
+    ForkedChild process{joining(group)};
+    ASSERT_EQ(process.receive(), "joined");
+    siginfo_t end{};
+    EXPECT_TRUE(support::wait_until(
+        [&] {
+            ::kill(watcher.pid(), SIGTERM);
+            const auto flags = WEXITED | WNOWAIT | WNOHANG;
+            return ::waitid(P_PID, static_cast<id_t>(process.pid()), &end, flags) == 0 && end.si_pid != 0;
+        },
+        20s));
+    process.kill();
+    EXPECT_EQ(watcher.receive(), "143");
+}
+
+// The first process stays in the group until it is waited for, so that the second one can join the group
+// after the first SIGKILL.
+TEST_F(WatchedCommand, IsKilledAgainIfAProcessJoinsItLater) {
+    ForkedChild watcher{[](const auto& report) { watch(report, 0s); }};
+    const auto group = std::stoi(watcher.receive());
+    ForkedChild first{joining(group)};
+    ASSERT_EQ(first.receive(), "joined");
+    ::kill(watcher.pid(), SIGTERM);
+    ASSERT_EQ(first.receive(), "") << "it is killed";
+    ForkedChild second{joining(group)};
+    EXPECT_NE(second.receive(), "cannot join");
+    EXPECT_EQ(second.receive(), "") << "it is killed, too";
+    second.kill();
+    first.kill();
+    EXPECT_EQ(watcher.receive(), "143");
+}
+
+}  // namespace
+}  // namespace redlock::tool
