@@ -187,6 +187,17 @@ TEST_F(Guardian, IsReplacedIfKilled) {
     EXPECT_TRUE(ends("child"));
 }
 
+// A guardian that cannot live is not started without a pause.
+TEST_F(Guardian, IsReplacedOnceASecondAtMost) {
+    const auto start = now();
+    const auto outcome = world.run(
+        world.job("for i in 1 2 3 4; do until n=$(pgrep -x -P $PPID redlock-guard) && [ \"$n\" != \"$g\" ]; "
+                  "do sleep 0.01; done; g=$n; kill -KILL $g; done; exit 5",
+                  {"--ttl", "6s"}));
+    EXPECT_EQ(outcome.status, 5) << outcome.err;
+    EXPECT_GE(now() - start, 3s);
+}
+
 // The loop ends when the signal has arrived and the guardian is continued: SIGSTOP is not pending any more,
 // and the guardian is not stopped.
 TEST_F(Guardian, IsContinuedIfStopped) {
