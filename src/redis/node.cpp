@@ -18,9 +18,6 @@ using namespace std::chrono_literals;
 using detail::KeyEffect;
 using detail::NodeFailure;
 
-// The number of connections of one node whose late replies are still to be read. The limit keeps a silent
-// node from taking all descriptors of the process.
-constexpr std::size_t max_draining = 64;
 constexpr std::size_t max_pending = 32;  // pending replies on one connection
 
 /// The longest time for which an unused *listener*, the connection on which a waiter receives its message, is

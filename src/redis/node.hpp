@@ -61,6 +61,9 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
+/// The largest number of connections of one node whose late replies are still to be read.
+inline constexpr std::size_t max_draining = 64;
+
 /// How long a node that refused to keep a queue is not used as a home node.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
 
@@ -261,6 +264,7 @@ private:
     detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
                                         Clock::time_point now, bool needed);
     static void start_draining(Shared& it, Clock::time_point now) noexcept;
+    void limit_draining();
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
     void progress(Shared& it, Clock::time_point now);
     void deliver_answers(Shared& it, Clock::time_point now) const;

@@ -9,6 +9,7 @@
 #include <redlock/detail/verbs.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <new>
 #include <string>
@@ -97,6 +98,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
             fresh->slot = slot_of(first);
             shared_.push_back(std::move(fresh));
             if (current) start_draining(*current, now);
+            limit_draining();
             current = shared_.back().get();
             break;
         }
@@ -149,6 +151,14 @@ void Node::leave(const Connection& connection, const ConnectionUser& user, bool 
 void Node::start_draining(Shared& it, Clock::time_point now) noexcept {
     if (std::exchange(it.drains, true)) return;
     it.until = now + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
+}
+
+/// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it.
+void Node::limit_draining() {
+    const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
+    if (std::ranges::count_if(shared_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
+    (*std::ranges::find_if(shared_, drains))
+        ->connection->fail(Errc::timed_out, "too many connections have replies pending");
 }
 
 // ---- Progress

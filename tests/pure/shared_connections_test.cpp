@@ -183,6 +183,23 @@ TEST_F(SharedConnections, AReplacedConnectionIsClosedWhenItHasDrained) {
     EXPECT_EQ(server.connections(), 2u);
 }
 
+TEST_F(SharedConnections, ANodeHasABoundedNumberOfDrainingConnections) {
+    connect();
+    const auto pause = [this](bool paused) { network.server(1).paused = network.server(2).paused = paused; };
+    for (int i = 0; i < 80; ++i) {
+        pause(true);
+        begin(Verb::set_if_absent, "r", "owner " + std::to_string(i), {}, 1h);
+        run();
+        pause(false);  // for new connections
+        network.pass(2s);
+        acquire("probe " + std::to_string(i), "B");
+        run();
+        run_for(5ms);
+    }
+    EXPECT_GE(network.server(1).connections(), 80u);
+    EXPECT_LE(network.server(1).open_connections(), 66u);
+}
+
 TEST_F(SharedConnections, OneRoundProbesANodeThatHasFailed) {
     connect();
     network.server(1).paused = true;

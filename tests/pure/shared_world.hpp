@@ -28,10 +28,10 @@ protected:
                 network,
                 NodeGroup::Connections::shared} {}
 
-    SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner,
-                       RoundLimits limits = {}) {
+    SharedRound& begin(Verb verb, std::string_view resource, std::string_view owner, RoundLimits limits = {},
+                       std::chrono::milliseconds ttl = 10s) {
         const std::vector<std::string> resources{std::string{resource}};
-        return begin({.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = 10s}},
+        return begin({.command = {.verb = verb, .resources = resources, .owner = owner, .ttl = ttl}},
                      std::move(limits));
     }
     SharedRound& begin(const Request& request, RoundLimits limits = {}) {
