@@ -271,6 +271,7 @@ AsyncLock::~AsyncLock() {
     if (impl_) impl_->leave();
 }
 
+// NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its loop
 AsyncLock::AsyncLock(AsyncLock&& other) noexcept : front_(other.front_), impl_(std::move(other.impl_)) {}
 
 AsyncLock& AsyncLock::operator=(AsyncLock&& other) noexcept {

@@ -213,6 +213,7 @@ public:
     }
 
     /// The wait for the timer goes on when the timer is set again. So this function allocates no memory.
+    // NOLINTNEXTLINE(bugprone-exception-escape): a wait needs no memory
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         timer_->reads.wanted = delay != delay.max();
         if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream.native_handle(), delay);
@@ -494,6 +495,7 @@ public:
     }
     /// The lock that was moved from keeps its executor. It is free. Its acquisitions end with
     /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
+    // NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its executor
     Handle(Handle&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
     Handle& operator=(Handle&& other) noexcept {
         if (this == &other) return *this;

@@ -61,7 +61,8 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
-/// The largest number of connections of one node whose late replies are still to be read.
+/// The largest number of connections of one node whose late replies are still to be read. The limit keeps a
+/// silent node from taking all descriptors of the process.
 inline constexpr std::size_t max_draining = 64;
 
 /// How long a node that refused to keep a queue is not used as a home node.
