@@ -29,7 +29,8 @@
 namespace redlock {
 
 /// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
-/// threads, and to a semaphore that was moved from.
+/// threads, and to a semaphore that was moved from. Unlike that of a Semaphore, LockOptions::on_lost may
+/// release or destroy it.
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. Throws std::invalid_argument,

@@ -75,7 +75,8 @@ TEST_F(AsioSemaphore, CancellationAndDestructionLeaveNoKey) {
     ASSERT_TRUE(other.acquire());
     for (const bool destroys : {false, true})
         for (std::size_t steps = 0; steps < 20; ++steps) {
-            std::optional<Semaphore> semaphore{std::in_place, context, nodes, "jobs", limit};
+            std::optional<Semaphore> semaphore{std::in_place, context, nodes,
+                                               "jobs",        limit,   LockOptions{.ttl = 10min}};
             net::cancellation_signal signal;
             std::optional<Result> result;
             semaphore->async_try_acquire(
@@ -105,7 +106,7 @@ TEST_F(AsioSemaphore, DestroyingTheContextCallsNoHandler) {
         net::co_spawn(
             *of_loop,
             [&]() -> net::awaitable<void> {
-                Semaphore semaphore{*of_loop, nodes, "jobs", limit};
+                Semaphore semaphore{*of_loop, nodes, "jobs", limit, {.ttl = 10min}};
                 (void)co_await semaphore.async_acquire(net::use_awaitable);
                 (void)co_await semaphore.async_release(net::use_awaitable);
                 ended = true;

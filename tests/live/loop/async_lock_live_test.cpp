@@ -272,7 +272,7 @@ TEST_F(InALoop, TheShutdownReleasesALockWhoseOwnerItDestroys) {
         PollLoop other_loop;
         AsyncNodes of_other{nodes, other_loop};
         AsyncLock first{of_other, "first"};
-        auto second = std::make_shared<AsyncLock>(of_other, "orders:42");
+        auto second = std::make_shared<AsyncLock>(of_other, "orders:42", LockOptions{.ttl = 10min});
         second->try_acquire([](Result) {});
         first.acquire([owned = std::move(second)](Result) {});
         for (int i = 0; i < steps; ++i) (void)other_loop.run_once();

@@ -119,7 +119,8 @@ TEST_F(ASemaphoreInALoop, LeavesNoKeyWhereverItIsCancelledOrDestroyed) {
     for (const bool destroys : {false, true})
         for (int steps = 0;; ++steps) {
             std::optional<Result> result;
-            std::optional<AsyncSemaphore> it{std::in_place, of_loop, "jobs", limit};
+            std::optional<AsyncSemaphore> it{std::in_place, of_loop, "jobs", limit,
+                                             LockOptions{.ttl = 10min}};
             it->try_acquire([&](Result ended) { result = std::move(ended); });
             for (int i = 0; i < steps && !result; ++i) (void)loop.run_once();
             const bool ended = result.has_value();
@@ -142,7 +143,7 @@ TEST_F(ASemaphoreInALoop, TheShutdownCallsNoCompletionAndLeavesNoKey) {
         bool called = false;
         PollLoop other_loop;
         auto of_other = std::make_unique<AsyncNodes>(nodes, other_loop);
-        AsyncSemaphore it{*of_other, "jobs", limit};
+        AsyncSemaphore it{*of_other, "jobs", limit, {.ttl = 10min}};
         it.try_acquire([&](Result) { called = true; });
         for (int i = 0; i < steps && !called; ++i) (void)other_loop.run_once();
         const bool ended = std::exchange(called, false);
