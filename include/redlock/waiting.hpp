@@ -14,8 +14,8 @@
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes the first
 //      waiter out of it and sends this waiter a message. If the waiter is subscribed, the node also reserves
 //      the resource for it, so that newcomers are refused there for a while.
-//   4. The woken waiter makes an attempt. In that round, the command for the home node also takes the waiter
-//      out of the queue and replaces its reservation by the lock.
+//   4. The woken waiter makes an attempt. In that round, the command for the home node replaces its
+//      reservation by the lock. If the waiter is still in the queue, the command also takes it out.
 //
 // The queue may be lost, exist on two nodes at once, or be full of waiters that have died. The worst effect
 // is that a client acquires the lock late or out of order:
