@@ -63,9 +63,13 @@ enum class Acquires : bool { all, one };
 
 class LeaseState {
 public:
-    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, const LockOptions& options,
+    LeaseState(Nodes& nodes, Clock& clock, std::vector<std::string> names, LockOptions options,
                Acquires acquires = Acquires::all)
-        : nodes_(&nodes), clock_(&clock), names_(std::move(names)), options_(options), acquires_(acquires) {}
+        : nodes_(&nodes),
+          clock_(&clock),
+          names_(std::move(names)),
+          options_(std::move(options)),
+          acquires_(acquires) {}
     LeaseState(const LeaseState&) = delete;
     LeaseState& operator=(const LeaseState&) = delete;
 
