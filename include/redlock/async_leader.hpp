@@ -47,8 +47,8 @@ public:
     AsyncTerm& operator=(AsyncTerm&& other) noexcept {
         if (this == &other) return *this;
         end();
-        Term::operator=(std::move(other));
         end_ = std::move(other.end_);
+        Term::operator=(std::move(other));
         return *this;
     }
 
