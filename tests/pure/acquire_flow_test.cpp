@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +45,12 @@ public:
         if (operation_.ended()) return false;
         if (one_more) (void)flow::do_pending(operation_);
         return true;
+    }
+
+    /// Continues the flow with an exception, and runs it to its end.
+    void fail() {
+        operation_.resume(std::make_exception_ptr(std::bad_alloc{}));
+        while (!operation_.ended()) operation_.resume(flow::do_pending(operation_));
     }
 
     /// Destroys the flow as a cancelled operation of an event loop does, and sends what is left to send.
@@ -96,6 +104,52 @@ TEST(AcquireFlow, LeavesNothingIfItIsDestroyedWhileItWaits) {
             }
         }
         EXPECT_GE(steps, 5) << "an attempt, its release, a subscription, a question, a message, an attempt";
+    }
+}
+
+TEST(AcquireFlow, LeavesTheQueueAfterAnException) {
+    for (const bool one_more : {false, true}) {
+        for (int steps = 0;; ++steps) {
+            Contended world;
+            auto acquire = world.acquire();
+            if (!acquire.make(steps, one_more)) {
+                EXPECT_GE(steps, 5);
+                break;
+            }
+            acquire.fail();
+            EXPECT_THROW((void)acquire.error(), std::bad_alloc) << "after " << steps << " steps";
+            world.network.pass(20ms);
+            for (std::size_t node = 0; node < world.size; ++node)
+                EXPECT_THAT(world.queued(node), IsEmpty()) << "after " << steps << " steps, node " << node;
+        }
+    }
+}
+
+/// The home node has a stray key, and the other nodes become free. So Alice gets the lock without being
+/// woken, and then takes her ticket out of the queue.
+struct StrayKey : Waiting {
+    void TestBody() override {}
+    StrayKey() {
+        others_hold();
+        after(10ms, [this] {
+            for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
+        });
+    }
+};
+
+TEST(AcquireFlow, LeavesNoTicketIfItIsDestroyedWhileItLeavesTheQueue) {
+    for (const bool one_more : {false, true}) {
+        bool was_in_queue = false;
+        for (int steps = 0;; ++steps) {
+            StrayKey world;
+            AcquireInSteps acquire{world.alice, world.network.clock(), world.entropy, "r", true};
+            if (!acquire.make(steps, one_more)) break;
+            was_in_queue = was_in_queue || !world.queued(0).empty();
+            acquire.destroy();
+            world.network.pass(20ms);
+            EXPECT_THAT(world.queued(0), IsEmpty()) << "after " << steps << " steps";
+        }
+        EXPECT_TRUE(was_in_queue);
     }
 }
 
