@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -423,6 +424,19 @@ TEST_F(Waiting, KeepsItsPlaceIfItsConnectionIsCut) {
     (void)lock(alice, {.delay = 10s}).acquire_for(500ms);
     ASSERT_THAT(former, SizeIs(1));
     EXPECT_GE(std::stoi(arguments(0, "enter", 3).back()), 390'000) << "it has kept its age";
+}
+
+TEST_F(Waiting, SendsAFormerTicketUntilTheHomeNodeHasAnswered) {
+    others_hold();
+    after(400ms, [&] { network.server(0).close_connections(now()); });
+    (void)lock(alice, {.delay = 20ms}).acquire_for(1s);
+    const auto tickets = arguments(0, "enter", 1);
+    const auto former = arguments(0, "enter", 6);
+    const auto changed = std::ranges::find_if(former, [](const auto& it) { return !it.empty(); });
+    ASSERT_NE(changed, former.end());
+    EXPECT_EQ(*changed, tickets.front());
+    EXPECT_GE(former.end() - changed, 3) << "there are further questions";
+    EXPECT_THAT(std::vector(changed + 1, former.end()), Each(IsEmpty()));
 }
 
 TEST_F(Waiting, LeavesNoTicketBehindAfterManyCutConnections) {
