@@ -186,6 +186,23 @@ TEST_F(WaiterWithoutATurn, AsksNobodyAndMakesAnAttemptInTime) {
     }
 }
 
+// Older waiters have made attempts meanwhile. Otherwise a waiter that becomes the first in the queue would
+// make one at once.
+TEST_F(WaiterWithoutATurn, MakesNoAttemptAsSoonAsItsTurnComes) {
+    const auto flow = place.wait(clock.now() + 1min);
+    operation.start(flow);
+    clock.pass_to(clock.now() + 8 * algorithm::poll_interval);
+    std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
+    operation.resume();
+    *std::get<flow::PendingListen>(operation.pending()).listens = true;
+    operation.resume();
+    auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
+    votes.refuse(0);
+    votes[0].place = {.held = QueuePlace::Held::by_holder, .in_front = 0};
+    operation.resume();
+    EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending())) << "it waits";
+}
+
 TEST_F(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
     const auto flow = place.wait(clock.now() + 1s);
     operation.start(flow);
