@@ -88,6 +88,14 @@ void others_hold_for_a_while(LoopWorld& world) {
     world.after(700ms, [&world] { world.free_all(); });
 }
 
+/// No release wakes the waiter, which finds the resource free by itself.
+void others_vanish_after_a_while(LoopWorld& world) {
+    world.occupy("other");
+    world.after(700ms, [&world] {
+        for (std::size_t node = 0; node < world.size; ++node) world.ask(node, {"DEL", "r"});
+    });
+}
+
 void acquire(LoopWorld& world) {
     world.lock->acquire_for(3s, world.report());
 }
@@ -172,6 +180,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"AcquiresWithFencing", fenced, silence_a_node, acquire},
                     Scenario{"AcquiresWithADescription", described, silence_a_node, acquire},
                     Scenario{"WaitsInTheQueue", fair, others_hold_for_a_while, acquire},
+                    Scenario{"FindsAFreeResourceFromTheQueue", fair, others_vanish_after_a_while, acquire},
+                    Scenario{"FindsAFreeResourceWithASilentNode", fair,
+                             [](LoopWorld& world) {
+                                 others_vanish_after_a_while(world);
+                                 silence_a_node(world);
+                             },
+                             acquire},
                     Scenario{"WaitsInTheQueueWithASilentNode", fair,
                              [](LoopWorld& world) {
                                  others_hold_for_a_while(world);
