@@ -129,9 +129,8 @@ public:
     ///
     /// `work` is called for each term:
     ///
-    /// - A function `awaitable<void> work(Term)` begins a coroutine, which the executor of the leader runs.
-    /// The
-    ///   term ends when the coroutine returns or throws.
+    /// - A function `awaitable<void> work(Term)` begins a coroutine, which the executor of the leader
+    ///   runs. The term ends when the coroutine returns or throws.
     /// - A function `void work(AsyncTerm)` ends the term by AsyncTerm::end(), or by destroying the AsyncTerm.
     ///   Any thread of the context may do that. An exception of this function reaches the context, as that of
     ///   a handler.
