@@ -4,9 +4,7 @@ There is a panel for each table that is worth a picture. It has a bar for each c
 it. If the results have only some of the scenarios, the picture has only their panels.
 """
 
-import json
 import math
-import sys
 from dataclasses import dataclass
 
 import svg
@@ -204,11 +202,4 @@ def chart(results: dict) -> str:
     )
 
 
-def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        results = json.load(file)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(chart(results))
-
-
-main()
+svg.convert(chart)

@@ -5,10 +5,8 @@ Each client has a line, with a point for each number of operations that are unde
 logarithmic.
 """
 
-import json
 import math
 import re
-import sys
 
 import svg
 
@@ -109,11 +107,4 @@ def picture(results: dict) -> str:
     )
 
 
-def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        results = json.load(file)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(picture(results))
-
-
-main()
+svg.convert(picture)

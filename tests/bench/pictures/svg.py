@@ -4,6 +4,8 @@ The picture has its own background, because a page may be dark although the brow
 """
 
 import html
+import json
+import sys
 
 # The colours for a light page and for a dark one.
 COLOURS = {
@@ -61,3 +63,11 @@ def document(width: int, height: int, title: str, description: str, parts: list)
     )
     about = [element("title", title), element("desc", description), f"<style>{style()}</style>"]
     return "\n".join([head, *about, rect(0, 0, width, height, "paper"), *parts, "</svg>\n"])
+
+
+def convert(picture) -> None:
+    """Draws the results in the file of the first argument, and writes the picture to the file of the second one."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        results = json.load(file)
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        file.write(picture(results))

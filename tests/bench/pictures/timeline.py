@@ -4,9 +4,7 @@ Both have the same scale. The axis has a break between the end of the rounds and
 nothing happens there.
 """
 
-import json
 import math
-import sys
 
 import svg
 
@@ -173,11 +171,4 @@ def picture(recorded: dict) -> str:
     return svg.document(WIDTH, round(y + 32), "Timeline of an acquisition with one node frozen", description, parts)
 
 
-def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        recorded = json.load(file)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(picture(recorded))
-
-
-main()
+svg.convert(picture)

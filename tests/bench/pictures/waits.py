@@ -4,9 +4,7 @@ There are two panels for the scenario contention: plain retry, and the queue. Ea
 percentile, a second bar behind it up to its longest wait, and a line at its median.
 """
 
-import json
 import math
-import sys
 
 import svg
 
@@ -95,11 +93,4 @@ def picture(results: dict) -> str:
     )
 
 
-def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        results = json.load(file)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(picture(results))
-
-
-main()
+svg.convert(picture)
