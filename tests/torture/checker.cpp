@@ -19,15 +19,6 @@ std::vector<Hold> holds_of(std::uint64_t resources, const std::vector<Hold>& hol
     return result;
 }
 
-std::string text(const Hold& hold) {
-    auto result = "worker " + std::to_string(hold.worker) + " from " + std::to_string(hold.from) + " to " +
-                  std::to_string(hold.until());
-    if (hold.released_at == 0) result += " (not released)";
-    if (hold.mode == Mode::shared) result += ", shared";
-    if (hold.fencing_token != 0) result += ", token " + std::to_string(hold.fencing_token);
-    return result;
-}
-
 bool was_suspended(const Hold& hold, const std::vector<Suspension>& suspensions) {
     constexpr Instant moment = std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
     return std::ranges::any_of(suspensions, [&](const Suspension& suspension) {
@@ -68,15 +59,19 @@ std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds) {
     return result;
 }
 
-std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
-                                              const std::vector<Suspension>& suspensions, bool of_leaders) {
-    std::vector<std::int64_t> result;
+std::vector<Hold> reported_losses(const std::vector<Hold>& holds, const std::vector<Suspension>& suspensions,
+                                  bool of_leaders) {
+    std::vector<Hold> result;
     for (const auto& hold : holds)
         if (hold.notified_at != 0 && (hold.mode == Mode::leader) == of_leaders &&
             !was_suspended(hold, suspensions))
-            result.push_back(hold.notified_at - hold.valid_until);
-    std::ranges::sort(result);
+            result.push_back(hold);
+    std::ranges::sort(result, {}, delay_of_report);
     return result;
+}
+
+std::int64_t delay_of_report(const Hold& hold) {
+    return hold.notified_at - hold.valid_until;
 }
 
 void find_stray_keys(const support::RedisServer& node, std::vector<std::string>& stray) {
@@ -92,6 +87,16 @@ void find_stray_keys(const support::RedisServer& node, std::vector<std::string>&
         // A queue may remain until it expires.
         if (const auto pttl = node.command({"PTTL", queue}); pttl == for_ever) add(queue, pttl);
     }
+}
+
+std::string text(const Hold& hold) {
+    auto result = "worker " + std::to_string(hold.worker) + " from " + std::to_string(hold.from) + " to " +
+                  std::to_string(hold.until());
+    if (hold.released_at == 0) result += " (not released)";
+    if (hold.notified_at != 0) result += ", loss reported at " + std::to_string(hold.notified_at);
+    if (hold.mode == Mode::shared) result += ", shared";
+    if (hold.fencing_token != 0) result += ", token " + std::to_string(hold.fencing_token);
+    return result;
 }
 
 std::string text(const Overlap& overlap) {

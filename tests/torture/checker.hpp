@@ -28,15 +28,18 @@ struct TokenRegression {
 };
 std::vector<TokenRegression> token_regressions(const std::vector<Hold>& holds);
 
-/// Returns how long after the end of its validity each loss was reported, in nanoseconds, sorted, for workers
-/// that were running at the time. A leader is notified before the end, so its delay is negative.
-std::vector<std::int64_t> notification_delays(const std::vector<Hold>& holds,
-                                              const std::vector<Suspension>& suspensions, bool of_leaders);
+/// Returns the holds whose loss was reported while the worker was running, sorted by the delay of the report.
+std::vector<Hold> reported_losses(const std::vector<Hold>& holds, const std::vector<Suspension>& suspensions,
+                                  bool of_leaders);
+/// Returns how long after the end of the validity the loss was reported, in nanoseconds. A leader is notified
+/// before the end, so its delay is negative.
+std::int64_t delay_of_report(const Hold& hold);
 
 /// Adds the keys of resources that a server still has after every ttl has passed, and the queues of waiters
 /// that never expire.
 void find_stray_keys(const support::RedisServer& node, std::vector<std::string>& stray);
 
+std::string text(const Hold& hold);
 std::string text(const Overlap& overlap);
 std::string text(const TokenRegression& regression);
 

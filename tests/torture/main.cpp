@@ -68,6 +68,8 @@ struct Settings {
 
 /// Fewer failovers than this are a finding, however busy the machine is.
 constexpr std::size_t least_failovers = 2;
+/// A loss that is reported later than this after the end of the validity is a finding, in nanoseconds.
+constexpr std::int64_t max_delay = 250'000'000;
 
 class Torture {
 public:
@@ -129,8 +131,10 @@ private:
         const auto holds = log_.holds();
         const auto overlapping = overlaps(holds);
         const auto regressions = token_regressions(holds);
-        const auto delays = notification_delays(holds, workers_.suspensions(), false);
-        const auto leaders_delays = notification_delays(holds, workers_.suspensions(), true);
+        const auto losses = reported_losses(holds, workers_.suspensions(), false);
+        const auto leaders_losses = reported_losses(holds, workers_.suspensions(), true);
+        const auto late_losses = late(losses, max_delay);
+        const auto leaders_late_losses = late(leaders_losses, max_delay);
         std::vector<std::string> stray;
         for (const auto& node : nodes_) find_stray_keys(node, stray);
         if (group_)
@@ -141,23 +145,23 @@ private:
         for (const auto& [fault, times] : nemesis_.fault_counts()) row(fault, std::to_string(times));
         if (failovers_)
             for (const auto& [kind, times] : failovers_->counts()) row(kind, std::to_string(times));
-        row("losses notified", std::to_string(delays.size()));
-        if (!delays.empty()) row("notification after the validity, ms: p50, p99, max", in_ms(delays));
-        row("leaders told to stop", std::to_string(leaders_delays.size()));
-        if (!leaders_delays.empty())
-            row("told after the end of the term, ms: p50, p99, max", in_ms(leaders_delays));
+        row("losses notified", std::to_string(losses.size()));
+        if (!losses.empty()) row("notification after the validity, ms: p50, p99, max", delays_in_ms(losses));
+        row("leaders told to stop", std::to_string(leaders_losses.size()));
+        if (!leaders_losses.empty())
+            row("told after the end of the term, ms: p50, p99, max", delays_in_ms(leaders_losses));
 
         std::size_t violations = 0;
         violations += check("overlaps of valid holds", overlapping.size());
         violations += check("fencing tokens out of order", regressions.size());
         violations += check("stray keys", stray.size());
-        violations += check("notifications more than 250 ms late", count_late(delays, 250'000'000));
-        violations += check("leaders told 250 ms after their terms", count_late(leaders_delays, 250'000'000));
+        violations += check("notifications more than 250 ms late", late_losses.size());
+        violations += check("leaders told 250 ms after their terms", leaders_late_losses.size());
         // If a process gets no processor for so long, it is notified late. But if most are late, the library
         // is at fault.
-        const auto late = count_late(leaders_delays, 0);
-        violations +=
-            check("leaders mostly told after their terms", 2 * late > leaders_delays.size() ? late : 0);
+        const auto after_terms = late(leaders_losses, 0).size();
+        violations += check("leaders mostly told after their terms",
+                            2 * after_terms > leaders_losses.size() ? after_terms : 0);
         violations += check("modes without a hold once all was healthy", starved);
         violations += check("workers that failed", failed);
         if (failovers_) {
@@ -167,22 +171,24 @@ private:
         }
         show(overlapping);
         show(regressions);
+        show(late_losses);
+        show(leaders_late_losses);
         for (const auto& key : stray) std::cout << "  " << key << '\n';
         std::cout << workers_.output() << (violations == 0 ? "nothing found" : "VIOLATIONS") << std::endl;
         return violations;
     }
 
-    static std::size_t count_late(const std::vector<std::int64_t>& delays, std::int64_t bound) {
-        return static_cast<std::size_t>(
-            std::ranges::count_if(delays, [bound](std::int64_t delay) { return delay > bound; }));
+    static std::vector<Hold> late(std::vector<Hold> losses, std::int64_t bound) {
+        std::erase_if(losses, [bound](const Hold& hold) { return delay_of_report(hold) <= bound; });
+        return losses;
     }
 
-    static std::string in_ms(const std::vector<std::int64_t>& sorted) {
+    static std::string delays_in_ms(const std::vector<Hold>& sorted) {
         std::ostringstream out;
         out << std::fixed << std::setprecision(2);
         for (const double share : {0.5, 0.99, 1.0}) {
             const auto at = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
-            out << (share > 0.5 ? ", " : "") << static_cast<double>(sorted[at]) / 1e6;
+            out << (share > 0.5 ? ", " : "") << static_cast<double>(delay_of_report(sorted[at])) / 1e6;
         }
         return out.str();
     }
