@@ -1,6 +1,6 @@
-// The connections that a round checks out for itself, the listeners, and the health of one node. The head of
-// node.hpp explains the words. The functions of shared connections are in node_shared.cpp. The caller of a
-// function with the suffix _locked has locked mutex_.
+// The connections of one node between the rounds, and its health. node.hpp explains the words. The functions
+// of shared connections are in node_shared.cpp. The caller of a function with the suffix _locked has locked
+// mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -20,11 +20,11 @@ using detail::NodeFailure;
 
 constexpr std::size_t max_pending = 32;  // pending replies on one connection
 
-/// The longest time for which an unused *listener*, the connection on which a waiter receives its message, is
-/// assumed to be connected. Nothing is sent on it, so a lost connection would not be noticed.
+/// A listener that was unused for longer is not used again. Nothing is sent on it, so a lost connection would
+/// not be noticed.
 constexpr auto max_listener_idle = 10s;
 
-/// Returns the bytes of the first address. Two servers with the same bytes are the same server.
+/// Returns the bytes of the first address, which identify the server.
 std::string_view address_bytes(const Resolution& found) {
     const auto& address = found.addresses().front();
     return {reinterpret_cast<const char*>(&address.storage), address.length};
@@ -34,8 +34,7 @@ std::string_view address_bytes(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    // A connection with a release that is not sent yet must be kept even if there is no memory left. (It can
-    // be dropped if there are more than max_draining such connections, see keep_draining_locked().)
+    // A connection with a release that is not sent yet must be kept even if there is no memory left.
     draining_.reserve(max_draining);
 }
 
@@ -55,9 +54,9 @@ bool Node::is_former_locked(const Connection& connection) const {
            address_bytes(found) != server_;
 }
 
-/// Drops the idle and draining connections to the former master once the Sentinels name another server, and
-/// breaks the shared ones. The former master may be frozen. When it runs again, it would execute a SET whose
-/// lease has expired meanwhile (docs/protocol.md, Promotion).
+/// If the Sentinels name another server than before, drops the idle and draining connections to the former
+/// master, and breaks the shared ones. The former master may be frozen. When it runs again, it would execute
+/// a SET whose lease has expired meanwhile (docs/protocol.md, Promotion).
 void Node::drop_former_locked() {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     const auto named = address_bytes(*resolution_);
@@ -75,18 +74,16 @@ void Node::drop_former_locked() {
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
-/// Returns true if the Sentinels may have named another server since the connection was begun, or, if it has
-/// been idle, since it last became idle. A reply that has come meanwhile proves nothing: a former master that
-/// was frozen executes the commands that it has received, and answers them, before it learns that it was
-/// replaced.
+/// Returns true if the Sentinels may have named another server since the connection was begun or last became
+/// idle. A reply that has come since proves nothing: a former master that was frozen first answers the
+/// commands that it has received, and learns only then that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
 
-/// Writes the unsent bytes of the draining connections, and reads their late replies. Each late reply shows
-/// that the node is alive. A connection on which no reply is pending any more becomes idle again. The
-/// function may throw std::bad_alloc at any step, so a connection is removed from the list before it is
-/// passed on.
+/// Writes the unsent bytes of the draining connections, and reads their late replies. A connection without
+/// pending replies becomes idle. Any step may throw std::bad_alloc, so a connection is removed from the list
+/// before it is passed on.
 void Node::drain_locked(Clock::time_point now) {
     for (auto it = draining_.begin(); it != draining_.end();) {
         auto& connection = *it->connection;
@@ -128,18 +125,22 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
     return result;
 }
 
-// ---- Check-out. A command gets the connection of the first row that applies. A row applies if there is such
-// a connection, and the right column has the command.
+// ---- Check-out
 //
-// Some commands must be sent behind an earlier one, on the same connection. A draining connection is
-// therefore *bound* to the owner of a pending command (pending_replies.hpp):
+// Some commands must be sent behind an earlier one, on the same connection. While the reply to one of these
+// commands is pending, its connection is *bound* (pending_replies.hpp):
 //
-// - A SET binds the connection to the owner of the lock, which is the random value of the key. The release
-//   has the same owner.
-// - The writing of a *holder description*, a text beside the lock for people to read, binds the connection to
-//   the owner of the lock, too.
-// - The command enter_queue of a waiter has the *ticket* of the waiter as its owner. A later acquisition by
-//   this waiter has a new owner, and removes the ticket from the queue. It must follow the enter_queue.
+//     pending command                | bound to           | commands that must follow
+//     -------------------------------+--------------------+-----------------------------------------------
+//     SET                            | its *owner*: the   | all commands of this owner, above all the
+//                                    | value of the key   | release
+//     writing a *description*, a     | the owner of the   | the deletion of the description
+//     text for people, beside a lock | lock               |
+//     enter_queue: a waiter enters   | the *ticket* of    | the acquisition that removes the ticket from
+//     the queue                      | the waiter         | the queue
+//
+// The next table shows which connection a command gets. The first row applies for which there is such a
+// connection, and whose right column has the command:
 //
 //       connection                                          | for
 //     --+---------------------------------------------------+----------------------------------------------
@@ -147,34 +148,28 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
 //       | command; if there is none, and the command is an  |
 //       | acquisition that removes a ticket: the one that   |
 //       | is bound to this ticket                           |
-//     2 | a draining one that is not bound, with a pending  | an acquisition or a holder description, if
-//       | release of the same resource                      | the node is trusted
-//     3 | any draining one that is not bound                | a holder description, if there is no idle
-//       |                                                   | connection
+//     2 | a draining one that is not bound, with a pending  | an acquisition or a description, if the node
+//       | release of the same resource                      | is trusted
+//     3 | any draining one that is not bound                | a description, if there is no idle connection
 //     4 | an idle one                                       | every command if the node is trusted,
 //       |                                                   | otherwise a release
 //     5 | one that is being made and has releases queued    | a release, if the node is trusted
 //     6 | any draining one that is not bound                | a release, if the node is not trusted
-//     7 | the probing one; a new one if there is none, or   | 1. every command, if the node is trusted
-//       | if the probing one has taken too long             | 2. every command, if the next probe is due, or
-//       |                                                   |    if the outcome of the round depends on the
-//       |                                                   |    node (`needed`)
-//       |                                                   | 3. a release in any case
+//     7 | the probing one; a new one if there is none, or   | every command if the node is trusted, a probe
+//       | if the probing one has taken too long             | is due, or the outcome of the round depends
+//       |                                                   | on the node (`needed`); otherwise a release
 //
-// If 32 replies are pending on the connection of row 1, a release is sent on it nevertheless. Any other
-// command is not sent to the node at all, because a lock that is extended again and again would otherwise
-// fill the memory while the node is silent. Rows 2, 3, 5 and 6 skip connections on which 32 replies are
-// pending.
+// Rows 2, 3, 5 and 6 skip connections with 32 pending replies. If row 1 finds so many, only a release is
+// sent, and any other command is not sent to the node at all. Otherwise a lock that is extended again and
+// again would fill the memory while the node is silent.
 //
 // If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
-// not answered yet may be a frozen former master, and no lease may depend on it. A release may be sent to it,
-// because no lease depends on a release.
+// not answered yet may be a frozen former master, and no lease may depend on it.
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
     const auto effect = detail::effect_of(command);
     const bool release = effect == KeyEffect::releases;
-    // The last paragraph above this function gives the reason.
     if (config_.has_sentinels() && !release) return check_out_any_locked(release, now, needed);
     if (const auto it = connection_to_follow_locked(command); it != draining_.end()) {
         if (!release && it->connection->pending().count() >= max_pending)
@@ -185,7 +180,7 @@ CheckOut Node::check_out(const Command& command, Clock::time_point now, bool nee
     if ((effect == KeyEffect::acquires || describes) && health_.trusted())
         if (const auto it = with_release_of_locked(command.resources); it != draining_.end())
             return {.connection = take_locked(it), .worth_waiting_for = true};
-    // A holder description may be written late, so it rather follows late replies than begin a connection.
+    // A description may be written late, so no connection is begun for it.
     if (describes && idle_.empty())
         if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
     return check_out_any_locked(release, now, needed);
@@ -207,24 +202,22 @@ CheckOut Node::check_out_for_several(Clock::time_point now, bool needed) {
     return check_out_any_locked(release, now, needed);
 }
 
-/// Checks out a connection that the command need not share with an earlier one: rows 4 to 7 of the table.
+/// Rows 4 to 7 of the table.
 CheckOut Node::check_out_any_locked(bool release, Clock::time_point now, bool needed) {
     const bool due = needed || health_.probe_due(now);
-    // A late reply shows that the node is alive. It ends the back-off only if the node would be asked now in
-    // any case. Otherwise a node that is always late would delay every round.
+    // A late reply ends the back-off only if the node would be asked now in any case. Otherwise a node that
+    // is always late would delay every round.
     if (due) health_.trust_late_replies();
     if (!health_.trusted()) return check_out_untrusted_locked(release, now, due);
     return check_out_trusted_locked(release, now);
 }
 
-/// Checks out a connection to a trusted node. Releases share a connection that is being made. The round of a
-/// release does not wait for a connection that has been in the making for an eighth of node_timeout: this is
-/// the time for which a round waits for a new connection after its votes have decided (quorum_round.hpp), so
-/// the round of an earlier release has waited for it already. The connection sends the release later.
 CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
     if (auto idle = take_idle_locked(now, release))
         return {.connection = std::move(idle), .worth_waiting_for = true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
+        // The round of an earlier release has already waited for an older connection (case 3 in
+        // quorum_round.hpp). This one is sent later.
         const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
         return {.connection = take_locked(it), .worth_waiting_for = is_new};
     }
@@ -235,11 +228,10 @@ CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
 
 CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, bool due) {
     if (release) {
-        // A release that is written behind other commands delays nobody. The node reads it when it answers
-        // again. If there is no such connection and no probing one, the round waits for a new connection,
-        // because the failure may have concerned only the old one. This connection does not count as a probe,
-        // because it may end up draining. Its late reply then ends the back-off as soon as a probe is due. If
-        // it counted as the probe, the next acquisition would leave the node alone for another pause.
+        // A release behind other commands delays nobody: the node reads it when it answers again. A new
+        // connection is worth waiting for, because the failure may have concerned only the old one. It does
+        // not count as the probe. Otherwise the next acquisition would leave the node alone for another
+        // pause, even if the reply to the release has come late.
         if (auto idle = take_idle_locked(now, release)) return {.connection = std::move(idle)};
         if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
         if (!probe_) return {.connection = connect_locked(now), .worth_waiting_for = true};
@@ -247,7 +239,6 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
         return {};
     }
     if (due) health_.begin_probe(now, network_.entropy());
-    // A probing connection that takes too long is replaced by a new one.
     if (probe_ && now - probe_->since() < detail::NodeHealth::back_off.longest)
         return {.connection = std::move(probe_)};
     if (probe_) drop_locked(std::move(probe_), Errc::timed_out, "while connecting");
@@ -259,17 +250,15 @@ auto Node::bound_to_locked(std::string_view owner) -> std::vector<Draining>::ite
         draining_, [&](const Draining& it) { return it.connection->pending().is_bound_to(owner); });
 }
 
-/// Returns the connection on which this command must be sent behind a pending one: the connection that is
-/// bound to its owner, otherwise the one that is bound to the ticket that the command removes.
+/// Row 1 of the table.
 auto Node::connection_to_follow_locked(const Command& command) -> std::vector<Draining>::iterator {
     const auto it = bound_to_locked(command.owner);
     const bool leaves_queue = command.queue && acquires(command.verb);
     return leaves_queue && it == draining_.end() ? bound_to_locked(command.queue->ticket) : it;
 }
 
-/// Returns a connection that may have a release of one of the resources pending. If a SET is sent behind this
-/// release, the server executes the release first. On another connection the SET could come first, and would
-/// be refused because this client's own old key still exists.
+/// Row 2: on another connection, the SET could overtake the release, and would be refused because this
+/// client's own old key still exists.
 auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [&](const Draining& it) {
         const auto& pending = it.connection->pending();
@@ -277,7 +266,7 @@ auto Node::with_release_of_locked(Resources resources) -> std::vector<Draining>:
     });
 }
 
-/// Returns a draining connection that is not bound to an owner, so that any command may be sent on it.
+/// Rows 3 and 6.
 auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         const auto& pending = it.connection->pending();
@@ -285,9 +274,8 @@ auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     });
 }
 
-/// Returns a connection that is still being made, and has releases queued that will be written behind its
-/// handshake. A draining connection that is not established always has such releases: without a command, it
-/// would be the probing connection.
+/// Row 5. A draining connection that is not established has releases queued. Without a command, it would be
+/// the probing connection.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         return !it.connection->established() && it.connection->pending().count() < max_pending;
@@ -300,13 +288,10 @@ std::unique_ptr<Connection> Node::take_locked(std::vector<Draining>::iterator it
     return connection;
 }
 
-/// Returns the idle connection that was used last. Drops idle connections that have input. A server sends
-/// nothing on an idle connection, so the input is the end of the stream or something unexpected.
-///
-/// The check costs a system call, and proves little: the server can also close the connection directly after
-/// the check. Therefore it is skipped if the connection became idle within the last millisecond. For a
-/// release it is skipped for 10 ms, because a failed release is repeated, and does not endanger mutual
-/// exclusion.
+/// Returns the idle connection that was used last. Drops idle connections on which something has arrived,
+/// which is mostly the end of the stream. This check costs a system call, so it is skipped for a connection
+/// that became idle within the last millisecond, or within 10 ms for a release, because a release that fails
+/// is repeated.
 std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool release) {
     while (!idle_.empty()) {
         auto idle = std::move(idle_.back());
@@ -322,9 +307,8 @@ std::unique_ptr<Connection> Node::take_idle_locked(Clock::time_point now, bool r
     return nullptr;
 }
 
-/// Begins a new connection. The addresses that were found last are used again, unless there are none. If
-/// Sentinels name the server, they are queried for each connection; connections that are begun while a query
-/// is under way share it.
+/// Begins a new connection, to the addresses that were found last. If Sentinels name the server, they are
+/// queried for each connection. Connections that are begun during a query share it.
 std::unique_ptr<Connection> Node::connect_locked(Clock::time_point now) {
     const bool done = resolution_ && resolution_->done();
     if (!resolution_ || (done && (resolution_->addresses().empty() || config_.has_sentinels())))
@@ -342,14 +326,13 @@ void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
     if (!connection->broken() && (connection->ready() || connection->used()))
         keep_locked(std::move(connection), now);
     else if (!connection->broken() && !probe_)
-        probe_ = std::move(connection);  // no command was sent on it; it goes on, also to a trusted node
+        probe_ = std::move(connection);  // no command was sent on it
     else
         drop_locked(std::move(connection));
 }
 
-/// Keeps a connection, unless it leads to a former master. It becomes idle if no reply is pending, otherwise
-/// it drains. If its replies have not come after one minute, or after the longest ttl of its commands if that
-/// is longer, it is dropped.
+/// Keeps a connection as an idle or a draining one, unless it leads to a former master. A draining connection
+/// is dropped after one minute, or after the longest ttl of its commands if that is longer.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
         return drop_locked(std::move(connection), Errc::connection_failed,
@@ -378,10 +361,9 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
     draining_.push_back({std::move(connection), until});
 }
 
-/// Disconnects. Bytes that the kernel has not sent yet are discarded. The observer gets the cause for which
-/// the connection broke. If it is not broken, the observer gets `cause` and `why`. If the connection never
-/// got ready, its address may be dead: the next connection starts with another address and resolves the name
-/// again.
+/// Disconnects. Bytes that the kernel has not sent yet are discarded. The observer gets `cause` and `why`,
+/// unless the connection broke before: then it gets the cause of that. If the connection never got ready, its
+/// address may be dead, so the next connection starts with another address and resolves the name again.
 void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
                        const char* why) noexcept {
     if (!connection->was_ready()) {
@@ -398,10 +380,8 @@ bool Node::send_unsent(Clock::time_point now) {
     return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
-/// Returns true if a release on this connection may be lost if the connection is closed now. This is so if
-/// the release is not sent yet, or if its reply has not come: when the connection is closed, the server
-/// cannot write the replies to earlier commands any more. It then stops reading, and may not get to the
-/// release.
+/// Returns true if a release on this connection may be lost if the connection is closed now. Even a release
+/// that was sent can be lost: a server that cannot write its replies any more stops reading.
 static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;
     connection.pending().add_late_to(late);
@@ -419,8 +399,8 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
     }
 }
 
-// ---- Listeners. They are dropped without drop_locked(), which would make the next connection begin with
-// another address. The end of a subscription says nothing about the address of the node.
+// ---- Listeners. They are not dropped by drop_locked(), because the end of a subscription says nothing about
+// the address of the node.
 
 std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool may_probe) {
     const std::lock_guard guard{mutex_};
@@ -435,7 +415,7 @@ std::unique_ptr<Listener> Node::check_out_listener(Clock::time_point now, bool m
         auto listener = std::move(listeners_.back());
         listeners_.pop_back();
         listener->advance();
-        // Discards messages for an earlier waiter, who has left the queue and passed its wake-up on.
+        // Discards messages for an earlier waiter.
         (void)listener->connection().take_messages();
         if (listener->listens() && now - listener->connection().since() < max_listener_idle) return listener;
         add_disconnection_locked(listener->connection());

@@ -1,33 +1,29 @@
 // The client's side of one node, which is one of the N Redis masters that vote: its health, and its
-// connections between the rounds. All threads share it. A round sends a command to the nodes and counts their
-// votes. For each node it *checks out* a connection, and *checks it in* again at its end.
+// connections between the rounds. A round sends a command to the nodes and counts their votes. It *checks
+// out* a connection from each node, and *checks it in* at its end. All threads share the object.
 //
-// A reply is *pending* from the sending of its command until it is received. It is *late* if the round of its
-// command has ended meanwhile. The kinds of connections that no round has checked out:
+// A reply is *pending* from the sending of its command until it is received. It is *late* if its round has
+// ended meanwhile. The node keeps these connections:
 //
 //     connection | meaning                                              | until
 //     -----------+------------------------------------------------------+-----------------------------------
-//     idle       | ready, no reply is pending; serves the next round    | a command checks it out
+//     idle       | ready, no reply is pending                           | a command checks it out
 //     draining   | late replies are pending; or it is still being made, | a command checks it out; the last
 //                | and releases are queued behind its handshake         | reply has come; or it took too long
-//     probing    | it is being made, and no command is queued on it     | a command checks it out, or it is
-//                |                                                      | ready, or it has failed
+//     probing    | it is being made, and no command is queued on it;    | a command checks it out, or it is
+//                | there is one at most                                 | ready, or it has failed
 //     listener   | subscribed to the channel on which a waiter, a       | a waiter checks it out
 //                | client that waits for a resource, receives the       |
 //                | message that wakes it (listener.hpp)                 |
 //
-// The release of a SET must be written on the connection on which the SET is pending, because it could
-// overtake the SET on another connection (rule B5 in docs/rules.md). This is why draining connections are
-// kept. Their late replies are read whenever a round begins.
+// Draining connections are kept because the release of a SET must be written on the connection on which the
+// SET is pending. On another connection it could overtake the SET (rule B5 in docs/rules.md). Late replies
+// are read when the next round begins.
 //
-// A node is *trusted* if it is expected to answer in time. After a failure it is not trusted for a pause,
-// which grows with each failure (NodeHealth). This time is called *back-off*. When the pause is over, a
-// *probe* is due, which is one attempt to reach the node again. An untrusted node is asked only if a probe is
-// due or if the outcome of the round depends on it. Releases are sent to it in any case. If the round of an
-// attempt ends before its connection is ready, the node keeps the connection as the *probing* one. There is
-// at most one. The node is trusted again when it has answered a command or the handshake of a connection. If
-// only a late reply has come, it is trusted again after the pause, or earlier if the outcome of a round
-// depends on it.
+// A node is *trusted* if it is expected to answer in time. After a failure it is in *back-off*, a pause that
+// grows with each failure (NodeHealth). After the pause a *probe* is due: one attempt to reach the node
+// again. If the round of this attempt ends before the connection is ready, the connection becomes the probing
+// one. The node is trusted again when it has answered a command or a handshake.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -52,8 +48,8 @@
 
 namespace redlock {
 
-/// An event that is reported to the observer. The node keeps its events until the round is over, because no
-/// mutex may be held while the observer is called.
+/// An event for the observer. The node keeps its events until the round is over, because no mutex may be held
+/// while the observer is called.
 struct NodeEvent {
     enum class Kind : std::uint8_t { connecting, disconnected, backing_off };
     Kind kind = Kind::connecting;
@@ -61,19 +57,18 @@ struct NodeEvent {
     Clock::duration pause{};
 };
 
-/// The largest number of connections of one node whose late replies are still to be read. The limit keeps a
-/// silent node from taking all descriptors of the process.
+/// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
+/// process.
 inline constexpr std::size_t max_draining = 64;
 
-/// How long a node that refused to keep a queue is not used as a home node.
+/// How long a waiter does not use a node that has refused to keep a queue.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
 
 /// A round that uses connections which it shares with other rounds.
 class ConnectionUser : public detail::Requester {
 public:
-    /// Continues with a node after something has happened on its connection: its answer has come, its command
-    /// may be written, or the connection is broken. A broken connection must be left. Returns true if the
-    /// round still waits until it may write its command.
+    /// Is called when the answer of the node has come, the command may be written, or the connection is
+    /// broken. A broken connection must be left. Returns true if the round still waits until it may write.
     virtual bool on_progress(std::size_t node, Clock::time_point now) noexcept = 0;
 
 protected:
@@ -120,13 +115,12 @@ public:
     bool has_sentinels() const noexcept { return config_.has_sentinels(); }
 
     /// Prepares the node for a round: reads late replies, continues the handshake of the probing connection,
-    /// and reports to the round whether the node is trusted and whether its next probe is due. If Sentinels
-    /// name the server of this node, drops connections to a *former master*, which is a server that the
-    /// Sentinels have replaced by another one.
+    /// and reports the health of the node to the round. If Sentinels name the server of this node, drops
+    /// connections to a *former master*, a server that they have replaced by another one.
     void refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
-    /// Returns the indices of the requests whose owner still has a SET pending on a connection of this node.
-    /// Such a request must not be sent over another connection, because it could overtake the SET.
+    /// Returns the indices of the requests whose owner has a SET pending on a connection of this node. On
+    /// another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
     /// Checks out the connection over which one command must be sent; node.cpp has the table of choices.
@@ -134,32 +128,28 @@ public:
     /// node is made only if the command is a release, the next probe is due, or `needed` is true.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
 
-    /// Does the same for commands of several owners. None of them may have a SET pending here, see
-    /// requests_that_could_overtake().
+    /// Does the same for the extensions of several owners. None of them may have a SET pending here.
     CheckOut check_out_for_several(Clock::time_point now, bool needed);
 
-    /// Returns true if a draining connection has a pending command that this command must follow, according
-    /// to the first two rows of the table in node.cpp.
+    /// Returns true if the command must be sent on a draining connection, behind a pending command.
     bool must_follow(const Command& command);
 
     /// Takes back a connection in any state.
     void check_in(CheckedOut checked_out, Clock::time_point now);
 
-    // ---- Shared connections, for the rounds of one event loop (node_shared.cpp). A node has either these or
-    // check_out() and check_in(). All functions must be called by the thread of the loop.
+    // ---- Connections that rounds share (node_shared.cpp), in place of check_out() and check_in(). All these
+    // functions must be called by one thread at a time.
 
     bool is_shared() const noexcept { return options_.shared; }
 
-    /// Returns the connection for the requests of a round, which may be in use by other rounds;
-    /// connection_choice.hpp has the table of choices. The user must leave() it.
+    /// Returns the connection for the requests of a round; connection_choice.hpp has the table of choices.
+    /// The user must leave() it.
     CheckOut join(std::span<const Request> requests, Clock::time_point now, bool needed);
-    /// Returns true if the user may pass a command to the connection now. Otherwise it waits for that with
-    /// wait_to_write().
+    /// Returns true if a command may be written now. Otherwise the user calls wait_to_write().
     bool may_write(const Connection& connection, bool release, Clock::time_point now);
     void wait_to_write(const Connection& connection, ConnectionUser& user);
-    /// Records that the user has left the connection. `gives_up` is true if it has waited in vain for a
-    /// reply. No further command is then written on the connection, except for releases that must follow a
-    /// pending SET.
+    /// Records that the user has left the connection. If it `gives_up`, because no reply has come in time, no
+    /// further command is written on the connection, except for releases that must follow a pending SET.
     void leave(const Connection& connection, const ConnectionUser& user, bool gives_up,
                Clock::time_point now) noexcept;
 
@@ -175,29 +165,24 @@ public:
     void add_late_replies(detail::LateReplies& late) const noexcept;
 
     /// Returns a listener, which is subscribed to its channel or is about to subscribe. Returns null if the
-    /// node has refused to keep a queue less than a minute ago, or if it is not trusted, because a waiter
-    /// could not rely on it. If `may_probe` is true and the next probe is due, returns a listener on a new
-    /// connection nevertheless. This connection is the probe.
+    /// node has refused to keep a queue less than a minute ago, or if it is not trusted. In the latter case,
+    /// if `may_probe` is true and a probe is due, a listener on a new connection is the probe.
     std::unique_ptr<Listener> check_out_listener(Clock::time_point now, bool may_probe);
-    /// Keeps the listener for the next waiter if it is still subscribed, otherwise disconnects it.
     void check_in_listener(std::unique_ptr<Listener> listener, Clock::time_point now);
-    /// Disconnects the listener.
     void drop_listener(std::unique_ptr<Listener> listener) noexcept;
-    /// Disconnects the listeners that are kept for later waiters.
     void drop_listeners() noexcept;
-    /// Records that the server refuses to keep a queue of waiters for this client, for example because the
-    /// user may not use its key. check_out_listener() returns null for the next minute.
+    /// Records that the server keeps no queue for this client, for example because the Redis user may not use
+    /// its key. check_out_listener() returns null for the next minute.
     void refused_to_queue(detail::NodeFailure why, Clock::time_point now);
-    /// Returns why the node keeps no queue for this client, if it refused less than a minute ago.
+    /// Returns the reason that refused_to_queue() got in the last minute.
     std::optional<detail::NodeFailure> queue_refusal(Clock::time_point now);
 
-    /// Reads and writes on all draining connections. Returns true if one of them still has bytes that are not
-    /// sent.
+    /// Reads and writes on all draining connections. Returns true if some bytes are still not sent.
     bool send_unsent(Clock::time_point now);
 
-    /// Appends the connections that have bytes which are not sent yet, or a release without a reply. The node
-    /// keeps them, so the pointers become invalid with the next call of another function, in any thread. Only
-    /// NodeGroup::send_the_rest() may call this: no background task and no round is under way.
+    /// Appends the connections that have bytes which are not sent yet, or a release without a reply. Requires
+    /// that no round and no background task is under way. The pointers become invalid with the next call of
+    /// another function.
     void append_unfinished(std::vector<Connection*>& connections);
 
     /// Records that the node has answered a handshake.
@@ -295,7 +280,7 @@ private:
     detail::NodeFailure queue_refusal_{};
     std::vector<NodeEvent> events_{};
 
-    std::vector<std::unique_ptr<Shared>> shared_{};  // used by the thread of the event loop only
+    std::vector<std::unique_ptr<Shared>> shared_{};  // used by one thread at a time
 };
 
 }  // namespace redlock

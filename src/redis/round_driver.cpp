@@ -1,9 +1,8 @@
-// The connections of a round are of two kinds. If `woken_` is null, the round has checked out each connection
-// for itself, and its caller polls them. Otherwise the round shares the connections with other rounds. Then
-// the nodes read from them and call on_progress().
+// If `woken_` is null, the round has its connections for itself, and its caller polls them. Otherwise it
+// shares them with other rounds. Then the nodes read from them and call on_progress().
 //
-// A connection is *established* when its bytes can reach the server: TCP is connected, and with TLS the
-// encryption is agreed on. It is *ready* when the server has answered its handshake (AUTH, SELECT and PING).
+// A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
+// when the server has answered its handshake (AUTH, SELECT and PING).
 #include "redis/round_driver.hpp"
 
 #include <new>
@@ -40,7 +39,7 @@ void RoundDriver::end() noexcept {
             if (round_.is_left_alone(node)) report_left_alone(node);
             if (connections_[node]) check_in(node);
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-            // The report or the connection of this node is lost. The other nodes keep theirs.
+            // The report or the connection of this node is lost.
         }
     }
 }
@@ -61,8 +60,8 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // Several requests, which are extensions of several leases, are written on one connection. If the SET of
-    // a lease is still pending on another connection, the extension could overtake this SET. It is excluded.
+    // A round with several requests extends several leases. An extension must not overtake the SET of its
+    // lease, which may be pending on another connection.
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
             if (round_.includes(node, request) &&
@@ -78,8 +77,7 @@ void RoundDriver::begin(std::size_t node) {
     if (woken_ && round_.is_connecting(node)) nodes_[node]->wait_to_write(*connections_[node], *this);
 }
 
-/// Checks out a connection to the node, or joins a connection that other rounds use. Reports the outcome to
-/// the round. Returns false if there is no connection.
+/// Gets a connection to the node, and reports to the round whether there is one. Returns false if not.
 bool RoundDriver::check_out(std::size_t node) {
     const bool needed = round_.needs(node);
     const auto requests = round_.requests();
@@ -99,8 +97,7 @@ bool RoundDriver::check_out(std::size_t node) {
     has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
     // A release must be sent even if the round ends before the connection is established. Therefore it is
-    // queued on the connection, which writes it directly behind its handshake. It is queued at once, because
-    // std::bad_alloc can still be reported now. on_sent() follows when a byte can reach the server.
+    // queued on the connection now. on_sent() follows when a byte can reach the server.
     queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;
@@ -130,14 +127,11 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
         if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
 }
 
-/// A blocking recv() replaces poll() and recv(). Returns false if this is not possible, and the caller must
-/// poll. The timeout of recv() was set to half of node_timeout when the connection was made, and cannot be
-/// changed for a single call.
-///
-/// recv() must return before `until`. It is called only if at least 98% of node_timeout are left. The kernel
-/// makes the timeout longer. It rounds the timeout up to whole ticks, which last 10 ms at most, and adds one
-/// tick. To more than about 60 ticks it adds up to an eighth, which half of node_timeout has to spare. So
-/// only short timeouts are critical, and this way needs a node_timeout of at least 40 ms:
+/// A blocking recv() replaces poll() and recv(). It must return before `until`, although its timeout is fixed
+/// to half of node_timeout when the connection is made. Therefore it is called only if 98% of node_timeout
+/// are left. The kernel makes the timeout longer: it rounds it up to whole ticks, which last 10 ms at most,
+/// and adds one tick. (To long timeouts it adds an eighth at most.) This leaves enough time if node_timeout
+/// is at least 40 ms:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -157,15 +151,13 @@ bool RoundDriver::receive_or_wait(Clock::time_point until) {
 
 // ---- One node
 
-/// Continues with a node whose connection is new or whose socket is ready for I/O: continues the handshake,
-/// sends the commands as soon as possible, and takes the answers.
+/// Does what is possible now: continues the handshake, sends the commands, and takes the answers.
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
-    // A connection that is ready already needs no advance() before the commands are written.
     if (!woken_ && (round_.is_sent(node) || !was_ready)) connection.advance();
     if (!woken_ && !was_ready && connection.ready()) nodes_[node]->connected();
-    // Queries the run id if the command needs it and the connection does not know it yet.
+    // This does nothing if the command needs no run id, or the connection knows it.
     if (round_.is_connecting(node)) connection.fetch_run_id(round_.command_of_next_reply(node));
     if (round_.is_connecting(node) && may_send(node)) {
         if (fail_if_duplicate(node)) return;
@@ -174,7 +166,7 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// A release may be written before the server has answered the handshake. If the server is frozen now, it
+/// A release is written before the server has answered the handshake. If the server is frozen now, it
 /// executes the release when it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
@@ -184,9 +176,8 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// Is called by the node if something has happened on a shared connection. Returns true if the round still
-/// waits until it may write. If there is no memory, the round leaves the connection, and the next call of
-/// advance() throws std::bad_alloc.
+/// If there is no memory, the round leaves the connection, and the next call of advance() throws
+/// std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
     woken_->wake(*this);
@@ -199,10 +190,13 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
     return connections_[node] && round_.is_connecting(node);
 }
 
-/// The command of a round as it is sent to one node. It differs from node to node only if it uses the queue.
-/// An acquisition removes the ticket of the waiter only at its home node, which is the node with the queue in
-/// which the waiter waits. A release that is sent a second time is marked as repeated, because the first one
-/// may have woken a waiter.
+/// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
+///
+/// - A client that has waited in the queue of one node, its *home*, leaves this queue with its acquisition.
+/// The
+///   other nodes get the acquisition without queue.
+/// - A release that is sent to a node for the second time says so, because the first one may have woken the
+///   next client in the queue.
 struct RoundDriver::NodeCommand {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -222,8 +216,7 @@ void RoundDriver::send(std::size_t node) {
     if (!queued_[node]) write(node);
 }
 
-/// Writes the commands of all requests that include this node. A round with several requests has only
-/// extensions. These do not use the queue, so their commands are the same for all nodes.
+/// Writes the commands of all requests that include this node.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
     if (requests.size() == 1) {
@@ -238,8 +231,7 @@ void RoundDriver::write(std::size_t node) {
 }
 
 /// One server must not have two votes. If the same server already answers for another node, ends the part of
-/// this node in the round with the cause same_server, and returns true. Otherwise returns false. A release is
-/// sent to both nodes nevertheless, so it always gets false.
+/// this node in the round, and returns true. A release is sent to both nodes nevertheless.
 bool RoundDriver::fail_if_duplicate(std::size_t node) {
     const auto& run_id = connections_[node]->run_id();
     if (run_id.empty() || round_.is_release()) return false;
@@ -248,25 +240,22 @@ bool RoundDriver::fail_if_duplicate(std::size_t node) {
     return other.has_value();
 }
 
-/// Returns true if the Sentinels may have replaced the server, because it was demoted to a replica, or is a
-/// master that has lost its replicas.
+/// Returns true if the server is a replica, or a master that has lost its replicas. The Sentinels may then
+/// name another server, to which only a new connection leads.
 static bool may_be_replaced(std::error_code cause, const detail::Reply& reply) {
     return cause == Errc::read_only || reply.is_error("NOREPLICAS");
 }
 
-/// Takes the answers that have arrived.
 void RoundDriver::take_answers(std::size_t node) {
     auto& connection = *connections_[node];
-    // If the connection broke, the answers that were read before are discarded, too: the server may have sent
-    // something that is no reply.
+    // If the connection broke, the answers that were read before do not count either.
     if (connection.broken()) return fail(node, connection.cause(), connection.detail());
     if (!round_.is_sent(node)) return;
     while (const auto* const answer = connection.take_answer(*this))
         if (!take_answer(node, *answer)) return;
 }
 
-/// Reports the answer to the round as a vote. After the last answer, checks the connection in. Returns true
-/// if the caller should look for another answer.
+/// Reports the answer to the round as a vote. Returns true if another answer of the node is missing.
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
@@ -281,7 +270,6 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
         fail(node, vote.cause, connection.detail());
         return false;
     }
-    // The Sentinels may name another server by now, to which only a new connection leads.
     if (nodes_[node]->has_sentinels() && may_be_replaced(vote.cause, reply)) {
         connection.fail(Errc::connection_failed, connection.quoted(reply.text));
         fail(node, connection.cause(), connection.detail());
@@ -290,15 +278,15 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     if (!has_answered_[node]) nodes_[node]->succeeded();
     has_answered_[node] = true;
     auto detail = vote.vote == Vote::unknown ? connection.quoted(reply.text) : std::string{};
-    // The detail of a query is its result.
+    // The result of a query is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(detail), now_);
     if (last) check_in(node);
     return !last;
 }
 
-/// Records the failure of the node, and ends the part of this node in the round. There is an exception: a
-/// release whose connection is broken is sent once more, over another connection.
+/// Ends the part of a node that has failed. But a release whose connection broke is sent once more, over
+/// another connection.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
@@ -310,30 +298,28 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended it already
 }
 
-/// Reports that a node was not asked because it is in back-off, together with the failure that has led to the
-/// back-off.
+/// Reports that a node was not asked because it is in back-off after a failure.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
     if (!failure.detail.empty()) detail += ", " + failure.detail;
-    // If waiting cannot help, the original cause says more than `backing_off`.
+    // A cause that does not go away by itself says more than `backing_off`.
     const auto cause = is_transient(failure.cause) ? make_error_code(Errc::backing_off) : failure.cause;
     round_.end(node, cause, detail, now_);
 }
 
-/// Checks the connection in. Replies that have not arrived are late from now on.
+/// Replies that have not arrived are late from now on: nobody takes them.
 void RoundDriver::check_in(std::size_t node, bool gives_up) {
     auto& connection = *connections_[node];
     const auto* const release = round_.is_release() ? &round_.requests().front().command : nullptr;
     connection.leave(*this, release);
     if (woken_) return leave(node, gives_up);
-    // The front then lets a background task send it.
+    // The caller then lets a background task send it.
     has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
-/// Leaves a shared connection. check_in() may have recorded that nobody awaits the replies any more; doing it
-/// again has no effect.
+/// Leaves a shared connection.
 void RoundDriver::leave(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
     connections_[node]->leave(*this, nullptr);

@@ -1,6 +1,6 @@
-// Executes the steps of a QuorumRound over real connections: asks nodes, takes their answers, and reports
-// each event to the round. In a round, one command, or several commands with the same verb, are sent to N
-// Redis masters (the *nodes*). Each reply is a vote. The caller of the driver waits:
+// Executes the steps of a QuorumRound over real connections: sends the command of the round to the N Redis
+// masters (the *nodes*), takes their answers, and reports each event to the round. The caller of the driver
+// waits:
 //
 //     RoundDriver driver{...};
 //     while (const auto until = driver.advance()) {
@@ -10,11 +10,12 @@
 //         driver.take_ready(entries);
 //     }
 //
-// In an event loop, many rounds share connections. Then the node reads from them, tells the rounds to
-// continue, and puts them into a list of woken rounds. The caller advances the rounds of this list.
-//
 // QuorumRound decides which node is asked when, and when the round ends. Node (node.hpp) keeps the
-// connections to one node between the rounds: a round checks a connection out, and checks it in again.
+// connections to one node between the rounds: the driver *checks* a connection *out*, and *checks it in* when
+// the node has answered.
+//
+// Many rounds can also share connections. Then the nodes read from them, and let the rounds continue that
+// have got an answer. These rounds are in the list `woken`, and the caller must call advance() for each.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -40,8 +41,7 @@ public:
     RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::DuplicateServerCheck& servers,
                 Clock& clock, Clock::duration node_timeout, detail::QuorumRound& round,
                 WokenRounds* woken = nullptr);
-    /// Gives all connections back to their nodes. Replies that were not awaited are read when a later round
-    /// begins.
+    /// Gives all connections back to their nodes.
     ~RoundDriver();
     RoundDriver(const RoundDriver&) = delete;
     RoundDriver& operator=(const RoundDriver&) = delete;
@@ -51,23 +51,23 @@ public:
     std::optional<Clock::time_point> advance();
 
     /// Returns an entry for each node that the round waits for, in the memory of `space`, which must have
-    /// room for all nodes. Returns no entries if the connections are shared: see NodeGroup.
+    /// room for all nodes. Returns no entries if the connections are shared.
     std::span<PollEntry> poll_entries(std::span<PollEntry> space) const noexcept;
 
-    /// Continues with the nodes whose entries are ready. The caller must look at the descriptors and call
-    /// this function between two calls of advance(), even if the instant has passed. A reply that has come
-    /// in time then counts although it is read late.
+    /// Continues with the nodes whose entries are ready. The caller must poll and call this function between
+    /// two calls of advance(), even if the instant has passed. A reply that has come in time then counts
+    /// although it is read late.
     void take_ready(std::span<const PollEntry> entries);
 
-    /// Takes the place of the wait and of take_ready() if the round waits for one reply only: blocks until
-    /// the reply has come, in one system call. Returns false, without blocking, if the round waits for
-    /// anything else, or if the call could last longer than `until`.
+    /// Replaces the wait and take_ready() by one system call if the round waits for one reply only. Returns
+    /// false, without blocking, if the round waits for anything else, or if the call could last longer than
+    /// `until`.
     bool receive_or_wait(Clock::time_point until);
 
     /// Returns the instant of the last step.
     Clock::time_point now() const noexcept { return now_; }
 
-    /// After the end of the round: returns true if a release, or a part of a release, is not sent yet.
+    /// After the end of the round: returns true if a release is not sent completely.
     bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
 
 private:
