@@ -1,6 +1,6 @@
-// Leader: campaigns for a lock, does the work while the lock is held, and resigns. The watchdog of the lock
-// reports a loss one margin before the validity ends. The work has this time to stop before another leader
-// can be elected.
+// A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. If
+// the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock ends. The
+// work has this time to stop before another leader can be elected.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -44,8 +44,8 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // The clock is read before the lease. In the other order, the watchdog could extend the lease in between,
-    // and the result would be zero although the lease was valid all the time.
+    // In the other order, the watchdog could extend the lease in between, and the result would be zero
+    // although the lease was valid all the time.
     const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }

@@ -1,4 +1,5 @@
-// The rules of a leader (leader.hpp), which Leader and AsyncLeader share.
+// What Leader and AsyncLeader share (leader.hpp). A *term* is one leadership, from the election to the end of
+// the work.
 #pragma once
 
 #include <redlock/detail/back_off.hpp>
@@ -19,17 +20,16 @@ namespace redlock::detail {
 /// Returns the options of the lock of a leader. Throws std::invalid_argument if they cannot work.
 LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const Nodes& nodes);
 
-/// Returns why an elected leader must not begin its work; no error if it may. If no more than the margin is
-/// left, the watchdog would end the term at once.
+/// Returns why an elected leader must not begin its work, or no error if it may. If no more than the margin
+/// of the validity is left, the watchdog would end the term at once.
 inline std::error_code refusal_of_term(std::chrono::nanoseconds remaining, const LeaderOptions& options,
                                        const std::stop_token& stop) {
     if (remaining <= options.margin) return Errc::validity_exhausted;
     return stop.stop_requested() ? make_error_code(Errc::cancelled) : std::error_code{};
 }
 
-/// Returns true if the leadership was lost before the work has ended. Returns false if the caller has
-/// requested a stop, even if the leadership was lost as well: the request also stops Term::lost(), so the two
-/// cannot be told apart.
+/// Returns true if the leadership was lost before the work has ended. A stop that the caller requests also
+/// stops Term::lost(), so it always counts as the cause.
 inline bool was_lost(const std::stop_token& lost, const std::stop_token& stop) {
     return lost.stop_requested() && !stop.stop_requested();
 }
@@ -40,10 +40,13 @@ public:
     /// The arguments must outlive the object.
     TermPauses(const LeaderOptions& options, Entropy& entropy) : options_(options), entropy_(entropy) {}
 
-    /// Calls `outcome`, which returns the result of a term or throws its exception. A result that is no
-    /// success is passed to on_failure, and the usual pause follows. An exception is passed to on_error, and
-    /// the pause doubles with each exception until a term ends with success. Without on_error, the exception
-    /// is thrown to the caller. Returns the pause.
+    /// Calls `outcome`, which returns the result of a term or throws its exception. Returns the pause before
+    /// the next term:
+    ///
+    ///     success         | the usual pause
+    ///     failure         | the usual pause, after a call of on_failure
+    ///     exception       | a pause that has doubled with each exception since the last success, after a
+    ///                     | call of on_error. Without on_error, the exception is thrown.
     template <class Outcome>
     Clock::duration after(Outcome outcome, const std::stop_token& stop) {
         int doublings = 0;
