@@ -1,23 +1,21 @@
--- Acquires several resources, or one resource in a form that SET NX PX cannot express:
+-- Acquires several resources, or one resource if SET NX PX is not enough. It has three additions, and each can be
+-- missing:
 --
--- - on a node with a *quarantine*, which is the time for which a node declines to vote after it may have lost its data
---   (see check_vote() in quarantine.lua). The *marker* is the key in which the node stores since when it has had its
---   data.
--- - for a *waiter*, a client that has waited in the queue of the resource. It is identified there by a *ticket*. The
---   script first takes the ticket out of the queue, and deletes the reservation of the resource for this waiter, if
---   there is one (see prelude.lua). It does so even if the attempt is then refused. The waiter enters the queue again,
---   and keeps its place, because the order depends on the time for which it has waited.
--- - with *counters*: each node counts the holders of each resource. The largest count becomes the fencing token of the
---   lock. This script is the first round of fencing, and raise_counts is the second.
+-- - A *quarantine*: the time for which a node declines to vote after it may have lost its data (quarantine.lua). The
+--   *marker* is the key in which it stores since when it has had its data.
+-- - A *ticket*: the client has waited for the resource in its queue. The script first takes the ticket out of the
+--   queue, and deletes a reservation for it (prelude.lua). If the attempt fails, the client enters the queue again. It
+--   does not lose its place, because the time for which it has waited decides the order.
+-- - *Counters*: the node counts the holders of each resource. The largest count of all nodes becomes the fencing token.
+--   This script is the first round of fencing, and raise_counts.lua is the second.
 --
 -- KEYS: the resources, [the queue], [their counters], [the marker].
--- ARGV: owner (a random value, new for each attempt to acquire), number of resources, ttl, [ticket of the waiter],
--- [expiry of the counters], [quarantine].
--- An argument in brackets can be empty. Then its key is missing: the queue goes with the ticket, the counters with
--- their expiry, and the marker with the quarantine. `counters` is the index of the first counter in KEYS, or false.
+-- ARGV: owner (a random value, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
+-- [quarantine]. If an argument in brackets is empty, its key is missing.
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If the node has no vote,
 -- returns a status during the quarantine, and otherwise an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
+-- The index of the first counter in KEYS, or false.
 local counters = expiry ~= '' and (ticket == '' and n + 1 or n + 2)
 if ticket ~= '' then leave_queue(KEYS[n + 1], ticket) end
 local data, failure = check_vote(counters)

@@ -1,5 +1,5 @@
--- Releases one resource, as the Redlock specification does: deletes the key only if it still holds the owner, which is
--- a random value, new for each attempt to acquire.
+-- Releases one resource, as the Redlock specification does: deletes the key if it still holds the owner, which is the
+-- random value of one acquisition.
 -- KEYS: the resource. ARGV: owner. Returns 1 if the key was deleted, otherwise 0.
 if redis.call('get', KEYS[1]) == ARGV[1] then
   return redis.call('del', KEYS[1])

@@ -1,31 +1,29 @@
--- Enters the queue of waiters, or stays in it. Reports who has the resource, and how many waiters are in front. Removes
--- the tickets of waiters that have died.
+-- Puts the *ticket* of a waiting client into the queue of a resource (prelude.lua), or keeps it there. Reports who has
+-- the resource, and how many clients are in front. Removes the tickets of clients that have died.
 --
--- The resource may be free although clients wait: its holder has died or has released it without waking a waiter, or a
--- reservation has ended. Then the script reserves the resource for the first waiter, if ARGV[5] permits it.
+-- The resource can be free although clients wait, for example if its holder has died. Then the script reserves it for
+-- the first client in the queue, if ARGV[5] permits it.
 --
 -- KEYS: the resource, its queue. ARGV:
 --
 --     1   the ticket
 --     2   the ttl of a reservation
---     3   how long the waiter has waited, in microseconds
---     4   the expiry of the queue. A waiter that has not called for so long is removed.
---     5   '1' if this call may reserve a free resource. It may not while the waiter makes a random pause, after it has
---         collided with another waiter (back_off() in src/flow/place_in_queue.cpp).
---     6   the former ticket of this waiter, which the new one replaces, or empty. If the resource is reserved for the
---         former ticket, the reservation is deleted. If ARGV[5] permits it, the first waiter gets the next one.
+--     3   how long the client has waited, in microseconds
+--     4   the expiry of the queue. A client that has not called for so long is removed.
+--     5   '1' if this call may reserve a free resource. It may not during the random pause that the client makes after
+--         it has collided with another one (back_off() in src/flow/place_in_queue.cpp).
+--     6   an earlier ticket of this client, which the new one replaces, or empty. A reservation for it is deleted.
 --
--- Returns the status RESERVED if the resource is reserved for this waiter. Otherwise returns the status WAITING with:
+-- Returns the status RESERVED if the resource is reserved for this client. Otherwise returns the status WAITING with:
 --
 -- - the remaining time of the key in milliseconds, as PTTL returns it: -2 without a key, -1 without an expiry
--- - the number of waiters in front
+-- - the number of clients in front
 -- - what the key is: 'nothing', 'reservation', or 'holder' for every other value
 local held = redis.call('get', KEYS[1])
 if held == ARGV[1] then return {ok = 'RESERVED'} end
 local failure = check_queue(KEYS[2])
 if failure then return failure end
--- This first PEXPIRE only tests the permission. If the Redis user may not use it, the script ends here, before it adds
--- a ticket, and leaves no queue without an expiry.
+-- If the Redis user may not use PEXPIRE, the script ends here, and leaves no queue without an expiry.
 redis.call('pexpire', KEYS[2], ARGV[4])
 if ARGV[6] ~= '' then
   redis.call('zrem', KEYS[2], ARGV[6])

@@ -1,12 +1,11 @@
--- Extends several resources, or one resource on a node with a *quarantine*, which is the time for which a node declines
--- to vote after it may have lost its data (see check_vote() in quarantine.lua). Never shortens the remaining time: a
--- program can extend a lock by different ttls, and an extension that arrives late must not undo a later one with a
--- longer ttl.
--- KEYS: the resources, [the marker if the quarantine is not empty]. The marker is the key in which the node stores
--- since when it has had its data.
--- ARGV: owner (a random value, new for each attempt to acquire), number of resources, ttl, [quarantine].
--- Returns 1 if every resource still holds the owner, otherwise 0. If the node has no vote,
--- returns a status during the quarantine, and otherwise an error.
+-- Extends several resources, or one resource on a node with a *quarantine*: the time for which a node declines to vote
+-- after it may have lost its data (quarantine.lua). Never shortens the remaining time, because an extension that
+-- arrives late must not undo a later one with a longer ttl.
+-- KEYS: the resources, [the *marker*, in which the node stores since when it has had its data].
+-- ARGV: owner (the random value of one acquisition), number of resources, ttl, [quarantine]. If the quarantine is
+-- empty, the marker is missing.
+-- Returns 1 if every resource still holds the owner, otherwise 0. If the node has no vote, returns a status during the
+-- quarantine, and otherwise an error.
 local n = tonumber(ARGV[2])
 local _, failure = check_vote(false)
 if failure then return failure end

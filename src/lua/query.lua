@@ -1,11 +1,10 @@
 -- Reports the state of a resource and of the keys beside it. A value that the Redis user may not read is reported as 0
--- or as an empty text. A longer text than the limits below is cut, because any client can put any text there.
--- KEYS: the resource, the queue of the clients that wait for it, the description that its holder has left, the readers
--- that hold it together, and the counter of its holders; or the resource alone if the user may not use the other keys.
--- Returns one line, followed by the value of the resource and the text in the key of the description, without a
--- separator. The line has the type of the resource, its remaining time to live in milliseconds, the number of waiters,
--- the number of readers, the number in the counter (0 if there is no counter), and the length of the value. The
--- variable `owner` has this value, which is an owner, a ticket, a marker or any other text.
+-- or as an empty text. Long texts are cut, because any client can put any text there.
+-- KEYS: the resource, its queue, the description that its holder has left, its readers, and its counter (prelude.lua);
+-- or the resource alone if the user may not use the other keys.
+-- Returns one line, and behind it the value of the resource and the description, without a separator. The line has the
+-- type of the resource, its remaining time to live in milliseconds, the number of waiting clients, the number of
+-- readers, the number in the counter (0 if there is none), and the length of the value.
 local function text(key, max_length)
   local value = redis.pcall('get', key)
   return type(value) == 'string' and string.sub(value, 1, max_length) or ''

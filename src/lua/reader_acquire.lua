@@ -1,15 +1,13 @@
--- Acquires a resource for a reader (LockOptions::shared). Other readers may hold the resource at the same time. While
--- there are readers, the value of the resource is the *shared marker* and no owner. The owners of the readers are in a
--- sorted set beside the resource (see the part on readers in prelude.lua). If there is a *counter*, the node counts in
--- it the holders of the resource, both readers and exclusive ones. The largest count of all nodes becomes the fencing
--- token. This script is the first round of fencing.
--- KEYS: the resource, its readers, [its counter], [the marker].
--- ARGV: owner (a random value, new for each attempt to acquire), number of resources (always 1), ttl, [expiry of the
--- counter], [quarantine]. The quarantine is the time for which a node declines to vote after it may have lost its data
--- (see check_vote() in quarantine.lua). The marker is the key in which the node stores since when it has had its data.
--- An argument in brackets can be empty. Then its key is missing.
--- Returns 0 if the resource has any value but the shared marker; otherwise the count, or 1 without a counter. If the
--- node has no vote, returns a status during the quarantine, and otherwise an error.
+-- Acquires a resource for a *reader* (LockOptions::shared), which can hold it together with other readers; prelude.lua
+-- explains readers. With a *counter*, the node counts the holders of the resource for the fencing token, as in
+-- acquire.lua.
+-- KEYS: the resource, its readers, [its counter], [the *marker*, in which the node stores since when it has had its
+-- data].
+-- ARGV: owner (a random value, new for each attempt), number of resources (always 1), ttl, [expiry of the counter],
+-- [*quarantine*: the time for which a node declines to vote after it may have lost its data, see quarantine.lua]. If an
+-- argument in brackets is empty, its key is missing.
+-- Returns 0 if another lock than a reader holds the resource; otherwise the count, or 1 without a counter. If the node
+-- has no vote, returns a status during the quarantine, and otherwise an error.
 local readers, now, failure = check_readers()
 if failure then return failure end
 local expiry, data = ARGV[4], nil

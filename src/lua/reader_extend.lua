@@ -1,9 +1,8 @@
--- Extends one reader (see the part on readers in prelude.lua). Does not create the resource or the set of readers again
--- if it is missing, because an exclusive lock may have held the resource meanwhile.
--- KEYS: the resource, its readers, [the marker if the quarantine is not empty].
--- ARGV: owner, number of resources (always 1), ttl, [quarantine]. The quarantine is the time for which a node declines
--- to vote after it may have lost its data (see check_vote() in quarantine.lua). The marker is the key in which the node
--- stores since when it has had its data.
+-- Extends one reader (see the part on readers in prelude.lua). Does not create a missing key again, because an
+-- exclusive lock may have held the resource meanwhile.
+-- KEYS: the resource, its readers, [the *marker*, in which the node stores since when it has had its data].
+-- ARGV: owner, number of resources (always 1), ttl, [*quarantine*: the time for which a node declines to vote after it
+-- may have lost its data, see quarantine.lua]. If the quarantine is empty, the marker is missing.
 -- Returns 1 if this reader still holds the resource, otherwise 0. If the node has no vote, returns a status during the
 -- quarantine, and otherwise an error.
 local readers, now, failure = check_readers()

@@ -1,8 +1,8 @@
--- If the reader holds the resource, raises the counter of the resource to the fencing token, as raise_counts does for
--- an exclusive lock. raise_counts.lua explains the counter and the marker.
--- KEYS: the resource, its readers, its counter, [the marker if the quarantine is not empty].
+-- If the reader holds the resource, raises the counter of the resource to the fencing token. raise_counts.lua does the
+-- same for other locks, and explains the words.
+-- KEYS: the resource, its readers, its counter, [the marker].
 -- ARGV: owner, number of resources (always 1), fencing token, expiry of the counter, [quarantine].
--- Returns what raise_counts returns.
+-- Returns what raise_counts.lua returns.
 local readers, now, foreign = check_readers()
 if foreign then return foreign end
 local data, failure = check_vote(true)
