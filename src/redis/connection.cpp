@@ -96,8 +96,7 @@ void Connection::connected() {
 }
 
 // ---- The handshake: AUTH if the endpoint has a user or a password, SELECT if its database is not 0, and a
-// PING. The PING ensures that the server of a ready connection answers. All are written at once, and are
-// answered in order.
+// PING, which shows that the server answers. All are written at once.
 
 Connection::Step Connection::step_after(Step step) const noexcept {
     if (step == Step::auth && config_.endpoint.database != 0) return Step::select;
@@ -126,7 +125,7 @@ void Connection::begin_handshake() {
     flush();
 }
 
-/// The run id is not fetched by the first handshake, because few commands need it.
+/// The first handshake does not fetch the run id, because few commands need it.
 void Connection::fetch_run_id(const Command& command) {
     if (!ready() || !run_id_.empty() || !detail::needs_run_id(command, recipient())) return;
     state_ = State::handshaking;
@@ -138,8 +137,8 @@ void Connection::fetch_run_id(const Command& command) {
     flush();
 }
 
-/// Returns true if the reply completes this step of the handshake. If the user may not call PING, the error
-/// is accepted, because it also shows that the server answers.
+/// Returns true if the reply completes this step of the handshake. The error of a user who may not call PING
+/// also shows that the server answers.
 bool Connection::accept_handshake_reply(const Reply& reply) {
     if (step_ == Step::info) run_id_ = detail::line_of_info(reply.text, "run_id:");
     if (step_ == Step::info) return reply.kind == Reply::Kind::text && !run_id_.empty();
@@ -153,8 +152,7 @@ void Connection::take_handshake_reply() {
         auto cause = error ? detail::cause_of(reply) : Errc::unexpected_reply;
         // Old servers answer "ERR AUTH called without any password configured" or "ERR invalid password".
         if (error && step_ == Step::auth && cause == Errc::server_error) cause = Errc::authentication_failed;
-        // The server may repeat what it has received. After AUTH only its first word is safe to show (rule
-        // D11).
+        // The server may repeat what it has received. After AUTH only the first word is safe to show.
         auto words = step_ == Step::auth ? reply.first_word() : std::string_view{reply.text};
         return fail(cause, quoted(words));
     }
@@ -167,8 +165,7 @@ void Connection::take_handshake_reply() {
 std::string Connection::quoted(std::string_view text) const {
     const auto& password = config_.endpoint.password;
     const bool repeats = !password.empty() && text.find(password) != text.npos;
-    // A single word may be a part of the password, which must not be shown either. "ERR" is too short to
-    // matter.
+    // A single word may be a part of the password, except for "ERR".
     const bool is_part =
         text.size() > 3 && text.find(' ') == text.npos && password.find(text) != password.npos;
     return repeats || is_part ? "the text contains the password" : detail::printable(text);
@@ -176,15 +173,12 @@ std::string Connection::quoted(std::string_view text) const {
 
 // ---- Commands
 
-/// Sends a script by its digest if the server is known to have the script, somebody awaits the reply, and no
-/// reply is pending. A command that is sent behind late replies must not depend on a second try, because its
-/// round may end before its reply is read. A connection that collects commands has mostly replies pending,
-/// but its loop reads them soon. If the round of a release has ended by then, the connection itself makes the
-/// second try.
+/// A command by digest may need a second try. So a digest is sent only if the reply is awaited, and is read
+/// before the round ends. This is expected if no other reply is pending, or if the connection collects
+/// commands, because it is then read all the time.
 ///
-/// If there are several commands, the first one with a script brings the script whole, and the others name it
-/// by its digest. If the server does not know the digest nevertheless, the votes of these others are lost,
-/// and the next round sends the whole script.
+/// Of several commands with one script, only the first brings the script whole. If that fails, the votes on
+/// the others are lost, and the next round sends the whole script.
 void Connection::send(std::span<const Command> commands, const detail::Requester& requester, bool awaited) {
     const bool may_retry = awaited && (collects_ || pending_.none());
     for (const auto& command : commands) {
@@ -204,7 +198,7 @@ void Connection::leave(const detail::Requester& requester, const Command* releas
     detail::append(left->plain_form, plain, recipient(), detail::ScriptForm::whole);
 }
 
-/// Sends a release again whose form was refused. `release` is its plain form, which cannot be refused.
+/// Sends the plain form of a release, after the server has refused another form.
 void Connection::repeat(const std::string& release) {
     pending_.sent_other(nullptr);
     ++collected_;
@@ -232,7 +226,7 @@ bool Connection::knows_script_of(const Command& command) const noexcept {
     return script && known_[detail::number_of(script)];
 }
 
-/// Returns the script of the command, or null.
+/// Returns the script of the command, or null if it has none.
 const detail::Script* Connection::write(const Command& command, detail::ScriptForm form,
                                         const detail::Requester* requester) {
     used_ = true;
@@ -249,8 +243,7 @@ const detail::Script* Connection::write(const Command& command, detail::ScriptFo
     return script;
 }
 
-/// Breaks the connection if memory runs out in the middle of a command or of a reply. Otherwise the server
-/// would receive a part of a command, or the connection would wait for a reply that never comes.
+/// Breaks the connection if memory runs out, because a command or a reply may be incomplete then.
 template <class Action>
 void Connection::run_or_break(Action action) {
     try {
@@ -265,7 +258,6 @@ void Connection::write_collected() {
     write_all();
 }
 
-/// Writes what is in the buffers, unless it is to be collected.
 void Connection::flush() {
     const auto is_full = [this] {
         return collected_ >= detail::max_collected_commands ||
@@ -304,14 +296,13 @@ void Connection::read(Socket::Wait wait) {
         if (receive(wait))
             while (!broken() && parse_reply()) take_reply();
     });
-    // This is more than any expected reply needs. A server that sends an endless reply must not fill the
-    // memory.
+    // This is more than any expected reply needs. An endless reply must not fill the memory.
     constexpr std::size_t max_unparsed = 65'536;
     if (!broken() && parser_.unparsed() > max_unparsed)
         fail(Errc::unexpected_reply, "a reply that does not end");
 }
 
-/// Passes received bytes to hiredis. Returns false if there is nothing new to parse.
+/// Passes received bytes to the parser. Returns false if there is nothing new to parse.
 bool Connection::receive(Socket::Wait wait) {
     std::array<char, 16'384> bytes;
     const auto length = socket_->receive(bytes, wait);
@@ -344,7 +335,7 @@ bool Connection::feed(std::string_view plain) {
     return false;
 }
 
-/// Parses one more reply. Returns false if it is not complete yet.
+/// Returns false if the next reply is not complete yet.
 bool Connection::parse_reply() {
     const auto progress = parser_.next();
     if (progress == ReplyParser::Progress::protocol_error)
@@ -352,8 +343,7 @@ bool Connection::parse_reply() {
     return progress == ReplyParser::Progress::complete;
 }
 
-/// Takes one reply. It is a message to a subscriber, a reply of the handshake, a late reply, or the answer to
-/// a command.
+/// Takes a message to a subscriber, a reply of the handshake, a late reply, or the answer to a command.
 void Connection::take_reply() {
     constexpr std::string_view message = "message\n";
     if (subscribed_ && pending_.none() && incoming_.text.starts_with(message)) {

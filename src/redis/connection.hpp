@@ -13,13 +13,11 @@
 //     broken      | final: a connection is never revived          |
 //
 // Each state can change to broken, by fail(). Commands that are sent before the state handshaking are queued,
-// and are written directly behind the handshake. A *round* sends a command to the nodes and counts their
-// votes. It is the *requester* of the commands that it has sent here. A reply is *pending* from the sending
-// of its command until it is received. It is *late* if the round of the command has ended meanwhile. The
-// connection is then kept, and the reply is read later. PendingReplies says to which command a reply belongs,
-// and who has requested it. No function blocks except receive_or_wait().
+// and are written directly behind the handshake. No function blocks except receive_or_wait().
 //
-// A script is sent whole, or by its digest if the server knows the script already.
+// A *round* sends a command to the nodes and counts their votes. It is the *requester* of its commands on
+// this connection. A reply is *pending* until it is received. It is *late* if its round has ended meanwhile.
+// PendingReplies says to which command a reply belongs.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -51,8 +49,8 @@ class Connection : private detail::Requester {
 public:
     enum class State : std::uint8_t { resolving, connecting, securing, handshaking, ready, broken };
 
-    /// Starts connecting. `config` and `network` must outlive the connection. If the server has several
-    /// addresses, the connection tries the one with the index `first_address` first.
+    /// Starts connecting. `config` and `network` must outlive the connection. `first_address` is the index of
+    /// the address to try first.
     Connection(const NodeConfig& config, Network& network, std::shared_ptr<Resolution> resolution,
                std::size_t first_address, Clock::time_point now);
     ~Connection();
@@ -65,18 +63,17 @@ public:
     /// Connects, writes and reads as far as the socket allows without blocking.
     void advance();
 
-    /// Waits until the server sends something, and reads it. Returns without input after half of
-    /// node_timeout, or when a signal arrives. The kernel rounds this time up: by less than two ticks of its
-    /// timer, which last 10 ms at most, or by about an eighth if that is more. The function takes one system
-    /// call instead of poll() and recv(), and is meant for a caller that waits for no other connection. Does
-    /// nothing if the connection is not ready.
+    /// Waits until the server sends something, and reads it. Takes one system call instead of poll() and
+    /// recv(). Returns without input after half of node_timeout, which the kernel makes longer
+    /// (RoundDriver::receive_or_wait()), or when a signal arrives. Does nothing if the connection is not
+    /// ready.
     void receive_or_wait();
 
     bool ready() const noexcept { return state_ == State::ready; }
     bool broken() const noexcept { return state_ == State::broken; }
     bool handshaking() const noexcept { return state_ == State::handshaking; }
-    /// Returns true if the TCP connection, and with TLS its encryption, is established. The handshake is then
-    /// written, so that the bytes of a command can follow it.
+    /// Returns true if TCP and TLS are connected. The handshake is then written, so that the bytes of a
+    /// command can follow it.
     bool established() const noexcept { return ready() || handshaking(); }
     /// Returns true if the connection is ready, or was ready at some time before.
     bool was_ready() const noexcept { return was_ready_; }
@@ -88,34 +85,30 @@ public:
     /// Returns the resolution that has found the server.
     const Resolution& resolution() const noexcept { return *resolution_; }
 
-    /// Returns `text`, which came from the server, in a form that a report may show. If it contains the
-    /// password, or a part of it, another text is returned (rule D11 in docs/rules.md).
+    /// Returns `text`, which came from the server, in a form that a report may show: without the password
+    /// (rule D11 in docs/rules.md).
     std::string quoted(std::string_view text) const;
 
     const detail::PendingReplies& pending() const noexcept { return pending_; }
 
     // ---- In the states ready and handshaking.
 
-    /// Queries the run id of the server, if `command` needs the id and it is not known yet. A command needs
-    /// the id if its votes depend on what the server itself remembers (needs_run_id()). One server that
-    /// answers for two nodes, under two addresses, must not have two such votes. The state changes to
-    /// handshaking, and becomes ready again when the server has answered. Does nothing if the connection is
-    /// not ready.
+    /// Queries the run id of the server, if `command` needs it (needs_run_id()) and it is not known yet. With
+    /// the run id, the caller recognises one server that answers for two nodes under two addresses. The state
+    /// is handshaking until the server has answered. Does nothing if the connection is not ready.
     void fetch_run_id(const Command& command);
 
-    /// Returns the run id. A server draws a new one at each start. Returns an empty text if fetch_run_id()
-    /// has not obtained it.
+    /// Returns the run id, which a server draws at each start. Returns an empty text if it is not known.
     const std::string& run_id() const noexcept { return run_id_; }
 
-    /// Sends the commands of one requester behind the pending ones. `awaited` is false if nobody waits for
-    /// the replies. Scripts are then sent whole, because a digest that the server does not know could not be
-    /// replaced by the script.
+    /// Sends the commands of one requester behind the pending ones. A script is sent whole, or by its digest
+    /// if the server knows the script. `awaited` is false if nobody waits for the replies. Then every script
+    /// is sent whole, because nobody could replace a digest that the server does not know.
     ///
     /// If an answer says that the server has refused the form of a command (PendingReply::is_form_refused),
     /// the requester may send the command again. It is then sent with the whole script, or without the queue.
     ///
-    /// If the connection is established, a byte of the commands may reach the server from now on. Otherwise
-    /// the commands are only queued, and no byte of them reaches the server before it is established.
+    /// No byte of the commands reaches the server before the connection is established.
     void send(std::span<const Command> commands, const detail::Requester& requester, bool awaited = true);
     /// Returns true if commands are queued, or the socket has not accepted all bytes that were passed to it.
     bool unsent() const noexcept {
@@ -131,22 +124,21 @@ public:
         return pending_.take_answer(requester);
     }
 
-    /// Records that the requester does not await its replies any more. If `release` is not null, it is the
-    /// command of the requester. If the server then turns out to refuse the form in which the release was
-    /// sent, the connection sends it again: with the whole script, and without the queue. Such a copy cannot
-    /// wake a second waiter.
+    /// Records that the requester does not await its replies any more. `release` is its command if that is a
+    /// release, otherwise null. If the server refuses the form of the release later, the connection itself
+    /// sends it again: with the whole script, and without the queue.
     void leave(const detail::Requester& requester, const Command* release);
 
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
 
-    /// If `collects` is true, send() only appends commands to the output buffer of a ready connection, until
-    /// write_collected() is called or the buffer has as much as one write may have.
+    /// If `collects` is true and the connection is ready, send() only appends commands to a buffer. They are
+    /// written by write_collected(), or when the buffer is full.
     void set_collecting(bool collects) noexcept { collects_ = collects; }
     /// Returns how many commands have been collected.
     std::size_t collected() const noexcept { return collected_; }
     void write_collected();
 
-    /// Sends a command that consists of `words`, for AdminConnection and the listeners, which wait for its
+    /// Sends a command that consists of `words`, for AdminConnection and the listeners. They wait for the
     /// answer() before they send another one. From then on, lists of up to 16 texts and numbers are accepted
     /// as replies.
     void ask(std::span<const std::string_view> words);
@@ -158,17 +150,16 @@ public:
     /// 16 KiB at most.
     std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
-    /// Returns the index of the address to try next if this one turns out to be dead. The index may exceed
-    /// the number of addresses. The next connection takes the remainder of the division by that number.
+    /// Returns `first_address` for the next connection if the present address turns out to be dead. It may
+    /// exceed the number of addresses.
     std::size_t next_address() const noexcept { return first_address_ + tried_addresses_; }
 
     /// Returns true if the server has closed the connection, or has sent something unexpected, since it
     /// became idle.
     bool gone_stale() const noexcept { return socket_->has_input(); }
 
-    /// Changes the state to broken, because the replies cannot be trusted or are not wanted any more.
-    /// Discards the bytes that the kernel has not sent yet. A plain close() would leave the kernel sending
-    /// them for a long time.
+    /// Changes the state to broken. Discards the bytes that the kernel has not sent yet. After a plain
+    /// close(), the kernel could still send them a long time later.
     void fail(std::error_code cause, std::string detail);
 
     // ---- When broken.
@@ -224,7 +215,7 @@ private:
     bool used_ = false;
     std::string run_id_{};
 
-    std::string out_{};  // bytes to write; those before written_ are written
+    std::string out_{};  // bytes for the socket; those before written_ are written
     std::size_t written_ = 0;
     std::string queued_{};  // commands to be written behind the handshake
     bool collects_ = false;
