@@ -33,11 +33,9 @@ Flow Acquire::run_with_place() {
     std::exception_ptr failure;
     try {
         if (nodes().contended().contains(request_.resources.front())) {
-            // Other clients wait for the resource already, so this client queues before its first attempt. It
-            // does not know yet how long an attempt takes. An attempt must follow the wait, because only an
-            // attempt can report that the resource is held. latest_attempt() leaves it twice the time that is
-            // passed here, so half of node_timeout leaves it one node_timeout. If time remains after the
-            // attempt, the client waits again.
+            // Other clients wait for the resource already, so this client queues before its first attempt.
+            // The attempt must follow before the deadline, because only an attempt can report that the
+            // resource is held. latest_attempt() leaves it twice the time that is passed here.
             const auto waiting =
                 place_->wait(latest_attempt(clock_.now(), limits_.deadline, nodes().node_timeout() / 2));
             co_await waiting;

@@ -10,10 +10,9 @@
 
 namespace redlock::flow {
 
-/// Acquires the resources of one request. Each attempt has an owner of its own (rule A5). While another
-/// client holds the resource, a fair request waits in the queue (waiting.hpp). A request for several
-/// resources does not queue, because a waiter for one resource would keep the others from clients that could
-/// have them.
+/// Acquires the resources of one request. While another client holds the resource, a fair request waits in
+/// the queue (waiting.hpp). A request for several resources does not queue, because it would keep the others
+/// from clients that could have them.
 class Acquire final : public Retries {
 public:
     Acquire(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
@@ -23,7 +22,7 @@ public:
 
     /// Returns the result of run(), with what the queue has reported.
     Result take_result();
-    /// See Retries. The commands are the release of the attempt, and those that leave the queue.
+    /// See Retries. The commands release the attempt and leave the queue.
     template <class Send>
     void for_each_unreleased(Send send) {
         Retries::for_each_unreleased(send);

@@ -9,15 +9,15 @@
 namespace redlock::flow {
 namespace {
 
-/// Returns a random number below `end`. If there are no random numbers, sets `error`.
+/// Returns a random number below `end`, or sets `error`.
 std::size_t random_below(std::size_t end, Entropy& entropy, std::error_code& error) {
     std::array<std::byte, sizeof(std::uint64_t)> bytes{};
     error = entropy.fill(bytes);
     return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(bytes) % end);
 }
 
-/// Returns for each of `size` slots whether it is certainly taken. It is taken if the nodes without a key for
-/// it are fewer than a quorum. `votes` are the answers to Verb::exist.
+/// Returns for each slot whether it is certainly taken: the nodes that may be free for it are no majority.
+/// `votes` are the answers to Verb::exist.
 std::vector<bool> taken_slots(const Tally& votes, std::size_t size) {
     std::vector<std::size_t> keys(size);
     for (const auto& report : votes.reports())

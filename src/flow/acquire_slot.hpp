@@ -9,9 +9,8 @@
 
 namespace redlock::flow {
 
-/// Acquires one of the slots of a semaphore (semaphore.hpp). An attempt tries a random slot first, and if it
-/// is held, the slots that a query reports as free. The report may be outdated, but only the votes of the
-/// nodes decide whether a slot is acquired. Each try of a slot is an Attempt with an owner of its own.
+/// Acquires one of the slots of a semaphore (semaphore.hpp): a random one, or if it is held, one of the slots
+/// that a query reports as free. Each try of a slot is an Attempt.
 class AcquireSlot final : public Retries {
 public:
     /// `request.resources` has the keys of all slots.
@@ -23,8 +22,7 @@ public:
 
     Flow run() { return repeat(); }
 
-    /// Returns the slot that was tried last, which is the acquired one if run() has ended without an error.
-    /// Before the first try, returns 0.
+    /// Returns the slot that was tried last. It is acquired if run() has ended without an error.
     std::size_t slot() const noexcept { return slot_; }
     bool tried() const noexcept { return tried_; }
 

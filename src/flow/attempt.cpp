@@ -71,20 +71,17 @@ Flow Attempt::run() {
     std::rethrow_exception(failure);
 }
 
-/// Chooses the fencing token, and makes sure that the count of a majority of the nodes is at least the token.
+/// Chooses the fencing token, and makes sure that a majority of the nodes has at least this count. Each node
+/// counts the holders of a resource, and returns its count with the grant (fencing.hpp).
 ///
-/// Each node counts the holders of a resource. fencing.hpp explains these counts, and why a node refuses a
-/// token that is far ahead of its wall clock.
-///
-/// 1. The token is the largest count that came with a grant. If a majority of the nodes has returned exactly
-///    this count, it is confirmed.
+/// 1. The token is the largest count. If a majority has returned this count, it is confirmed.
 /// 2. Otherwise another round asks all nodes that may hold the key to raise their counts to the token. If a
-///    majority now has this count, the token is confirmed.
-/// 3. If the round failed because nodes refused a token that is far ahead of their wall clocks, the nodes
-///    that had returned this token lose their votes. The other nodes must still be a majority. The next
-///    largest count is the next token to try, from step 1.
+///    majority does so, it is confirmed.
+/// 3. A node refuses a token that is far ahead of its clock. If the round failed for this reason, the nodes
+///    that had returned this token lose their votes, and step 1 begins again with the others, which must be a
+///    majority.
 ///
-/// An example with three nodes. In the third row, 999 stands for a count that is far ahead of the clocks:
+/// An example with three nodes. 999 stands for a count that is far ahead of the clocks:
 ///
 ///     counts 7 7 7     a majority has counted 7                                              token 7
 ///     counts 7 9 8     the second round raises the counts to 9                               token 9

@@ -11,32 +11,26 @@ namespace redlock::flow {
 
 /// One attempt. The arguments must outlive it.
 ///
-/// If the flow is destroyed before its end, unreleased() is the release that is left to do. The release needs
-/// no more memory, because this object has the owner and the nodes already before the SET is sent.
+/// If the flow is destroyed before its end, unreleased() is the release that is left to do.
 class Attempt final : public Steps {
 public:
-    /// `queue` has the ticket of a client that waits in the queue (nodes.hpp). It is null if the client does
-    /// not wait.
+    /// `queue` has the ticket of a client that has waited in the queue, and is null for any other client.
     Attempt(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
             const RoundLimits& limits, const QueueTerms* queue);
 
-    /// Makes the attempt. Ends without an error if the lease is acquired. Otherwise no reachable node keeps a
-    /// key of the attempt.
+    /// Makes the attempt. If it ends with an error, its keys were deleted on every node that answers.
     Flow run();
 
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return candidate_; }
-    /// Returns false if run() has ended before its round, because no random owner could be drawn. Requires
-    /// that run() has ended: every end after the round sets `settled_`.
+    /// Returns false if run() has ended before its round, because there were no random numbers.
     bool made_round() const noexcept { return settled_; }
-    /// Returns the votes on the SET. If a second round had to confirm the fencing token, returns the votes of
-    /// that round (Attempt::confirm_fencing_token()).
+    /// Returns the votes on the SET, or of the second round if confirm_fencing_token() has made one.
     const Tally& votes() const noexcept { return round_.tally; }
-    /// Returns the result with these votes. `error` is the error with which run() has ended.
+    /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error);
-    /// Returns the release of an attempt whose flow was destroyed. The release of a fair attempt also wakes
-    /// the next waiter, because this client gives up. Returns nothing if no key can be left. The request is
-    /// valid as long as this object.
+    /// Returns the release of an attempt whose flow was destroyed, or nothing if no key can be left. If the
+    /// attempt was fair, the release also wakes the next waiter. The request is valid as long as this object.
     std::optional<Request> unreleased() const;
 
 private:

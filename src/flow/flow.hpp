@@ -1,6 +1,6 @@
-// Flows: the coroutines in which the algorithm is written. A flow does no I/O and never blocks. It names what
-// it waits for, such as a round or a pause, and suspends. The code that runs it, the *front*, makes the round
-// or the pause, and resumes the flow.
+// Flows: the coroutines in which the algorithm is written. A flow does no I/O and never blocks. If it needs a
+// *round*, which sends a request to the nodes and collects their votes, or a pause, it suspends. The code
+// that runs it, the *front*, makes the round or the pause, and resumes the flow.
 //
 //     class Question final : public Steps {
 //     public:
@@ -17,17 +17,17 @@
 //     Question question{operation};
 //     const auto error = run_blocking(operation, question.run());
 //
-// Rules for the text of a flow, because of faults and limits of the supported compilers:
+// The votes of a round are written into a Tally (nodes.hpp), which is *blank* before.
+//
+// Rules for the text of a flow:
 //
 //   1. A request, and the flow that another flow awaits, is a named variable. g++ 12 destroys temporaries in
 //      a co_await expression too early or twice.
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
-//   3. A flow is a member function of a Steps object, and has no parameters. Thus its frame can be placed in
-//      the memory of the operation, and it has no references that can dangle.
-//
-// A flow ends with an error code, and not with a Tally (the votes of one round, see nodes.hpp), because
-// frames have to be small. The tallies are members of the operation and of its Steps objects. A *blank* tally
-// has no votes yet (Nodes::blank_tally()).
+//   3. A flow is a member function of a Steps object, and has no parameters. Its frame is then in the memory
+//      of the operation, and it has no references that can dangle.
+//   4. A flow has no Tally as a variable or result, because frames have to be small. The tallies are members
+//      of the operation and of the Steps objects.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -46,8 +46,7 @@
 
 namespace redlock::flow {
 
-/// Converts to the value that a function returns. std::optional::emplace() then constructs the value in
-/// place, and need not move it. A tally or a result is large.
+/// Converts to the value that a function returns, so that std::optional::emplace() constructs it in place.
 template <class Function>
 struct InPlace {
     Function function;
@@ -56,8 +55,7 @@ struct InPlace {
 template <class Function>
 InPlace(Function) -> InPlace<Function>;
 
-/// The memory for the frames of the flows of one operation. The frame that was allocated last is deallocated
-/// first. If a frame does not fit, it lies on the heap.
+/// The memory for the frames of one operation: a stack. A frame that does not fit lies on the heap.
 class FrameMemory {
 public:
     FrameMemory() = default;
@@ -135,8 +133,8 @@ public:
     }
 
     // Awaiting. The flow runs inside await_ready() up to its first suspension. If it suspends, its caller
-    // suspends as well, and Operation::resume() continues the caller when the flow has ended. A symmetric
-    // transfer would be shorter, but g++ 12 lets the stack grow with each one.
+    // suspends as well, and Operation::resume() continues the caller when the flow has ended. With g++ 12,
+    // each symmetric transfer would let the stack grow.
     bool await_ready() const {
         handle_.resume();
         return handle_.done();
@@ -155,7 +153,7 @@ private:
 struct PendingRound {
     const Request* request;
     const RoundLimits* limits;
-    Tally* tally;  ///< blank: without votes
+    Tally* tally;  ///< blank
 };
 
 /// The pause that a flow waits for. It ends at this instant, or when a stop is requested.
@@ -165,9 +163,9 @@ struct PendingPause {
     const std::stop_token* stop;
 };
 
-/// The turn of a waiter to enter the queue of a home node. In an event loop, only the first waiters of each
-/// resource are in that queue, and the others wait in the loop (loop/local_queues.hpp). The blocking front
-/// gives a turn to each waiter at once.
+/// The turn of a waiter to enter the queue of its *home node*. In an event loop, only the first waiters of
+/// each resource get a turn, and the others wait in the loop (loop/local_queues.hpp). The blocking front
+/// gives each waiter its turn at once.
 struct Turn {
     Resources resource;
     Clock::time_point since;          ///< when the waiter began to wait; the oldest waiter is the first
@@ -185,8 +183,7 @@ struct PendingTurn {
     Turn* turn;
 };
 
-/// The search for a node to listen at, that a flow waits for: see Waiter::listen(). The front writes what
-/// Waiter::listen() returns.
+/// A call of Waiter::listen() that a flow waits for. The front writes its result into `listens`.
 struct PendingListen {
     Waiter* waiter;
     NodeSet homes;
@@ -194,7 +191,7 @@ struct PendingListen {
     bool* listens;
 };
 
-/// The message that a flow waits for: see Waiter::sleep(). The front writes what Waiter::sleep() returns.
+/// A call of Waiter::sleep() that a flow waits for. The front writes its result into `message`.
 struct PendingMessage {
     Waiter* waiter;
     Clock::time_point until;
@@ -206,15 +203,15 @@ struct PendingMessage {
 using Pending =
     std::variant<std::monostate, PendingRound, PendingPause, PendingTurn, PendingListen, PendingMessage>;
 
-/// One operation, such as one acquire() with all its attempts: the memory of its flows, and what they wait
-/// for. A front does this:
+/// One operation, such as one acquire() with all its attempts: the memory of its flows, and the thing that
+/// they wait for. A front does this:
 ///
 ///     Flow flow = steps.run();
 ///     for (operation.start(flow); !operation.ended(); operation.resume())
 ///         ...  // do what operation.pending() describes
 ///     flow.result();
 ///
-/// A front that does not want to go on destroys the flow. The Steps object says what is left to do then.
+/// A front can destroy a suspended flow. The Steps object then says which commands are left to do.
 class Operation {
 public:
     explicit Operation(Nodes& nodes) : nodes_(nodes) {}
@@ -229,8 +226,7 @@ public:
     const Pending& pending() const noexcept { return pending_; }
     bool ended() const noexcept { return std::holds_alternative<std::monostate>(pending_); }
 
-    /// Continues the flow when it need not wait any more. If the round has thrown an exception, `failure` has
-    /// it, and it is thrown in the flow.
+    /// Continues the flow when it need not wait any more. `failure` is thrown in the flow if it is not null.
     void resume(std::exception_ptr failure = {}) {
         failure_ = std::move(failure);
         pending_ = {};
@@ -258,8 +254,7 @@ private:
     std::optional<Tally> votes_{};
 };
 
-/// A class whose member functions are flows of an operation. One operation can have several such objects: the
-/// flows of one await the flows of another.
+/// A class whose member functions are flows. The flows of several such objects can belong to one operation.
 class Steps {
 public:
     Steps(const Steps&) = delete;
@@ -270,19 +265,17 @@ protected:
     ~Steps() = default;
 
     Operation& operation() const noexcept { return operation_; }
-    /// Returns the nodes, for their number, their names and their limits. A flow never calls Nodes::ask(),
-    /// because a flow does no I/O.
+    /// Returns the nodes. A flow must not call Nodes::ask(), because a flow does no I/O.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
 
-    /// Returns a blank tally for the next round. The operation has only one such tally, so this call discards
-    /// the votes of the round before.
+    /// Returns a blank tally for the next round. Discards the tally that it has returned before.
     Tally& blank_votes() const {
         return operation_.votes_.emplace(InPlace{[this] { return nodes().blank_tally(); }});
     }
     /// Returns the tally that blank_votes() has returned last.
     Tally& votes() const { return *operation_.votes_; }
 
-    /// What `co_await ask(...)` and the like wait with.
+    /// The awaiter of ask() and of the functions below.
     struct Wait {
         Operation& operation;
         Pending pending;
@@ -296,30 +289,29 @@ protected:
         }
     };
 
-    /// Awaits a round. The arguments must live until the flow continues, and `tally` must be blank. A request
-    /// that the flow makes is therefore a named variable (rule 1).
+    // The arguments of these functions must live until the flow continues.
+
+    /// Awaits a round. `tally` must be blank.
     Wait ask(const Request& request, const RoundLimits& limits, Tally& tally) const noexcept {
         return {operation_, PendingRound{&request, &limits, &tally}};
     }
 
-    /// Awaits a pause until this instant, or until a stop is requested. The token must live until the flow
-    /// continues.
+    /// Awaits a pause until this instant, or until a stop is requested.
     Wait pause(Clock& clock, Clock::time_point until, const std::stop_token& stop) const noexcept {
         return {operation_, PendingPause{&clock, until, &stop}};
     }
 
-    /// Awaits the turn of the waiter. The arguments must live until the flow continues.
+    /// Awaits the turn of the waiter.
     Wait turn_of(Waiter& waiter, Turn& turn) const noexcept {
         return {operation_, PendingTurn{&waiter, &turn}};
     }
 
-    /// Awaits that the waiter listens, as Waiter::listen() does. The arguments must live until the flow
-    /// continues.
+    /// Does what Waiter::listen() does.
     Wait listen(Waiter& waiter, NodeSet homes, const RoundLimits& limits, bool& listens) const noexcept {
         return {operation_, PendingListen{&waiter, homes, &limits, &listens}};
     }
 
-    /// Awaits a message, as Waiter::sleep() does. The arguments must live until the flow continues.
+    /// Does what Waiter::sleep() does.
     Wait sleep(Waiter& waiter, Clock::time_point until, const std::stop_token& stop,
                Waiter::WakeUp& message) const noexcept {
         return {operation_, PendingMessage{&waiter, until, &stop, &message}};
@@ -334,7 +326,8 @@ inline void* Flow::promise_type::operator new(std::size_t bytes, Steps& steps) {
     return steps.operation_.frames_.allocate(bytes);
 }
 
-/// Does what the flow waits for, in this thread. Returns an exception, or null.
+/// Makes the round, the pause or the like that the flow waits for, in this thread. Returns its exception, or
+/// null.
 std::exception_ptr do_pending(const Operation& operation) noexcept;
 
 /// The blocking front: runs the flow to its end in this thread. Returns its result.

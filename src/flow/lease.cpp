@@ -29,7 +29,7 @@ Flow Release::run() {
     auto& votes = blank_votes();
     co_await ask(request, limits, votes);
     if (wakes) record_contention(nodes(), resources_, votes);
-    // An earlier release may have deleted the key already, so a refusal of a repeated one is a confirmation.
+    // An earlier release may have deleted the key, so the refusal of a repeated one is a confirmation.
     const auto gone = votes.granted() + (again ? votes.refused() : 0);
     std::error_code error;
     if (!in_time || (!again && is_lost(votes, lease_)))

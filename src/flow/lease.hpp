@@ -1,5 +1,5 @@
-// What a client does with a lease that it has acquired: it extends it, releases it, and writes the holder
-// description. This is a text beside the lock for people to read.
+// The extension and the release of a lease, and the writing of the *holder description*, a text for people
+// beside the lock; as flows.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -35,8 +35,8 @@ private:
     algorithm::RoundResult round_;
 };
 
-/// The release of a lease. The arguments must outlive it. If a flow is destroyed before its end, the lease is
-/// not empty, so the release can be repeated.
+/// The release of a lease. The arguments must outlive it. If a flow is destroyed before its end, the release
+/// can be repeated.
 class Release final : public Steps {
 public:
     Release(Operation& operation, Clock& clock, Resources resources, Lease& lease, bool fair)
@@ -57,7 +57,7 @@ private:
     QueueTerms queue_{};
 };
 
-/// The writing of the holder description. The arguments must outlive it.
+/// The arguments must outlive it.
 class Description final : public Steps {
 public:
     Description(Operation& operation, Resources resources, const Lease& lease, std::string_view text,

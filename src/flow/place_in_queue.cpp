@@ -55,8 +55,7 @@ Flow PlaceInQueue::wait_within_limits() {
     co_return std::error_code{};
 }
 
-/// Waits until this waiter may enter the queue of a home node. `wake_` is `attempt` afterwards if an attempt
-/// is due before that.
+/// Waits for the turn of this waiter. `wake_` is `attempt` afterwards if an attempt is due earlier.
 Flow PlaceInQueue::await_turn() {
     if (!waiter_) waiter_ = nodes().waiter();
     if (!waiter_) co_return std::error_code{};
@@ -73,9 +72,8 @@ Flow PlaceInQueue::await_turn() {
     co_return std::error_code{};
 }
 
-/// Makes sure that the waiter listens at a home node. If it has been at the present one for shortest_stay, it
-/// goes to an earlier node if such a node answers. `listens_` is false afterwards if there is no node to wait
-/// at.
+/// Makes sure that the waiter listens at a home node: the first one that answers, but at least for
+/// shortest_stay the present one. `listens_` is false afterwards if there is no node to wait at.
 Flow PlaceInQueue::find_home() {
     listens_ = false;
     if (!waiter_) co_return std::error_code{};
@@ -107,15 +105,13 @@ void PlaceInQueue::begin_to_listen() {
     refusals_.clear();
 }
 
-/// Asks the home node once. If the ticket is not in the queue, the question puts it there. If the resource is
-/// held, sleeps until this waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards
-/// if an attempt is worth making.
+/// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
+/// waiter is woken or until it is time to ask again. `wake_` is `attempt` afterwards if an attempt is worth
+/// making.
 ///
-/// If this waiter is in a pause (see back_off()), and another client wakes it for the second time in this
-/// pause, it waits until the pause is over. It must then ask the home node whether the resource is still
-/// reserved for it. The first time, the waiter makes its attempt during the pause, because the resource is
-/// kept from other clients meanwhile. If it did so every time, a home node that wakes it again and again
-/// would cause attempts at the other nodes without end.
+/// In a pause (see back_off()), a waiter that another client wakes makes only one attempt. If it is woken
+/// again, it waits until the pause is over, and then asks again. Otherwise a faulty home node could cause
+/// attempts without end.
 Flow PlaceInQueue::ask_and_sleep() {
     const auto now = clock_.now();
     auto terms = terms_;
@@ -158,10 +154,9 @@ Flow PlaceInQueue::ask_and_sleep() {
 }
 
 /// Sleeps until a message has come, until `sleep_until_`, or until a stop is requested. `woken_` is true
-/// afterwards if the message has the ticket of this waiter. A message with an earlier ticket of this client
-/// means that the resource may be reserved for that ticket. The ticket is then withdrawn, so that the next
-/// waiter is woken. Only the first such message is answered, because a hostile home node may send them
-/// without end.
+/// afterwards if the message has the present ticket. An earlier ticket is withdrawn, because the resource may
+/// be reserved for it. This is done only for the first such message, because a faulty home node could send
+/// them without end.
 Flow PlaceInQueue::await_message() {
     woken_ = false;
     for (bool withdrawn = false; now_is_before(sleep_until_);) {
@@ -180,8 +175,8 @@ Flow PlaceInQueue::await_message() {
     co_return std::error_code{};
 }
 
-/// If no node refuses to keep a queue for this client, all have failed as home nodes. This can pass quickly,
-/// so the waiter pauses for a poll interval at most. Its next attempt shows which nodes answer.
+/// If no node has refused to keep a queue, all have failed as home nodes. This can pass quickly, so the
+/// waiter makes a pause and an attempt, which shows which nodes answer.
 Flow PlaceInQueue::wait_without_home() {
     collect_refusals();
     wake_ = Wake::no_queue;
@@ -225,8 +220,7 @@ Flow PlaceInQueue::leave_queue() {
 }
 
 /// Takes the ticket of `withdrawal_` out of the queue of the home node. If the resource was reserved for it
-/// there, the next waiter is woken. Does not wait for the reply, nor for a connection once the time in the
-/// queue is over.
+/// there, the next waiter is woken. Does not wait for the reply.
 Flow PlaceInQueue::withdraw() {
     const auto request = withdrawal_request();
     const RoundLimits limits{.deadline = limits_.deadline, .awaits_answers = false};
@@ -258,8 +252,7 @@ void PlaceInQueue::attempted(std::error_code error, const Tally& votes, Clock::d
     if (woken && ++attempts_.failed_when_woken > 1) back_off(took, woken_by_another);
 }
 
-/// Begins the turn of this waiter. While it waited for its turn, no home node has reported anything to it,
-/// and older waiters have made the attempts.
+/// Before its turn, other waiters of this loop have asked the home node and made attempts.
 void PlaceInQueue::begin_turn(Clock::time_point now) {
     reported_.holder_seen = attempts_.last = now;
     if (attempts_.due <= now) attempts_.due = now + random_pause(longest_without_attempt, entropy_);
@@ -272,14 +265,13 @@ void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) 
     reported_.attempted_without_holder = false;
 }
 
-/// Returns true if the waiter should make an attempt although it was not woken. This is so in three
-/// cases:
+/// Returns true if the waiter should make an attempt although it was not woken:
 ///
-/// - It is the first in the queue, and its last attempt ended a poll interval ago. The key on the home
-///   node may be a stray key, and the other nodes may be free. A reserved resource is an exception,
-///   because the attempt could take it from the waiter that was woken.
-/// - The home node has reported no holder for two poll intervals, and it is this waiter's turn. The
-///   waiters in front may be unable to come. This happens once until the node reports a holder again.
+/// - It is the first in the queue, its last attempt ended a poll interval ago, and the resource is not
+///   reserved for another waiter. The resource may be free on the other nodes.
+/// - The home node has reported no holder for two poll intervals, and for attempt_spacing more for each
+///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
+///   reports a holder again.
 /// - The last attempt is 7 to 14 s ago.
 bool PlaceInQueue::attempt_is_due(Clock::time_point now) {
     const auto& place = *reported_.place;
@@ -299,13 +291,12 @@ Clock::time_point PlaceInQueue::next_question(Clock::time_point now) {
     const auto rarer = static_cast<int>(std::min<std::size_t>(place.in_front, 48));
     auto next = now + (place.in_front == 0 ? std::min(random_pause(longest_pause_, entropy_), poll_interval)
                                            : poll_interval + poll_interval * rarer / 16);
-    // The first four waiters ask when the key expires. If all waiters did, they would ask at the same
-    // time.
+    // Only the first four waiters ask when the key expires, and not all at the same time.
     constexpr std::size_t nearly_first = 4;
     if (place.held_for >= 0ms && place.in_front < nearly_first)
         next = std::min(next, now + place.held_for + 1ms);
-    // If the resource is free but not reserved for this waiter, dead waiters are in front. One question
-    // removes a limited number of them. So the waiter asks again at once, but not without end.
+    // If the resource is free, dead waiters are in front. One question removes a limited number of them, so
+    // the waiter asks again at once, but not without end.
     constexpr int most_in_a_row = 16;
     auto& free = reported_.free_in_a_row;
     free = place.held == QueuePlace::Held::by_nobody ? free + 1 : 0;
@@ -313,10 +304,10 @@ Clock::time_point PlaceInQueue::next_question(Clock::time_point now) {
     return std::max(next, now + shortest_sleep);
 }
 
-/// Begins a *pause* after an attempt that failed although the waiter was woken. A waiter of another home
-/// node may have got the lock first, or both may have got some votes and none a majority. Two such
-/// waiters could collide again and again, so each makes a random pause. The pause doubles with each
-/// failure, up to the pause of LockOptions::retry, which counts as at least 10 ms and at most 10 s.
+/// Begins a random *pause* after an attempt that failed although the waiter was woken. It has probably
+/// collided with a waiter of another home node: each has got some votes, and none a majority. Without the
+/// pause, they could collide again and again. The pause doubles with each failure, up to the pause of
+/// LockOptions::retry, which counts as at least 10 ms and at most 10 s.
 void PlaceInQueue::back_off(Clock::duration took, bool woken_by_another) {
     using namespace std::chrono_literals;
     const detail::BackOff pauses{.shortest = took,
@@ -325,9 +316,8 @@ void PlaceInQueue::back_off(Clock::duration took, bool woken_by_another) {
     if (woken_by_another) attempts_.may_come_from = attempts_.may_reserve_from;
 }
 
-/// Follows the attempt that was to take the ticket out of the queue. If the home node may not have
-/// processed that command, the waiter disconnects. Otherwise a release could wake this waiter although it
-/// does not expect a message.
+/// Is called after an attempt that should take the ticket out of the queue. If the home node may not have
+/// processed it, the waiter disconnects. Otherwise a release could wake it although it does not expect that.
 void PlaceInQueue::left_queue(const NodeReport& home) {
     const bool processed = home.vote != Vote::unknown || (home.sent && home.cause == Errc::not_awaited);
     if (processed)
@@ -336,9 +326,8 @@ void PlaceInQueue::left_queue(const NodeReport& home) {
         leave_home();
 }
 
-/// Follows the loss of the listening connection. The connection may have been cut although the node is
-/// well, so the waiter listens at the same node again and keeps its place. If this happens a second time
-/// within a poll interval, the waiter goes to another node.
+/// Is called when the connection to the home node is lost. The node may be well, so the waiter listens there
+/// again and keeps its place. If this happens twice within a poll interval, it goes to another node.
 void PlaceInQueue::lose_connection() {
     const auto home = waiter_->home();
     const bool same_home_again = clock_.now() - home_chosen_at_ >= poll_interval;
@@ -346,9 +335,9 @@ void PlaceInQueue::lose_connection() {
     homes_[home] = same_home_again;
 }
 
-/// Disconnects from a home node that has failed or refuses to keep a queue. Unless the caller allows it
-/// again, the node is no home node before it has answered an attempt. The ticket may stay in its queue
-/// until the waiter comes back. `why` and `words` are the answer of the node, if there was one.
+/// Disconnects from a home node that has failed or refuses to keep a queue. It can be the home node again
+/// after it has answered an attempt. Until then the ticket may stay in its queue. `why` and `words` are the
+/// answer of the node, if there was one.
 void PlaceInQueue::leave_home(std::error_code why, std::string_view words) {
     const auto home = waiter_->home();
     homes_.reset(home);

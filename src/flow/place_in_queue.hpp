@@ -1,4 +1,4 @@
-// The place of a waiter in the queue (waiting.hpp), as flows.
+// The place of a waiter in the queue (waiting.hpp), as flows (flow.hpp).
 #pragma once
 
 #include <redlock/entropy.hpp>
@@ -21,8 +21,13 @@
 
 namespace redlock::flow {
 
-/// The place of one acquire() in the queue for one resource. It decides when this client asks the home node,
-/// and when it makes an attempt.
+/// The place of one acquire() in the queue for one resource. It decides when this client, the *waiter*, asks
+/// its home node, and when it makes an attempt to acquire the resource.
+///
+/// The *home node* is the node with the queue in which the waiter waits. Its *ticket* is its entry there. The
+/// waiter is subscribed at the home node, and asks it from time to time: the *question*. A release wakes the
+/// first waiter by a message, and reserves the resource for it. If the resource is free, a question of the
+/// first waiter can reserve it, too.
 ///
 ///     state     | meaning                                      | transitions
 ///     ----------+----------------------------------------------+-----------------------------------------
@@ -31,25 +36,22 @@ namespace redlock::flow {
 ///     listening | is subscribed at the home node; its ticket   | asks the home node → queued
 ///               | is not in the queue                          | goes to another node → away
 ///     queued    | its ticket may be in the queue of the home   | receives a message → woken
-///               | node                                         | the home node answers that the resource
-///               |                                              | is reserved for it → reserved, or woken
-///               |                                              | during a pause (see back_off())
+///               | node                                         | its question has reserved the resource
+///               |                                              | → reserved (→ woken in a pause, see
+///               |                                              | back_off())
 ///               |                                              | the node has failed, the connection is
 ///               |                                              | lost, goes to another node → away
 ///     woken     | another client has woken it; its next        | the attempt has reached the home node
 ///               | attempt takes the ticket out of the queue    | → listening
 ///               |                                              | the attempt may not have reached it
 ///               |                                              | → away
-///     reserved  | as woken, but its own question has reserved  | as woken
-///               | the free resource; only back_off() makes a   |
-///               | difference between the two                   |
+///     reserved  | as woken, but by its own question            | as woken
 ///
-/// An attempt that the waiter makes although it was not woken changes no state: the waiter keeps its place
-/// until it has the lock. leave() takes the ticket out of the queue from every state in which it may be
-/// there. If a flow is destroyed before its end, for_each_unreleased() does so.
+/// An attempt that the waiter makes although it was not woken changes no state. leave() takes the ticket out
+/// of the queue. If a flow is destroyed before its end, for_each_unreleased() does so.
 class PlaceInQueue final : public Steps {
 public:
-    /// All arguments must outlive the object. No wait lasts longer than until `until`, or until a stop is
+    /// All arguments must outlive the object. Each wait ends at `until` at the latest, or when a stop is
     /// requested.
     PlaceInQueue(Operation& operation, Clock& clock, Entropy& entropy, Resources resource,
                  std::chrono::milliseconds longest_pause, Clock::time_point until, std::stop_token stop);
@@ -68,9 +70,8 @@ public:
     /// Leaves the queue. Swallows failures, because the queue removes the ticket by itself.
     Flow leave();
 
-    /// Returns the queue terms for the commands of the next attempt, which takes this waiter out of the
-    /// queue. Returns null if the waiter was not woken. It then keeps its place during the attempt, and
-    /// leaves the queue when it has the lock.
+    /// Returns the ticket and the other queue terms of the next attempt, which takes the waiter out of the
+    /// queue. Returns null if the waiter was not woken: it then keeps its place during the attempt.
     const QueueTerms* terms() const noexcept { return leaves_queue() ? &terms_ : nullptr; }
 
     /// Records the outcome of an attempt, and how long the attempt took.
@@ -84,8 +85,8 @@ public:
 
     Clock::time_point until() const noexcept { return until_; }
 
-    /// Calls `send` with each command that takes a ticket out of a queue in which a destroyed flow has left
-    /// it. The command is valid during the call, and need not be awaited.
+    /// Calls `send` with each command that is left to do after the flow was destroyed. It is valid during the
+    /// call, and takes a ticket out of a queue.
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());
@@ -115,7 +116,7 @@ private:
         int free_in_a_row = 0;                  // reports that the resource is free but not reserved for us
     };
 
-    // The steps of a wait. The limits_ hold for each of them.
+    // The steps of a wait.
     Flow wait_within_limits();
     Flow await_turn();
     Flow find_home();

@@ -43,13 +43,13 @@ Flow Retries::repeat() {
     }
 }
 
-/// Records the result of an attempt. The result of an earlier attempt stays if the deadline has cut this one
-/// short, because such an attempt says nothing about the resource.
+/// Records the result of an attempt. If the deadline has cut the attempt short, it says nothing about the
+/// resource, so the result of the earlier attempt stays.
 void Retries::record(std::error_code error, int attempts) {
     attempted(error);
     if (error == Errc::deadline && attempts > 1) return;
     last_.emplace(InPlace{[&] { return attempt_ ? attempt_->take_result(error) : Result{error}; }});
-    // A result without nodes comes from an attempt without a round, and has no attempts to count.
+    // An attempt without a round has no nodes, and does not count.
     if (!last().nodes().empty()) last().conclude(error, attempts);
 }
 

@@ -1,4 +1,4 @@
-// The retry of step 5 of the specification, as a flow: attempts with pauses in between.
+// Attempts to acquire with pauses in between, as a flow.
 #pragma once
 
 #include <redlock/acquire.hpp>
@@ -13,17 +13,15 @@
 namespace redlock::flow {
 
 /// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. The derived class
-/// decides what is attempted. The arguments must outlive the object.
-///
-/// If the flow is destroyed before its end, for_each_unreleased() has the release that is left to do.
+/// defines an attempt. The arguments must outlive the object.
 class Retries : public Steps {
 public:
     /// Returns the acquired lease. Requires that the flow has ended without an error.
     const Lease& lease() const noexcept { return attempt_->lease(); }
     /// Returns the outcome of the last attempt that was not cut short by the deadline.
     Result take_result() noexcept { return std::move(last()); }
-    /// Calls `send` with each command that is left to do after the flow was destroyed. The commands are valid
-    /// during the call, and need not be awaited.
+    /// Calls `send` with each command that is left to do after the flow was destroyed before its end. The
+    /// command is valid during the call, and need not be awaited.
     template <class Send>
     void for_each_unreleased(Send send) const {
         const auto release = attempt_ ? attempt_->unreleased() : std::nullopt;
@@ -55,18 +53,17 @@ protected:
     const Retry& retry_;
     const algorithm::AcquireLimits& limits_;
     std::optional<Attempt> attempt_{};  ///< The present attempt, or the last one.
-    Clock::time_point latest_{};        ///< The instant at which the present wait must end at the latest.
+    Clock::time_point latest_{};        ///< When the present wait must end at the latest.
     bool last_attempt_ = false;         ///< True if no further attempt is made after the next one.
 
 private:
     void record(std::error_code error, int attempts);
-    /// Returns the result of the latest attempt that the deadline has not cut short; `deadline` if there is
-    /// none.
+    /// Returns the result of the last attempt that was not cut short by the deadline, or `deadline`.
     Result& last() noexcept { return last_ ? *last_ : last_.emplace(Errc::deadline); }
 
     const RoundLimits round_limits_;
     const bool waits_;
-    std::optional<Result> last_{};  // the result that last() returns; empty before the first attempt
+    std::optional<Result> last_{};  // empty before the first attempt
 };
 
 }  // namespace redlock::flow
