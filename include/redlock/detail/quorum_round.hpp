@@ -26,13 +26,9 @@
 //         if (step.kind == Kind::done) break;
 //     }
 //
-// To *check out* a connection is to take one that is open, or to begin a new one. A round can check out a
-// connection to a node in back-off only in four cases. Otherwise the node is *left alone*.
-//
-// - The probe of the node is due.
-// - The outcome of the round depends on the node, see needs().
-// - The command is a release.
-// - The command must follow a pending one on the same connection.
+// To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
+// back. A node in back-off is mostly *left alone*: there is no connection to it. But it is asked if its probe
+// is due, if the command is a release, or if the outcome of the round depends on it, see needs().
 //
 // The stages of one node:
 //
@@ -50,10 +46,21 @@
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// Each stage before over also ends with end(). If on_failed() returns true, the node keeps its stage, and the
-// driver checks out another connection for it.
+// In the stages unasked to sent, end() → over is possible, too. If on_failed() returns true, the node keeps
+// its stage, and the driver checks out another connection to send the command again.
 //
-// The phases of the round, in their order. In each phase, the round asks nodes and then waits:
+// The round *awaits* a node in the stage connecting or sent if one of these is true:
+//
+// 1. The votes have not decided yet, and the caller waits for the replies (RoundLimits::awaits_answers).
+// 2. The node is trusted, and the round is a query, a release whose caller waits for the replies, or an
+//    acquisition that asks the trusted nodes one after the other (the phase in_turn below).
+// 3. The node is trusted, nothing was sent to it yet, and it was asked less than an eighth of node_timeout
+//    ago. This gives new connections the time to send. Otherwise a lock would often be on a bare majority,
+//    and be lost with the next node that fails.
+//
+// node_timeout is the time that one node may take in a round, including connecting.
+//
+// The phases of the round, in their order. In each phase, the round asks some nodes, and then mostly waits:
 //
 //     phase       | nodes that are asked                        | ends
 //     ------------+---------------------------------------------+-------------------------------------------
@@ -66,24 +73,14 @@
 //     second_half | the nodes that were left alone, once more   | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
-// node_timeout is the time that one node may take in a round, including connecting. An acquisition with
-// Round::sequential skips all_trusted. All other rounds skip in_turn. Except for a release, a phase asks no
-// further nodes if a majority has become impossible, if a stop was requested, or if the deadline of the
-// caller has passed.
-//
-// The round *awaits* a node in the stage connecting or sent if one of these is true:
-//
-// 1. The votes have not decided yet, and the caller waits for the replies (RoundLimits::awaits_answers).
-// 2. The node is trusted, and the round is a query, a release whose caller waits for the replies, or in the
-//    phase in_turn.
-// 3. The node is trusted, and nothing was sent to it yet. After the votes have decided, this case ends an
-//    eighth of node_timeout after the node was asked. It gives a new connection the time to send. Otherwise
-//    the lock could be on a bare majority, and be lost with the next node.
+// An acquisition with Round::sequential skips all_trusted. All other rounds skip in_turn. Except for a
+// release, a phase asks no further nodes if a majority has become impossible, if a stop was requested, or if
+// the deadline of the caller has passed.
 //
 // An example with five nodes and a node_timeout of 50 ms: node 5 is in back-off, and nodes 3 and 4 have just
 // been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. It leaves node 5 alone, because
-// nodes 3 and 4 could still grant. At 25 ms it does not count on them any more. The third grant can come from
-// node 5, so it asks node 5, and waits for it until 50 ms at the latest.
+// nodes 3 and 4 could still grant. At 25 ms it does not count on them any more, so the third grant can only
+// come from node 5. It asks node 5, and waits for it until 50 ms at the latest.
 #pragma once
 
 #include <redlock/clock.hpp>
