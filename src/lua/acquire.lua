@@ -11,7 +11,7 @@
 --
 -- KEYS: the resources, [the queue], [their counters], [the marker].
 -- ARGV: owner (a random value, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
--- [quarantine]. If an argument in brackets is empty, its key is missing.
+-- [quarantine]. If the ticket, the expiry or the quarantine is empty, the queue, the counters or the marker is missing.
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If the node has no vote,
 -- returns a status during the quarantine, and otherwise an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]

@@ -8,8 +8,8 @@
 --
 -- The last of KEYS is the *marker*. Its value is `data` and the instant since which the server has had these data, in
 -- microseconds. If the data are lost, the marker is lost as well, and this function writes it again with the present
--- instant. If the key holds anything else, the reply is an error. During the quarantine it is a status, because nothing
--- is wrong: the client recognises the word QUARANTINED.
+-- instant. If the key holds anything else, the reply is an error. During the quarantine the reply is a status, which
+-- the client recognises by the word QUARANTINED.
 --
 -- The marker expires after 28 days (2419200000 ms), or twice the quarantine if that is longer. The expiry is set again
 -- when half of it is over. If no script uses the marker for half of the expiry, it can expire, and the quarantine
