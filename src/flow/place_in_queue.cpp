@@ -72,8 +72,8 @@ Flow PlaceInQueue::await_turn() {
     co_return std::error_code{};
 }
 
-/// Makes sure that the waiter listens at a home node: the first one that answers, but at least for
-/// shortest_stay the present one. `listens_` is false afterwards if there is no node to wait at.
+/// Makes sure that the waiter listens at a home node. It stays at a node for shortest_stay at least, and then
+/// goes to the first node that answers. `listens_` is false afterwards if there is no node to wait at.
 Flow PlaceInQueue::find_home() {
     listens_ = false;
     if (!waiter_) co_return std::error_code{};
@@ -96,7 +96,7 @@ Flow PlaceInQueue::find_home() {
     co_return std::error_code{};
 }
 
-/// Follows the subscription at another home node.
+/// Is called when the waiter has subscribed at another home node.
 void PlaceInQueue::begin_to_listen() {
     ticket_ = waiter_->new_ticket();
     state_ = State::listening;
@@ -131,6 +131,7 @@ Flow PlaceInQueue::ask_and_sleep() {
         co_return std::error_code{};
     }
     former_tickets_[terms_.home].clear();
+    // The home node grants the question if the resource is reserved for this waiter.
     const bool by_another = answer.vote == Vote::refused || now < attempts_.may_reserve_from;
     if (answer.vote == Vote::refused) {
         record_place(answer.place, now);

@@ -163,8 +163,8 @@ public:
             lease_.released = true;
             if (stops_) stopping = stop_when_lost_;
         }
-        // Another thread may be about to request the stop. Wait until it has, which takes a moment only. Its
-        // callbacks may still be running then.
+        // Another thread may be about to request the stop. Wait for this request, but not for the callbacks
+        // that it runs.
         while (stopping.stop_possible() && !stopping.stop_requested())
             clock_->sleep_until(clock_->now() + std::chrono::microseconds{50}, {});
         return before;
@@ -197,7 +197,7 @@ public:
         return result;
     }
 
-    /// Requests a stop on lost() although the lease is not lost, because the work under the lock shall stop.
+    /// Requests a stop on lost() although the lease is not lost, so that the work under the lock stops.
     void request_stop(std::uint64_t number) noexcept {
         std::stop_source stopping{std::nostopstate};
         {
@@ -234,6 +234,7 @@ public:
         const bool cut_short = result.error() == Errc::deadline;
         last_failure_ = result || cut_short ? std::nullopt : std::optional{ended};
         found_lost_ = found_lost_ || result.error() == Errc::lost;
+        // A round that was cut short does not replace the report of a failure.
         if (result)
             last_extend_error_.reset();
         else if (!cut_short || !last_extend_error_)
@@ -264,9 +265,9 @@ public:
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // The callbacks may call Lock::release(). RenewalScope (renewer.hpp) tells this function two things.
-        // It must release the acquisition that was lost, even if the Lock has another one by now. And it must
-        // not wait for the watchdog, because it is called in the watchdog's thread.
+        // The callbacks may call Lock::release(). RenewalScope (renewer.hpp) makes that function release the
+        // acquisition that was lost, even if the Lock has another one by now. It also keeps that function
+        // from waiting for the watchdog, in whose thread it is called.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
