@@ -1,4 +1,4 @@
-// A distributed lock on a resource, held on a majority of N independent Redis masters.
+// A lock on a resource, held on a majority of N independent Redis masters, the *nodes*.
 //
 //     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
 //     redlock::Lock lock{nodes, "orders:42", {.ttl = 10s}};
@@ -10,70 +10,63 @@
 //         log(result.message());
 //     }
 //
-// While valid() is true, no other client that follows the protocol holds the resource, provided that
+// While valid() is true, no other client that follows the Redlock algorithm holds the resource. (If the lock
+// has LockOptions::shared, other shared locks can.) Two conditions must be met:
 //
-//   1. all clocks involved run at the same rate, within LockOptions::drift_factor, and nobody steps the
-//      clocks of the nodes, and
-//   2. no node forgets the key before it expires, as after a restart without persistence, FLUSHALL or a
-//      failover. NodesOptions::quarantine protects from that.
+//   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
+//      nobody sets the clocks of the nodes.
+//   2. No node loses the key before it expires, as by a restart without persistence, FLUSHALL or a failover.
+//      NodesOptions::quarantine protects from that.
 //
-// The lock is a lease: it ends by itself when its validity is over, even if the work is not done. A process
-// can be suspended right after it has called valid(), and continue when another client holds the lock. Work
-// that must never be done twice therefore needs a second check in the system that it changes.
-// LockOptions::fencing provides a number for this check (see fencing.hpp):
+// The lock ends by itself when its ttl is over, even if the work is not done. A process can also be
+// suspended right after it has called valid(), and continue when another client holds the lock. If that would
+// do damage, use LockOptions::fencing. Each holder then has a number, with which the system that the work
+// changes can reject a holder that comes too late (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// LockOptions::shared makes a lock for readers: several of them can hold the resource at the same time, but
-// never beside an exclusive lock. A Watchdog (LockOptions::watchdog) extends the lock for as long as it is
-// held. If the watchdog cannot extend the lock, it requests a stop on the token that lost() returns.
+// If you do not know how long the work takes, use LockOptions::watchdog. A watchdog extends the lock while it
+// is held. If it cannot, it requests a stop on the token that lost() returns.
 //
-// In this file, a *round* sends one command for a lock to the nodes, and collects their votes on it.
-// *node_timeout* is the time that one node may take in a round (NodesOptions::node_timeout). Each function
-// states how long it can block.
+// Words in this file:
 //
-// Threads: a Lock belongs to one thread at a time. There are two exceptions. The watchdog extends the lock in
-// a thread of its own. The callbacks that the watchdog calls (LockOptions::on_lost, and a std::stop_callback
-// on lost()) may release or destroy the lock. Different Locks, even on the same resource, may be used by
-// different threads and may share one Nodes.
+//   majority      more than half of the configured nodes, whether they are up or not
+//   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
+//                 other, unless NodesOptions::round says otherwise. All other rounds ask all nodes at once
+//   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
+//   validity      the time for which valid() is true. It ends ttl − drift after the start of the round that
+//                 acquired or last extended the lock, or earlier if it turns out that the lock is lost. The
+//                 drift allows for clocks that differ. By default it is 1 % of the ttl plus 2 ms
 //
-// After fork() the lock still belongs to the parent. In the child the lock is free, and the destructor of the
-// lock sends nothing.
+// Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
+// the same resource, and may share one Nodes. A watchdog has its own thread. The callbacks that it calls
+// there may release or destroy the lock: LockOptions::on_lost, and a std::stop_callback on lost().
 //
-// What each function does depends on the state of the lock:
+// After fork() the lock belongs to the parent. In the child it is free.
+//
+// A lock has four states:
 //
 //   free         not acquired, or released
-//   held         acquired, and its validity has not ended
-//   lapsed       acquired, and its validity has ended without a release; extend() and release() return `lost`
-//   unconfirmed  released, but fewer than a majority of the nodes have confirmed the release
+//   held         acquired, and the validity has not ended
+//   lapsed       acquired, and the validity has ended without a release
+//   unconfirmed  released, but no majority of the nodes has confirmed that the key is deleted
 //
-// In the table, "acquire" stands for all functions that acquire the lock, and (1) and (2) for the notes
-// below.
+// What a function does depends on the state. "acquire" stands for all functions that acquire:
 //
 //              | free               | held                 | lapsed             | unconfirmed
 //   acquire    | rounds, then held  | already_held, no I/O | releases, then     | releases, then
 //              | or free            |                      | as free            | as free
 //   extend     | not_held, no I/O   | a round, then held   | lost, no I/O       | not_held, no I/O
-//              |                    | or lapsed (1)        |                    |
+//              |                    | or lapsed            |                    |
 //   release    | not_held, no I/O   | a round, then free   | a round, then      | a round, then free
 //              |                    | or unconfirmed       | free; returns lost | or unconfirmed
 //   valid      | false              | true                 | false              | false
 //   remaining  | zero               | positive             | zero               | zero
-//   owner      | empty (2)          | 40 hex digits        | 40 hex digits      | 40 hex digits
+//   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //   destructor | nothing            | releases             | releases           | releases
 //
-// The validity ends at an instant that each acquisition or extension computes (ttl − drift after its start).
-// It ends earlier if an extension finds that so many nodes have lost the key that the remaining nodes are no
-// majority.
-//
-// (1) A watchdog that cannot extend the lock reports the loss before the validity would end: by
-// LockOptions::margin + 5 ms, as LockOptions::on_lost describes. Without a margin, the validity ends with the
-// report, so the lock lapses a little early. With a margin, the lock stays held and valid until its validity
-// ends, but from the report on, extend() returns `lost` without I/O.
-//
-// (2) An unconfirmed lock becomes free at the instant at which its validity would have ended, because the
-// keys expire about then. owner() and fencing_token() of such a free lock keep their values until the next
-// call of release() or of a function that acquires.
+// An unconfirmed lock can be released again until its validity would have ended. After that, release() makes
+// the lock free, and returns not_held without I/O, because the keys expire by themselves.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -110,46 +103,38 @@ class Semaphore;
 
 class REDLOCK_EXPORT Lock {
 public:
-    /// Prepares a lock on one resource, or one lock on several resources, as in {"a", "b"}. Does no I/O.
+    /// Prepares a lock on one resource, or on several, as in {"a", "b"}. Does no I/O.
     ///
     /// The name of a resource *is* the Redis key on every node (any bytes, at most 512 MiB). It must not be
     /// the name of a key that an application uses for something else.
     ///
-    /// A lock on several resources holds all of them or none, with one owner and one validity. The order of
-    /// the names does not matter, and a resource that is named twice is locked once. Two locks that have a
-    /// resource in common exclude each other. They cannot deadlock, because each node grants all resources of
-    /// a lock or none.
+    /// A lock on several resources holds all of them or none. The order of the names does not matter, and
+    /// locks that have resources in common cannot deadlock.
     ///
-    /// `nodes`, `clock` and `entropy` must outlive the lock. boot_clock() also counts the time during which
-    /// the machine is suspended. Throws std::invalid_argument, with the name of the field, if the resources
-    /// or an option cannot work.
+    /// `nodes`, `clock` and `entropy` must outlive the lock. Throws std::invalid_argument, with the name of
+    /// the field, if the resources or an option cannot work.
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
     /// Releases the lock as unlock() does, unless the lock is free. Never throws.
     ~Lock();
 
-    /// Takes over the other lock. Afterwards `other` behaves like a free lock, except that it acquires
-    /// nothing: its functions that acquire return std::errc::invalid_argument, or throw it (lock()). Another
-    /// lock can be assigned to it.
+    /// Takes over the other lock. Afterwards `other` is free and cannot acquire: its functions that acquire
+    /// return std::errc::invalid_argument, or throw it (lock()). Another lock can be assigned to it.
     Lock(Lock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
 
-    // ---- Queries. They do no I/O. They use the clock and the outcomes of earlier operations.
+    // ---- Queries. They do no I/O.
 
-    /// Returns true while this lock is held. Under the conditions at the top of this file, no other client
-    /// holds the resource then; if the lock is shared, no exclusive lock does. Once valid() has returned
-    /// false, it stays false for this acquisition.
+    /// Returns true if the lock is held. Once false, it stays false for this acquisition.
     bool valid() const noexcept;
 
     /// Returns how long valid() stays true unless the lock is extended or released; zero if valid() is false.
     std::chrono::nanoseconds remaining() const noexcept;
 
-    /// Returns a token on which a stop is requested when the loss of this acquisition is reported.
-    /// LockOptions::on_lost says when that is. Each acquisition has a token of its own, so call this function
-    /// after the acquisition. If the lock is free, the token is that of the last acquisition. Without
-    /// LockOptions::watchdog a stop is never requested.
+    /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
+    /// LockOptions::on_lost). Each acquisition has a new token, so call this function after the acquisition.
     std::stop_token lost() const;
 
     /// Returns the resource; if there are several, the first in sorted order.
@@ -158,127 +143,102 @@ public:
     /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// Returns the owner: 40 hex digits that identify this acquisition on the nodes. They are the value of
-    /// the key, or the entry of a reader if the lock is shared. Returns an empty view if the lock is free,
-    /// except after it was unconfirmed (see the states above). The view is valid until the next acquisition.
+    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes, as the value of
+    /// the key. Empty if the lock is free. The view is valid until the next acquisition.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
-    /// of any of the resources. Returns 0 without LockOptions::fencing. Also returns 0 if the lock is free,
-    /// except after it was unconfirmed (see the states above). The protected system must reject every access,
-    /// reads included, whose token is smaller than the largest that it has seen. If some of the locks are
-    /// shared, another rule takes the place of this one: see LockOptions::shared.
+    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. fencing.hpp
+    /// says what the system that gets the token must do with it.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
-    /// Makes up to `attempts` attempts (LockOptions::retry). Before each attempt but the first, pauses for a
-    /// random time, which is at most `delay` (also of LockOptions::retry).
+    /// Makes up to LockOptions::retry.attempts attempts, with random pauses of at most retry.delay between
+    /// them. An attempt asks the nodes in one round. If it fails, a second round deletes the keys that it has
+    /// set.
     ///
-    /// Blocks at most attempts × (round + release + delay). A round takes at most N × node_timeout, because
-    /// it may ask the nodes one after another. The release of a failed attempt goes to all nodes at once, and
-    /// takes at most one node_timeout. Three things add to this time:
+    /// Blocks at most attempts × (N × node_timeout + node_timeout + delay): first the one round, then the
+    /// other, then the pause. Three cases add to this time:
     ///
-    /// - If the lock is lapsed or unconfirmed, it is first released, as unlock() does.
-    /// - LockOptions::fair: up to LockOptions::queue_timeout in the queue. When this time is over, the
-    ///   function makes a last attempt, which takes one round and one release.
-    /// - LockOptions::fencing: up to N − quorum + 1 rounds of one node_timeout for each attempt. Each node
-    ///   counts the holders of a resource. Such a round raises the counts of nodes that have counted fewer
-    ///   holders than other nodes (see fencing.hpp). Each round after the first leaves out at least one more
-    ///   node, whose count was wrong, and the attempt fails when the other nodes are no quorum.
+    /// - A lapsed or unconfirmed lock is first released as by unlock().
+    /// - With LockOptions::fair, the call can wait for LockOptions::queue_timeout in the queue, and then make
+    ///   one more attempt.
+    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout, to agree on the
+    ///   token: usually none, and at most (N + 1) / 2.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
-    /// watchdog). After a failure no reachable node keeps a key of this call.
+    /// watchdog). After a failure no node that can be reached keeps a key of this call.
     Result acquire() { return acquire(std::stop_token{}); }
 
-    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. A pause
-    /// ends at once. A round asks no further node, but waits until the nodes that it has already asked have
-    /// answered or their node_timeout is over. The release of the attempt then takes at most one more
-    /// node_timeout.
+    /// Acquires as acquire() does, but gives up with `cancelled` when a stop is requested on `stop`. The stop
+    /// ends a pause at once, and an attempt within two node_timeouts.
     Result acquire(std::stop_token stop);
 
-    /// Makes one attempt. Blocks as acquire() with one attempt, but without a pause, and never waits in the
-    /// queue.
+    /// Makes one attempt. Blocks as acquire() does with one attempt and without a pause. Never queues.
     Result try_acquire();
 
-    /// Makes attempts until `span` is over, whatever the number in LockOptions::retry. Makes at least one
-    /// attempt if `span` is positive, and otherwise returns `deadline`. The end of `span` also ends a round
-    /// that is under way. The release of that attempt takes at most one more node_timeout. Returns the
-    /// outcome of the last complete attempt, or `deadline` if there was none.
+    /// Makes attempts until `span` is over, without a limit of their number. Blocks for at most `span` plus
+    /// one node_timeout, in which the last attempt deletes its keys. Returns the outcome of the last complete
+    /// attempt, or `deadline` if there was none. Makes no attempt if `span` is not positive.
     template <class Rep, class Period>
     Result acquire_for(std::chrono::duration<Rep, Period> span, std::stop_token stop = {}) {
         const auto deadline = deadline_after(clock_->now(), span);
         return acquire_by(deadline, std::move(stop));
     }
 
-    /// Makes attempts until an instant of any clock, as acquire_for() does. Returns `deadline` without an
-    /// attempt if the instant has passed.
+    /// Acquires as acquire_for() does, until an instant of any clock.
     template <class TheirClock, class Duration>
     Result acquire_until(std::chrono::time_point<TheirClock, Duration> until, std::stop_token stop = {}) {
         return acquire_for(time_left(until), std::move(stop));
     }
 
-    /// Resets the remaining time to the full ttl, in one round. The round goes at once to each node to which
-    /// the acquisition sent at least one byte, because these nodes may hold the key. Blocks for at most one
-    /// node_timeout. Never shortens the remaining time.
+    /// Resets the remaining time to the full ttl, in one round. Blocks for at most one node_timeout. Never
+    /// shortens the remaining time.
     ///
-    /// - `lost`: the validity has ended, or the nodes that can still have the key are no longer a majority.
-    ///   valid() is false from now on. If the lock has a watchdog, a stop is requested on lost(), and the
-    ///   watchdog calls on_lost.
-    /// - `lost` as well if the watchdog has already reported the loss. With LockOptions::margin, valid() can
-    ///   still be true then.
+    /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
+    ///   valid() is false from now on. If the lock has a watchdog, it reports the loss. Once it has done so,
+    ///   extend() always returns `lost`, even while LockOptions::margin keeps valid() true.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
 
-    /// Extends with another ttl. If it is shorter than the remaining time, the round is made, but the
-    /// remaining time stays as it is. The next extension of a watchdog uses LockOptions::ttl again. Throws
-    /// std::invalid_argument for a ttl that the constructor would reject.
+    /// Extends with another ttl, this time only. Throws std::invalid_argument for a ttl that the constructor
+    /// would reject.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Releases the lock on all nodes that may hold its key. Blocks for at most one node_timeout. If the
-    /// watchdog is extending the lock at that moment, first waits for the end of that extension, which takes
-    /// at most one more node_timeout.
+    /// Releases the lock, in one round. Blocks for at most one node_timeout, and one more if the watchdog is
+    /// extending the lock at that moment.
     ///
-    /// - Success: the validity had not ended before the call, and a majority of the nodes has confirmed the
-    ///   release.
-    /// - `lost`: the validity had ended before the call, or so many nodes replied that they no longer had the
-    ///   key that the other nodes are no majority. Keys of other clients are not touched.
-    /// - `no_quorum`: none of the above, because too many nodes gave no usable reply. Call release() again,
-    ///   or let the keys expire after the ttl.
+    /// - Success: the validity had not ended before the call, and a majority has confirmed the release.
+    /// - `lost`: the validity had ended before the call, or so many nodes had lost the key that the others
+    ///   are no majority. Keys of other clients are not touched.
+    /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and no extension is sent any more. If the minimum hold
-    /// time (LockOptions::min_hold) is not over, nobody can acquire the resource until it is over.
+    /// In every case valid() is false from now on, and the lock is not extended any more.
     ///
-    /// Callbacks: after release(), unlock() or the destructor has returned, no stop is requested on lost().
-    /// LockOptions::on_lost can still begin, or be running in the watchdog's thread, but only if the watchdog
-    /// had decided to call it before the return.
-    ///
-    /// release(), unlock() and the destructor do not wait for callbacks. Therefore on_lost and a
-    /// std::stop_callback on lost() may call these three functions. Such a callback may also wait for another
-    /// thread that calls one of these functions: this causes no deadlock. If there are several
-    /// std::stop_callbacks on lost(), the C++ library calls them one after another. A release() in the first
-    /// callback does not prevent the calls of the later ones.
+    /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
+    /// they have returned, no stop is requested on lost(). LockOptions::on_lost can still be running, or
+    /// begin if the watchdog had decided to call it before.
     Result release() noexcept { return release(Answers::awaited); }
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
     // std::lock.
 
-    /// Acquires the lock, and waits without limit while other clients hold it. If somebody has set the key
-    /// without an expiry, lock() therefore blocks for ever. Throws Error in two cases:
+    /// Acquires the lock, and waits without limit while other clients hold it. Throws Error in two cases:
     ///
-    /// - Attempts have failed for another reason, such as too few nodes that answer. As many must have failed
-    ///   in total as LockOptions::retry has attempts, or one if a further attempt could not succeed.
+    /// - Attempts have failed for another reason, such as too few nodes that answer: retry.attempts of them,
+    ///   or one if a retry is pointless, as after a wrong password.
     /// - This Lock already holds the resource. The code of this error equals
     ///   std::errc::resource_deadlock_would_occur.
     void lock();
     /// Makes one attempt, as try_acquire() does, and returns whether it was successful.
     bool try_lock() { return static_cast<bool>(try_acquire()); }
 
-    /// Acquires as acquire_for() does, and returns whether it was successful. Makes one attempt if `span` is
-    /// not positive.
+    /// Acquires as acquire_for() does; if `span` is not positive, as try_acquire(). Returns whether it was
+    /// successful.
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {
         return static_cast<bool>(span > span.zero() ? acquire_for(span) : try_acquire());
@@ -290,20 +250,12 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    /// Releases the lock without waiting for the replies. It does wait in three cases:
+    /// Releases the lock without waiting for the answers of the nodes. Blocks in three cases only:
     ///
-    /// - If a connection has to be made first, waits for it, but at most for an eighth of node_timeout. A
-    ///   release whose connection takes longer stays queued. When the connection is ready, the release is
-    ///   sent by the next round with the node, by a short-lived thread, or by the destructor of the nodes,
-    ///   whichever comes first.
-    /// - With LockOptions::fair, waits for the replies and blocks as long as release() does, because the
-    ///   replies say whether other clients are waiting.
-    /// - If the watchdog is extending the lock at that moment, first waits for the end of that extension,
-    ///   which takes at most one more node_timeout.
-    ///
-    /// If this process acquires the resource again before the release has arrived, the command that makes the
-    /// new key (a SET) could find the key of the released lock, and be refused. Therefore the SET is normally
-    /// sent behind the release on the same connection.
+    /// - A connection has to be made first: at most an eighth of node_timeout. If the connection takes
+    ///   longer, the release is sent later in the background.
+    /// - The watchdog is extending the lock at that moment: at most one node_timeout more.
+    /// - The lock has LockOptions::fair: as long as release() blocks.
     void unlock() noexcept { (void)release(Answers::not_awaited); }
 
 private:
@@ -313,7 +265,7 @@ private:
     Lock(Nodes& nodes, std::vector<std::string> names, LockOptions options, Clock& clock, Entropy& entropy,
          detail::Acquires acquires);
 
-    /// Returns the present instant of a clock. Clock has no static now(), so its instant comes from clock_.
+    /// Returns the present instant of a clock. Clock has no static now().
     template <class TheirClock>
     auto now_of() const {
         if constexpr (std::is_same_v<TheirClock, Clock>)
@@ -331,14 +283,11 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
-    /// Returns the current acquisition. The returned object stays valid after this lock was destroyed.
+    /// Returns the current acquisition, which stays usable after this lock was destroyed.
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
-    /// Calls acquire_anew(), and returns an error if there is no memory.
     Result acquire(const algorithm::AcquireLimits& limits);
-    /// Releases what an earlier acquisition may have left on the nodes, then acquires.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
-    /// Acquire all resources, or one of them.
     Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
     Result acquire_one(const algorithm::AcquireLimits& limits, Lease& lease);
     /// Releases what an earlier acquisition may have left on the nodes. The lock is free afterwards.
@@ -348,14 +297,12 @@ private:
     Result begin(const Lease& lease, std::stop_source lost, Result result);
     /// Whether a release waits for the replies of the nodes.
     enum class Answers : bool { not_awaited, awaited };
-    /// Releases the current acquisition.
     Result release(Answers answers) noexcept;
     /// Releases the acquisition with this number, unless it has ended.
     Result release(std::uint64_t number, Answers answers);
     /// Releases without waiting for the replies, unless the lock is free. Swallows every failure.
     void release_quietly() noexcept;
-    /// Returns true if state_ exists and was made by this process: false in a child of fork(), and also if
-    /// the lock was moved from.
+    /// Returns false in a child of fork(), and if the lock was moved from.
     bool in_owning_process() const noexcept;
 
     Nodes* nodes_;
