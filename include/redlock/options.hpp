@@ -21,73 +21,57 @@ class Renewer;  // detail/renewer.hpp; Watchdog (watchdog.hpp) is the class to p
 }
 
 struct LockOptions {
-    /// The time after which the keys expire unless the lock is extended. The lock is valid for this time
-    /// minus the drift (see drift()), counted from the start of the acquisition.
+    /// The time after which the key of the lock expires on the nodes, unless the lock is extended. The lock
+    /// is valid for the ttl minus the drift (see drift() below), counted from the start of the acquisition
+    /// or of the last extension.
     ///
-    /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, a shorter ttl has an
-    /// advantage: if the holder crashes, other clients wait for less time. The ttl must exceed the drift plus
-    /// NodesOptions::node_timeout. It must be at most 100 years, and at most NodesOptions::quarantine if
-    /// there is one.
+    /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, it can be shorter
+    /// than the work, so that others do not wait for long if the holder crashes. The ttl must exceed the
+    /// drift plus NodesOptions::node_timeout. It must be at most 100 years, and at most
+    /// NodesOptions::quarantine if there is one.
     std::chrono::milliseconds ttl{10'000};
 
     /// How many attempts acquire() makes (`attempts`, 3 by default), and the longest pause between two of
-    /// them (`delay`, 200 ms by default). retry.hpp states the limits. acquire_for(), acquire_until(),
-    /// try_lock_for() and try_lock_until() make attempts until their deadline. They use retry.delay, and
-    /// ignore retry.attempts.
+    /// them (`delay`, 200 ms by default). retry.hpp states the limits. The functions with a deadline, such as
+    /// acquire_for(), ignore `attempts`.
     Retry retry{};
 
     /// The largest relative difference between the rates of two clocks: 0.01 allows for clocks that differ by
     /// 10 ms in a second. Use at least twice the worst rate error of any clock involved. From 0 to below 1.
     double drift_factor = 0.01;
 
-    /// If true, each acquisition has a fencing token that is larger than the token of every earlier holder.
-    /// The protected system checks the token (see fencing.hpp).
-    ///
-    /// An acquisition then sends a script instead of SET. Each node counts the holders and returns its count,
-    /// and the largest count is the token. If fewer than a majority of the nodes have returned the largest
-    /// count, a second round raises the other counts to it. A node begins to count at its wall clock in
-    /// microseconds, and adds 1 for each holder. A count that is far ahead of the clocks is therefore wrong,
-    /// and nodes refuse to raise their counts to it. Then a further round tries the next largest count,
-    /// without the nodes that returned the wrong one. A quorum must remain, so there are at most
-    /// N − quorum + 1 rounds that raise counts.
+    /// If true, each acquisition has a fencing token: a number that is larger than the token of every earlier
+    /// holder. The system that the work changes must check it (see fencing.hpp). Usually an acquisition still
+    /// needs one round; fencing.hpp says when it needs more.
     bool fencing = false;
 
-    /// If true, acquire() waits in a queue while others hold the resource. The client that has waited longest
-    /// is next. The release of a lock with this option wakes the next waiter (see waiting.hpp).
+    /// If true, acquire() waits in a queue while others hold the resource. The release of a lock with this
+    /// option wakes the client that has waited longest. waiting.hpp describes the queue.
     ///
-    /// - acquire() waits in the queue for up to `queue_timeout`. The functions with a deadline wait until
-    ///   their deadline, and lock() waits without limit.
+    /// - acquire() waits for up to `queue_timeout`, the functions with a deadline until their deadline, and
+    ///   lock() without limit.
     /// - try_acquire() and locks on several resources do not queue, but their release wakes the next waiter.
-    /// - In an event loop, the four oldest waiters of each resource are in the queue, and the others wait in
-    ///   the loop for their turn. With your own implementation of `Nodes`, the locks of a loop retry after
-    ///   pauses instead.
     /// - Locks without this option, and clients in other languages, can use the same resource. They neither
-    ///   wake a waiter nor wait in the queue.
+    ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue. When this time is over, acquire() makes its
-    /// last attempt. Attempts that fail because other clients hold the resource do not count towards
-    /// retry.attempts, so while others hold the resource, only queue_timeout limits acquire(). Zero or more;
-    /// 0 means that acquire() does not queue.
-    ///
-    /// Without a value it is as long as the pauses of a lock that is not fair can last, which is
-    /// (retry.attempts − 1) × retry.delay, or 400 ms by default.
+    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. While others
+    /// hold the resource, this time replaces the limit of retry.attempts. 0 means that acquire() does not
+    /// queue. Without a value, it is (retry.attempts − 1) × retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
-    /// If true, the holder of the lock is a reader. Other readers can hold the resource at the same time. A
-    /// reader excludes every ordinary lock of the resource, and every ordinary lock excludes all readers.
-    /// This includes the locks of clients in other languages, which know nothing of readers. Only for one
-    /// resource, and not with `fair`.
+    /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
+    /// but never together with the holder of an ordinary lock, not even of a client in another language. Only
+    /// for one resource, and not with `fair`.
     ///
-    /// - Each reader has a lock with its own ttl, which is extended and released independently of the locks
-    ///   of other readers.
-    /// - Readers whose holds overlap without a gap make an ordinary lock wait for ever.
+    /// - Each reader has its own ttl, and extends and releases its own lock.
+    /// - An ordinary lock can be acquired only when no reader is left. If the readers overlap without a gap,
+    ///   it waits for ever.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
-    /// With `fencing`, tokens order a reader and a writer, but not two readers. If a resource has shared
-    /// locks, the protected system must store two numbers instead of the one that fencing.hpp describes: the
-    /// largest token of any write, and the largest token of any access. It must reject a read whose token is
-    /// smaller than the first, and a write whose token is smaller than the second.
+    /// With `fencing`, the system that checks the tokens must store two numbers: the largest token of any
+    /// write, and the largest token of any access. It must reject a read whose token is smaller than the
+    /// first, and a write whose token is smaller than the second.
     ///
     ///     write with 7    accepted: largest write 7, largest access 7
     ///     read with 9     accepted: largest write 7, largest access 9
@@ -96,73 +80,62 @@ struct LockOptions {
     bool shared = false;
 
     /// The minimum hold time. For this time after the acquisition nobody can acquire the resource, even if
-    /// the holder has released it. Use it if several hosts start the same job at a time of day, and their
-    /// clocks differ by a few seconds: the host that comes second does not find the resource free. From 0
-    /// (off) to the ttl, because the keys of a holder that dies live no longer than the ttl. Not with
-    /// `shared`.
+    /// the holder has released it. For example, several hosts start the same job at 3:00, but their clocks
+    /// differ by up to 5 s. With a minimum hold time of 10 s, the job runs once, even if it takes only 1 s.
     ///
-    /// A release before this time is over, also by unlock() or the destructor, replaces the value of the key
-    /// by `redlock:min-hold`. The key then expires when the minimum hold time is over by the node's clock.
-    /// Waiters wait until then.
+    /// From 0 (off) to the ttl. Not with `shared`. After an early release, the key has the value
+    /// `redlock:min-hold` until the time is over.
     std::chrono::milliseconds min_hold{0};
 
-    /// The holder description: a text about the client that holds the lock, such as its host and process.
-    /// query() and `redlock status` show it. At most 1000 bytes; empty for none.
-    ///
-    /// After the acquisition and after each extension, a short script writes the description beside the key.
-    /// It expires together with the key, and after a release the same script deletes it. The client does not
-    /// wait for these scripts, and the description has no influence on a vote. A `shared` lock writes no
-    /// description.
+    /// A text about the client that holds the lock, such as its host and process. query() and `redlock
+    /// status` show it. At most 1000 bytes; empty for none. It is kept in a further key with the ttl of the
+    /// lock. A `shared` lock has none.
     std::string holder{};
 
-    /// The address of the redlock::Watchdog that extends the lock for as long as it is held and reports its
+    /// The address of a redlock::Watchdog, which extends the lock for as long as it is held and reports its
     /// loss; null for none. The watchdog must outlive the lock, and must use the same clock.
+    /// `margin` and `on_lost` need it.
     detail::Renewer* watchdog = nullptr;
 
     /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold the
-    /// lock for ever. The validity then ends within one more ttl. The watchdog reports the loss with the
-    /// error `hold_limit`. Must be positive; nanoseconds::max() means never.
+    /// lock for ever. The lock then ends within one more ttl. Must be positive; nanoseconds::max() means
+    /// never.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
     /// The time that the holder needs to stop its work. If the lock cannot be extended, the watchdog reports
-    /// the loss `margin` + 5 ms before the validity ends (see on_lost), and does not extend the lock after
-    /// the report. Work that stops within the margin therefore ends while valid() is still true. There is one
-    /// exception: if an extension finds that the nodes that can still have the key are no longer a majority,
-    /// valid() becomes false at once. Must be less than half of the ttl, and ttl − margin must exceed the
-    /// drift plus node_timeout. Needs `watchdog`.
+    /// the loss so early that this time is left until the validity ends, and does not extend the lock any
+    /// more. Work that stops within the margin therefore ends while valid() is still true. Case 2 of
+    /// `on_lost` is an exception.
+    ///
+    /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};
 
     /// The function that the watchdog calls, once, when it reports that the lock is lost. Before that it
     /// requests a stop on Lock::lost(). It reports a loss in two cases:
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
-    ///    The report comes `margin` + 5 ms before the validity ends. If the ttl is below 500 ms, a hundredth
-    ///    of the ttl takes the place of the 5 ms.
-    /// 2. An extension finds that the nodes that can still have the key are no longer a majority. The report
-    ///    comes at once.
+    ///    The report comes `margin` + 5 ms before the validity ends. The 5 ms allow for the time that the
+    ///    thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.) Without a
+    ///    margin, the validity ends with the report.
+    /// 2. An extension finds that so many nodes have lost the key that the others are no majority. The report
+    ///    comes at once, and valid() is false.
     ///
     /// The error of the argument is `lost`, or `hold_limit` if `max_hold` was over. Its node reports are
-    /// those of the last failed extension, if there was one. Needs `watchdog`. To check for a loss between
-    /// two steps of the work instead, use Lock::lost(). These rules apply to the function:
+    /// those of the last failed extension, if there was one.
     ///
-    /// - The function runs in the watchdog's thread, with no internal mutex held. Keep it short, because the
-    ///   watchdog does nothing for other locks on the same nodes meanwhile. Exceptions of the function are
-    ///   swallowed.
-    /// - The function may release or destroy the lock. A release() in the function releases only the lost
-    ///   acquisition, even if another thread has acquired the lock again: in the watchdog's thread, release()
-    ///   knows whose loss is being reported.
-    /// - The function can still begin or be running after release() or the destructor has returned (see
-    ///   Lock::release()). The objects that it uses must live until it has returned. To be sure of that,
-    ///   destroy the watchdog before them. Its destructor waits for the function, except when the function
-    ///   itself destroys the watchdog.
-    /// - The function is not called if a std::stop_callback on lost() releases the lock, or waits until
-    ///   another thread has released the lock.
+    /// The function runs in the watchdog's thread, which does nothing for other locks meanwhile. Its
+    /// exceptions are swallowed. It may release or destroy the lock. A release() in the function releases the
+    /// lost acquisition, even if another thread has acquired the lock again. If a std::stop_callback on
+    /// lost() has released the lock, the function is not called.
+    ///
+    /// The function can begin, or still be running, after release() or the destructor of the lock has
+    /// returned. The objects that it uses must therefore live longer than the watchdog, whose destructor
+    /// waits for the function.
     std::function<void(const Result&)> on_lost{};
 };
 
-/// Returns the time by which the validity is shortened because clocks differ: ttl × drift_factor + 2 ms. The
-/// 2 ms stand for the granularity of the expiry in Redis, as in the implementations that the Redlock
-/// specification refers to.
+/// Returns the time by which the validity is shorter than the ttl, because clocks differ: ttl × drift_factor
+/// + 2 ms. The 2 ms stand for the granularity of the expiry in Redis.
 inline Clock::duration drift(std::chrono::milliseconds ttl, double drift_factor) {
     const std::chrono::duration<double, std::milli> share = ttl * drift_factor;
     return std::chrono::ceil<Clock::duration>(share) + std::chrono::milliseconds{2};
@@ -173,8 +146,7 @@ namespace detail {
 /// The largest ttl and quarantine: 100 years.
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 36'525};
 
-/// Throws std::invalid_argument. The text names the field, the value that it has, and what it must do, such
-/// as "redlock: LockOptions::ttl is 0 ms; it must be positive".
+/// Throws std::invalid_argument with a text such as "redlock: LockOptions::ttl is 0 ms; it must be positive".
 [[noreturn]] REDLOCK_EXPORT void throw_invalid_argument(const std::string& field, const std::string& has,
                                                         const std::string& must);
 
@@ -193,24 +165,23 @@ std::string to_text(const Value& value) {
         return to_string(value);
 }
 
-/// Throws as throw_invalid_argument() does unless `possible`. The parts of `must` become one text only if it
-/// throws.
+/// Throws as throw_invalid_argument() does unless `possible`. Joins the parts of `must` only if it throws.
 template <class Has, class... Must>
 void require(bool possible, std::string_view field, const Has& has, const Must&... must) {
     if (!possible) throw_invalid_argument(std::string{field}, to_text(has), (... + to_text(must)));
 }
 
 /// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
-/// plus node_timeout, because otherwise one node that does not answer in time could use up the whole
-/// validity. It must not exceed a quarantine, because otherwise a node that has lost the key could vote again
-/// while the lock is valid.
+/// plus node_timeout, because otherwise one node that does not answer could use up the whole validity. It
+/// must not exceed a quarantine, because otherwise a node that has lost the key could vote again while the
+/// lock is valid.
 REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
                               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 
 }  // namespace detail
 
 /// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of zero means
-/// that there is none. `type` is the name of the options in the message.
+/// that there is none. The message calls the options `type`.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
 
