@@ -1,8 +1,9 @@
-// Makes attempts to acquire a lock, until an attempt succeeds, no further attempt can succeed, or a limit is
-// reached. This is the retry of step 5 of the specification. The loop itself is in src/flow/retries.cpp.
+// Makes attempts to acquire a lock, until one succeeds, a retry is pointless, or a limit is reached. An
+// attempt is steps 1 to 5 of the Redlock algorithm (algorithm.hpp). Between two attempts the client pauses
+// for a random time. With LockOptions::fair it waits in a queue instead, while another client holds the
+// resource (waiting.hpp).
 //
-// Between two attempts the client pauses for a random time. With LockOptions::fair it waits in a queue while
-// another client holds the resource (waiting.hpp).
+// The loop itself is in src/flow/retries.cpp.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -30,17 +31,15 @@ struct AcquireLimits {
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
     /// If true, attempts that fail because another client holds the resource do not count towards `attempts`,
-    /// so acquire() waits like std::mutex::lock(). In a queue, such attempts never count, whatever this flag
-    /// says.
+    /// so that Lock::lock() waits without limit. For a client in a queue, such attempts never count.
     bool wait_while_held = false;
-    /// How long a fair request waits in the queue. Zero means that it does not queue. The default is no
-    /// limit, which is for lock() and the functions with a deadline. acquire() passes
-    /// LockOptions::queue_timeout.
+    /// How long a request with LeaseRequest::fair waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
 /// Returns true if another attempt could have another outcome: the holder can release the resource, the next
-/// round can be faster, or enough nodes can recover without an operator (see is_transient() in error.hpp).
+/// round can be faster, or enough nodes can recover without an operator. For example, a node that times out
+/// can recover, and a node that rejects the password cannot (is_transient() in error.hpp).
 inline bool worth_retrying(const Result& result) {
     if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
     if (result.error() != Errc::no_quorum) return false;
@@ -50,10 +49,12 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Returns when the pause after an attempt has to end at the latest, so that there is time for one more
-/// attempt before the deadline (rule A8). The time for this attempt is twice the time that the last one took,
-/// and at least 1 ms. It is at most half of the time until the deadline, because nodes that slowed down the
-/// last attempt may have recovered. If the deadline has passed, so has the returned instant.
+/// Returns when the pause after an attempt has to end at the latest, so that one more attempt fits before the
+/// deadline. This attempt gets twice the time that the last one took, and at least 1 ms. For example, if the
+/// last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+///
+/// The attempt gets at most half of the time until the deadline. Otherwise there would be no pause after an
+/// attempt that was slow. The nodes that slowed it down may recover during the pause.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -61,13 +62,14 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Acquires the resources of one request, in this thread. On success `lease` is the new lease. Otherwise
-/// `lease` is unchanged.
+/// Acquires the resources of a request, in this thread. On success `lease` is the new lease, otherwise it is
+/// unchanged.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
-/// Acquires one of the resources of the request, in this thread (semaphore.hpp). `index` becomes the index of
-/// the resource that was acquired, or else tried last. If none was tried, it is unchanged.
+/// Acquires one of the resources of a request, in this thread. A Semaphore uses it (semaphore.hpp). `index`
+/// becomes the index of the resource that was acquired, or else tried last. If none was tried, it is
+/// unchanged.
 REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                                   const Retry& retry, const AcquireLimits& limits, Lease& lease,
                                   std::size_t& index);

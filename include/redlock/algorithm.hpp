@@ -1,23 +1,28 @@
-// The Redlock algorithm, step by step, as "Distributed Locks with Redis" in the documentation of Redis
-// describes it. In this project that document is called the *Redlock specification*, or *the spec*.
+// The Redlock algorithm, as "Distributed Locks with Redis" in the documentation of Redis describes it. This
+// document is called the *Redlock specification* below.
 //
-// To acquire the lock, a client does these steps:
-//   1. It reads the time.
-//   2. It tries to set the key to one random value on all N nodes, and spends at most node_timeout on each.
-//   3. It holds the lock if, and only if, a majority granted it before the validity ended. The *validity*
-//      ends at the instant start + ttl − drift, where start is the time of step 1.
-//   4. If it holds the lock, it may work until the validity ends.
+// To acquire a lock, a client does five steps:
+//
+//   1. It reads the time, the *start*.
+//   2. It sets the key to one random value, the *owner*, on all N nodes where the key is free. It spends at
+//      most node_timeout on each node.
+//   3. It holds the lock if a majority of the nodes granted it before the instant start + ttl − drift. (The
+//      drift allows for clocks that run at different rates.)
+//   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
 //      reached. Then it tries again after a random pause (acquire.hpp).
 //
-// To extend the lock, the client does steps 1 to 4 with a script that raises the expiry of the keys that
-// still hold its value. The script goes to every node that may hold the key.
+// To extend the lock, the client does steps 1 to 4 with a command that resets the expiry of the keys that
+// still have the owner. The command goes to every node that may have the key.
 //
-// This file decides what is sent and what the votes on an extension mean. outcome.hpp decides what the votes
-// on an attempt mean. At its end, this file declares blocking functions for extensions and releases. The
-// steps themselves are in src/flow: read attempt.cpp first, then lease.cpp. None of these files knows
-// sockets, real clocks or real randomness: tests run the same functions in a simulation. Programs do not call
-// them; they use Lock (lock.hpp).
+// The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
+// that they send, and decides what the votes on an extension mean. outcome.hpp decides what the votes on an
+// attempt mean. Programs use none of this directly, but Lock (lock.hpp).
+//
+// Words from other files: a *request* is a command and the nodes that it goes to. In a *round*, a request is
+// sent and the nodes vote on it: a node has granted it, has refused it, or its vote is unknown, because it
+// gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the client knows
+// about one acquisition, such as its owner and valid_until (lease.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -38,28 +43,26 @@
 
 namespace redlock::algorithm {
 
-/// What the caller wants: the resources to lock, and the options of the lock that concern its rounds. A
-/// *round* sends one Request, or several with the same verb, and collects the votes of the nodes (nodes.hpp).
-/// A LeaseRequest is not a Request: a Request is one command and its nodes.
+/// The resources to lock, and the options of the lock that its rounds need. The functions below make the
+/// Request of each round from it.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
     double drift_factor;
     bool fencing = false;
     bool fair = false;
-    bool shared = false;  ///< An attempt copies it into its lease, because a release has only the lease.
+    bool shared = false;
 };
 
-/// Returns the instant at which the validity ends. The spec computes the remaining time at the end of the
-/// round: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT. T1 is the start and T2 the end of the round. This
+/// Returns the instant at which the validity ends. The specification computes the time that remains at the
+/// end of the round, T2: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, in which T1 is the start. This
 /// function returns T2 + MIN_VALIDITY, in which T2 cancels out.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
-/// Returns the request of step 2, which goes to all nodes (the default of Request::to). `candidate` is the
-/// lease that the attempt tries to get. `queue` is null unless this is the attempt of a client that waits in
-/// a queue (waiting.hpp).
+/// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
+/// get. If the client waits in a queue (waiting.hpp), `queue` has its place there; otherwise it is null.
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -69,7 +72,7 @@ inline Request acquire_request(const LeaseRequest& request, const Lease& candida
                         .shared = candidate.shared}};
 }
 
-/// Returns the request of an extension, to the nodes that may hold the key.
+/// Returns the request of an extension. It goes to the nodes that may have the key.
 inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
     return {.command = {.verb = Verb::compare_and_expire,
                         .resources = request.resources,
@@ -79,11 +82,12 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Returns the request of a release, to every node that a byte of the SET may have reached. The command
-/// changes the key only if its value is still the owner, the random value of this lease. Mostly it deletes
-/// the key. If `hold_remaining`, the remaining minimum hold time (LockOptions::min_hold), is positive, the
-/// key gets another value instead, and keeps all clients out until it expires. If there is a `queue`, the
-/// command also wakes the next waiter.
+/// Returns the request of a release or of step 5. It goes to the nodes that may have the key, and deletes the
+/// key if its value is still the owner.
+///
+/// - If `hold_remaining` is positive, the key is not deleted, but keeps all clients out for this time. It is
+///   the part of LockOptions::min_hold that is left.
+/// - If `queue` is not null, the command also wakes the next client in the queue.
 inline Request delete_request(Resources resources, const Lease& lease, const QueueTerms* queue = nullptr,
                               std::chrono::milliseconds hold_remaining = {}) {
     return {.command = {.verb = Verb::compare_and_delete,
@@ -95,16 +99,16 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns true if step 5 of an attempt with this error wakes the next waiter in the queue. An attempt of a
-/// `fair` lock does so if it ends because of the caller's deadline or stop request. The reason is that a
-/// release may have woken this client. It does not use its turn, so another waiter must be woken.
+/// Returns true if step 5 has to wake the next client in the queue, when an attempt has failed with this
+/// error. The client of the attempt may have been woken by a release. If it gives up, because of its deadline
+/// or a stop request, the next client must get the turn.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
 
-/// Sets the cause `wrong_type` in the attempt's report of each node that refused because the resource is a
-/// key of another type. SET NX refuses such a key like any other, but the release of the attempt reads the
-/// value and fails with `wrong_type`. It is the only cause that a refusal can have.
+/// Records in the tally of an attempt which nodes refused because the resource is a key of another type, such
+/// as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step 5 reads the value,
+/// and fails with `wrong_type`.
 inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
@@ -113,16 +117,14 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Writes the holder description (LockOptions::holder) beside the keys. If `ttl` is zero, deletes the
-/// description after a release. Does not wait for the replies, and swallows every failure, because no lock
-/// depends on the description. The spec has no such description.
+/// Writes the text of LockOptions::holder beside the keys, or deletes it if `ttl` is zero. Does not wait for
+/// the replies, and swallows every failure, because no lock depends on the text.
 REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
                                     std::string_view description, std::chrono::milliseconds ttl,
                                     Clock::time_point deadline = Clock::never()) noexcept;
 
-/// Returns true if the nodes that can still have the key are fewer than a majority. A node that has refused
-/// does not have the key, and neither does a node to which the SET was never sent. A node with an unknown
-/// vote can still have it.
+/// Returns true if the nodes that can still have the key are no majority, after a round that extends or
+/// releases. A node that has refused does not have the key. A node with an unknown vote can still have it.
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -130,30 +132,28 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// Applies the outcome of an extension to `lease`.
+/// Applies the round of an extension to `lease`, and returns the result. There are three cases:
 ///
-/// - The lease is lost if the round ended after the old validity, because another client may have held the
-///   lock since. It is also lost if is_lost() is true. A lost lease is not valid any more.
-/// - Otherwise, if a majority granted, the validity ends at the later one of the old instant and the new one
-///   (`round.valid_until`).
-/// - Otherwise the old validity is unchanged. `no_quorum` takes the place of `held_by_other`, because a
-///   refusal means here that the node has lost the key, and not that another client holds the lock.
+/// - The lease is lost if the round ended after the old valid_until, because another client may have held the
+///   lock since, or if is_lost() is true. A lost lease is not valid any more.
+/// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
+/// - Otherwise the lease is unchanged, and the extension can be repeated. `held_by_other` is replaced by
+///   `no_quorum`, because a refusal means here that the node has lost the key.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
         error = Errc::lost;
         lease.valid_until = std::min(lease.valid_until, round.ended);
     } else if (error == Errc::held_by_other) {
-        error = Errc::no_quorum;  // some nodes have lost the key, but the others are a majority
+        error = Errc::no_quorum;
     } else if (!error) {
         lease.valid_until = round.valid_until = std::max(lease.valid_until, round.valid_until);
     }
     return result_of(error, std::move(round));
 }
 
-/// Makes the round of an extension, with the deadline `lease.valid_until`, and returns the votes with the end
-/// of the validity that the extension gives (RoundResult::valid_until). apply_extension() decides what the
-/// votes mean for the lease. Its `limits` are those of the round.
+/// Makes the round of an extension, which ends at `lease.valid_until` at the latest. Returns the votes, and
+/// the new valid_until if a majority has granted. apply_extension() decides what the votes mean.
 REDLOCK_EXPORT RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                          const Lease& lease);
 
@@ -163,36 +163,28 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
-/// Returns the remaining minimum hold time of a lease that is released at `now`. It is the `hold_remaining`
-/// of the release.
+/// Returns the `hold_remaining` of a lease that is released at `now`.
 inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
 
-/// Releases the lease on every node that may hold the key, and waits for the replies.
+/// Releases the lease on every node that may have the key, and waits for the replies. If `fair`, the release
+/// wakes the next client in the queue, unless LockOptions::min_hold still blocks the resource.
 ///
-/// - Success means that the validity had not ended before the release, and that a majority of the nodes has
-///   confirmed the release. If the release is repeated (Lease::released), a node without the key confirms it
-///   as well, because it may have deleted the key the first time.
-/// - `lost` means that the validity had ended before the release, or that is_lost() is true. If the release
-///   is repeated, is_lost() does not matter.
-/// - `no_quorum` is the outcome in all other cases.
-/// - If `fair` is true, the release wakes the next waiter, unless the minimum hold time still blocks the
-///   resource.
+/// - Success: the validity had not ended before the release, and a majority has confirmed the release.
+/// - `lost`: the validity had ended before the release, or is_lost() is true.
+/// - `no_quorum`: all other cases.
 ///
-/// `lease` is empty afterwards, so that there is nothing left to release. It is kept, so that the release can
-/// be repeated, if its validity has not ended and one of these conditions is true:
-///
-/// - The outcome is `no_quorum`.
-/// - The outcome is `lost`, but fewer than a majority of the nodes have answered. For example, the SET has
-///   reached three of five nodes. One of these has lost the key, and the others do not answer the release.
+/// `lease` is empty afterwards, with one exception: if fewer than a majority have answered or confirmed, and
+/// valid_until has not passed, it is kept, so that the release can be repeated. In a repeated release
+/// (Lease::released), a node without the key may have deleted it the first time. So such a node confirms the
+/// release, and is_lost() does not count.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 
-/// Releases the lease on every node that may hold the key, without waiting for the replies. `lease` is empty
-/// afterwards. Always returns success, because the replies are not awaited. The return type is that of
-/// release(), so that callers can use either.
+/// Releases the lease on every node that may have the key, without waiting for the replies. `lease` is empty
+/// afterwards. Always returns success.
 REDLOCK_EXPORT Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease);
 
 }  // namespace redlock::algorithm
