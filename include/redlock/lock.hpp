@@ -18,9 +18,9 @@
 //   2. No node loses the key before it expires, as by a restart without persistence, FLUSHALL or a failover.
 //      NodesOptions::quarantine protects from that.
 //
-// The lock ends by itself when its ttl is over, even if the work is not done. A process can also be
-// suspended right after it has called valid(), and continue when another client holds the lock. If that would
-// do damage, use LockOptions::fencing. Each holder then has a number, with which the system that the work
+// The lock ends by itself when its ttl is over, even if the work is not done. A process can also be suspended
+// right after it has called valid(), and continue when another client holds the lock. If that would do
+// damage, use LockOptions::fencing. Each holder then has a number, with which the system that the work
 // changes can reject a holder that comes too late (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());

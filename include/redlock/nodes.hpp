@@ -1,8 +1,8 @@
 // The interface between the Redlock algorithm and the network.
 //
-// A *request* is one command and the nodes that it goes to. In a *round* (Nodes::ask) the algorithm sends one
-// request, or several requests with the same verb. For each request it gets a *tally*: one report, with a
-// vote, for each node. The algorithm knows nothing else of the network.
+// A *node* is one of the N independent Redis masters. A *request* is one command and the nodes that it goes
+// to. In a *round* (Nodes::ask), each of these nodes *votes* on the request. The *tally* of a request has one
+// report, with the vote, for each node.
 //
 // RedisNodes (redis_nodes.hpp) implements the interface for real servers. To test your own code without
 // servers, derive a fake:
@@ -46,7 +46,7 @@ class Rounds;
 class Scheduler;
 }  // namespace loop
 
-/// The largest number of nodes. Five are reasonable; each additional node costs a message in every round.
+/// The largest number of nodes. Five are reasonable.
 inline constexpr std::size_t max_nodes = 15;
 
 /// A set of nodes, by their index in the configured order.
@@ -63,9 +63,8 @@ constexpr std::size_t quorum(std::size_t nodes) noexcept {
 /// The resources of one lock, sorted and each once. A node grants all of them or none.
 using Resources = std::span<const std::string>;
 
-/// The kind of a command: what a node does with the resources. A node executes a command atomically. If there
-/// are several resources, the node executes the command for all of them or for none, unless the verb says
-/// otherwise.
+/// The kind of a command: what a node does with the resources, atomically. If there are several resources,
+/// the node executes the command for all of them or for none, unless the verb says otherwise.
 enum class Verb : std::uint8_t {
     /// Sets each resource to `owner` with the expiry `ttl`: `SET resource owner NX PX ttl`. Granted if every
     /// resource was free.
@@ -74,23 +73,18 @@ enum class Verb : std::uint8_t {
     compare_and_expire,
     /// Deletes each resource that still holds `owner`. Granted if all of them did.
     compare_and_delete,
-    /// Does the same as set_if_absent, and counts one more holder of each resource (see fencing.hpp). A grant
-    /// comes with the node's new count. It is larger than every earlier count of this node for any of the
-    /// resources.
+    /// Does the same as set_if_absent, and counts the holder (see fencing.hpp). A grant comes with the new
+    /// count, which is larger than every earlier count of this node for any of the resources.
     set_and_count,
     /// Raises the node's counts of the resources to `fence` if they are smaller. Granted if every resource
-    /// holds `owner` and has a count.
-    ///
-    /// Counts begin with the wall clock in microseconds, so a correct count is not far ahead of the wall
-    /// clock. If `fence` is ahead of the node's wall clock by more than a day and twice the quarantine, the
-    /// node refuses and reports its own count.
+    /// holds `owner` and has a count. A node refuses a `fence` that is far ahead of its wall clock, and
+    /// reports its own count then (see fencing.hpp).
     raise_count,
-    /// Enters the queue of waiters at one node, or stays in it. Granted if the resource is reserved for this
-    /// waiter now; a refusal comes with the waiter's place in the queue.
+    /// Enters the queue of waiters at one node, or stays in it (see waiting.hpp). Granted if the resource is
+    /// reserved for this waiter now; a refusal comes with the waiter's place in the queue.
     enter_queue,
-    /// Writes `description`, the holder description (LockOptions::holder), beside each resource that holds
-    /// `owner`. The description expires together with the resource. If a resource does not hold `owner`,
-    /// deletes the description that `owner` has left beside it. Always granted.
+    /// Writes `description` (LockOptions::holder) beside each resource that holds `owner`. If a resource does
+    /// not hold `owner`, deletes the description that `owner` has left there. Always granted.
     describe_holder,
     /// Reads the state of the resource, see query.hpp. Granted with the answer as NodeReport::detail.
     query,
@@ -98,14 +92,13 @@ enum class Verb : std::uint8_t {
     exist,
 };
 
-/// What a command does with the queue of waiters (LockOptions::fair). The *home node* of a waiter keeps the
-/// queue in which it waits. A *ticket* identifies a waiter there. A *reservation* is a resource whose value
-/// is a ticket: it keeps other clients from the home node until the woken waiter has made its attempt.
+/// What a command does with the queue of waiters, which the *home node* of the waiters keeps (waiting.hpp). A
+/// *ticket* identifies a waiter there. If a resource is reserved for a woken waiter, its value is the ticket.
 ///
 /// - set_if_absent and set_and_count with queue terms are the attempt of a waiter. At the home node they
 ///   first take the ticket out of the queue and delete its reservation.
-/// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, the command also
-///   takes this ticket out of the queue, because its waiter gives up.
+/// - compare_and_delete with queue terms wakes the next waiter. If the terms have a ticket, its waiter gives
+///   up, and the command takes this ticket out of the queue.
 struct QueueTerms {
     std::string_view ticket{};  ///< The waiter; empty if the command does not come from a waiter.
     std::size_t home = 0;       ///< The index of the waiter's home node; unused without a ticket.
@@ -121,40 +114,34 @@ struct Command {
     Verb verb{};
     Resources resources{};
     std::string_view owner{};
-    /// The ttl to set, for the verbs that acquire or extend. describe_holder: the ttl of the lock; zero if
-    /// the lock was released, so that its description is deleted.
+    /// The expiry to set. describe_holder: the expiry of the description, or zero to delete it.
     std::chrono::milliseconds ttl{};
-    /// raise_count: the count to which the nodes raise their own counts. It becomes the fencing token.
+    /// raise_count: the new count, which becomes the fencing token.
     std::uint64_t fence = 0;
-    /// compare_and_delete: the remaining minimum hold time (LockOptions::min_hold). If it is positive, the
-    /// resource is not deleted but blocked for that long, so that nobody can acquire it.
+    /// compare_and_delete: if positive, the resource is not deleted but blocked for that long, so that nobody
+    /// can acquire it. It is the part of LockOptions::min_hold that is left.
     std::chrono::milliseconds hold_remaining{};
-    /// describe_holder: the holder description.
-    std::string_view description{};
+    std::string_view description{};  ///< For describe_holder.
     /// Null if the command does not use the queue.
     const QueueTerms* queue = nullptr;
     /// True if `owner` identifies a reader (LockOptions::shared).
     bool shared = false;
 };
 
-/// Returns true if `verb` acquires a resource.
 constexpr bool acquires(Verb verb) noexcept {
     return verb == Verb::set_if_absent || verb == Verb::set_and_count;
 }
 
-/// A command, and the nodes to which it is sent.
+/// A command, and the nodes that it goes to; by default all.
 struct Request {
     Command command{};
     NodeSet to = NodeSet{}.set();
 };
 
-/// The order in which the round of an acquisition asks the nodes. Extensions and releases are always sent at
-/// once to all nodes of the request.
+/// The order in which an acquisition asks the nodes. Extensions and releases always ask all nodes at once.
 enum class Round : std::uint8_t {
-    sequential,   ///< Asks one node after the other, in the configured order, as step 2 of the Redlock
-                  ///< specification.
-    all_at_once,  ///< Writes to all nodes, then reads the replies, as the specification recommends for low
-                  ///< latency.
+    sequential,   ///< Asks one node after the other, in the configured order.
+    all_at_once,  ///< Writes to all nodes, then reads the replies.
 };
 
 /// The limits of a round. In addition, each node has its node_timeout.
@@ -169,8 +156,7 @@ struct RoundLimits {
 
 // ---- What comes back.
 
-/// The vote of a node. `unknown` means that the node gave no usable answer, so nobody knows whether it has
-/// executed the command.
+/// The vote of a node. If it is `unknown`, nobody knows whether the node has executed the command.
 enum class Vote : std::uint8_t { unknown, granted, refused };
 
 /// The place of a waiter in the queue, as the home node reported it.
@@ -186,11 +172,11 @@ struct QueuePlace {
 
 /// The answer of one node to one request.
 struct NodeReport {
-    /// The name as configured, without secrets. Valid as long as the Nodes.
+    /// The configured name, without secrets. Valid as long as the Nodes.
     std::string_view name;
     Vote vote = Vote::unknown;
-    /// Why the vote is unknown. A grant or a refusal has no cause, with one exception: a refusal has the
-    /// cause `wrong_type` if the resource is a key of another type.
+    /// Why the vote is unknown. A grant has no cause. A refusal has only the cause `wrong_type`, if the
+    /// resource is a key of another type.
     std::error_code cause = Errc::not_asked;
     /// A number that depends on the verb:
     ///
@@ -200,14 +186,13 @@ struct NodeReport {
     std::uint64_t count = 0;
     /// enter_queue: the place that came with a refusal.
     QueuePlace place{};
-    /// The time from asking the node, including a connection that had to be made, until its answer or until
-    /// the round gave it up.
+    /// The time that the node took, including a connection that had to be made.
     std::chrono::nanoseconds took{};
     /// True if a byte of the command may have reached the node.
     bool sent = false;
-    /// True if the round did not ask the node because the node had failed a moment ago.
+    /// True if the round skipped the node because it had failed a moment ago.
     bool left_alone = false;
-    /// The error text of the server or the system, mostly empty. query: the answer.
+    /// The error text of the server or the system, mostly empty. For query and exist: the answer.
     std::string detail{};
 };
 
@@ -234,14 +219,12 @@ public:
         vote(node, Vote::refused);
         reports_[node].count = count;
     }
-    /// Records that the node gave no usable answer, although a byte of the command may have reached it.
+    /// Records that the node gave no usable answer, but that a byte of the command may have reached it.
     void mark_unknown(std::size_t node, std::error_code cause) noexcept { vote(node, Vote::unknown, cause); }
     /// Records that the node gave no usable answer, and that no byte of the command can have reached it.
     void mark_not_sent(std::size_t node, std::error_code cause) noexcept { reports_[node].cause = cause; }
 
-    /// Returns the number of nodes that granted.
     std::size_t granted() const noexcept { return count(Vote::granted); }
-    /// Returns the number of nodes that refused.
     std::size_t refused() const noexcept { return count(Vote::refused); }
 
     /// Returns the nodes that a byte of the command may have reached. A release must be sent to all of them.
@@ -268,25 +251,23 @@ private:
     std::array<NodeReport, max_nodes> reports_{};
 };
 
-/// The connection of one waiting client to its home node, on which it receives the message that wakes it (see
-/// waiting.hpp). Only one thread may use an object of this class.
+/// The connection of one waiting client to its home node, on which it receives the message that wakes it
+/// (waiting.hpp). Only one thread may use an object.
 class REDLOCK_EXPORT Waiter {
 public:
     virtual ~Waiter() = default;
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    /// Listens at the first node of `homes`, in the configured order, that answers. If the waiter listens at
-    /// a node of `homes` already, it tries only the nodes before that one, and stays if none of them answers.
-    /// Returns false if no node answers. Blocks for at most one node_timeout for each node that does not
-    /// answer.
+    /// Listens at the first node of `homes`, in the configured order, that answers; returns false if none
+    /// does. If the waiter listens at a node of `homes` already, it tries only the nodes before that one, and
+    /// stays if none of them answers. Blocks for at most one node_timeout for each node that does not answer.
     virtual bool listen(NodeSet homes, const RoundLimits& limits) = 0;
 
     /// Returns the node where this waiter listens, or listened last.
     virtual std::size_t home() const noexcept = 0;
 
-    /// Returns a ticket that no waiter has ever had. Messages to this waiter carry its ticket. Requires that
-    /// the waiter listens.
+    /// Returns a new ticket. Messages to this waiter carry it. Requires that the waiter listens.
     virtual std::string new_ticket() = 0;
 
     struct WakeUp {
@@ -298,19 +279,21 @@ public:
     virtual WakeUp sleep(Clock::time_point until, const std::stop_token& stop) = 0;
 
     /// Disconnects, so that no release wakes this waiter in vain. If `refused` is an error, the node has
-    /// refused to keep a queue for this client, and `words` is the error text of the server. Such a node is
-    /// not used as a home node for a while.
+    /// refused to keep a queue for this client, and listen() avoids it for a while. `words` is the error text
+    /// of the server.
     virtual void disconnect(std::error_code refused, std::string_view words) = 0;
 
-    /// Writes into a blank tally why nodes refuse to keep a queue for this client at present.
+    /// Writes into a blank tally the causes of the nodes that listen() avoids at present.
     virtual void report_refusals(Tally& tally) const = 0;
 
 protected:
     Waiter() = default;
 };
 
-/// The resources for which other clients have recently waited, as far as this process knows. The set is a
-/// hash table of flags without the names, so it is only a hint: two resources can have the same flag.
+/// The resources for which other clients have recently waited, as far as this process knows. To acquire such
+/// a resource, a fair lock enters the queue before its first attempt. The set is a hash table of flags
+/// without the names. It can be wrong, because two resources can have the same flag. Then one command is
+/// wasted.
 class ContendedResources {
 public:
     bool contains(std::string_view resource) const noexcept {
@@ -321,10 +304,6 @@ public:
     }
 
 private:
-    /// Returns the index of the resource's flag. If a resource without waiters has the flag of a contended
-    /// resource, two things happen. Its acquisition asks for the queue first, which costs one command. Its
-    /// release wakes nobody and clears the flag, so the next acquisition of the contended resource is refused
-    /// once before it queues.
     static std::size_t slot_of(std::string_view resource) noexcept {
         return std::hash<std::string_view>{}(resource) % slots;
     }
@@ -333,35 +312,32 @@ private:
     std::array<std::atomic<bool>, slots> slots_{};
 };
 
-/// N independent Redis masters, the *nodes*. Each implementation documents which threads may share an object.
+/// The nodes. Each implementation documents which threads may share an object.
 class REDLOCK_EXPORT Nodes {
 public:
     virtual ~Nodes() = default;
     Nodes(const Nodes&) = delete;
     Nodes& operator=(const Nodes&) = delete;
 
-    /// Returns N, the number of configured nodes.
     std::size_t size() const noexcept { return names_->size(); }
-    /// Returns the name of a node as configured, without secrets.
+    /// Returns the configured name of a node, without secrets.
     std::string_view name(std::size_t node) const { return names_->at(node); }
-    /// Returns the time that one node may take in a round, including the connection. Every ttl must exceed
-    /// this time. Returns zero if the implementation has no such limit.
+    /// Returns the time that one node may take in a round, including the connection; zero if there is no
+    /// limit. Every ttl must exceed this time.
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
-    /// Returns how long a node that has lost its data has no vote. No ttl may exceed this time. Returns zero
-    /// if such a node votes at once.
+    /// Returns how long a node that has lost its data has no vote; zero if it votes at once. No ttl may
+    /// exceed this time unless it is zero.
     std::chrono::milliseconds quarantine() const noexcept { return quarantine_; }
 
-    /// Returns the clock that the deadlines of rounds refer to. A Lock on these nodes must use the same
-    /// clock. Returns null if a Lock may use any clock.
+    /// Returns the clock that a Lock on these nodes must use; null if it may use any.
     virtual Clock* required_clock() const noexcept { return nullptr; }
 
-    /// Makes one round: sends each request to its nodes, and writes the votes on it into the tally with the
-    /// same index. The caller passes blank tallies. All requests have the same verb.
+    /// Makes one round: sends each request to its nodes, and writes their votes into the tally with the same
+    /// index, which is blank before. All requests have the same verb.
     ///
-    /// A failure of a node becomes an unknown vote, never an exception. The function may throw
-    /// std::bad_alloc, and no other exception. A node that is not asked keeps its blank report. When
-    /// the votes have decided, the function may stop asking further nodes and waiting for replies. It returns
-    /// by `limits.deadline` at the latest.
+    /// A failure of a node becomes an unknown vote. The only exception that the function may throw is
+    /// std::bad_alloc. It returns by `limits.deadline` at the latest. When the votes have decided, it may
+    /// stop asking further nodes and waiting for replies. A node that is not asked keeps its blank report.
     virtual void ask(std::span<const Request> requests, const RoundLimits& limits,
                      std::span<Tally> tallies) = 0;
 
@@ -372,19 +348,18 @@ public:
         return tally;
     }
 
-    /// Returns a waiter for LockOptions::fair. Returns null if these nodes keep no queue. Then acquire()
+    /// Returns a waiter for LockOptions::fair. Returns null if these nodes keep no queue; acquire() then
     /// retries after pauses.
     virtual std::unique_ptr<Waiter> waiter() { return nullptr; }
 
-    /// Returns what makes the rounds of an event loop without blocking it, over connections that belong to
-    /// the loop. It may outlive these nodes. Returns null if rounds can only be made by ask(), which then
-    /// blocks the loop. Is called by AsyncNodes (async_nodes.hpp).
+    /// Returns an object that makes rounds in an event loop without blocking it, and that may outlive these
+    /// nodes. AsyncNodes (async_nodes.hpp) calls this function. If it returns null, AsyncNodes calls ask(),
+    /// which blocks the loop.
     // NOLINTNEXTLINE(performance-unnecessary-value-param): clang-tidy 14 takes the reference for a copy
     virtual std::shared_ptr<loop::Rounds> rounds_in(EventLoop&, const std::shared_ptr<loop::Scheduler>&) {
         return nullptr;
     }
 
-    /// Returns the hints about contended resources, which all locks on these nodes share.
     ContendedResources& contended() noexcept { return contended_; }
 
     /// Returns a tally in which no node was asked.

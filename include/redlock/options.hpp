@@ -22,8 +22,8 @@ class Renewer;  // detail/renewer.hpp; Watchdog (watchdog.hpp) is the class to p
 
 struct LockOptions {
     /// The time after which the key of the lock expires on the nodes, unless the lock is extended. The lock
-    /// is valid for the ttl minus the drift (see drift() below), counted from the start of the acquisition
-    /// or of the last extension.
+    /// is valid for the ttl minus the drift (see drift() below), counted from the start of the acquisition or
+    /// of the last extension.
     ///
     /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, it can be shorter
     /// than the work, so that others do not wait for long if the holder crashes. The ttl must exceed the
@@ -93,8 +93,8 @@ struct LockOptions {
     std::string holder{};
 
     /// The address of a redlock::Watchdog, which extends the lock for as long as it is held and reports its
-    /// loss; null for none. The watchdog must outlive the lock, and must use the same clock.
-    /// `margin` and `on_lost` need it.
+    /// loss; null for none. The watchdog must outlive the lock, and must use the same clock. `margin` and
+    /// `on_lost` need it.
     detail::Renewer* watchdog = nullptr;
 
     /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold the

@@ -13,8 +13,8 @@
 //      a message wakes it, or until it is time to ask the home node again. Each question also says how long
 //      the waiter has waited, so a node that has lost its queue puts the waiters in order again.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
-//      waiter that is still subscribed, and sends it a message. It also reserves the resource for this waiter:
-//      other clients are refused at this node for a while.
+//      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
+//      waiter: other clients are refused at this node for a while.
 //   4. The woken waiter makes an attempt. At its home node, the command of the attempt replaces the
 //      reservation by the key of the lock.
 //
