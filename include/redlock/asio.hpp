@@ -1,5 +1,5 @@
-// Locks for programs with Asio. A coroutine, a callback or any other completion token waits for an operation,
-// and no thread is blocked:
+// Locks for programs with Asio. No function blocks: a coroutine, a callback or any other completion token
+// waits for the end of an operation.
 //
 //     boost::asio::awaitable<void> ship(redlock::RedisNodes& nodes, Order order) {
 //         auto executor = co_await boost::asio::this_coro::executor;
@@ -12,13 +12,13 @@
 //         }
 //     }
 //
-// The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
-// installed, it takes Boost.Asio. REDLOCK_ASIO_STANDALONE or REDLOCK_ASIO_BOOST, defined before the header is
-// included, chooses. The classes are in an inline namespace with the name of the Asio, so one program can
-// have source files with both. The CMake target is redlock::asio. It links redlock::redlock, and the program
-// finds Asio itself.
+// lock.hpp documents what a lock promises, async_lock.hpp how its functions differ in an event loop. The
+// class redlock::asio::Lock is at the end of this file.
 //
-// lock.hpp documents the promises of a valid lock. async_lock.hpp documents the differences in a loop.
+// The header needs Boost.Asio of Boost 1.81 or later, or standalone Asio 1.22 or later. If both are
+// installed, it takes Boost.Asio, unless REDLOCK_ASIO_STANDALONE is defined before the header is included.
+// One program can have source files with both. The CMake target is redlock::asio; the program finds Asio
+// itself.
 #pragma once
 
 #include <redlock/async_lock.hpp>
@@ -111,7 +111,7 @@ using ErrorCode = std::error_code;
 namespace detail {
 
 /// The executor of the descriptors that a loop waits for. It calls a handler at once, in the thread of the
-/// context that has found the descriptor ready. So these handlers do not depend on the executor of any lock.
+/// context that has found the descriptor ready.
 class InContext {
 public:
     explicit InContext(net::execution_context& context) noexcept : context_(&context) {}
@@ -127,7 +127,7 @@ private:
     net::execution_context* context_;
 };
 
-/// The memory for one operation of Asio at a time. With it, a wait can begin although no memory is left.
+/// The memory for one wait at a time, so that a wait can begin although no memory is left.
 class WaitMemory {
 public:
     void* allocate(std::size_t bytes) {
@@ -163,12 +163,11 @@ struct WaitAllocator {
     WaitMemory* memory;
 };
 
-/// One execution context as the event loop of one Nodes. Handlers of Asio, and the functions of all locks,
-/// lock the mutex before they call anything else of the object. It is recursive, because a callback on lost()
-/// may call a function of a lock.
+/// One execution context as the event loop of one Nodes. Everybody locks mutex() before they use the object.
+/// The mutex is recursive, because a callback on lost() may call a function of a lock.
 ///
-/// The timer is a descriptor, too. A timer of Asio would allocate memory when it is set, which wake_after()
-/// cannot report.
+/// The timer is a descriptor, because a timer of Asio would need memory when it is set, and wake_after()
+/// cannot report that there is none.
 class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
 public:
     Loop(net::execution_context& context, Nodes& nodes)
@@ -176,8 +175,8 @@ public:
           timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
           nodes_(nodes, *this) {}
 
-    /// Returns true in a child of fork(). There the mutex may be locked for ever, and the reactor may be
-    /// shared with the parent. Nothing of the object may be used, and it must not be destroyed.
+    /// Returns true in a child of fork(). There the object must be neither used nor destroyed, because the
+    /// mutex may be locked for ever, and the descriptors may belong to the parent as well.
     bool belongs_to_parent() const noexcept { return process_ != this_process(); }
     std::recursive_mutex& mutex() noexcept { return mutex_; }
     AsyncNodes& nodes() noexcept { return nodes_; }
@@ -206,13 +205,12 @@ public:
     void forget(int fd) noexcept override {
         const auto it = descriptors_.find(fd);
         if (it == descriptors_.end()) return;
-        // Otherwise the destructor of the stream would close the socket of the library. There is no stream if
-        // watch() has thrown.
+        // Otherwise the destructor of the stream would close the descriptor. There is none if watch() has
+        // thrown.
         if (it->second) it->second->stream.release();
         descriptors_.erase(it);
     }
 
-    /// The wait for the timer goes on when the timer is set again. So this function allocates no memory.
     // NOLINTNEXTLINE(bugprone-exception-escape): a wait needs no memory
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
         timer_->reads.wanted = delay != delay.max();
@@ -221,11 +219,9 @@ public:
     }
 
 private:
-    /// One direction of a descriptor. A wait of Asio can go on although the library does not need it any
-    /// more.
     struct Direction {
-        bool wanted = false;
-        bool waits = false;
+        bool wanted = false;  // the library wants to know when the descriptor is ready
+        bool waits = false;   // a wait of Asio is under way
         WaitMemory memory{};
     };
     struct Descriptor {
@@ -267,8 +263,8 @@ private:
         (*it.*direction).waits = true;  // not before, because async_wait() may throw
     }
 
-    /// A wait that was cancelled is begun again if it has become wanted meanwhile. A descriptor that was
-    /// forgotten is not open any more.
+    /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that it wants now.
+    /// Does nothing for a descriptor that was forgotten, which is not open any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
         (*it.*direction).waits = false;
         if (!it->stream.is_open()) return;
@@ -291,7 +287,7 @@ private:
     AsyncNodes nodes_;
 };
 
-/// Owns the loops of one execution context: one for each Nodes that its locks use.
+/// The loops of one execution context: one for each Nodes that its locks use.
 class Service final : public net::execution_context::service {
 public:
     using key_type = Service;
@@ -299,10 +295,9 @@ public:
 
     explicit Service(net::execution_context& context) : service(context) {}
 
-    /// Returns the loop of these nodes. Makes it if there is none.
-    ///
-    /// Does not wait for the mutex of a loop, because a callback on lost() can call this function while the
-    /// mutex is held. A loop in use is not expired.
+    /// Returns the loop of these nodes, and makes it if there is none. Drops the loops whose nodes were
+    /// destroyed. Only tries to lock the mutex of a loop, because a callback on lost() can call this function
+    /// while the mutex is held. Such a loop is in use.
     std::shared_ptr<Loop> loop_of(Nodes& nodes) {
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {
@@ -332,7 +327,7 @@ private:
     std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
 };
 
-/// The handler of an operation that has ended, with its value. Asio calls it in the executor of the handler.
+/// The handler of an operation that has ended, with its value. Asio calls it in the handler's executor.
 template <class Handler, class Executor, class Value>
 class Delivery {
 public:
@@ -356,8 +351,8 @@ private:
     Value value_;
 };
 
-/// The completion of an operation: posts its handler. It keeps the executor of the handler at work until
-/// then.
+/// The completion of an operation, which posts the handler. Until then it keeps the handler's executor at
+/// work.
 template <class Handler>
 class Posting {
 public:
@@ -376,8 +371,7 @@ private:
     net::executor_work_guard<Executor> work_;
 };
 
-/// Returns the value of an operation that cannot begin: a result with this error. The run() of a leader has
-/// no result.
+/// Returns the value of an operation that cannot begin: a result with this error, or nothing for a leader.
 template <class Value>
 Value refusal(std::error_code error) {
     if constexpr (std::is_same_v<Value, Result>)
@@ -386,8 +380,7 @@ Value refusal(std::error_code error) {
         return Value{};
 }
 
-/// An AsyncLock, AsyncSemaphore or AsyncLeader, here called the lock, and the number of its operations.
-/// Functions lock the mutex of the loop.
+/// An AsyncLock, AsyncSemaphore or AsyncLeader (here called the lock) with the mutex of its loop.
 template <class Async>
 class State : public std::enable_shared_from_this<State<Async>> {
 public:
@@ -397,12 +390,11 @@ public:
         lock.emplace(loop->nodes(), std::forward<Arguments>(arguments)...);
     }
 
-    /// Begins an operation, which can be cancelled by the slot. If another operation is under way, this one
-    /// ends with operation_in_progress, and cannot be cancelled. If the Lock was destroyed before a deferred
-    /// operation began, it ends with `cancelled`.
+    /// Begins an operation, which the slot can cancel. If another one is under way, `begin` ends this one
+    /// with operation_in_progress.
     ///
-    /// The slot is assigned first. Otherwise another thread could call the handler before that, and the
-    /// handler may destroy the slot.
+    /// The slot is assigned before the operation begins. Afterwards, another thread could call the handler,
+    /// and the handler may destroy the slot.
     template <class Value, class Begin, class Done, class Slot>
     void begin(Begin& begin, Done done, Slot slot) {
         const std::lock_guard guard{loop->mutex()};
@@ -440,11 +432,11 @@ public:
 
 private:
     std::uint64_t operations_ = 0;  // the number of the last operation that has begun
-    bool under_way_ = false;        // true until the completion of that operation is called
+    bool under_way_ = false;        // true until the completion of this operation is called
     std::shared_ptr<State> kept_{};
 };
 
-/// Begins an operation when Asio has made a handler of the completion token.
+/// Begins an operation. Asio calls it with the handler that it has made of the completion token.
 template <class Async, class Value, class Begin>
 class Initiation {
 public:
@@ -476,24 +468,22 @@ private:
     Begin begin_;
 };
 
-/// Returns the loop of these nodes in the context of the executor.
 inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
     auto& context = net::query(executor, net::execution::context);
     return net::use_service<Service>(context).loop_of(nodes);
 }
 
-/// The executor and the State of a Lock, Semaphore or Leader, here called the lock.
+/// The executor and the State of a Lock, Semaphore or Leader (here called the lock).
 template <class Async>
 class Handle {
 public:
     using executor_type = net::any_io_executor;
 
-    /// Releases the lock unless it is free, and does not block: the context sends the release. If an
-    /// operation is under way, it is cancelled.
+    /// Releases the lock unless it is free, without blocking. Cancels an operation that is under way.
     ~Handle() {
         if (state_) State<Async>::end(std::move(state_));
     }
-    /// The lock that was moved from keeps its executor. It is free. Its acquisitions end with
+    /// The lock that was moved from keeps its executor. Its acquisitions end with
     /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
     // NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its executor
     Handle(Handle&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
@@ -514,8 +504,6 @@ protected:
           state_(std::make_shared<State<Async>>(loop_of(executor, nodes),
                                                 std::forward<Arguments>(arguments)...)) {}
 
-    /// Begins an operation with this completion value. `if_moved_from` is its error if this lock was moved
-    /// from.
     template <class Value, class Token, class Begin>
     auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
         return net::async_initiate<Token, void(Value)>(
@@ -526,7 +514,7 @@ protected:
     std::shared_ptr<State<Async>> state_;  // null if moved from
 };
 
-/// A callback of the user must not run while the mutex of the loop is held.
+/// Makes the executor call on_lost, because it must not run while the mutex of the loop is held.
 inline LockOptions posting_on_lost(const net::any_io_executor& executor, LockOptions options) {
     if (options.on_lost)
         options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
@@ -626,32 +614,30 @@ private:
 
 /// A lock whose operations are asynchronous operations of Asio.
 ///
-/// The completion signature of all operations is `void(redlock::Result)`. With use_awaitable, co_await
-/// returns the Result, and failures do not throw. The handler is called as if by post(): by its associated
-/// executor, or by the executor of the lock if the handler has none. Only one operation of a lock can be
-/// under way. A second one ends with std::errc::operation_in_progress.
+/// Operations: the completion signature is `void(redlock::Result)`. With use_awaitable, co_await returns the
+/// Result, and failures do not throw. The handler is called as if by post(): by its associated executor, or
+/// by the executor of the lock if it has none. Only one operation of a lock can be under way; a second one
+/// ends with std::errc::operation_in_progress.
 ///
-/// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, and then no
-/// reachable node keeps a key of it. If it has succeeded already, its result is not changed. Extensions and
-/// releases are not cancelled, because they end soon.
+/// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, unless it has
+/// succeeded already. No node that can be reached keeps a key then. Extensions and releases cannot be
+/// cancelled, because they end soon.
 ///
-/// The connections belong to the execution context: all locks of a context with the same Nodes share them.
-/// The threads of the context do the work of the library. The executor of a lock only calls its handlers.
-/// When the context is destroyed, no handler is called any more, and the nodes get the releases that are left
-/// to do (see AsyncNodes::shut_down()). A Lock may be destroyed after its context, unless its executor is a
-/// strand. It must be destroyed before its nodes. After fork() the child may only destroy the context and the
-/// locks.
+/// Lifetime: destroy a lock before its nodes. It may be destroyed after its context, unless its executor is a
+/// strand. When the context is destroyed, no handler is called any more; the nodes send the releases that are
+/// left to do. After fork() the child may only destroy the context and the locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
-/// threads, even if several threads run the context. A std::stop_callback on lost() is called while a mutex
-/// is held that belongs to the context and the Nodes. It may make locks of the same context and Nodes, and
-/// call their functions. It must not wait for another thread.
+/// threads, even if several threads run the context. These threads do the work of the library. A
+/// std::stop_callback on lost() is called while a mutex of the library is held: it may make locks and call
+/// their functions, but it must not wait for another thread.
 class Lock : public detail::Operations<AsyncLock> {
 public:
-    /// Prepares a lock, see the constructor of redlock::Lock. For a watchdog, use
-    /// `.watchdog = redlock::loop_watchdog()`. LockOptions::on_lost is then called by `executor`, and may be
-    /// called after a release. The first lock of a context and a Nodes throws std::system_error if the
-    /// process has no descriptor left for their timer.
+    /// Prepares a lock, see the constructor of redlock::Lock. Throws std::system_error if the process has no
+    /// descriptor left for a timer.
+    ///
+    /// LockOptions::watchdog must be null or redlock::loop_watchdog(). The executor calls
+    /// LockOptions::on_lost, and may do so after a release.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
                      detail::posting_on_lost(executor, std::move(options))) {}
@@ -663,7 +649,6 @@ public:
                                                                            LockOptions options = {})
         : Lock(executor_type{context.get_executor()}, nodes, std::move(resources), std::move(options)) {}
 
-    /// Returns the resources of the lock.
     Resources resources() const noexcept { return state_ ? state_->lock->resources() : Resources{}; }
 };
 
