@@ -1,10 +1,11 @@
 // The interface through which the library uses an event loop of the program, such as that of libuv, Qt or a
-// poll() loop. For Asio, `redlock/asio.hpp` implements it. Others derive a class from EventLoop, and
-// implement three functions: watch() requests one call of ready(), forget() takes this request back, and
-// wake_after() requests one call of wake(). `examples/poll_loop.hpp` is a complete one, in 50 lines.
+// poll() loop. (For Asio, use `redlock/asio.hpp`, which implements it.) A program derives a class from
+// EventLoop and implements three functions. Through watch(), the library requests one call of ready() when a
+// descriptor is ready. Through wake_after(), it requests one call of wake() after some time. forget() cancels
+// a watch(). `examples/poll_loop.hpp` is a complete example, in 50 lines.
 //
-// The library starts no thread for a loop. There is one exception: a short-lived thread that resolves a host
-// name or queries Sentinels. When it ends, it makes a descriptor readable that the loop watches.
+// The library starts no thread for a loop, except a short-lived one to resolve a host name or to query
+// Sentinels.
 #pragma once
 
 #include <redlock/export.hpp>
@@ -13,13 +14,14 @@
 
 namespace redlock {
 
-/// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp). The library
-/// calls the virtual functions *in the loop*: in the thread that runs the loop. Before the loop runs, this is
-/// the thread that will run it. If several threads run the loop, no two of them may use the library for this
-/// loop at the same time.
+/// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp).
+///
+/// The program uses AsyncNodes, and the locks on it, in the thread that runs the loop or will run it. The
+/// library calls the virtual functions in this thread only. If several threads run the loop, the program must
+/// make sure that only one of them at a time uses the library.
 class REDLOCK_EXPORT EventLoop {
 public:
-    /// What the loop calls through ready() and wake(). AsyncNodes implements it.
+    /// The object that ready() and wake() call. AsyncNodes implements it.
     class Handler {
     public:
         virtual void on_ready(int fd) = 0;
@@ -35,33 +37,30 @@ public:
     EventLoop& operator=(const EventLoop&) = delete;
 
     /// Watches a descriptor: calls ready(fd) once, as soon as the descriptor is readable (if `reads`) or
-    /// writable (if `writes`), has an error, or has reached its end. After that call the loop does not watch
-    /// the descriptor any more. A second watch() of the same descriptor replaces the first. If both
-    /// arguments are false, the loop stops watching it. Calls of ready() in vain do no harm. May throw
-    /// std::bad_alloc.
+    /// writable (if `writes`), has an error, or has reached its end. A second watch() of the same descriptor
+    /// replaces the first, and ends it if both arguments are false. Superfluous calls of ready() do no harm.
+    /// May throw std::bad_alloc.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
-    /// Forgets a descriptor that was passed to watch(), because the library is about to close it. The loop
-    /// must not close it, and does not call ready() for it any more.
+    /// Forgets a descriptor that was passed to watch(): the loop does not call ready() for it any more. The
+    /// library closes it after this call; the loop must not close it.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Calls wake() once, after `delay`, which may be counted by any steady clock. The delay is at most one
-    /// second, with one exception below. A delay of 0 means soon, but not inside this call. A second
-    /// wake_after() replaces the first. Calls of wake() that come too early do no harm. If the timer cannot
-    /// be started, the loop must call wake() early, because without this call operations may never end.
+    /// Calls wake() once, after `delay`, which is from 0 to one second by any steady clock. With 0, calls it
+    /// soon, but not inside this call. A second wake_after() replaces the first. If the timer cannot be
+    /// started, the loop must call wake() too early, which does no harm. If it did not call wake(),
+    /// operations could hang.
     ///
-    /// The value nanoseconds::max() means that no wake() is needed: it cancels the wake() that was requested
-    /// before. The library has nothing to do then at any known instant. A loop that ends when nothing is left
-    /// to do can end.
+    /// With nanoseconds::max(), only cancels the wake() that was requested before.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
-    /// Sets the object that ready() and wake() call; null for none. Is called by AsyncNodes.
+    /// Sets the object that ready() and wake() call; null for none. AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
 
 protected:
-    // A derived class calls these two from its loop, and never inside a function of the library. If the
-    // completion of an operation (async_lock.hpp) throws an exception, they throw it, too, and the library
-    // goes on working at the next call. Exceptions of LockOptions::on_lost are swallowed.
+    // A derived class calls these two from its loop, and never inside a function of the library. They call
+    // the completions of operations (async_lock.hpp). An exception of a completion leaves them, and the
+    // library goes on at the next call.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);

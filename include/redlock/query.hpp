@@ -1,5 +1,5 @@
-// Reads the state of a lock on each node, and what all nodes together say. This is for people and monitoring:
-// it changes nothing, and its result can be out of date when it is read. To be sure of a lock, acquire it.
+// Reads the state of a lock on each node, for people and monitoring. It changes nothing. The result can be
+// out of date when it is read, so a program that needs the lock must acquire it.
 //
 //     const auto status = redlock::query(nodes, "orders:42");
 //     if (status.kind == redlock::LockStatus::Kind::held) log(status.owner + " " + status.holder);
@@ -22,37 +22,37 @@ struct NodeStatus {
     enum class State : std::uint8_t {
         unknown,  ///< The node did not answer; `cause` has the reason.
         free,     ///< There is no key.
-        held,     ///< The key is a text with an expiry: a lock, possibly of another program.
+        held,     ///< The key is a string with an expiry: a lock, possibly of another program.
         no_lock,  ///< The key has another type or no expiry, so that it is no lock.
     };
 
     /// The name of the node.
     std::string name{};
     State state = State::unknown;
-    /// The value of a lock: any bytes, but at most the first 512. These values are not owners:
+    /// The value of the key: any bytes, but at most the first 512. Mostly it is the owner of the lock. These
+    /// values have another meaning:
     ///
-    /// - `redlock:min-hold`: the lock was released, and its minimum hold time (LockOptions::min_hold) is not
-    ///   over;
-    /// - `redlock:shared` or `redlock:shared-tag`: readers hold the resource (LockOptions::shared);
-    /// - `redlock:wake:` and what follows it: the resource is reserved for a waiter (LockOptions::fair).
+    /// - `redlock:min-hold`: the lock was released, and LockOptions::min_hold is not over.
+    /// - `redlock:shared` or `redlock:shared-tag`: readers hold the resource (LockOptions::shared).
+    /// - `redlock:wake:` and further text: the resource is reserved for a waiter (LockOptions::fair).
     std::string owner{};
-    /// The remaining time of the key; negative if it has no expiry or there is no key.
+    /// The remaining time of the key; negative if there is no key or it has no expiry.
     std::chrono::milliseconds expires_in{-1};
     /// The type of a key that is no lock.
     std::string type{};
-    /// The description that the holder has left (LockOptions::holder).
+    /// The text of LockOptions::holder.
     std::string holder{};
     /// The number of readers that hold the resource (LockOptions::shared).
     std::size_t readers = 0;
     /// The number of waiters in the queue of this node (LockOptions::fair).
     std::size_t waiters = 0;
-    /// The count of the last holder with LockOptions::fencing; 0 if this node has no count.
+    /// The node's count of the holders with LockOptions::fencing; 0 if it has none.
     std::uint64_t fencing_count = 0;
     /// Why the state is unknown.
     std::error_code cause{};
     /// The error text of the server or the system.
     std::string detail{};
-    /// The time until the node answered, or was given up.
+    /// The time that the node took.
     std::chrono::nanoseconds took{};
 };
 
@@ -72,17 +72,17 @@ struct LockStatus {
     std::string owner{};                       ///< The owner that the most nodes have.
     std::size_t held_on = 0;                   ///< The number of nodes that have this owner.
     std::chrono::milliseconds expires_in{-1};  ///< If held: how long a majority has the key.
-    std::string holder{};                      ///< The description that this owner has left.
+    std::string holder{};                      ///< The text of LockOptions::holder of this owner.
     std::size_t readers = 0;                   ///< The largest number of readers on a node.
     std::vector<NodeStatus> nodes{};           ///< One entry for each node, in the configured order.
 };
 
-/// Reads the state of `resource` in one round to all nodes at once. Blocks for at most one node_timeout, and
-/// does not wait for nodes that are known to be down.
+/// Reads the state of `resource` from all nodes at once. Blocks for at most one node_timeout, and does not
+/// wait for nodes that are known to be down. Throws std::invalid_argument if the resource is empty or too
+/// long.
 ///
-/// Throws std::invalid_argument if the resource is empty or too long. Needs the permissions that
-/// docs/operations.md lists; what the user may not read is left out. If a Nodes of your own does not support
-/// Verb::query, every state is `unknown`.
+/// docs/operations.md lists the permissions that the Redis user needs. If some of them are missing, the
+/// fields that need them stay empty.
 REDLOCK_EXPORT LockStatus query(Nodes& nodes, const std::string& resource);
 
 namespace detail {

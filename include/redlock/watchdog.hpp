@@ -6,22 +6,19 @@
 //         while (!lock.lost().stop_requested() && write_a_page()) {}
 //
 // Use it for work whose duration is not known, with a ttl so short that a crash of the holder does not block
-// others for long. It does not protect work that must never be done twice. Some time passes between the
-// report of a loss and the end of the work, and another client may hold the lock by then. See
-// LockOptions::fencing.
+// others for long. It does not protect work that must never be done twice: another client may hold the lock
+// before the work has noticed the loss. LockOptions::fencing protects such work.
 //
-// - A lock is extended from a third of its ttl on, and before half of the ttl is over if enough nodes answer.
-// - If too few nodes answer, the watchdog goes on trying. It reports the loss LockOptions::margin + 5 ms
-//   before the validity ends. If the ttl is below 500 ms, a hundredth of the ttl takes the place of the 5 ms.
-// - If an extension finds that the nodes that can still have the key are no longer a majority, the watchdog
-//   reports the loss at once.
-// - If the machine was suspended meanwhile, the loss is reported within a second after it continues.
-//   Lock::valid() returns false at once.
-// - When LockOptions::max_hold is over, the lock is not extended any more. The loss is then reported before
-//   the validity ends, with the error `hold_limit`.
+// - The watchdog extends a lock when a third of the ttl has passed. If too few nodes answer, it tries again
+//   until it reports the loss.
+// - To report a loss, it requests a stop on Lock::lost(), and then calls LockOptions::on_lost. on_lost says
+//   when it does this: a little before the validity ends, or at once if too many nodes have lost the key.
+// - When LockOptions::max_hold is over, it does not extend the lock any more.
+// - If the machine was suspended and the validity has ended, it reports the loss within a second after the
+//   machine continues. Lock::valid() returns false at once.
 //
-// All locks on the same Nodes share a thread. A lock whose turn comes while a round of others hangs waits
-// until that round is over, at most one node_timeout. Locks on other Nodes are not delayed.
+// The locks on one Nodes object share a thread. If a node hangs while the watchdog extends one of them, the
+// others wait for at most one node_timeout. Locks on other Nodes objects are not delayed.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -35,13 +32,14 @@ namespace redlock {
 /// A watchdog for any number of locks. Pass its address as LockOptions::watchdog. All threads may share it.
 class REDLOCK_EXPORT Watchdog final : public detail::Renewer {
 public:
-    /// Starts the first thread. There is one more thread for each further Nodes that has locks under the
-    /// watchdog at the same time. The threads block all signals. `clock` must be the clock of the locks, and
-    /// must outlive the watchdog. Throws std::system_error if no thread can be started.
+    /// Starts the first thread. Locks on further Nodes objects start more. The threads block all signals.
+    /// `clock` must be the clock of the locks, and must outlive the watchdog. Throws std::system_error if no
+    /// thread can be started.
     explicit Watchdog(Clock& clock = boot_clock());
 
-    /// Ends the threads. Blocks for at most one node_timeout, if an extension is under way. The locks under
-    /// the watchdog must be destroyed before.
+    /// Ends the threads. If an extension is under way, blocks for at most one node_timeout. If an on_lost is
+    /// running, waits until it returns, unless on_lost itself destroys the watchdog. Destroy the locks
+    /// before.
     ~Watchdog() override;
 
     // The functions that Lock calls; see detail::Renewer.
