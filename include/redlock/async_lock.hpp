@@ -1,6 +1,5 @@
-// A distributed lock for programs with an event loop. It does the same as Lock (lock.hpp), by the same
-// algorithm, but no function blocks. An operation that needs the network begins, and calls its *completion*
-// later from the loop:
+// A lock for programs with an event loop. It does the same as Lock (lock.hpp), but no function blocks. An
+// operation that needs the network begins, and when it has ended, the loop calls its *completion*:
 //
 //     // loop_nodes is an AsyncNodes (async_nodes.hpp): the connections of the loop to the nodes.
 //     redlock::AsyncLock lock{loop_nodes, "orders:42", {.ttl = 10s}};
@@ -10,11 +9,10 @@
 //         lock.release([](redlock::Result) {});
 //     });
 //
-// For Asio, redlock/asio.hpp has a class with completion tokens, with which a coroutine can co_await each
-// operation.
+// Programs with Asio use redlock/asio.hpp, whose operations a coroutine can co_await.
 //
-// lock.hpp documents the promises of a valid lock, its states, and each function in each state. This file
-// documents the differences in a loop.
+// lock.hpp documents what a lock promises, its states, and what each function does. This file documents the
+// differences in a loop.
 #pragma once
 
 #include <redlock/async_nodes.hpp>
@@ -46,9 +44,9 @@ class Renewer;
 enum class Acquires : bool;
 }  // namespace detail
 
-/// The function that is called with a value when something has ended. Converts from every callable that takes
-/// the value. The callable may be movable only, such as a lambda that owns a std::unique_ptr. An empty object
-/// must neither be called nor passed to an operation.
+/// A function that is called once with a value. Converts from every callable that takes the value, also from
+/// one that can only be moved, such as a lambda that owns a std::unique_ptr. An empty object must neither be
+/// called nor passed to an operation.
 template <class Value>
 class CompletionWith {
 public:
@@ -63,7 +61,7 @@ public:
     /// Returns false if the object is empty.
     explicit operator bool() const noexcept { return callable_ != nullptr; }
 
-    /// Calls the function, and then destroys it. May be called once.
+    /// Calls the function, and then destroys it.
     void operator()(Value value) { std::exchange(callable_, nullptr)->call(std::move(value)); }
 
 private:
@@ -85,41 +83,40 @@ private:
     std::unique_ptr<Callable> callable_{};
 };
 
-/// The function that is called with the result when an operation has ended.
+/// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns a value for LockOptions::watchdog, which has no other use. The library owns the object behind it.
-/// With this value, the loop of the AsyncLock extends the lock and reports its loss, as Watchdog does in a
-/// thread (watchdog.hpp). LockOptions::on_lost is then called in the loop. An exception of on_lost is
-/// swallowed, because Watchdog swallows it, too.
+/// Returns a value for LockOptions::watchdog. With it, the loop extends the AsyncLock and reports its loss,
+/// as a Watchdog does in a thread (watchdog.hpp). The loop then calls LockOptions::on_lost, and swallows its
+/// exceptions.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
 /// A lock in an event loop.
 ///
-/// - Only one operation of a lock can be under way. A second one ends with
-///   std::errc::operation_in_progress, and does not disturb the first.
-/// - The completion is called once, from the loop, and never inside the function that began the operation. It
-///   is not called if AsyncNodes::shut_down() ends the operation. It may call any function of any lock, and
-///   may destroy the lock. If it throws, EventLoop::ready() or wake() throws the exception to the loop, so
-///   that the program can handle it there.
-/// - The functions throw std::invalid_argument for incorrect use, and std::bad_alloc. Then the operation has
-///   not begun, and the completion is not called.
-/// - The constructor, the operations, cancel(), the assignment and the destructor must be called in the loop.
-///   The queries, from valid() to fencing_token(), may be called by any thread, except during the assignment
-///   or destruction of the lock. The view that owner() returns is valid until the next acquisition. So
-///   another thread may read it only while the loop does not acquire the lock.
-/// - At most 256 rounds of a loop are under way at the same time. If an operation has to wait for others
-///   because of that, this wait is added to the times that the operations below state.
+/// Completions: the loop calls the completion of an operation once, and never inside the function that began
+/// the operation. The completion may call any function of any lock, and may destroy the lock. If it throws,
+/// the exception leaves EventLoop::ready() or wake(). It is not called in two cases: the function that began
+/// the operation has thrown (std::invalid_argument for incorrect use, or std::bad_alloc), or
+/// AsyncNodes::shut_down() has ended the operation.
+///
+/// Only one operation of a lock can be under way. A second one ends with std::errc::operation_in_progress,
+/// and does not disturb the first.
+///
+/// Threads: all functions must be called in the loop (EventLoop says what that is). Only the queries, from
+/// valid() to fencing_token(), may be called by any thread, but not during the assignment or destruction of
+/// the lock.
+///
+/// Times: the operations state how long they take at most. If more than 256 operations of a loop use the
+/// network at the same time, some have to wait for others, and this time is added.
 class REDLOCK_EXPORT AsyncLock {
 public:
-    /// Prepares a lock, as the constructor of Lock does. Does no I/O. Throws std::invalid_argument if the
-    /// options cannot work, or if LockOptions::watchdog is neither null nor loop_watchdog().
+    /// Prepares a lock, as the constructor of Lock does. LockOptions::watchdog must be null or
+    /// loop_watchdog(). Throws std::invalid_argument if the options cannot work.
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
-    /// Releases the lock unless it is free, and does not block: the loop sends the release. If an operation
-    /// is under way, the loop first ends it: it cancels an acquisition, and lets an extension or a release go
-    /// on to its end. Then it calls the completion, in each case with `cancelled`, and releases the lock. If
-    /// there is no memory for the release, the loop tries again. Never throws.
+    /// Releases the lock unless it is free, without blocking: the loop sends the release. If an operation is
+    /// under way, the loop first cancels it (an acquisition) or lets it end (an extension or a release), and
+    /// calls its completion with `cancelled`. Never throws.
     ~AsyncLock();
 
     /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
@@ -133,8 +130,7 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. Without loop_watchdog() a stop is never requested on it. A
-    /// std::stop_callback on the token is called in the loop.
+    /// Returns a token as Lock::lost() does. The loop calls a std::stop_callback on it.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;
@@ -158,17 +154,16 @@ public:
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);
-    /// Throws the exception that extend() would throw for this ttl. Use it if extend() is called later, at a
-    /// place where its exception could not be caught.
+    /// Throws the exception that extend() would throw for this ttl.
     void check_ttl(std::chrono::milliseconds ttl) const;
 
     /// Releases the lock. valid() is false as soon as this function has returned. The operation ends after at
     /// most one node_timeout, or two if the watchdog is extending the lock.
     void release(Completion done);
 
-    /// Cancels the operation that is under way, if it is an acquisition: it ends with `cancelled` within two
-    /// node_timeouts, and no reachable node keeps a key of it. If it has succeeded already, its result is not
-    /// changed. An extension or a release is not cancelled, because it ends soon.
+    /// Cancels an acquisition that is under way: it ends with `cancelled` within two node_timeouts, unless it
+    /// has succeeded already. No node that can be reached keeps a key then. Extensions and releases are not
+    /// cancelled, because they end soon.
     void cancel() noexcept;
 
 private:

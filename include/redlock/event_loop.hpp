@@ -16,9 +16,9 @@ namespace redlock {
 
 /// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// The program uses AsyncNodes, and the locks on it, in the thread that runs the loop or will run it. The
-/// library calls the virtual functions in this thread only. If several threads run the loop, the program must
-/// make sure that only one of them at a time uses the library.
+/// The library calls the virtual functions *in the loop*: in the thread that runs the loop or, before it
+/// runs, will run it. The program must use AsyncNodes and its locks in the loop, too. If several threads run
+/// the loop, only one of them at a time may use the library.
 class REDLOCK_EXPORT EventLoop {
 public:
     /// The object that ready() and wake() call. AsyncNodes implements it.

@@ -30,8 +30,9 @@
 // The next holder needs grants of a majority. At least one of these nodes has counted up to the token, so the
 // next count is larger. A node raises its count only if it still has the key of this client.
 //
-// A node that restarts begins a new count with its wall clock in microseconds. This is larger than all
-// earlier counts if NodesOptions::quarantine is set and longer than the wall clocks of the nodes differ.
+// A node that restarts begins a new count with its wall clock in microseconds. To make sure that this is
+// larger than all earlier counts, set NodesOptions::quarantine to more than the wall clocks of the nodes can
+// differ.
 //
 // A node can return a wrong count, by an error or a forgery, that is far ahead of all wall clocks. If the
 // others raised their counts to it, a restarted node would begin below them. Therefore a node refuses to
