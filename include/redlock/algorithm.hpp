@@ -117,8 +117,8 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Writes the text of LockOptions::holder beside the keys, or deletes it if `ttl` is zero. Does not wait for
-/// the replies, and swallows every failure, because no lock depends on the text.
+/// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes it if `ttl` is zero.
+/// Does not wait for the replies, and swallows every failure, because no lock depends on the text.
 REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
                                     std::string_view description, std::chrono::milliseconds ttl,
                                     Clock::time_point deadline = Clock::never()) noexcept;

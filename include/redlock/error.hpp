@@ -28,9 +28,8 @@ enum class Errc {
     deadline,            ///< The caller's deadline passed before an attempt was complete.
     cancelled,           ///< A stop was requested on the caller's std::stop_token.
     not_held,            ///< There is nothing to extend or release.
-    /// The validity is over, the nodes that can still have the key are no longer a majority, or the watchdog
-    /// has
-    /// reported the loss.
+    /// The validity is over, so many nodes have lost the key that the others are no majority, or the watchdog
+    /// has reported the loss.
     lost,
     already_held,  ///< The Lock holds the resource already. Nothing was sent.
     hold_limit,    ///< The watchdog stopped extending because LockOptions::max_hold was over.
@@ -50,8 +49,7 @@ enum class Errc {
     unexpected_reply,       ///< The reply does not fit the command. The connection was closed.
     server_busy,            ///< Another temporary error: BUSY, TRYAGAIN, MASTERDOWN, MISCONF and so on.
     server_error,           ///< Another permanent error: MOVED, an unknown command and so on.
-    /// Nothing was sent, because the other votes had decided, the caller's time was over, or a SET of the
-    /// same owner was pending.
+    /// Nothing was sent, mostly because the other votes had decided or the caller's time was over.
     not_asked,
     /// The command was sent, but the other votes decided before the node answered.
     not_awaited,

@@ -24,9 +24,9 @@ namespace redlock {
 /// slow function makes acquire(), extend() and release() slower. The arguments are valid until the function
 /// returns.
 ///
-/// The rounds of an AsyncLock are made in its event loop. Then the functions must not use the locks of this
-/// loop. With redlock/asio.hpp, a mutex is held that belongs to the execution context and the Nodes. The
-/// functions must not wait for another thread, because that thread may wait for the mutex.
+/// The rounds of an AsyncLock are made in its event loop. There the functions must not use the locks of this
+/// loop. With redlock/asio.hpp they must not wait for another thread either, because a mutex of the library
+/// is held, for which that thread may wait.
 class REDLOCK_EXPORT Observer {
 public:
     virtual ~Observer() = default;

@@ -6,9 +6,8 @@
 //         const std::lock_guard inner{lock};   // counts, without I/O
 //     }
 //
-// New code should avoid it. A caller that acquires a lock again no longer knows how long the lock is still
-// valid: the inner level gets only the remaining validity of the outer one. A function that takes a `Lock&`
-// as proof that the caller holds the lock is the better design.
+// New code should avoid it, because the inner level gets only the remaining validity of the outer one. A
+// function that takes a `Lock&` as proof that the caller holds the lock is the better design.
 //
 // All threads may share the object. While one thread holds the lock, all operations of other threads fail
 // with std::errc::operation_not_permitted, even if the holding thread has ended without a release.
@@ -77,9 +76,9 @@ public:
     /// Extends the lock on all levels, because there is only one lease.
     Result extend() { return is_mine() ? lock_.extend() : not_mine(); }
 
-    /// Releases one level. The release of the outermost level releases the lock, as Lock::release() does.
-    /// After it the object is free for all threads, also if it returned `no_quorum`. Until another
-    /// acquisition, release() can then be repeated.
+    /// Releases one level. For the outermost level, releases the lock as Lock::release() does. Afterwards the
+    /// object is free for all threads. If the result is `no_quorum`, release() can be repeated until another
+    /// acquisition.
     Result release() noexcept {
         return leave([this] { return lock_.release(); });
     }

@@ -1,5 +1,5 @@
-// N independent Redis masters, reached over TCP, TLS or unix sockets. This is the implementation of Nodes for
-// real servers. It decides which server a node is, but not whether a lock is held.
+// The implementation of Nodes for real servers: N independent Redis masters, reached over TCP, TLS or unix
+// sockets.
 #pragma once
 
 #include <redlock/endpoint.hpp>
@@ -20,7 +20,7 @@
 
 namespace redlock {
 
-/// The options of RedisNodes. Each field states its meaning, unit and limits.
+/// The options of RedisNodes.
 struct NodesOptions {
     /// The time that one node may take in one round: for the connection, the authentication, the command and
     /// the reply. It should be small compared with the ttl, and large compared with the round-trip time. From
@@ -34,20 +34,18 @@ struct NodesOptions {
     /// same time without connecting anew. From 1 to 10000.
     std::size_t max_idle = 64;
 
-    /// Whether threads share one connection to each node while more of them ask at the same time than there
-    /// are processors. One of the threads then sends the commands of all of them in common writes, so a lock
-    /// costs less the more threads there are. Otherwise each round has connections of its own.
+    /// If true, the threads share one connection to each node whenever more of them make rounds at the same
+    /// time than there are processors. The commands of many threads then go out in one write. In all other
+    /// cases, each round has connections of its own.
     bool share_connections = true;
 
-    /// How long a node has no vote after a restart or any other loss of its data, because it may have
-    /// forgotten who holds what. It only takes releases during this time. Must be at least the longest ttl
-    /// that any client uses, and the same for all clients. From 0 (off) to 100 years. Needs the permission to
-    /// call INFO.
+    /// How long a node has no vote after a restart or any other loss of its data. During this time, the keys
+    /// that it has forgotten expire on the other nodes. Must be at least the longest ttl that any client
+    /// uses, and the same for all clients. From 0 (off) to 100 years. Needs the permission to call INFO.
     ///
-    /// - The node itself stores since when its data are complete, in a key of its own. The first acquisition
-    ///   ever on a fresh node starts the time.
-    /// - A replica has no vote, and a replica that is promoted counts as restarted. Nodes with automatic
-    ///   failover must meet further conditions, see docs/guarantees.md.
+    /// - A new node has no vote either. The time begins with the first acquisition on this node.
+    /// - A replica that is promoted counts as restarted. Nodes with automatic failover must meet further
+    ///   conditions, see docs/guarantees.md.
     /// - If two nodes turn out to be the same server, only one of them has a vote.
     std::chrono::milliseconds quarantine{0};
 
@@ -59,20 +57,17 @@ struct NodesOptions {
 ///
 /// Connections are made when they are first needed, and are kept for later rounds. When a node fails, rounds
 /// skip it for a while (10 ms at first, up to 1 s), unless there is no quorum without it. A frozen or killed
-/// node therefore delays one operation by node_timeout, and not every operation. A late reply is read when
-/// the next round begins, and is never taken for the reply to another command.
+/// node therefore delays one operation by node_timeout, and not every operation.
 ///
-/// Threads: all threads may share one RedisNodes, and none waits for the round trips of another. If many of
-/// them ask at the same time, their commands share connections (NodesOptions::share_connections). After
-/// fork() the child makes its own connections. There are two kinds of short-lived threads. The first kind
-/// resolves names and asks Sentinels. The second kind sends releases whose connections were not ready in
-/// time. The destructor sends such releases, and waits until the servers have executed all releases, for at
-/// most one node_timeout.
+/// Threads: all threads may share one RedisNodes. The library starts short-lived threads to resolve names, to
+/// query Sentinels, and to send releases for which unlock() did not wait. After fork() the child makes its
+/// own connections.
 ///
-/// After construction the functions throw only std::bad_alloc.
+/// The destructor waits for at most one node_timeout until the servers have executed the releases that are
+/// left to do. After construction the functions throw only std::bad_alloc.
 class REDLOCK_EXPORT RedisNodes final : public Nodes {
-    /// Accepts everything that converts to text, and nothing else. Thus {{"a", "b"}} means two nodes, and not
-    /// one string between two pointers.
+    /// Accepts everything that converts to text. Thus {{"a", "b"}} means two nodes, and not one string
+    /// between two pointers.
     struct Uri {
         template <class Text>
         requires std::convertible_to<const Text&, std::string_view> Uri(const Text& text)
@@ -92,9 +87,8 @@ public:
     /// Returns boot_clock().
     Clock* required_clock() const noexcept override;
 
-    /// Makes a round. Several extensions are pipelined: each node gets them one behind the other on one
-    /// connection, within one node_timeout. Other requests are made one after the other, each with its own
-    /// node_timeout.
+    /// Makes a round. Several extensions are made at the same time, within one node_timeout. Several other
+    /// requests are made one after the other, each within its own.
     void ask(std::span<const Request> requests, const RoundLimits& limits, std::span<Tally> tallies) override;
     using Nodes::ask;
 

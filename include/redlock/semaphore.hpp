@@ -1,5 +1,5 @@
 // A semaphore over N independent Redis masters: at most L clients hold a name at the same time. It has L
-// slots, each of which is an ordinary lock.
+// *slots*, each of which is an ordinary lock. In the example, L is 3:
 //
 //     redlock::Semaphore semaphore{nodes, "exports", 3, {.ttl = 30s}};
 //     if (auto result = semaphore.acquire_for(10s)) {
@@ -7,21 +7,17 @@
 //         (void)semaphore.release();     // also done by the destructor
 //     }
 //
-// The keys of the slots are `{exports}:slot:0` and so on. A holder of the semaphore holds the lock of one
-// slot, with everything that lock.hpp promises. It would be wrong to count the holders on each node instead
-// and to ask a majority for fewer than L. Of five nodes, three clients could then hold {1, 2, 3}, {3, 4, 5}
-// and {1, 2, 4}, although no node counts more than two of them.
+// A holder of the semaphore holds the lock of one slot, with everything that lock.hpp promises. The keys of
+// the slots are `{exports}:slot:0` and so on.
 //
-// An acquisition tries a random slot first. If that is taken, one round finds out which of the other slots
-// nobody holds, and the acquisition tries those. An attempt makes at most L + 1 rounds. There is no queue:
-// the constructor rejects LockOptions::fair, and LockOptions::shared as well.
+// An attempt tries a random slot first. If it is taken, a round finds out which other slots are free, and the
+// attempt tries those. It makes at most L + 1 rounds. There is no queue: the constructor rejects
+// LockOptions::fair, and LockOptions::shared as well.
 //
 // - All clients should use the same L. Otherwise the number of holders is limited by the largest L in use.
 // - A Semaphore belongs to one thread at a time. LockOptions::on_lost must not release it.
-// - With L = 1 it is a lock, but its key differs from the key of Lock{nodes, "exports"}.
-// - A fencing token is larger than the token of every earlier holder *of its slot*. The protected system must
-//   store the largest token for each slot() and update it with reads as well as with writes.
-// - LockOptions::min_hold keeps the slot blocked. LockOptions::holder is written beside the slot.
+// - A fencing token is larger than the token of every earlier holder *of its slot*. The system that checks
+//   the tokens must store the largest one for each slot(), and update it with reads as well as with writes.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -69,9 +65,8 @@ public:
     // ---- Operations, as those of Lock. A result describes the last slot that was tried. `held_by_other`
     // means that no slot was free.
 
-    /// Makes up to retry.attempts attempts. Pauses for a random time before each attempt but the first. Each
-    /// attempt makes at most L + 1 rounds, and releases each slot that it did not get. Apart from that it
-    /// blocks as long as Lock::acquire().
+    /// Acquires a slot. Each attempt makes at most L + 1 rounds, and releases each slot that it tried in
+    /// vain. Apart from that it blocks as long as Lock::acquire().
     Result acquire(std::stop_token stop = {}) { return lock_.acquire(std::move(stop)); }
     Result try_acquire() { return lock_.try_acquire(); }
     template <class Rep, class Period>

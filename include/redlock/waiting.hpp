@@ -90,7 +90,7 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 }
 
 /// Records whether other clients wait for the resources, after the release of a lock with LockOptions::fair.
-/// If so, the next acquisition of this process enters the queue before its first attempt.
+/// If so, the next acquisition of the resource by this process enters the queue before its first attempt.
 ///
 /// NodeReport::count is the number of waiters that a node has woken. If no node has woken a waiter, but a
 /// node has not replied, nothing is recorded, because this node may be the home node. If there are several
