@@ -48,8 +48,8 @@ public:
 
     /// Calls wake() once, after `delay`, which is from 0 to one second by any steady clock. With 0, calls it
     /// soon, but not inside this call. A second wake_after() replaces the first. If the timer cannot be
-    /// started, the loop must call wake() too early, which does no harm. If it did not call wake(),
-    /// operations could hang.
+    /// started, the loop must call wake() early instead: this does no harm, but without a call operations
+    /// could hang.
     ///
     /// With nanoseconds::max(), only cancels the wake() that was requested before.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;

@@ -19,18 +19,21 @@
 //
 // run() has three states:
 //
-//     state       | transitions
-//     ------------+----------------------------------------------------------------------------------
-//     campaigning | the lock is acquired → leading
-//                 | retry.attempts attempts had no quorum, or the lock was acquired so late that no
-//                 | more than the margin was left → pausing
-//     leading     | the work returns, or throws and there is an on_error → releases, pausing
-//     pausing     | the pause is over → campaigning
+//     state       | meaning                   | transitions
+//     ------------+---------------------------+------------------------------------------------------
+//     campaigning | tries to acquire the lock | acquired → leading
+//                 |                           | acquired so late that no more than the margin was
+//                 |                           | left, or LeaderOptions::retry.attempts attempts had
+//                 |                           | no quorum → pausing
+//     leading     | the work runs             | the work returns or throws → releases the lock, pausing
+//     pausing     | lets other processes      | the pause is over → campaigning
+//                 | become the leader         |
 //
-// In the states campaigning and pausing, a stop request of the caller ends run().
+// While it is campaigning or pausing, a stop request of the caller ends run(). An exception of the work ends
+// run() if there is no LeaderOptions::on_error.
 //
-// The pause gives other processes the opportunity to become the leader. It lasts for at most retry.delay.
-// Each time the work throws, this limit doubles, up to longest_pause, until a term ends well.
+// The pause lasts for at most retry.delay. Each time the work throws, this limit doubles, up to
+// longest_pause, until a term ends well.
 #pragma once
 
 #include <redlock/clock.hpp>

@@ -11,8 +11,9 @@
 //
 // - The watchdog extends a lock when a third of the ttl has passed. If too few nodes answer, it tries again
 //   until it reports the loss.
-// - To report a loss, it requests a stop on Lock::lost(), and then calls LockOptions::on_lost. on_lost says
-//   when it does this: a little before the validity ends, or at once if too many nodes have lost the key.
+// - To report a loss, it requests a stop on Lock::lost(), and then calls LockOptions::on_lost. It does this a
+//   little before the validity ends, or at once if too many nodes have lost the key. LockOptions::on_lost
+//   documents the details.
 // - When LockOptions::max_hold is over, it does not extend the lock any more.
 // - If the machine was suspended and the validity has ended, it reports the loss within a second after the
 //   machine continues. Lock::valid() returns false at once.
