@@ -49,7 +49,7 @@
 //   free         not acquired, or released
 //   held         acquired, and the validity has not ended
 //   lapsed       acquired, and the validity has ended without a release
-//   unconfirmed  released, but no majority of the nodes has confirmed that the key is deleted
+//   unconfirmed  released by release(), but no majority of the nodes has confirmed that the key is deleted
 //
 // What a function does depends on the state. "acquire" stands for all functions that acquire:
 //
@@ -143,8 +143,8 @@ public:
     /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes, as the value of
-    /// the key. Empty if the lock is free. The view is valid until the next acquisition.
+    /// Returns the owner: 40 random hex digits that identify this acquisition, as the value of the key. Empty
+    /// if the lock is free. The view is valid until the next acquisition.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
