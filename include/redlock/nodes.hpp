@@ -104,8 +104,8 @@ struct QueueTerms {
     std::size_t home = 0;       ///< The index of the waiter's home node; unused without a ticket.
     std::chrono::milliseconds reservation_ttl{};  ///< How long a reservation lasts.
     std::chrono::microseconds waited{};           ///< enter_queue: how long the waiter has waited already.
-    bool may_take = true;   ///< enter_queue: true if a free resource may be reserved for a waiter at once.
-    bool repeated = false;  ///< compare_and_delete: true if an earlier release may have woken a waiter.
+    bool may_take = true;       ///< enter_queue: true if the node may reserve the resource if it is free.
+    bool repeated = false;      ///< compare_and_delete: true if an earlier one may have woken a waiter.
     std::string_view former{};  ///< enter_queue: the ticket that this one replaces, or empty.
 };
 
