@@ -2,6 +2,7 @@
 
 #include "loop/loop_waiter.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <optional>
@@ -55,7 +56,7 @@ public:
         ++group_.rounds_;
     }
     ~Round() override {
-        --group_.rounds_;
+        if (--group_.rounds_ == 0) group_.idle_since_ = group_.now();
         group_.wake();
     }
 
@@ -119,19 +120,28 @@ void LoopGroup::proceed() {
         until = group_.write_collected(now());
         wake_rounds();
         watch();
+        if (awaits_releases()) until = std::min(until, idle_since_ + group_.node_timeout());
     } catch (const std::bad_alloc&) {
         until = now() + std::chrono::milliseconds{10};
     }
     wake_at(until);
 }
 
-/// Watches the connections while rounds are under way, and those that still have to connect or to write. It
+/// Returns true if no round is under way, and a release has no reply although its round is over. If its
+/// connection breaks, it is sent again. A loop must be able to end, so it awaits these replies for one
+/// node_timeout only. If a connection breaks later, the next round finds this.
+bool LoopGroup::awaits_releases() const noexcept {
+    return rounds_ == 0 && now() < idle_since_ + group_.node_timeout() && group_.late_replies().released != 0;
+}
+
+/// Watches the connections while replies are awaited, and those that still have to connect or to write. It
 /// ends all old waits first, because a new descriptor can have the number of a closed one.
 void LoopGroup::watch() {
     found_.clear();
     group_.append_poll_entries(found_);
-    std::erase_if(found_, [this](const PollEntry& it) {
-        return it.fd < 0 || (rounds_ == 0 && it.socket != nullptr && !it.writes);
+    const bool awaits_replies = rounds_ > 0 || awaits_releases();
+    std::erase_if(found_, [awaits_replies](const PollEntry& it) {
+        return it.fd < 0 || (!awaits_replies && it.socket != nullptr && !it.writes);
     });
     std::erase_if(watched_, [this](const auto& old) {
         const auto& [fd, entry] = old;

@@ -88,6 +88,7 @@ private:
     void proceed() override;
     void read_all();
     void wake_rounds() noexcept;
+    bool awaits_releases() const noexcept;
     void watch();
 
     const std::shared_ptr<FormerGroups> former_;
@@ -99,6 +100,7 @@ private:
     bool is_unused_ = false;  // guarded by the mutex of former_
     Clock::time_point detached_at_{};
     std::size_t rounds_ = 0;              // rounds that are under way
+    Clock::time_point idle_since_{};      // if there are none: when the last one ended
     std::vector<PollEntry> found_{};      // reused, so that it keeps its memory
     std::map<int, PollEntry> watched_{};  // by descriptor
 };

@@ -192,17 +192,35 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
 
 void Connection::leave(const detail::Requester& requester, const Command* release) {
     auto* const left = pending_.leave(requester);
-    if (broken() || !left || !release || !(left->by_sha1 || left->uses_queue)) return;
+    if (!left || !release) return;
     auto plain = *release;
     plain.queue = nullptr;
-    detail::append(left->plain_form, plain, recipient(), detail::ScriptForm::whole);
+    try {
+        detail::append(left->plain_form, plain, recipient(), detail::ScriptForm::whole);
+    } catch (...) {
+        left->plain_form.clear();  // a part of a command must not be sent
+        throw;
+    }
 }
 
-/// Sends the plain form of a release, after the server has refused another form.
-void Connection::repeat(const std::string& release) {
-    pending_.sent_other(nullptr);
-    ++collected_;
-    outgoing() += release;
+/// Appends a release in its plain form, which cannot be refused.
+void Connection::send_again(const PendingReply& release) {
+    used_ = true;
+    run_or_break([&] {
+        const auto& sent = pending_.sent_again(release);
+        if (established()) ++collected_;
+        outgoing_command() += sent.plain_form;
+    });
+}
+
+void Connection::send_left_releases_of(const Connection& broken, std::size_t skipped) {
+    broken.pending_.for_each_left_release([&](const PendingReply& release) {
+        if (skipped > 0)
+            --skipped;
+        else
+            send_again(release);
+    });
+    flush();
 }
 
 void Connection::ask(std::span<const std::string_view> words) {
@@ -356,9 +374,9 @@ void Connection::take_reply() {
     const bool refused = command.is_form_refused(incoming_);
     learn_from(command, refused);
     if (refused && !command.plain_form.empty()) {
-        const auto release = std::move(command.plain_form);
+        const auto release = std::move(command);
         pending_.received(incoming_);
-        return repeat(release);
+        return send_again(release);
     }
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();

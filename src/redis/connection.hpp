@@ -124,10 +124,19 @@ public:
         return pending_.take_answer(requester);
     }
 
-    /// Records that the requester does not await its replies any more. `release` is its command if that is a
-    /// release, otherwise null. If the server refuses the form of the release later, the connection itself
-    /// sends it again: with the whole script, and without the queue.
+    /// Records that the requester does not await its replies any more. If `release` is not null, it is the
+    /// command of the requester, and the connection keeps a copy of it: with the whole script, and without
+    /// the queue, so that it cannot wake a second waiter. If the server refuses the first form of the
+    /// release, this connection sends the copy. If this connection breaks, send_left_releases_of() of another
+    /// connection sends it.
     void leave(const detail::Requester& requester, const Command* release);
+
+    /// Sends the releases of a broken connection again that have no reply and no requester, except the first
+    /// `skipped` ones. The other connection does not change. If the function throws, this connection is
+    /// broken.
+    void send_left_releases_of(const Connection& broken, std::size_t skipped);
+    /// Records that the releases that nobody awaits must not be sent again.
+    void forget_left_releases() noexcept { pending_.forget_left_releases(); }
 
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
 
@@ -184,7 +193,7 @@ private:
     const detail::Script* write(const Command& command, detail::ScriptForm form,
                                 const detail::Requester* requester);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
-    void repeat(const std::string& release);
+    void send_again(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
     bool knows_script_of(const Command& command) const noexcept;

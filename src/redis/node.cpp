@@ -36,15 +36,18 @@ Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
     // A connection with a release that is not sent yet must be kept even if there is no memory left.
     draining_.reserve(max_draining);
+    broken_.reserve(max_broken);
 }
 
-void Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
+bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
     const std::lock_guard guard{mutex_};
-    if (config_.has_sentinels()) drop_former_locked();
+    if (config_.has_sentinels()) drop_former_locked(now);
     if (!draining_.empty()) drain_locked(now);
     if (probe_) advance_probe_locked(now);
+    const bool repeats = !options_.shared && repeat_releases_locked(now);
     health_.update(now);
     round.set_health(index, health_.trusted(), health_.probe_due(now));
+    return repeats;
 }
 
 /// Returns true if the connection leads to another server than the one that the Sentinels have named last.
@@ -57,14 +60,15 @@ bool Node::is_former_locked(const Connection& connection) const {
 /// If the Sentinels name another server than before, drops the idle and draining connections to the former
 /// master, and breaks the shared ones. The former master may be frozen. When it runs again, it would execute
 /// a SET whose lease has expired meanwhile (docs/protocol.md, Promotion).
-void Node::drop_former_locked() {
+void Node::drop_former_locked(Clock::time_point now) {
     if (!resolution_ || !resolution_->done() || resolution_->addresses().empty()) return;
     const auto named = address_bytes(*resolution_);
     if (server_ == named) return;
     server_ = named;
-    const auto drop = [this](std::unique_ptr<Connection>& connection) noexcept {
+    const auto drop = [&](std::unique_ptr<Connection>& connection) {
         if (!is_former_locked(*connection)) return false;
-        drop_locked(std::move(connection), Errc::connection_failed, "the Sentinels name another server");
+        retire_locked(std::move(connection), now, Errc::connection_failed,
+                      "the Sentinels name another server");
         return true;
     };
     std::erase_if(idle_, drop);
@@ -99,6 +103,8 @@ void Node::drain_locked(Clock::time_point now) {
         it = draining_.erase(it);
         if (drained)
             keep_idle_locked(std::move(taken), now);
+        else if (taken->broken())
+            retire_locked(std::move(taken), now);
         else
             drop_locked(std::move(taken), Errc::timed_out, "replies were pending for too long");
     }
@@ -328,15 +334,15 @@ void Node::check_in(CheckedOut checked_out, Clock::time_point now) {
     else if (!connection->broken() && !probe_)
         probe_ = std::move(connection);  // no command was sent on it
     else
-        drop_locked(std::move(connection));
+        retire_locked(std::move(connection), now);
 }
 
 /// Keeps a connection as an idle or a draining one, unless it leads to a former master. A draining connection
 /// is dropped after one minute, or after the longest ttl of its commands if that is longer.
 void Node::keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now) {
     if (is_former_locked(*connection))
-        return drop_locked(std::move(connection), Errc::connection_failed,
-                           "the Sentinels name another server");
+        return retire_locked(std::move(connection), now, Errc::connection_failed,
+                             "the Sentinels name another server");
     if (connection->pending().none()) return keep_idle_locked(std::move(connection), now);
     const auto until = now + std::max<Clock::duration>(connection->pending().max_ttl(), 1min);
     keep_draining_locked(std::move(connection), until);
@@ -364,19 +370,77 @@ void Node::keep_draining_locked(std::unique_ptr<Connection> connection, Clock::t
 /// Disconnects. Bytes that the kernel has not sent yet are discarded. The observer gets `cause` and `why`,
 /// unless the connection broke before: then it gets the cause of that. If the connection never got ready, its
 /// address may be dead, so the next connection starts with another address and resolves the name again.
-void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
-                       const char* why) noexcept {
-    if (!connection->was_ready()) {
-        first_address_ = connection->next_address();
+void Node::disconnect_locked(Connection& connection, std::error_code cause, const char* why) noexcept {
+    if (!connection.was_ready()) {
+        first_address_ = connection.next_address();
         if (resolution_ && resolution_->done()) resolution_.reset();
     }
-    add_disconnection_locked(*connection, cause, why);
-    connection->fail({}, {});
+    add_disconnection_locked(connection, cause, why);
+    if (!connection.broken()) connection.fail({}, {});
+}
+
+void Node::drop_locked(std::unique_ptr<Connection> connection, std::error_code cause,
+                       const char* why) noexcept {
+    disconnect_locked(*connection, cause, why);
+}
+
+// ---- Releases that are sent again
+
+/// Disconnects, as drop_locked() does. If the server may not have received a release whose round is over,
+/// keeps the broken connection until the release is sent again on another one. If a connection that was made
+/// for such a release cannot be established, the node has failed.
+void Node::retire_locked(std::unique_ptr<Connection> connection, Clock::time_point now, std::error_code cause,
+                         const char* why) noexcept {
+    const bool was_broken = connection->broken();
+    disconnect_locked(*connection, cause, why);
+    if (connection->pending().left_releases() == 0) return;
+    if (broken_.size() >= max_broken) broken_.erase(broken_.begin());
+    const auto& kept = *broken_.emplace_back(std::move(connection));
+    try {
+        if (was_broken && !kept.was_ready() && health_.trusted())
+            fail_locked({kept.cause(), kept.detail()}, now);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next failure is recorded
+    }
+}
+
+/// Returns true if a connection may be made in order to send releases again: if the node is trusted, or if
+/// their connection broke after it had been established. So a server that has ended gets one attempt, and
+/// further ones when the node is trusted again.
+bool Node::may_connect_for_releases_locked() const noexcept {
+    return health_.trusted() ||
+           std::ranges::any_of(broken_, [](const auto& connection) { return connection->was_ready(); });
+}
+
+/// Sends the releases of the broken connections again. If the function throws, they are still to be sent.
+void Node::send_left_releases_locked(Connection& connection) {
+    std::size_t count = 0;
+    for (const auto& it : broken_) count += it->pending().left_releases();
+    auto skipped = count - std::min(count, max_repeated_releases);
+    for (const auto& it : broken_) {
+        connection.send_left_releases_of(*it, skipped);
+        skipped -= std::min(skipped, it->pending().left_releases());
+    }
+    broken_.clear();
+}
+
+/// If each round has connections of its own: sends the releases of the broken ones again. Returns true if
+/// there are any.
+bool Node::repeat_releases_locked(Clock::time_point now) {
+    if (broken_.empty() || !may_connect_for_releases_locked()) return false;
+    auto connection = take_idle_locked(now, true);
+    if (!connection) connection = connect_locked(now);
+    send_left_releases_locked(*connection);
+    if (connection->broken())
+        retire_locked(std::move(connection), now);
+    else
+        keep_locked(std::move(connection), now);
+    return true;
 }
 
 bool Node::send_unsent(Clock::time_point now) {
     const std::lock_guard guard{mutex_};
     drain_locked(now);
+    (void)repeat_releases_locked(now);
     return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
@@ -389,7 +453,11 @@ static bool could_lose_release(const Connection& connection) noexcept {
 }
 
 void Node::append_unfinished(std::vector<Connection*>& connections) {
+    const auto now = network_.clock().now();
+    if (options_.shared) sweep(now);
     const std::lock_guard guard{mutex_};
+    drain_locked(now);
+    if (!options_.shared) (void)repeat_releases_locked(now);
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {

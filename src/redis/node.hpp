@@ -12,6 +12,8 @@
 //                | and releases are queued behind its handshake         | reply has come; or it took too long
 //     probing    | it is being made, and no command is queued on it;    | a command checks it out, or it is
 //                | there is one at most                                 | ready, or it has failed
+//     broken     | releases that nobody awaits have no reply            | the releases are sent again on
+//                |                                                      | another connection
 //     listener   | subscribed to the channel on which a waiter, a       | a waiter checks it out
 //                | client that waits for a resource, receives the       |
 //                | message that wakes it (listener.hpp)                 |
@@ -60,6 +62,11 @@ struct NodeEvent {
 /// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
 /// process.
 inline constexpr std::size_t max_draining = 64;
+
+/// The largest number of releases of one node that are sent again together, and of the broken connections
+/// whose releases are to be sent again. If there are more, the oldest ones are dropped.
+inline constexpr std::size_t max_repeated_releases = 2048;
+inline constexpr std::size_t max_broken = max_draining;
 
 /// How long a waiter does not use a node that has refused to keep a queue.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
@@ -116,8 +123,10 @@ public:
 
     /// Prepares the node for a round: reads late replies, continues the handshake of the probing connection,
     /// and reports the health of the node to the round. If Sentinels name the server of this node, drops
-    /// connections to a *former master*, a server that they have replaced by another one.
-    void refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
+    /// connections to a *former master*, a server that they have replaced by another one. Sends releases of
+    /// broken connections again, and returns true if there are any: send_unsent() must then be called until
+    /// all is sent.
+    bool refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round);
 
     /// Returns the indices of the requests whose owner has a SET pending on a connection of this node. On
     /// another connection they could overtake the SET.
@@ -220,7 +229,7 @@ private:
 
     bool may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept;
     bool is_former_locked(const Connection& connection) const;
-    void drop_former_locked();
+    void drop_former_locked(Clock::time_point now);
     void drain_locked(Clock::time_point now);
     void advance_probe_locked(Clock::time_point now);
     std::vector<Draining>::iterator bound_to_locked(std::string_view owner);
@@ -239,6 +248,12 @@ private:
     void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
     void drop_locked(std::unique_ptr<Connection> connection, std::error_code cause = {},
                      const char* why = "") noexcept;
+    void disconnect_locked(Connection& connection, std::error_code cause, const char* why) noexcept;
+    void retire_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
+                       std::error_code cause = {}, const char* why = "") noexcept;
+    bool may_connect_for_releases_locked() const noexcept;
+    bool repeat_releases_locked(Clock::time_point now);
+    void send_left_releases_locked(Connection& connection);
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
@@ -249,6 +264,9 @@ private:
     Shared* draining_before(const Command& command) const noexcept;
     detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
                                         Clock::time_point now, bool needed);
+    Shared& begin_shared_locked(std::size_t slot, Clock::time_point now);
+    void drop_unused_locked(Clock::time_point now);
+    void repeat_shared_releases_locked(Clock::time_point now);
     static void start_draining(Shared& it, Clock::time_point now) noexcept;
     void limit_draining();
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;
@@ -274,6 +292,7 @@ private:
     std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
+    std::vector<std::unique_ptr<Connection>> broken_{};
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue

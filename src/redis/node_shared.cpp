@@ -92,20 +92,25 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
         case SharingChoice::Connection::draining: current = before; break;
         case SharingChoice::Connection::current: break;
         case SharingChoice::Connection::fresh: {
-            auto fresh = std::make_unique<Shared>();
-            fresh->connection = connect_locked(now);
-            fresh->connection->set_collecting(true);
-            fresh->slot = slot_of(first);
-            shared_.push_back(std::move(fresh));
+            auto& fresh = begin_shared_locked(slot_of(first), now);
             if (current) start_draining(*current, now);
             limit_draining();
-            current = shared_.back().get();
+            current = &fresh;
             break;
         }
     }
     ++current->users;
     // The user does not own the connection, so DeleteUnlessShared does not delete it.
     return {CheckedOut{current->connection.get(), DeleteUnlessShared{true}}, choice.worth_waiting_for};
+}
+
+Node::Shared& Node::begin_shared_locked(std::size_t slot, Clock::time_point now) {
+    auto fresh = std::make_unique<Shared>();
+    fresh->connection = connect_locked(now);
+    fresh->connection->set_collecting(true);
+    fresh->slot = slot;
+    shared_.push_back(std::move(fresh));
+    return *shared_.back();
 }
 
 /// Returns true if a command may be passed to the connection now.
@@ -153,12 +158,14 @@ void Node::start_draining(Shared& it, Clock::time_point now) noexcept {
     it.until = now + std::max<Clock::duration>(it.connection->pending().max_ttl(), 1min);
 }
 
-/// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it.
+/// Breaks the oldest draining connection if there are too many. The next sweep() disconnects it. Its releases
+/// are not sent again, because the node is silent, and they would become more and more.
 void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
     if (std::ranges::count_if(shared_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
-    (*std::ranges::find_if(shared_, drains))
-        ->connection->fail(Errc::timed_out, "too many connections have replies pending");
+    auto& oldest = *(*std::ranges::find_if(shared_, drains))->connection;
+    oldest.forget_left_releases();
+    oldest.fail(Errc::timed_out, "too many connections have replies pending");
 }
 
 // ---- Progress
@@ -299,18 +306,43 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
     let_write(it, now);
 }
 
-/// Disconnects the connections that are broken or not needed any more.
+/// Disconnects the connections that are broken or not needed any more, and sends the releases of the broken
+/// ones again.
 void Node::sweep(Clock::time_point now) {
     // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
     for (std::size_t i = 0; i < shared_.size(); ++i)
         if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
     const std::lock_guard guard{mutex_};
-    // A broken connection has its own cause. The cause below is for a connection that drains.
-    std::erase_if(shared_, [&](const std::unique_ptr<Shared>& it) {
-        if (!is_over(*it, now)) return false;
-        drop_locked(std::move(it->connection), Errc::timed_out, "replies were pending for too long");
-        return true;
-    });
+    drop_unused_locked(now);
+    repeat_shared_releases_locked(now);
+}
+
+void Node::drop_unused_locked(Clock::time_point now) {
+    for (auto it = shared_.begin(); it != shared_.end();) {
+        if (!is_over(**it, now)) {
+            ++it;
+            continue;
+        }
+        auto taken = std::move((*it)->connection);
+        it = shared_.erase(it);
+        if (taken->broken())
+            retire_locked(std::move(taken), now);
+        else
+            drop_locked(std::move(taken), Errc::timed_out, "replies were pending for too long");
+    }
+}
+
+/// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
+/// release follows its SET on the same connection, so the next SET of its resource comes behind it.
+void Node::repeat_shared_releases_locked(Clock::time_point now) {
+    static_assert(detail::shared_connections == 1, "a release that is sent again does not know its slot");
+    if (broken_.empty()) return;
+    const auto current = std::ranges::find_if(
+        shared_, [](const auto& it) { return !it->drains && !it->connection->broken(); });
+    if (current == shared_.end() && !may_connect_for_releases_locked()) return;
+    auto& shared = current != shared_.end() ? **current : begin_shared_locked(0, now);
+    send_left_releases_locked(*shared.connection);
+    if (shared.connection->broken()) drop_unused_locked(now);
 }
 
 /// Returns true if the connection has no users and no further use. A connection that has drained becomes the

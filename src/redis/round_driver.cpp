@@ -22,7 +22,8 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       round_(round),
       woken_(woken),
       now_(clock_.now()) {
-    for (std::size_t node = 0; node < nodes_.size(); ++node) nodes_[node]->refresh(now_, node, round_);
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+        if (nodes_[node]->refresh(now_, node, round_)) has_left_release_unsent_ = true;
 }
 
 RoundDriver::~RoundDriver() {
@@ -290,6 +291,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
+    if (again) connections_[node]->leave(*this, nullptr);  // the round itself sends the release again
     check_in(node);
     if (!again) return;
     if (check_out(node))

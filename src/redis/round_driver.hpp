@@ -67,7 +67,8 @@ public:
     /// Returns the instant of the last step.
     Clock::time_point now() const noexcept { return now_; }
 
-    /// After the end of the round: returns true if a release is not sent completely.
+    /// After the end of the round: returns true if a release is not sent completely. It may be a release of
+    /// an earlier round, which a node sends again.
     bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
 
 private:

@@ -72,7 +72,8 @@ struct PendingReply {
         0;  ///< a bit for each resource that it releases, or whose description it deletes
     std::chrono::milliseconds ttl{};  ///< no key of this command lives longer
     std::string owner{};              ///< if it binds or releases
-    /// For a release without a requester: its bytes in the form that is sent if the server refuses this one.
+    /// For a release without a requester: its bytes in the form that is sent if the server refuses this one,
+    /// or if the connection breaks.
     std::string plain_form{};
     Reply reply{};  ///< once it is answered
 
@@ -112,6 +113,18 @@ public:
         if (it.binds || it.releases) it.owner = command.owner;
         if (it.releases || removes_description) it.released = bits_of(command.resources);
         it.ttl = std::max(command.ttl, command.hold_remaining);
+        return it;
+    }
+
+    /// Adds the entry of a release without a requester that is sent again in its plain form. `release` must
+    /// not be an entry of this object.
+    PendingReply& sent_again(const PendingReply& release) {
+        auto& it = sent_other(nullptr);
+        it.releases = true;
+        it.released = release.released;
+        it.ttl = release.ttl;
+        it.owner = release.owner;
+        it.plain_form = release.plain_form;
         return it;
     }
 
@@ -174,6 +187,23 @@ public:
         }
         remove_late();
         return last;
+    }
+
+    // ---- Releases that can be sent again: those without a reply and without a requester
+
+    template <class Function>
+    void for_each_left_release(Function function) const {
+        for (auto i = answered_; i < size_; ++i)
+            if (!at(i).plain_form.empty()) function(at(i));
+    }
+    std::size_t left_releases() const noexcept {
+        std::size_t count = 0;
+        for_each_left_release([&](const PendingReply&) { ++count; });
+        return count;
+    }
+    /// Records that the releases must not be sent again.
+    void forget_left_releases() noexcept {
+        for (auto i = answered_; i < size_; ++i) at(i).plain_form.clear();
     }
 
     // ---- What must follow on this connection

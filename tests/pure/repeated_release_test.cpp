@@ -1,0 +1,321 @@
+// A release that a node may not have received when its connection breaks, although the round of the release
+// is over. It is sent again on another connection.
+#include "memory_loop.hpp"
+#include "shared_world.hpp"
+#include "waiting_world.hpp"
+
+#include <redlock/async_lock.hpp>
+#include <redlock/lock.hpp>
+#include <redlock/query.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test {
+namespace {
+
+using testing::ElementsAre;
+
+/// Breaks the connections of a server, which has not executed the commands that it has received.
+void break_connections(MemoryNetwork& network, std::size_t node) {
+    auto& server = network.server(node);
+    server.close_connections(network.clock().now());
+    server.resume(network.clock().now());
+}
+
+// ---- The rounds share connections
+
+struct RepeatedRelease : SharedWorld {
+    /// Acquires on all nodes. Node 1 then executes nothing any more.
+    void acquire_and_silence(const std::string& resource = "r") {
+        acquire(resource, "A");
+        run();
+        run_for(5ms);
+        network.server(1).paused = true;
+    }
+    /// Begins a release, and ends its round at once.
+    void release_without_waiting(const std::string& resource = "r") {
+        begin(Verb::compare_and_delete, resource, "A", {.awaits_answers = false});
+        end_rounds();
+    }
+    /// The first round probes the node if it is not trusted.
+    void ask_twice() {
+        for (int i = 0; i < 2; ++i) {
+            begin(Verb::query, "another", "A");
+            run();
+            run_for(5ms);
+        }
+    }
+    void end_rounds() {
+        for (const auto& round : rounds) loop.forget(*round);
+        rounds.clear();
+        (void)group.write_collected(network.clock().now());
+    }
+};
+
+TEST_F(RepeatedRelease, IsSentAgainAfterAMajorityHasAnswered) {
+    connect();
+    acquire_and_silence();
+    const auto& round = release("r", "A");
+    run();
+    EXPECT_EQ(round.tally().granted(), 2U);
+    EXPECT_EQ(round.tally()[1].vote, Vote::unknown);
+    end_rounds();
+    break_connections(network, 1);
+    run_for(10ms);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(RepeatedRelease, IsSentAgainIfNobodyHasWaitedForTheReplies) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    break_connections(network, 1);
+    run_for(10ms);
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+// The second connection breaks before the server has answered its handshake.
+TEST_F(RepeatedRelease, WaitsUntilTheNodeAnswersIfTheSecondConnectionBreaks) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    for (int i = 0; i < 5; ++i) {
+        network.server(1).close_connections(network.clock().now());
+        run_for(10ms);
+        EXPECT_EQ(value(1, "r"), "A");
+    }
+    EXPECT_EQ(network.server(1).connections(), 2U);
+    network.resume(1);
+    network.pass(2s);
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(RepeatedRelease, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    network.server(1).refuses = true;
+    break_connections(network, 1);
+    run_for(1s);
+    const auto connections = network.server(1).connections();
+    network.server(1).refuses = false;
+    run_for(1s);
+    EXPECT_EQ(network.server(1).connections(), connections) << "until a round asks the node again";
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+TEST_F(RepeatedRelease, OfAServerThatRefusesConnectionsIsSentWhenItAcceptsThem) {
+    connect();
+    acquire_and_silence();
+    network.server(1).refuses = true;
+    break_connections(network, 1);
+    run_for(5ms);
+    const auto& round = release("r", "A");
+    run();
+    EXPECT_EQ(round.tally().granted(), 2U);
+    end_rounds();
+    network.server(1).refuses = false;
+    network.pass(2s);
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
+// Otherwise the SET could be refused because of our own old key.
+TEST_F(RepeatedRelease, PrecedesTheNextSetOfItsResource) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    network.server(1).forget_log();
+    break_connections(network, 1);
+    const auto& next = acquire("r", "B");
+    run();
+    run_for(10ms);
+    acquire("r", "B");
+    run();
+    EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 EVAL", "2 SET"));
+    EXPECT_GE(next.tally().granted(), 2U);
+}
+
+TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    network.resume(1);
+    run_for(5ms);
+    network.server(1).forget_log();
+    break_connections(network, 1);
+    run_for(10ms);
+    acquire("another", "A");
+    run();
+    EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 SET"));
+}
+
+TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    network.clock().after(10ms, [this] { break_connections(network, 1); });
+    group.~NodeGroup();
+    EXPECT_EQ(value(1, "r"), "");
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
+TEST_F(RepeatedRelease, DelaysTheDestructorOfTheNodesForAServerThatHasEndedByNoNodeTimeout) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    network.server(1).refuses = true;
+    break_connections(network, 1);
+    const auto before = network.clock().now();
+    group.~NodeGroup();
+    EXPECT_LE(network.clock().now() - before, 25ms);
+    new (&group) NodeGroup{network.configs(), {}, network};
+}
+
+// ---- An event loop that has nothing else to do
+
+struct RepeatedReleaseInALoop : testing::Test, WaitingWorld {
+    void run_for(Clock::duration span) {
+        const auto end = now() + span;
+        while (now() < end && (loop.run_once(end) || now() < end)) {
+        }
+    }
+    void acquire() {
+        std::optional<Result> result;
+        lock->acquire([&](Result it) { result = std::move(it); });
+        while (!result && loop.run_once(now() + 1min)) {
+        }
+        ASSERT_TRUE(result && *result);
+        run_for(5ms);
+    }
+
+    MemoryLoopNodes nodes{network, size, {.node_timeout = 50ms}};
+    MemoryLoop loop{network};
+    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+    std::optional<AsyncLock> lock{std::in_place, of_loop, "r", LockOptions{.ttl = 10min}};
+};
+
+TEST_F(RepeatedReleaseInALoop, IsSentAgain) {
+    acquire();
+    network.server(1).paused = true;
+    lock.reset();
+    run_for(10ms);
+    ASSERT_EQ(holder(0), "(nil)") << "it was sent";
+    ASSERT_NE(holder(1), "(nil)");
+    break_connections(network, 1);
+    run_for(10ms);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterAMajorityHasAnswered) {
+    acquire();
+    network.server(1).paused = true;
+    bool released = false;
+    lock->release([&](const Result& it) { released = static_cast<bool>(it); });
+    run_for(60ms);
+    ASSERT_TRUE(released);
+    break_connections(network, 1);
+    run_for(10ms);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
+TEST_F(RepeatedReleaseInALoop, KeepsTheLoopBusyForOneNodeTimeoutAtMost) {
+    acquire();
+    network.server(1).paused = true;
+    lock.reset();
+    run_for(40ms);
+    EXPECT_TRUE(loop.watches_anything());
+    run_for(15ms);
+    EXPECT_FALSE(loop.watches_anything());
+}
+
+// ---- Each round has connections of its own
+
+struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
+    Lock held(const std::string& resource = "r") {
+        Lock it{nodes, resource, {.ttl = 10min}, network.clock(), entropy};
+        EXPECT_TRUE(it.acquire());
+        network.pass(2ms);
+        return it;
+    }
+    std::size_t keys() {
+        std::size_t count = 0;
+        for (std::size_t node = 0; node < size; ++node) count += network.server(node).redis->keys().size();
+        return count;
+    }
+
+    MemoryNodes& nodes = client();
+};
+
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
+    auto it = held();
+    network.server(1).paused = true;
+    it.unlock();
+    network.pass(20ms);
+    break_connections(network, 1);
+    network.pass(5ms);
+    (void)query(nodes, "another");
+    network.pass(50ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
+    auto it = held();
+    network.server(1).paused = true;
+    it.unlock();
+    network.pass(20ms);
+    network.server(1).refuses = true;
+    break_connections(network, 1);
+    network.pass(5ms);
+    (void)query(nodes, "another");
+    network.pass(1s);
+    network.server(1).refuses = false;
+    for (int i = 0; i < 3; ++i) {
+        network.pass(2s);
+        (void)query(nodes, "another");
+    }
+    network.pass(50ms);
+    EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodes) {
+    auto it = held();
+    network.server(1).paused = true;
+    it.unlock();
+    network.clock().after(20ms, [this] { break_connections(network, 1); });
+    destroy_clients();
+    EXPECT_EQ(keys(), 0U);
+}
+
+// The newest releases replace the oldest ones.
+TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
+    constexpr std::size_t most = 64;
+    std::deque<Lock> locks;
+    for (std::size_t i = 0; i < most + 10; ++i) locks.push_back(held(std::to_string(i)));
+    for (std::size_t node = 0; node < size; ++node) {
+        network.server(node).refuses = true;
+        network.server(node).close_connections(now());
+    }
+    network.pass(20ms);
+    for (auto& it : locks) it.unlock();
+    for (std::size_t node = 0; node < size; ++node) network.server(node).refuses = false;
+    for (int i = 0; i < 3; ++i) {
+        network.pass(2s);
+        (void)query(nodes, "another");
+    }
+    network.pass(50ms);
+    EXPECT_LE(keys(), 10 * size);
+    EXPECT_GT(keys(), 0U) << "or this shows nothing";
+}
+
+}  // namespace
+}  // namespace redlock::test
