@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <netdb.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -83,8 +84,9 @@ std::size_t lookups_of(const std::string& name) {
     return Names::instance().lookups_of(name);
 }
 
-HangingName::HangingName(std::string name, std::string address)
-    : name_(std::move(name)), address_(std::move(address)) {
+HangingName::HangingName(std::string address) : address_(std::move(address)) {
+    static std::atomic<int> count = 0;
+    name_ = "slow" + std::to_string(++count) + ".test";
     Names::instance().set(name_, {}, true);
 }
 

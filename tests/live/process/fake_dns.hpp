@@ -14,14 +14,17 @@ void set_addresses(const std::string& name, const std::vector<std::string>& addr
 /// Returns how often the name was looked up.
 std::size_t lookups_of(const std::string& name);
 
-/// While an object exists, resolving the name blocks. Afterwards the name has the address.
+/// A name that no other object has. While the object exists, resolving the name blocks. Afterwards the name
+/// has the address. A look-up does not end at once when the object is destroyed, so a name that was used
+/// again could get a look-up of an earlier test.
 class HangingName {
 public:
-    HangingName(std::string name, std::string address);
+    explicit HangingName(std::string address);
     ~HangingName();
     HangingName(const HangingName&) = delete;
     HangingName& operator=(const HangingName&) = delete;
 
+    const std::string& name() const { return name_; }
     void resolve();
 
 private:
