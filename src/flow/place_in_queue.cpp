@@ -103,6 +103,10 @@ void PlaceInQueue::begin_to_listen() {
     terms_.ticket = ticket_;
     terms_.home = waiter_->home();
     refusals_.clear();
+    // The other waiters may come to this node, too, and in any order. So a waiter that is the first here
+    // makes an attempt only if it is still the first after a poll interval. Otherwise it could overtake older
+    // waiters because it has arrived before them.
+    attempts_.last = clock_.now();
 }
 
 /// Asks the home node once, which puts the ticket into the queue. If the resource is held, sleeps until this
@@ -268,8 +272,9 @@ void PlaceInQueue::record_place(const QueuePlace& place, Clock::time_point now) 
 
 /// Returns true if the waiter should make an attempt although it was not woken:
 ///
-/// - It is the first in the queue, its last attempt ended a poll interval ago, and the resource is not
-///   reserved for another waiter. The resource may be free on the other nodes.
+/// - It is the first in the queue, both its last attempt and its arrival at this home node were a poll
+///   interval ago, and the resource is not reserved for another waiter. The resource may be free on the other
+///   nodes.
 /// - The home node has reported no holder for two poll intervals, and for attempt_spacing more for each
 ///   waiter in front. These waiters may be unable to come. Such an attempt is made once until the node
 ///   reports a holder again.

@@ -101,7 +101,7 @@ private:
 
     /// When this client makes attempts.
     struct Attempts {
-        Clock::time_point last{};              // when the last one ended
+        Clock::time_point last{};              // when the last one ended, or the turn or the stay began
         Clock::time_point due{};               // when one is made whatever the home node reports
         int failed_when_woken = 0;             // how many have failed although the waiter was woken
         Clock::time_point may_reserve_from{};  // when it may reserve a free resource for itself

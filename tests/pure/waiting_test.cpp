@@ -409,6 +409,26 @@ TEST_F(Waiting, MovesToTheNextNodeAtOnceIfItsConnectionEnds) {
     EXPECT_GE(std::stoi(arguments(1, "enter", 3).front()), 90'000) << "it has kept its age";
 }
 
+// The waiters of a home node that has failed arrive at the next node in any order. A waiter that is the first
+// there only because it has arrived first must not overtake the others.
+TEST_F(Waiting, MakesNoAttemptBecauseItIsTheFirstToArriveAtANode) {
+    others_hold();
+    const auto older_waits_at = [&](std::size_t node) {
+        ask(node, {"ZADD", "{r}:queue", "1", "redlock:wake:z|1"});
+    };
+    older_waits_at(0);
+    after(400ms, [&] {
+        network.server(0).close_connections(now());
+        network.server(0).refuses = true;
+    });
+    after(410ms, [&] {
+        EXPECT_THAT(queued(1), SizeIs(1)) << "the younger waiter has arrived";
+        older_waits_at(1);
+    });
+    (void)lock(alice, {.delay = 10s}).acquire_for(1s);
+    EXPECT_THAT(all(1, "SET"), SizeIs(2)) << "the first attempt and the last";
+}
+
 TEST_F(Waiting, KeepsItsPlaceIfItsConnectionIsCut) {
     others_hold();
     Words former;
