@@ -4,6 +4,7 @@
 //     with_redis_nodes redlock_bench_ops "redlock sequential" 1000
 //     0 of 0 allocations by C++, 1000 ops
 #include "field.hpp"
+#include "loop_client.hpp"
 
 #include "support/redlock_nodes.hpp"
 
@@ -17,6 +18,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 // The functions of glibc, under the names that it offers to programs which replace the usual ones.
 extern "C" {
@@ -89,20 +91,40 @@ void operator delete(void* memory, std::size_t) noexcept {
 namespace redlock::bench {
 namespace {
 
-void run(const std::string& name, std::size_t ops) {
-    const Field field{support::redlock_nodes()};
-    const auto client = std::ranges::find(field.clients(), name, &Client::name);
-    if (client == field.clients().end()) throw std::invalid_argument("no client " + name);
-    auto* const local = dynamic_cast<LocalClient*>(*client);
-    (void)local->run({.ops = 1000});  // grows the buffers to the size that they need
-    const auto before = counted;
+void run(LocalClient& client, std::size_t ops) {
     for (std::size_t op = 0; op < ops; ++op) {
-        if (!local->acquire()) throw std::runtime_error(name + " did not get the lock");
-        local->release();
+        if (!client.acquire()) throw std::runtime_error(client.name() + " did not get the lock");
+        client.release();
     }
+}
+
+void run(LoopClient& client, std::size_t ops) {
+    if (client.run({.ops = ops}).failed > 0)
+        throw std::runtime_error(client.name() + " did not get all locks");
+}
+
+template <class AnyClient>
+void measure(AnyClient& client, std::size_t ops) {
+    (void)client.run({.ops = 1000});  // grows the buffers to the size that they need
+    const auto before = counted;
+    run(client, ops);
     const auto after = counted;
     std::cout << after.from_cpp - before.from_cpp << " of " << after.calls - before.calls
               << " allocations by C++, " << ops << " ops\n";
+}
+
+/// A client whose name ends with a number is an event loop with so many operations under way.
+void run(const std::string& name, std::size_t ops) {
+    const auto uris = support::redlock_nodes();
+    constexpr std::string_view loop = "redlock, a loop with ";
+    if (name.starts_with(loop)) {
+        LoopClient client{name, uris, std::stoul(name.substr(loop.size()))};
+        return measure(client, ops);
+    }
+    const Field field{uris};
+    const auto client = std::ranges::find(field.clients(), name, &Client::name);
+    if (client == field.clients().end()) throw std::invalid_argument("no client " + name);
+    measure(dynamic_cast<LocalClient&>(**client), ops);
 }
 
 }  // namespace
