@@ -220,6 +220,7 @@ void RoundDriver::send(std::size_t node) {
 /// Writes the commands of all requests that include this node.
 void RoundDriver::write(std::size_t node) {
     const auto requests = round_.requests();
+    awaits_reply_.set(node);
     if (requests.size() == 1) {
         const NodeCommand of_node{round_, node, requests.front().command};
         return connections_[node]->send({&of_node.command, 1}, *this, round_.awaits_answers());
@@ -282,6 +283,7 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     // The result of a query is reported as the detail.
     if (vote.vote == Vote::granted && reply.kind == detail::Reply::Kind::text) detail = reply.text;
     const bool last = round_.on_vote(node, vote, std::move(detail), now_);
+    awaits_reply_[node] = !last;
     if (last) check_in(node);
     return !last;
 }
@@ -314,7 +316,8 @@ void RoundDriver::report_left_alone(std::size_t node) {
 void RoundDriver::check_in(std::size_t node, bool gives_up) {
     auto& connection = *connections_[node];
     const auto* const release = round_.is_release() ? &round_.requests().front().command : nullptr;
-    connection.leave(*this, release);
+    if (awaits_reply_[node]) connection.leave(*this, release);
+    awaits_reply_.reset(node);
     if (woken_) return leave(node, gives_up);
     // The caller then lets a background task send it.
     has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
@@ -324,7 +327,8 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
 /// Leaves a shared connection.
 void RoundDriver::leave(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
-    connections_[node]->leave(*this, nullptr);
+    if (awaits_reply_[node]) connections_[node]->leave(*this, nullptr);
+    awaits_reply_.reset(node);
     nodes_[node]->leave(*connections_[node], *this, gives_up, now_);
     connections_[node].reset();
 }

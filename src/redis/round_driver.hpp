@@ -103,6 +103,7 @@ private:
     Clock::time_point now_;       // updated after each step that takes time
     std::array<CheckedOut, max_nodes> connections_{};
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
+    NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
     NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
     bool has_left_release_unsent_ = false;
 };
