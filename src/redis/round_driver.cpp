@@ -177,17 +177,18 @@ bool RoundDriver::may_send(std::size_t node) {
     return may_write;
 }
 
-/// If there is no memory, the round leaves the connection, and the next call of advance() throws
+/// Wakes the round if it has to do more than to go on waiting. Returns true if the round still waits until it
+/// may write. If there is no memory, the round leaves the connection, and the next call of advance() throws
 /// std::bad_alloc.
 bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept {
     now_ = now;
-    woken_->wake(*this);
     try {
         proceed(node);
     } catch (const std::bad_alloc&) {
         out_of_memory_ = true;
         leave(node, false);
     }
+    if (out_of_memory_ || !round_.goes_on_waiting()) woken_->wake(*this);
     return connections_[node] && round_.is_connecting(node);
 }
 

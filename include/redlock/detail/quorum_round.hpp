@@ -201,6 +201,14 @@ public:
         return false;
     }
 
+    /// Returns true if next() would return the step wait again, and for no shorter time than before. The
+    /// driver then need not call next() before the end of this wait, although an event was reported.
+    bool goes_on_waiting() {
+        const bool may_ask = phase_ <= Phase::all_trusted;
+        const bool caps_connect_time = awaited_ == Awaited::connecting_nodes && decided();
+        return !may_ask && !caps_connect_time && next_deadline().has_value();
+    }
+
     /// Returns the node that is being asked, if there is only one and its commands were sent.
     std::optional<std::size_t> only_one_sent() const noexcept {
         const auto node = std::ranges::find_if(all(), &Participant::is_being_asked);
