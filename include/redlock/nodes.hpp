@@ -175,6 +175,10 @@ struct NodeReport {
     /// The configured name, without secrets. Valid as long as the Nodes.
     std::string_view name;
     Vote vote = Vote::unknown;
+    /// True if a byte of the command may have reached the node.
+    bool sent = false;
+    /// True if the round skipped the node because it had failed a moment ago.
+    bool left_alone = false;
     /// Why the vote is unknown. A grant has no cause. A refusal has only the cause `wrong_type`, if the
     /// resource is a key of another type.
     std::error_code cause = Errc::not_asked;
@@ -188,23 +192,35 @@ struct NodeReport {
     QueuePlace place{};
     /// The time that the node took, including a connection that had to be made.
     std::chrono::nanoseconds took{};
-    /// True if a byte of the command may have reached the node.
-    bool sent = false;
-    /// True if the round skipped the node because it had failed a moment ago.
-    bool left_alone = false;
     /// The error text of the server or the system, mostly empty. For query and exist: the answer.
     std::string detail{};
 };
 
-/// The reports on one request, one for each node, in the configured order.
+/// The reports on one request, one for each node, in the configured order. A tally is made and moved several
+/// times in each operation, so it has only the reports of the nodes that there are, and no memory of its own.
 class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
 
-    Tally() = default;
-    explicit Tally(Names names) : names_(std::move(names)) {
+    Tally() noexcept {}
+    explicit Tally(Names names) noexcept : names_(std::move(names)) {
+        std::uninitialized_default_construct_n(reports_.data(), size());
         for (std::size_t node = 0; node < size(); ++node) reports_[node].name = (*names_)[node];
     }
+    Tally(const Tally& other) {
+        std::uninitialized_copy_n(other.reports_.data(), other.size(), reports_.data());
+        names_ = other.names_;
+    }
+    /// The tally that was moved from has no reports.
+    Tally(Tally&& other) noexcept { take(other); }
+    Tally& operator=(const Tally& other) { return *this = Tally{other}; }
+    Tally& operator=(Tally&& other) noexcept {
+        if (this == &other) return *this;
+        std::destroy_n(reports_.data(), size());
+        take(other);
+        return *this;
+    }
+    ~Tally() { std::destroy_n(reports_.data(), size()); }
 
     std::size_t size() const noexcept { return names_ ? names_->size() : 0; }
     NodeReport& operator[](std::size_t node) noexcept { return reports_[node]; }
@@ -247,8 +263,18 @@ private:
         return result;
     }
 
-    Names names_;
-    std::array<NodeReport, max_nodes> reports_{};
+    /// Takes the reports of the other tally. Requires that this one has none.
+    void take(Tally& other) noexcept {
+        const auto reports = other.size();
+        std::uninitialized_move_n(other.reports_.data(), reports, reports_.data());
+        std::destroy_n(other.reports_.data(), reports);
+        names_ = std::move(other.names_);
+    }
+
+    Names names_{};
+    union {
+        std::array<NodeReport, max_nodes> reports_;  // of which the first size() exist
+    };
 };
 
 /// The connection of one waiting client to its home node, on which it receives the message that wakes it
