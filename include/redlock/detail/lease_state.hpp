@@ -41,7 +41,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -190,7 +192,7 @@ public:
             const bool has_watchdog = stop_when_lost_.stop_possible();
             if (result.error() != Errc::lost || lease_.released || !has_watchdog) return result;
             found_lost_ = true;
-            last_extend_error_ = result;
+            keep_for_report_locked(result);
             stopping = decide_to_stop_locked();
         }
         stopping.request_stop();
@@ -238,7 +240,7 @@ public:
         if (result)
             last_extend_error_.reset();
         else if (!cut_short || !last_extend_error_)
-            last_extend_error_ = std::move(result);
+            keep_for_report_locked(std::move(result));
     }
 
     /// Records that an extension could not be sent. It is tried again after a pause.
@@ -298,6 +300,12 @@ private:
         return stop_when_lost_;
     }
 
+    /// Keeps the result of an extension that has failed. Without memory, on_lost gets no reports of the
+    /// nodes.
+    void keep_for_report_locked(Result failed) noexcept {
+        last_extend_error_.reset(new (std::nothrow) Result{std::move(failed)});
+    }
+
     /// Applies the round of an extension to the lease. In the states ending and unconfirmed, the result is
     /// Errc::lost.
     ///
@@ -331,7 +339,9 @@ private:
     bool ending_ = false;
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
-    std::optional<Result> last_extend_error_{};      // the result of the last failed extension, for on_lost
+    // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
+    // and a result is large.
+    std::unique_ptr<Result> last_extend_error_{};
     Clock::time_point hold_until_ = Clock::never();  // the end of LockOptions::max_hold
 };
 
