@@ -55,7 +55,7 @@ Flow Acquire::run_with_place() {
 Flow Acquire::attempt(const RoundLimits& limits) {
     began_ = clock_.now();
     return attempt_
-        .emplace(operation(), clock_, entropy_, request_, limits, place_ ? place_->terms() : nullptr)
+        .emplace(operation(), clock_, entropy_, request_, limits, place_ ? place_->terms() : nullptr, *round_)
         .run();
 }
 
@@ -95,7 +95,7 @@ namespace redlock::algorithm {
 
 Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request, const Retry& retry,
                const AcquireLimits& limits, Lease& lease) {
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::Acquire acquire{operation, clock, entropy, request, retry, limits};
     const auto error = flow::run_blocking(operation, acquire.run());
     if (!error) lease = acquire.lease();

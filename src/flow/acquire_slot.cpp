@@ -48,9 +48,10 @@ Flow AcquireSlot::attempt_slots() {
     }
     if (error != Errc::held_by_other || slots_.size() == 1) co_return error;
     const Request query{.command = {.verb = Verb::exist, .resources = slots_}};
-    auto& votes = blank_votes();
-    co_await ask(query, *attempt_limits_, votes);
-    const auto taken = taken_slots(votes, slots_.size());
+    auto votes = blank_votes();
+    co_await ask(query, *attempt_limits_, *votes);
+    const auto taken = taken_slots(*votes, slots_.size());
+    votes.reset();
     for (std::size_t i = 1; i < slots_.size() && error == Errc::held_by_other; ++i) {
         const auto slot = (first + i) % slots_.size();
         if (taken[slot]) continue;
@@ -65,7 +66,9 @@ Flow AcquireSlot::try_slot(std::size_t slot) {
     slot_ = slot;
     tried_ = true;
     request_.resources = slots_.subspan(slot, 1);
-    return attempt_.emplace(operation(), clock_, entropy_, request_, *attempt_limits_, nullptr).run();
+    if (attempt_) *round_ = {.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
+    return attempt_.emplace(operation(), clock_, entropy_, request_, *attempt_limits_, nullptr, *round_)
+        .run();
 }
 
 }  // namespace redlock::flow
@@ -74,7 +77,7 @@ namespace redlock::algorithm {
 
 Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                    const Retry& retry, const AcquireLimits& limits, Lease& lease, std::size_t& index) {
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::AcquireSlot acquire{operation, clock, entropy, request, retry, limits};
     const auto error = flow::run_blocking(operation, acquire.run());
     if (acquire.tried()) index = acquire.slot();

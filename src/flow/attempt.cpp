@@ -15,7 +15,7 @@ namespace redlock::flow {
 using namespace algorithm;
 
 Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const LeaseRequest& request,
-                 const RoundLimits& limits, const QueueTerms* queue)
+                 const RoundLimits& limits, const QueueTerms* queue, RoundResult& round)
     : Steps(operation),
       clock_(clock),
       entropy_(entropy),
@@ -23,7 +23,7 @@ Attempt::Attempt(Operation& operation, Clock& clock, Entropy& entropy, const Lea
       limits_(limits),
       queue_(queue),
       wakes_next_{.reservation_ttl = reservation_ttl(nodes().node_timeout())},
-      round_{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}} {}
+      round_(round) {}
 
 Flow Attempt::run() {
     if (const auto error = candidate_.owner.draw(entropy_)) co_return error;
@@ -55,9 +55,9 @@ Flow Attempt::run() {
         if (error && candidate_.may_hold_key.any()) {
             const bool wakes = wakes_next_waiter(request_, error);
             const auto undo = delete_request(request_.resources, candidate_, wakes ? &wakes_next_ : nullptr);
-            auto& released = blank_votes();
-            co_await ask(undo, no_limits_, released);
-            record_wrong_types(round_.tally, std::move(released));
+            const auto released = blank_votes();
+            co_await ask(undo, no_limits_, *released);
+            record_wrong_types(round_.tally, std::move(*released));
         }
         settled_ = true;
         co_return error;
@@ -66,7 +66,8 @@ Flow Attempt::run() {
     }
     // Step 5 after an exception.
     const auto undo = delete_request(request_.resources, candidate_);
-    co_await ask(undo, no_limits_, blank_votes());
+    const auto released = blank_votes();
+    co_await ask(undo, no_limits_, *released);
     settled_ = true;
     std::rethrow_exception(failure);
 }
@@ -96,7 +97,8 @@ Flow Attempt::confirm_fencing_token() {
         const auto counted = nodes_that_counted(round_.tally, candidate_.fencing_token);
         if (counted.count() >= needed) co_return outcome(round_, limits_);
         const auto raise = raise_request(accepted);
-        auto& raised = blank_votes();
+        const auto votes = blank_votes();
+        auto& raised = *votes;
         co_await ask(raise, limits, raised);
         round_.ended = clock_.now();
         // A node returns its own count if it refuses the token as too far ahead of its clock.

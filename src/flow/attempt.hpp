@@ -15,8 +15,9 @@ namespace redlock::flow {
 class Attempt final : public Steps {
 public:
     /// `queue` has the ticket of a client that has waited in the queue, and is null for any other client.
+    /// `round` must be blank, and must live as long as the flow and until take_result().
     Attempt(Operation& operation, Clock& clock, Entropy& entropy, const algorithm::LeaseRequest& request,
-            const RoundLimits& limits, const QueueTerms* queue);
+            const RoundLimits& limits, const QueueTerms* queue, algorithm::RoundResult& round);
 
     /// Makes the attempt. If it ends with an error, its keys were deleted on every node that answers.
     Flow run();
@@ -46,9 +47,9 @@ private:
     const QueueTerms* const queue_;
     const QueueTerms wakes_next_;
 
-    Lease candidate_{};             ///< The lease that the attempt tries to get.
-    bool settled_ = false;          ///< True if the lease is acquired, or no key is left.
-    algorithm::RoundResult round_;  ///< The votes on the SET, or on the counts that confirm the token.
+    Lease candidate_{};              ///< The lease that the attempt tries to get.
+    bool settled_ = false;           ///< True if the lease is acquired, or no key is left.
+    algorithm::RoundResult& round_;  ///< The votes on the SET, or on the counts that confirm the token.
 };
 
 }  // namespace redlock::flow

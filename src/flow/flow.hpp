@@ -7,13 +7,13 @@
 //         explicit Question(Operation& operation) : Steps(operation) {}
 //         Flow run() {
 //             const Request request{...};
-//             auto& votes = blank_votes();
-//             co_await ask(request, limits_, votes);       // suspends until the front has made the round
-//             co_return outcome_of(votes);
+//             const auto votes = blank_votes();
+//             co_await ask(request, limits_, *votes);      // suspends until the front has made the round
+//             co_return outcome_of(*votes);
 //         }
 //     };
 //
-//     Operation operation{nodes};
+//     BlockingOperation operation{nodes};
 //     Question question{operation};
 //     const auto error = run_blocking(operation, question.run());
 //
@@ -26,8 +26,9 @@
 //   2. A catch block cannot contain co_await. Store the std::exception_ptr, and await behind the block.
 //   3. A flow is a member function of a Steps object, and has no parameters. Its frame is then in the memory
 //      of the operation, and it has no references that can dangle.
-//   4. A flow has no Tally as a variable or result, because frames have to be small. The tallies are members
-//      of the operation and of the Steps objects.
+//   4. A flow has no Tally as a variable or result, because frames have to be small. The tallies are objects
+//      of their own in the memory of the operation, or members of the Steps objects.
+//   5. A flow that waits long must not keep a tally, because an event loop can have thousands of such flows.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -37,10 +38,13 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -55,10 +59,12 @@ struct InPlace {
 template <class Function>
 InPlace(Function) -> InPlace<Function>;
 
-/// The memory for the frames of one operation: a stack. A frame that does not fit lies on the heap.
+/// The memory of one operation for the frames of its flows and for the votes of their rounds: a stack. An
+/// object that does not fit lies on the heap.
 class FrameMemory {
 public:
-    FrameMemory() = default;
+    /// Uses these bytes, which are aligned like std::max_align_t.
+    explicit FrameMemory(std::span<std::byte> bytes) noexcept : bytes_(bytes) {}
     FrameMemory(const FrameMemory&) = delete;
     FrameMemory& operator=(const FrameMemory&) = delete;
 
@@ -72,24 +78,36 @@ public:
         return memory + header;
     }
 
-    static void deallocate(void* frame) noexcept {
-        auto* const memory = static_cast<std::byte*>(frame) - header;
+    static void deallocate(void* object) noexcept {
+        auto* const memory = static_cast<std::byte*>(object) - header;
         auto* const owner = *std::launder(reinterpret_cast<FrameMemory**>(memory));
         if (owner == nullptr) return ::operator delete(memory);
         owner->used_ = static_cast<std::size_t>(memory - owner->bytes_.data());
     }
 
-    /// Returns how many frames did not fit.
+    /// Returns how many objects did not fit.
     std::size_t overflows() const noexcept { return overflows_; }
 
 private:
-    /// In front of each frame lies a pointer to its FrameMemory, null for a frame on the heap.
+    /// In front of each object lies a pointer to its FrameMemory, null for an object on the heap.
     static constexpr std::size_t header = alignof(std::max_align_t);
 
+    const std::span<std::byte> bytes_;
     std::size_t used_ = 0;
     std::size_t overflows_ = 0;
-    alignas(header) std::array<std::byte, 2048> bytes_;
 };
+
+/// Owns an object in the memory for the frames. It is a variable of a flow, so that the objects are destroyed
+/// in the right order.
+struct DestroyInFrames {
+    template <class Object>
+    void operator()(Object* object) const noexcept {
+        std::destroy_at(object);
+        FrameMemory::deallocate(object);
+    }
+};
+template <class Object>
+using InFrames = std::unique_ptr<Object, DestroyInFrames>;
 
 class Operation;
 class Steps;
@@ -214,7 +232,8 @@ using Pending =
 /// A front can destroy a suspended flow. The Steps object then says which commands are left to do.
 class Operation {
 public:
-    explicit Operation(Nodes& nodes) : nodes_(nodes) {}
+    /// `memory` is that of the frames, see FrameMemory. It must outlive the operation.
+    Operation(Nodes& nodes, std::span<std::byte> memory) noexcept : nodes_(nodes), frames_(memory) {}
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
@@ -247,12 +266,29 @@ private:
     }
 
     Nodes& nodes_;
-    FrameMemory frames_;  // without {}, which would set all bytes to zero
+    FrameMemory frames_;
     Pending pending_{};
     Flow::Handle innermost_{};
     std::exception_ptr failure_{};
-    std::optional<Tally> votes_{};
 };
+
+/// The base of an operation with its memory, which exists before the operation.
+template <std::size_t size>
+struct OperationMemory {
+    alignas(std::max_align_t) std::array<std::byte, size> bytes;  // without {}, which would set all to zero
+};
+template <std::size_t size>
+class OperationWithMemory : OperationMemory<size>, public Operation {
+public:
+    explicit OperationWithMemory(Nodes& nodes) : Operation(nodes, OperationMemory<size>::bytes) {}
+};
+
+/// The memory for all frames of any operation. The tests check that it suffices.
+inline constexpr std::size_t memory_of_frames = 2048;
+
+/// An operation of the blocking front. It never needs the heap: there is also room for the votes of an
+/// attempt and of its release.
+using BlockingOperation = OperationWithMemory<memory_of_frames + 2 * (sizeof(Tally) + 64)>;
 
 /// A class whose member functions are flows. The flows of several such objects can belong to one operation.
 class Steps {
@@ -268,12 +304,16 @@ protected:
     /// Returns the nodes. A flow must not call Nodes::ask(), because a flow does no I/O.
     Nodes& nodes() const noexcept { return operation_.nodes_; }
 
-    /// Returns a blank tally for the next round. Discards the tally that it has returned before.
-    Tally& blank_votes() const {
-        return operation_.votes_.emplace(InPlace{[this] { return nodes().blank_tally(); }});
+    /// Makes an object in the memory of the operation, from the value that `make` returns.
+    template <class Make>
+    auto make_in_frames(Make make) const {
+        using Object = std::invoke_result_t<Make>;
+        return InFrames<Object>{::new (operation_.frames_.allocate(sizeof(Object))) Object(make())};
     }
-    /// Returns the tally that blank_votes() has returned last.
-    Tally& votes() const { return *operation_.votes_; }
+    /// Returns a blank tally for a round.
+    InFrames<Tally> blank_votes() const {
+        return make_in_frames([this] { return nodes().blank_tally(); });
+    }
 
     /// The awaiter of ask() and of the functions below.
     struct Wait {

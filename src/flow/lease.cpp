@@ -26,18 +26,17 @@ Flow Release::run() {
     const QueueTerms queue{.reservation_ttl = reservation_ttl(nodes().node_timeout()), .repeated = again};
     const auto request = delete_request(resources_, lease_, wakes ? &queue : nullptr, hold_remaining);
     const RoundLimits limits{};
-    auto& votes = blank_votes();
-    co_await ask(request, limits, votes);
-    if (wakes) record_contention(nodes(), resources_, votes);
+    co_await ask(request, limits, votes_);
+    if (wakes) record_contention(nodes(), resources_, votes_);
     // An earlier release may have deleted the key, so the refusal of a repeated one is a confirmation.
-    const auto gone = votes.granted() + (again ? votes.refused() : 0);
+    const auto gone = votes_.granted() + (again ? votes_.refused() : 0);
     std::error_code error;
-    if (!in_time || (!again && is_lost(votes, lease_)))
+    if (!in_time || (!again && is_lost(votes_, lease_)))
         error = Errc::lost;
-    else if (gone < quorum(votes.size()))
+    else if (gone < quorum(votes_.size()))
         error = Errc::no_quorum;
     // The lease ends if a majority has answered and nothing has to be repeated, or if the keys have expired.
-    const bool answered = votes.granted() + votes.refused() >= quorum(votes.size());
+    const bool answered = votes_.granted() + votes_.refused() >= quorum(votes_.size());
     if ((answered && error != Errc::no_quorum) || clock_.now() >= lease_.valid_until) lease_ = {};
     co_return error;
 }
@@ -46,16 +45,15 @@ Flow Release::run_without_waiting() {
     const auto request =
         delete_request(resources_, lease_, nullptr, remaining_min_hold(lease_, clock_.now()));
     const RoundLimits limits{.awaits_answers = false};
-    auto& votes = blank_votes();
-    co_await ask(request, limits, votes);
+    co_await ask(request, limits, votes_);
     lease_ = {};
     co_return std::error_code{};
 }
 
 Flow Description::run() {
-    auto& votes = blank_votes();
     try {
-        co_await ask(request_, limits_, votes);
+        const auto votes = blank_votes();
+        co_await ask(request_, limits_, *votes);
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or a Nodes that does not know this verb
     }
     co_return std::error_code{};
@@ -66,21 +64,21 @@ Flow Description::run() {
 namespace redlock::algorithm {
 
 RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, const Lease& lease) {
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::Extension extension{operation, clock, request, lease};
     (void)flow::run_blocking(operation, extension.run());
     return extension.take_round();
 }
 
 Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease, bool fair) {
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::Release release{operation, clock, resources, lease, fair};
     const auto error = flow::run_blocking(operation, release.run());
     return release.take_result(error);
 }
 
 Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease) {
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::Release release{operation, clock, resources, lease, false};
     return Result{flow::run_blocking(operation, release.run_without_waiting())};
 }
@@ -89,7 +87,7 @@ void describe_holder(Nodes& nodes, Resources resources, const Lease& lease, std:
                      std::chrono::milliseconds ttl, Clock::time_point deadline) noexcept {
     if (description.empty()) return;
     try {
-        flow::Operation operation{nodes};
+        flow::BlockingOperation operation{nodes};
         flow::Description text{operation, resources, lease, description, ttl, deadline};
         (void)flow::run_blocking(operation, text.run());
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory

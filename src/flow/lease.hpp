@@ -40,12 +40,17 @@ private:
 class Release final : public Steps {
 public:
     Release(Operation& operation, Clock& clock, Resources resources, Lease& lease, bool fair)
-        : Steps(operation), clock_(clock), resources_(resources), lease_(lease), fair_(fair) {}
+        : Steps(operation),
+          clock_(clock),
+          resources_(resources),
+          lease_(lease),
+          fair_(fair),
+          votes_(nodes().blank_tally()) {}
 
     /// See algorithm::release().
     Flow run();
     /// Returns the result of run(), which has ended with this error.
-    Result take_result(std::error_code error) { return Result{error, std::move(votes()), 1, {}}; }
+    Result take_result(std::error_code error) { return Result{error, std::move(votes_), 1, {}}; }
     /// See algorithm::release_without_waiting(). Ends without an error.
     Flow run_without_waiting();
 
@@ -54,7 +59,7 @@ private:
     const Resources resources_;
     Lease& lease_;
     const bool fair_;
-    QueueTerms queue_{};
+    Tally votes_;
 };
 
 /// The arguments must outlive it.

@@ -126,10 +126,10 @@ Flow PlaceInQueue::ask_and_sleep() {
         .command = {.verb = Verb::enter_queue, .resources = resource_, .owner = ticket_, .queue = &terms},
         .to = NodeSet{}.set(terms_.home)};
     state_ = State::queued;
-    auto& votes = blank_votes();
-    co_await ask(question, limits_, votes);
+    auto votes = blank_votes();
+    co_await ask(question, limits_, *votes);
 
-    const auto& answer = votes[terms_.home];
+    const auto& answer = (*votes)[terms_.home];
     if (answer.vote == Vote::unknown) {
         if (now_is_before(limits_.deadline)) leave_home(answer.cause, answer.detail);
         co_return std::error_code{};
@@ -144,6 +144,7 @@ Flow PlaceInQueue::ask_and_sleep() {
             co_return std::error_code{};
         }
         sleep_until_ = std::min(limits_.deadline, next_question(now));
+        votes.reset();
         const auto sleeping = await_message();
         co_await sleeping;
         if (!woken_) co_return std::error_code{};
@@ -196,9 +197,9 @@ Flow PlaceInQueue::wait_without_home() {
 void PlaceInQueue::collect_refusals() {
     refusals_.clear();
     if (!waiter_) return;
-    auto& reasons = blank_votes();
-    waiter_->report_refusals(reasons);
-    for (const auto& node : reasons.reports())
+    const auto reasons = blank_votes();
+    waiter_->report_refusals(*reasons);
+    for (const auto& node : reasons->reports())
         if (node.cause != Errc::not_asked) refusals_.push_back(node);
 }
 
@@ -229,8 +230,8 @@ Flow PlaceInQueue::leave_queue() {
 Flow PlaceInQueue::withdraw() {
     const auto request = withdrawal_request();
     const RoundLimits limits{.deadline = limits_.deadline, .awaits_answers = false};
-    auto& votes = blank_votes();
-    co_await ask(request, limits, votes);
+    const auto votes = blank_votes();
+    co_await ask(request, limits, *votes);
     withdrawal_.ticket = {};
     co_return std::error_code{};
 }

@@ -26,10 +26,16 @@ Flow Retries::repeat() {
 
         std::error_code error;
         {
-            const auto attempting = attempt(round_limits_);
-            error = co_await attempting;
+            const auto round = make_in_frames([this] {
+                return RoundResult{.tally = nodes().blank_tally(), .valid_until = {}, .ended = {}};
+            });
+            round_ = round.get();
+            {
+                const auto attempting = attempt(round_limits_);
+                error = co_await attempting;
+            }
+            record(error, attempts);
         }
-        record(error, attempts);
 
         const bool held = last_error() == Errc::held_by_other;
         counted += waits_ && held ? 0 : 1;

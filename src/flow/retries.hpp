@@ -52,9 +52,10 @@ protected:
     Entropy& entropy_;
     const Retry& retry_;
     const algorithm::AcquireLimits& limits_;
-    std::optional<Attempt> attempt_{};  ///< The present attempt, or the last one.
-    Clock::time_point latest_{};        ///< When the present wait must end at the latest.
-    bool last_attempt_ = false;         ///< True if no further attempt is made after the next one.
+    std::optional<Attempt> attempt_{};         ///< The present attempt, or the last one.
+    algorithm::RoundResult* round_ = nullptr;  ///< The votes of the present attempt.
+    Clock::time_point latest_{};               ///< When the present wait must end at the latest.
+    bool last_attempt_ = false;                ///< True if no further attempt is made after the next one.
 
 private:
     void record(std::error_code error, int attempts);

@@ -17,6 +17,9 @@
 namespace redlock::loop {
 namespace {
 
+/// An operation of a loop. It has room for its frames, and the votes are on the heap while a round needs them.
+using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
+
 /// Writes a release at the shutdown of the loop. Without memory, the keys expire.
 void write(Front& front, const Request& release) noexcept {
     try {
@@ -50,7 +53,7 @@ private:
     const std::uint64_t acquisition_ = lock_.state->number();
     const Lease before_ = lock_.state->lease(acquisition_);
     algorithm::LeaseRequest terms_ = lock_.state->request();
-    flow::Operation operation_{lock_.front.nodes()};
+    LoopOperation operation_{lock_.front.nodes()};
     flow::Extension extension_{operation_, lock_.front.clock(), terms_, before_};
     FlowRunner flow_;
 };
@@ -98,7 +101,7 @@ private:
     const bool awaited_;
     Lease lease_;
     const Lease before_ = lease_;
-    flow::Operation operation_{lock_.front.nodes()};
+    LoopOperation operation_{lock_.front.nodes()};
     flow::Release release_{operation_, lock_.front.clock(), lock_.state->resources(), lease_,
                            lock_.options.fair};
     FlowRunner flow_;
@@ -171,7 +174,7 @@ private:
     std::exception_ptr failure_{};    // with which the operation ends after that release
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
-    flow::Operation operation_{lock_.front.nodes()};
+    LoopOperation operation_{lock_.front.nodes()};
     const algorithm::LeaseRequest request_ = lock_.state->acquire_request();
     AcquireFlow acquire_{operation_, lock_.front.clock(), lock_.front.entropy(),
                          request_,   lock_.options.retry, limits_};

@@ -69,7 +69,7 @@ private:
     const algorithm::LeaseRequest request_;
     const Retry retry_{.attempts = 5, .delay = 100ms};
     const algorithm::AcquireLimits limits_{.attempts = 5};
-    flow::Operation operation_;
+    flow::BlockingOperation operation_;
     flow::Acquire acquire_;
     std::optional<flow::Flow> flow_{};
 };
@@ -191,7 +191,7 @@ std::optional<std::size_t> acquire_slot_and_destroy(World& world, int steps, boo
     const algorithm::LeaseRequest request{.resources = slots, .ttl = 10s, .drift_factor = 0.01};
     const Retry retry{.attempts = 5, .delay = 100ms};
     const algorithm::AcquireLimits limits{.attempts = 5};
-    flow::Operation operation{world};
+    flow::BlockingOperation operation{world};
     flow::AcquireSlot acquire{operation, world.clock, world.entropy, request, retry, limits};
     std::optional<flow::Flow> flow;
     operation.start(flow.emplace(acquire.run()));

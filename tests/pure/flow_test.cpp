@@ -51,8 +51,9 @@ private:
     const std::vector<std::string> resources_{the_resource};
     const algorithm::LeaseRequest request_;
     const RoundLimits limits_{};
-    flow::Operation operation_{world_};
-    flow::Attempt attempt_{operation_, world_.clock, world_.entropy, request_, limits_, nullptr};
+    flow::BlockingOperation operation_{world_};
+    algorithm::RoundResult round_{.tally = world_.blank_tally(), .valid_until = {}, .ended = {}};
+    flow::Attempt attempt_{operation_, world_.clock, world_.entropy, request_, limits_, nullptr, round_};
     std::optional<flow::Flow> flow_{attempt_.run()};
 };
 
@@ -185,7 +186,7 @@ private:
 /// Runs a Loop to its end, and returns the number of its rounds.
 void* run_loop(void* rounds) {
     World world;
-    flow::Operation operation{world};
+    flow::BlockingOperation operation{world};
     Loop loop{operation, 1'000'000};
     const auto flow = loop.run();
     auto& count = *static_cast<int*>(rounds);
@@ -224,7 +225,7 @@ private:
 
 TEST(Flow, HasAFrameOnTheHeapIfItDoesNotFit) {
     World world;
-    flow::Operation operation{world};
+    flow::BlockingOperation operation{world};
     Large large{operation};
     const auto flow = large.run();
     operation.start(flow);

@@ -159,7 +159,7 @@ protected:
     SeededEntropy entropy{1};
     NodesOfALoop nodes{};
     const std::vector<std::string> resource{"r"};
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
 };
 

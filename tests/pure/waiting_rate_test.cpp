@@ -65,7 +65,7 @@ std::vector<Clock::duration> attempts_at(std::size_t in_front, Held held) {
     const std::vector<std::string> resource{"r"};
     const auto start = clock.now();
     const auto end = start + 2min;
-    flow::Operation operation{nodes};
+    flow::BlockingOperation operation{nodes};
     flow::PlaceInQueue place{operation, clock, entropy, resource, 200ms, Clock::never(), {}};
     std::vector<Clock::duration> attempts;
     for (;;) {
