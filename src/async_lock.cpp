@@ -58,12 +58,13 @@ detail::Renewer* loop_watchdog() noexcept {
 
 /// The state of a lock. It outlives the AsyncLock while an operation or a release is under way.
 ///
-///     state     | done_ | job_  | result_ | meaning
-///     ----------+-------+-------+---------+---------------------------------------------------------------
-///     idle      | empty | null  | empty   | no operation is under way
-///     working   | set   | a job | empty   | an operation is under way; proceed() goes on with it
-///     reporting | set   | null  | set     | it has ended, and the next proceed() calls its completion
-///     leaving   | empty | a job | empty   | the AsyncLock was destroyed, and its release is under way
+///     state     | done_ | job_  | ended_ | meaning
+///     ----------+-------+-------+--------+----------------------------------------------------------------
+///     idle      | empty | null  | empty  | no operation is under way
+///     working   | set   | a job | empty  | an operation is under way; proceed() goes on with it
+///     reporting | set   | both  | set    | it has ended, and the next proceed() calls its completion; a job
+///               |       |       |        | has the result, and without a job the result is `ended_`
+///     leaving   | empty | a job | empty  | the AsyncLock was destroyed, and its release is under way
 class AsyncLock::Impl final : loop::FrontOwner,
                               loop::Task,
                               loop::Member,
@@ -89,7 +90,7 @@ public:
     void extend(std::chrono::milliseconds ttl, Completion done);
     void release(Completion done);
     void cancel() noexcept {
-        if (job_) job_->cancel();
+        if (job_ && !ended_) job_->cancel();
     }
 
     /// Is called when the AsyncLock is destroyed: cancels its operation, and then releases the lock.
@@ -101,6 +102,7 @@ private:
     void run(Completion done, std::unique_ptr<loop::Job> job);
     void run_job();
     void report();
+    void shut_down_job() noexcept;
     void release_and_leave() noexcept;
     void write_release() noexcept;
 
@@ -113,7 +115,7 @@ private:
     const std::shared_ptr<detail::LeaseState> state_;
     Completion done_{};
     std::unique_ptr<loop::Job> job_{};
-    std::optional<Result> result_{};
+    std::optional<std::error_code> ended_{};
     std::shared_ptr<Impl> self_{};  // keeps this object after the AsyncLock was destroyed
 };
 
@@ -153,7 +155,7 @@ void AsyncLock::Impl::release(Completion done) {
 /// Ends an operation that needs no job. Its completion is called later.
 void AsyncLock::Impl::end(Completion done, std::error_code error) noexcept {
     done_ = std::move(done);
-    result_.emplace(error);
+    ended_ = error;
     wake();
 }
 
@@ -163,21 +165,21 @@ void AsyncLock::Impl::run(Completion done, std::unique_ptr<loop::Job> job) {
     done_ = std::move(done);
     job_ = std::move(job);
     run_job();
-    if (result_) wake();
+    if (ended_) wake();
 }
 
 void AsyncLock::Impl::run_job() {
     try {
-        result_ = job_->advance();
+        if (job_->advance()) ended_.emplace();
     } catch (...) {
-        result_.emplace(error_of_exception());
+        ended_ = error_of_exception();
+        job_.reset();
     }
-    if (result_) job_.reset();
 }
 
 void AsyncLock::Impl::proceed() {
-    if (job_) run_job();
-    if (!result_) return;
+    if (job_ && !ended_) run_job();
+    if (!ended_) return;
     if (done_)
         report();
     else
@@ -189,7 +191,9 @@ void AsyncLock::Impl::proceed() {
 void AsyncLock::Impl::report() {
     const auto keep = shared_from_this();
     auto done = std::move(done_);
-    auto result = *std::exchange(result_, std::nullopt);
+    auto result = job_ ? job_->take_result() : Result{*ended_};
+    job_.reset();
+    ended_.reset();
     if (self_) {
         result = Result{Errc::cancelled};
         release_and_leave();
@@ -199,11 +203,17 @@ void AsyncLock::Impl::report() {
 
 // ---- The end
 
+void AsyncLock::Impl::shut_down_job() noexcept {
+    const auto job = std::move(job_);
+    if (job && !ended_) job->shut_down();
+    ended_.reset();
+}
+
 void AsyncLock::Impl::leave() noexcept {
     self_ = shared_from_this();
     if (!in_owning_process()) return;  // a child of fork() keeps the object for ever
     if (front->is_shut_down()) {
-        if (const auto job = std::move(job_)) job->shut_down();
+        shut_down_job();
         write_release();
         self_.reset();
     } else if (done_) {
@@ -217,16 +227,16 @@ void AsyncLock::Impl::leave() noexcept {
 /// memory, tries again soon.
 void AsyncLock::Impl::release_and_leave() noexcept {
     using namespace std::chrono_literals;
-    const bool again = result_.has_value() && result_->error() == std::errc::not_enough_memory;
-    if (result_ && !again) return self_.reset();
-    result_.reset();
+    const bool again = ended_ && *ended_ == std::errc::not_enough_memory;
+    if (ended_ && !again) return self_.reset();
+    ended_.reset();
     try {
         const auto lease = state_->lease();
         if (lease.empty() || (lease.released && now() >= lease.valid_until)) return self_.reset();
         job_ = loop::release_job(context(), state_->number(), loop::Replies::not_awaited);
         wake();
     } catch (const std::bad_alloc&) {
-        result_.emplace(std::make_error_code(std::errc::not_enough_memory));
+        ended_ = std::make_error_code(std::errc::not_enough_memory);
         wake_at(now() + 100ms);
     }
 }
@@ -244,8 +254,7 @@ void AsyncLock::Impl::write_release() noexcept {
 void AsyncLock::Impl::shut_down() noexcept {
     const auto keep = weak_from_this().lock();
     const auto done = std::move(done_);
-    result_.reset();
-    if (const auto job = std::move(job_)) job->shut_down();
+    shut_down_job();
     self_.reset();
 }
 

@@ -81,11 +81,11 @@ Flow Acquire::wait_in_queue() {
     co_return std::error_code{};
 }
 
-Result Acquire::take_result() {
+Result Acquire::take_result() noexcept {
     auto result = Retries::take_result();
     if (!place_) return result;
     if (place_->last()) result.set_place(*place_->last());
-    result.set_queue_refusals(place_->refusals());
+    result.set_queue_refusals(place_->take_refusals());
     return result;
 }
 

@@ -21,7 +21,7 @@ public:
     Flow run();
 
     /// Returns the result of run(), with what the queue has reported.
-    Result take_result();
+    Result take_result() noexcept;
     /// See Retries. The commands release the attempt and leave the queue.
     template <class Send>
     void for_each_unreleased(Send send) {

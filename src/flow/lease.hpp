@@ -50,7 +50,7 @@ public:
     /// See algorithm::release().
     Flow run();
     /// Returns the result of run(), which has ended with this error.
-    Result take_result(std::error_code error) { return Result{error, std::move(votes_), 1, {}}; }
+    Result take_result(std::error_code error) noexcept { return Result{error, std::move(votes_), 1, {}}; }
     /// See algorithm::release_without_waiting(). Ends without an error.
     Flow run_without_waiting();
 

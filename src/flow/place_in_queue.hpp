@@ -80,8 +80,9 @@ public:
     /// Returns the place that the home node reported last; nothing if it has reported none.
     const std::optional<QueuePlace>& last() const noexcept { return reported_.place; }
 
-    /// Returns why nodes keep no queue for this client. Empty if a node has kept one since.
-    const std::vector<NodeReport>& refusals() const noexcept { return refusals_; }
+    /// Returns why nodes keep no queue for this client. Empty if a node has kept one since. May be called
+    /// once.
+    std::vector<NodeReport> take_refusals() noexcept { return std::move(refusals_); }
 
     Clock::time_point until() const noexcept { return until_; }
 

@@ -11,13 +11,15 @@
 #include <exception>
 #include <new>
 #include <stop_token>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
 namespace redlock::loop {
 namespace {
 
-/// An operation of a loop. It has room for its frames, and the votes are on the heap while a round needs them.
+/// An operation of a loop. It has room for its frames, and the votes are on the heap while a round needs
+/// them.
 using LoopOperation = flow::OperationWithMemory<flow::memory_of_frames>;
 
 /// Writes a release at the shutdown of the loop. Without memory, the keys expire.
@@ -37,16 +39,17 @@ public:
         terms_.ttl = ttl;
     }
 
-    std::optional<Result> advance() override {
-        if (!flow_.advance([this] { return extension_.run(); })) return std::nullopt;
+    bool advance() override {
+        if (!flow_.advance([this] { return extension_.run(); })) return false;
         (void)flow_.result();
-        auto result = lock_.state->apply_extension(acquisition_, extension_.take_round(),
-                                                   {.deadline = before_.valid_until});
-        if (result) lock_.state->describe_holder(before_, terms_.ttl);
-        if (result.error() == Errc::lost && lock_.options.watchdog)
+        result_ = lock_.state->apply_extension(acquisition_, extension_.take_round(),
+                                               {.deadline = before_.valid_until});
+        if (result_) lock_.state->describe_holder(before_, terms_.ttl);
+        if (result_.error() == Errc::lost && lock_.options.watchdog)
             lock_.front.renewals().add({lock_.state, acquisition_});
-        return result;
+        return true;
     }
+    Result take_result() noexcept override { return std::move(result_); }
 
 private:
     const JobContext lock_;
@@ -56,6 +59,7 @@ private:
     LoopOperation operation_{lock_.front.nodes()};
     flow::Extension extension_{operation_, lock_.front.clock(), terms_, before_};
     FlowRunner flow_;
+    Result result_{std::error_code{}};
 };
 
 // ---- Releasing
@@ -69,17 +73,20 @@ public:
           lease_(begin()),
           flow_(lock.front, lock.task, operation_) {}
 
-    std::optional<Result> advance() override {
+    bool advance() override {
         if (before_.empty()) {
             lock_.state->end_release(acquisition_, before_);
-            return Result{Errc::not_held};
+            return true;
         }
         const auto run = [this] { return awaited_ ? release_.run() : release_.run_without_waiting(); };
-        if (!flow_.advance(run)) return std::nullopt;
-        const auto error = flow_.result();
+        if (!flow_.advance(run)) return false;
+        error_ = flow_.result();
         lock_.state->describe_holder(before_, {});
         lock_.state->end_release(acquisition_, lease_);
-        return awaited_ ? release_.take_result(error) : Result{error};
+        return true;
+    }
+    Result take_result() noexcept override {
+        return awaited_ && !before_.empty() ? release_.take_result(error_) : Result{error_};
     }
 
     void shut_down() noexcept override {
@@ -105,6 +112,7 @@ private:
     flow::Release release_{operation_, lock_.front.clock(), lock_.state->resources(), lease_,
                            lock_.options.fair};
     FlowRunner flow_;
+    std::error_code error_ = Errc::not_held;
 };
 
 // ---- Acquiring
@@ -126,17 +134,17 @@ public:
             earlier_ = release_job(lock, lock.state->number(), Replies::not_awaited);
     }
 
-    std::optional<Result> advance() override {
-        if (earlier_ && !earlier_->advance()) return std::nullopt;
+    bool advance() override {
+        if (earlier_ && !earlier_->advance()) return false;
         if (std::exchange(earlier_, nullptr)) lock_.state->forget();
         if (failure_) std::rethrow_exception(failure_);
-        if (!flow_.advance([this] { return acquire_.run(); })) return std::nullopt;
+        if (!flow_.advance([this] { return acquire_.run(); })) return false;
         const auto error = flow_.result();
         if constexpr (std::is_same_v<AcquireFlow, flow::AcquireSlot>)
             if (acquire_.tried()) lock_.state->choose(acquire_.slot());
-        if (error || begin_acquisition()) return acquire_.take_result();
-        return advance();
+        return error || begin_acquisition() || advance();
     }
+    Result take_result() noexcept override { return acquire_.take_result(); }
 
     void cancel() noexcept override {
         stop_.request_stop();

@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 
 namespace redlock::loop {
 
@@ -23,10 +22,13 @@ public:
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// Goes on as far as possible without blocking. Returns the result if the operation has ended, and has
-    /// applied it to the lease. Otherwise the task is woken when the function must be called again. If the
-    /// function throws, the operation has ended.
-    virtual std::optional<Result> advance() = 0;
+    /// Goes on as far as possible without blocking. Returns true if the operation has ended, and has applied
+    /// its outcome to the lease. Otherwise the task is woken when the function must be called again. If the
+    /// function throws, the operation has ended without a result.
+    virtual bool advance() = 0;
+
+    /// Returns the result. May be called once, after advance() has returned true.
+    virtual Result take_result() noexcept = 0;
 
     /// Ends the operation as soon as possible, if it can be cancelled.
     virtual void cancel() noexcept {}
