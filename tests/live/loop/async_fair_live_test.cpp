@@ -1,5 +1,6 @@
 // LockOptions::fair in a poll() loop, against real servers: the waiters of a loop queue in the order of their
 // age, also among processes, and share one connection to their home node.
+#include "live/process/process_state.hpp"
 #include "live/waiting/waiting_world.hpp"
 #include "poll_loop.hpp"
 
@@ -316,6 +317,29 @@ TEST_F(FairInALoop, TheShutdownLeavesNoTicketAndNoReservation) {
             << steps << " steps";
         EXPECT_TRUE(wait_until([&] { return listeners(world[0]) == 0; }));
     }
+}
+
+/// The limit is for everything that the library allocates for a waiter: its lock, its operation and its place
+/// in the queue.
+TEST_F(FairInALoop, NeedsAtMostEightKiBForEachWaiter) {
+    constexpr std::size_t waiters = 1000;
+    constexpr std::size_t limit = 8 * 1024;
+    wait();
+    ASSERT_TRUE(queue(1)) << "all connections and buffers exist";
+    std::vector<AsyncLock> locks;
+    locks.reserve(waiters);
+    std::size_t ended = 0;
+    const auto before = heap();
+    for (std::size_t i = 0; i < waiters; ++i)
+        locks.emplace_back(of_loop, the_resource, fair()).acquire_for(50s, [&](const Result&) { ++ended; });
+    std::size_t each = 0;
+    const auto measure = [&] { return (each = (heap() - before) / waiters) <= limit; };
+    ASSERT_TRUE(queue(with_turn));
+    EXPECT_TRUE(run_until(measure)) << each << " bytes";
+    RecordProperty("bytes", std::to_string(each));
+    EXPECT_EQ(ended, 0U) << "all are waiting";
+    for (auto& lock : locks) lock.cancel();
+    EXPECT_TRUE(run_until([&] { return ended == waiters; }));
 }
 
 TEST_F(FairInALoop, HasNothingToWaitForWhenItIsIdle) {
