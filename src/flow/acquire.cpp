@@ -1,5 +1,7 @@
 #include "flow/acquire.hpp"
 
+#include "flow/blocking_acquire.hpp"
+
 #include <algorithm>
 #include <exception>
 
@@ -97,7 +99,7 @@ Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest&
                const AcquireLimits& limits, Lease& lease) {
     flow::BlockingOperation operation{nodes};
     flow::Acquire acquire{operation, clock, entropy, request, retry, limits};
-    const auto error = flow::run_blocking(operation, acquire.run());
+    const auto error = flow::run_blocking_and_release(operation, acquire, clock);
     if (!error) lease = acquire.lease();
     return acquire.take_result();
 }

@@ -1,5 +1,7 @@
 #include "flow/acquire_slot.hpp"
 
+#include "flow/blocking_acquire.hpp"
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -79,7 +81,7 @@ Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequ
                    const Retry& retry, const AcquireLimits& limits, Lease& lease, std::size_t& index) {
     flow::BlockingOperation operation{nodes};
     flow::AcquireSlot acquire{operation, clock, entropy, request, retry, limits};
-    const auto error = flow::run_blocking(operation, acquire.run());
+    const auto error = flow::run_blocking_and_release(operation, acquire, clock);
     if (acquire.tried()) index = acquire.slot();
     if (!error) lease = acquire.lease();
     return acquire.take_result();

@@ -59,7 +59,8 @@ Flow Attempt::run() {
             co_await ask(undo, no_limits_, *released);
             record_wrong_types(round_.tally, std::move(*released));
         }
-        settled_ = true;
+        made_round_ = true;
+        released_ = static_cast<bool>(error);
         co_return error;
     } catch (...) {  // no memory, or a Nodes of the user that throws
         failure = std::current_exception();
@@ -68,7 +69,7 @@ Flow Attempt::run() {
     const auto undo = delete_request(request_.resources, candidate_);
     const auto released = blank_votes();
     co_await ask(undo, no_limits_, *released);
-    settled_ = true;
+    released_ = true;
     std::rethrow_exception(failure);
 }
 
@@ -131,8 +132,9 @@ Result Attempt::take_result(std::error_code error) {
     return result_of(error, std::move(round_));
 }
 
-std::optional<Request> Attempt::unreleased() const {
-    if (settled_ || candidate_.may_hold_key.none()) return std::nullopt;
+std::optional<Request> Attempt::unreleased() noexcept {
+    if (released_ || candidate_.may_hold_key.none()) return std::nullopt;
+    wakes_next_.repeated = std::exchange(repeats_release_, true);
     return delete_request(request_.resources, candidate_, request_.fair ? &wakes_next_ : nullptr);
 }
 

@@ -11,7 +11,8 @@ namespace redlock::flow {
 
 /// One attempt. The arguments must outlive it.
 ///
-/// If the flow is destroyed before its end, unreleased() is the release that is left to do.
+/// If the flow is destroyed before its end, or has thrown an exception, unreleased() is the release that is
+/// left to do. The same holds if the lease was acquired, and its receiver has not taken it.
 class Attempt final : public Steps {
 public:
     /// `queue` has the ticket of a client that has waited in the queue, and is null for any other client.
@@ -25,14 +26,16 @@ public:
     /// Returns the acquired lease. Requires that run() has ended without an error.
     const Lease& lease() const noexcept { return candidate_; }
     /// Returns false if run() has ended before its round, because there were no random numbers.
-    bool made_round() const noexcept { return settled_; }
+    bool made_round() const noexcept { return made_round_; }
     /// Returns the votes on the SET, or of the second round if confirm_fencing_token() has made one.
     const Tally& votes() const noexcept { return round_.tally; }
     /// Returns the result of run(), which has ended with this error.
     Result take_result(std::error_code error);
-    /// Returns the release of an attempt whose flow was destroyed, or nothing if no key can be left. If the
-    /// attempt was fair, the release also wakes the next waiter. The request is valid as long as this object.
-    std::optional<Request> unreleased() const;
+    /// Returns the release of the keys that the attempt has set, unless it has released them already. If no
+    /// key can be left, returns nothing. If the attempt was fair, the release also wakes the next waiter. If
+    /// the function is called again, the release is marked as repeated. The request is valid as long as this
+    /// object.
+    std::optional<Request> unreleased() noexcept;
 
 private:
     Flow confirm_fencing_token();
@@ -45,10 +48,12 @@ private:
     const RoundLimits& limits_;
     const RoundLimits no_limits_{};
     const QueueTerms* const queue_;
-    const QueueTerms wakes_next_;
+    QueueTerms wakes_next_;
 
     Lease candidate_{};              ///< The lease that the attempt tries to get.
-    bool settled_ = false;           ///< True if the lease is acquired, or no key is left.
+    bool made_round_ = false;        ///< True if run() has ended after its round.
+    bool released_ = false;          ///< True if run() has ended, and no key is left.
+    bool repeats_release_ = false;   ///< True if unreleased() was called before.
     algorithm::RoundResult& round_;  ///< The votes on the SET, or on the counts that confirm the token.
 };
 

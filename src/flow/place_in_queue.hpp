@@ -91,10 +91,10 @@ public:
     template <class Send>
     void for_each_unreleased(Send send) {
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());
-        withdrawal_.ticket =
-            std::exchange(state_, State::away) >= State::queued ? ticket_ : std::string_view{};
+        withdrawal_.ticket = state_ >= State::queued ? ticket_ : std::string_view{};
         if (!withdrawal_.ticket.empty()) send(withdrawal_request());
         withdrawal_.ticket = {};
+        state_ = State::away;
     }
 
 private:

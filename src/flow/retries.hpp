@@ -14,16 +14,20 @@ namespace redlock::flow {
 
 /// Makes attempts until one succeeds, no further one can succeed, or a limit is reached. The derived class
 /// defines an attempt. The arguments must outlive the object.
+///
+/// If the flow is destroyed before its end, or has thrown an exception, for_each_unreleased() has the release
+/// that is left to do. An acquired lease whose flow has not ended is released, too.
 class Retries : public Steps {
 public:
     /// Returns the acquired lease. Requires that the flow has ended without an error.
     const Lease& lease() const noexcept { return attempt_->lease(); }
     /// Returns the outcome of the last attempt that was not cut short by the deadline.
     Result take_result() noexcept { return std::move(last()); }
-    /// Calls `send` with each command that is left to do after the flow was destroyed before its end. The
-    /// command is valid during the call, and need not be awaited.
+    /// Calls `send` with each command that is left to do after the flow was destroyed or has thrown. The
+    /// commands are valid during the call, and need not be awaited. If `send` throws, the function can be
+    /// called again. It must not be called if the flow has ended without an exception.
     template <class Send>
-    void for_each_unreleased(Send send) const {
+    void for_each_unreleased(Send send) {
         const auto release = attempt_ ? attempt_->unreleased() : std::nullopt;
         if (release) send(*release);
     }

@@ -134,15 +134,21 @@ public:
             earlier_ = release_job(lock, lock.state->number(), Replies::not_awaited);
     }
 
+    /// If the flow fails, sends what it has left to do before the operation ends.
     bool advance() override {
         if (earlier_ && !earlier_->advance()) return false;
         if (std::exchange(earlier_, nullptr)) lock_.state->forget();
-        if (failure_) std::rethrow_exception(failure_);
-        if (!flow_.advance([this] { return acquire_.run(); })) return false;
-        const auto error = flow_.result();
-        if constexpr (std::is_same_v<AcquireFlow, flow::AcquireSlot>)
-            if (acquire_.tried()) lock_.state->choose(acquire_.slot());
-        return error || begin_acquisition() || advance();
+        if (!failure_) try {
+                if (!flow_.advance([this] { return acquire_.run(); })) return false;
+                end();
+                return true;
+            } catch (...) {  // no memory, or a Nodes of the user that throws
+                failure_ = std::current_exception();
+                flow_.destroy();
+                release_until_ = deadline_after(lock_.task.now(), lock_.options.ttl);
+            }
+        if (!release_what_is_left()) return false;
+        std::rethrow_exception(failure_);
     }
     Result take_result() noexcept override { return acquire_.take_result(); }
 
@@ -158,28 +164,54 @@ public:
     }
 
 private:
-    /// Returns false if there is no memory for the watchdog. Then the lock is released, and the acquisition
-    /// fails.
-    bool begin_acquisition() {
+    /// Applies the result of the flow to the lease.
+    void end() {
+        const auto error = flow_.result();
+        if constexpr (std::is_same_v<AcquireFlow, flow::AcquireSlot>)
+            if (acquire_.tried()) lock_.state->choose(acquire_.slot());
+        if (!error) begin_acquisition();
+    }
+
+    /// Without memory for the watchdog, the lease ends here, and is released as that of a failed flow.
+    void begin_acquisition() {
         const auto& lease = acquire_.lease();
         const auto acquisition = lock_.state->begin(lease, std::move(lost_));
-        lock_.state->describe_holder(lease, lock_.options.ttl);
         try {
             if (lock_.options.watchdog) lock_.front.renewals().add({lock_.state, acquisition});
-            return true;
-        } catch (const std::bad_alloc&) {
-            failure_ = std::current_exception();
+        } catch (...) {
+            lock_.state->forget();
+            throw;
         }
-        (void)lock_.state->begin_release(acquisition);
-        earlier_ = release_job(lock_, acquisition, Replies::not_awaited);
-        return false;
+        lock_.state->describe_holder(lease, lock_.options.ttl);
+    }
+
+    void send_what_is_left() {
+        acquire_.for_each_unreleased([this](const Request& request) {
+            (void)lock_.front.nodes().ask(request, {.awaits_answers = false});
+        });
+    }
+
+    /// Sends what the failed flow has left to do. Without memory, has this job called again soon, and returns
+    /// false. After the ttl, the keys have expired.
+    bool release_what_is_left() {
+        using namespace std::chrono_literals;
+        try {
+            send_what_is_left();
+        } catch (const std::bad_alloc&) {
+            const auto now = lock_.task.now();
+            if (now < release_until_) lock_.task.wake_at(now + 20ms);
+            return now >= release_until_;
+        } catch (...) {  // NOLINT(bugprone-empty-catch): a Nodes of the user that throws
+        }
+        return true;
     }
 
     const JobContext lock_;
     std::stop_source stop_{};
     const algorithm::AcquireLimits limits_;  // before acquire_, which copies the token
-    std::unique_ptr<Job> earlier_{};  // the release of an earlier acquisition, or of one that has failed
-    std::exception_ptr failure_{};    // with which the operation ends after that release
+    std::unique_ptr<Job> earlier_{};         // the release of an earlier acquisition
+    std::exception_ptr failure_{};           // the exception of the flow, with which the operation ends
+    Clock::time_point release_until_{};      // if the flow has failed: when its keys have expired
     // Allocated before the acquisition, because nothing may fail between the acquisition and begin().
     std::stop_source lost_ = lock_.options.watchdog ? std::stop_source{} : std::stop_source{std::nostopstate};
     LoopOperation operation_{lock_.front.nodes()};

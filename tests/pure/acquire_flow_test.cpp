@@ -47,9 +47,10 @@ public:
         return true;
     }
 
-    /// Continues the flow with an exception, and runs it to its end.
-    void fail() {
-        operation_.resume(std::make_exception_ptr(std::bad_alloc{}));
+    /// Continues the flow with this many exceptions, one after the other, and runs it to its end.
+    void fail(int times = 1) {
+        for (int i = 0; i < times && !operation_.ended(); ++i)
+            operation_.resume(std::make_exception_ptr(std::bad_alloc{}));
         while (!operation_.ended()) operation_.resume(flow::do_pending(operation_));
     }
 
@@ -61,6 +62,9 @@ public:
     }
 
     std::error_code error() const { return flow_->result(); }
+    bool succeeded() const try { return !error(); } catch (const std::bad_alloc&) {
+        return false;
+    }
     std::size_t overflows() const { return operation_.frames().overflows(); }
 
 private:
@@ -135,21 +139,45 @@ struct StrayKey : Waiting {
             for (const std::size_t node : {1U, 2U}) ask(node, {"DEL", "r"});
         });
     }
+    bool is_alices(std::size_t node) {
+        const auto value = holder(node);
+        return value != "(nil)" && value != "other";
+    }
 };
 
-TEST(AcquireFlow, LeavesNoTicketIfItIsDestroyedWhileItLeavesTheQueue) {
+TEST(AcquireFlow, LeavesNoTicketAndNoKeyIfItIsDestroyedWhileItLeavesTheQueue) {
     for (const bool one_more : {false, true}) {
         bool was_in_queue = false;
+        bool was_acquired = false;
         for (int steps = 0;; ++steps) {
             StrayKey world;
             AcquireInSteps acquire{world.alice, world.network.clock(), world.entropy, "r", true};
             if (!acquire.make(steps, one_more)) break;
             was_in_queue = was_in_queue || !world.queued(0).empty();
+            was_acquired = was_acquired || world.is_alices(1);
             acquire.destroy();
             world.network.pass(20ms);
             EXPECT_THAT(world.queued(0), IsEmpty()) << "after " << steps << " steps";
+            for (const std::size_t node : {1U, 2U})
+                EXPECT_FALSE(world.is_alices(node)) << "after " << steps << " steps, node " << node;
         }
         EXPECT_TRUE(was_in_queue);
+        EXPECT_TRUE(was_acquired);
+    }
+}
+
+// The release of the attempt fails as well.
+TEST(AcquireFlow, LeavesNoKeyAfterSeveralExceptions) {
+    for (int steps = 0;; ++steps) {
+        StrayKey world;
+        AcquireInSteps acquire{world.alice, world.network.clock(), world.entropy, "r", true};
+        if (!acquire.make(steps, true)) break;
+        acquire.fail(3);
+        if (acquire.succeeded()) continue;
+        acquire.destroy();
+        world.network.pass(20ms);
+        for (const std::size_t node : {1U, 2U})
+            EXPECT_FALSE(world.is_alices(node)) << "after " << steps << " steps, node " << node;
     }
 }
 

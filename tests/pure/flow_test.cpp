@@ -43,7 +43,7 @@ public:
         if (const auto release = attempt_.unreleased()) (void)world_.ask(*release);
     }
 
-    const flow::Attempt& attempt() const { return attempt_; }
+    flow::Attempt& attempt() { return attempt_; }
     const flow::FrameMemory& frames() const { return operation_.frames(); }
 
 private:
@@ -106,16 +106,30 @@ TEST(AttemptFlow, WakesTheNextWaiterIfItIsDestroyedAndFair) {
     }
 }
 
-TEST(AttemptFlow, NeedsNoReleaseAfterItsEnd) {
+TEST(AttemptFlow, ReleasesALeaseThatNobodyHasTaken) {
     World world;
-    AttemptInSteps steps{world};
+    AttemptInSteps steps{world, true};
     while (!steps.ended()) {
         steps.make_round();
         steps.resume();
     }
     EXPECT_FALSE(steps.error());
-    steps.destroy();
     EXPECT_EQ(world.held_by(steps.attempt().lease().owner.view()), 5U);
+    steps.destroy();
+    EXPECT_TRUE(world.clean());
+    EXPECT_TRUE(steps.attempt().unreleased()->command.queue->repeated);
+}
+
+TEST(AttemptFlow, NeedsNoReleaseAfterItsOwn) {
+    World world;
+    world.occupy(1s, 0, 1, 2);
+    AttemptInSteps steps{world};
+    while (!steps.ended()) {
+        steps.make_round();
+        steps.resume();
+    }
+    EXPECT_EQ(steps.error(), Errc::held_by_other);
+    EXPECT_FALSE(steps.attempt().unreleased());
 }
 
 TEST(AttemptFlow, NeedsNoReleaseIfNoByteWasSent) {
