@@ -9,9 +9,10 @@
 //      there, and enters the queue of this node. The entry, the *ticket*, names the channel. The home node is
 //      the first node that accepts the subscription, in the configured order, so mostly all waiters have the
 //      same one.
-//   2. The home node answers who has the resource and how many waiters are in front. The waiter sleeps until
-//      a message wakes it, or until it is time to ask the home node again. Each question also says how long
-//      the waiter has waited, so a node that has lost its queue puts the waiters in order again.
+//   2. The command that enters the queue also asks who has the resource and how many waiters are in front.
+//      The waiter then sleeps until a message wakes it, or until it is time to ask the home node again: each
+//      poll_interval, or more rarely far behind in the queue. Each question also says how long the waiter has
+//      waited, so a node that has lost its queue puts the waiters in order again.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
 //      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
 //      waiter: other clients are refused at this node for a while.
@@ -25,17 +26,17 @@
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
 //     a holder has died                      | its key expires, and the first waiters ask at that time
-//     a message is lost, or the home node    | the waiters ask again after one to four poll intervals
+//     a message is lost, or the home node    | the waiters ask again when it is time (step 2)
 //     has lost its data                      |
 //     the home node does not answer          | the waiter goes to the next node. It comes back when the
-//                                            | earlier node answers attempts again, but not before
-//                                            | shortest_stay is over
-//     the release wakes no waiter, because   | the first waiter asks again after the pause of
-//     the holder uses another library, or    | LockOptions::retry, or after the poll interval if that is
+//                                            | earlier node answers attempts again, but not sooner
+//                                            | than after 5 s (shortest_stay)
+//     the release wakes no waiter, because   | the first waiter asks again after one poll interval, or
+//     the holder uses another library, or    | after the pause of LockOptions::retry if this pause is
 //     a lock without `fair`                  | shorter
-//     the home node has a key that belongs   | the first waiter makes an attempt every poll interval in
-//     to no holder                           | any case, and succeeds if the other nodes are free
-//     the home node reports something false  | every waiter makes an attempt after 7 to 14 s in any case
+//     the home node has a key that belongs   | the first waiter makes an attempt every poll interval,
+//     to no holder                           | and succeeds if the other nodes are free
+//     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
 #pragma once
@@ -63,9 +64,9 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// If the home node has reported no holder for two poll intervals, each waiter makes one attempt, because the
-/// waiters in front may be unable to come. They do so in the order of their places. This is the time between
-/// two of these attempts.
+/// If the home node has reported no holder for two poll intervals, each waiter makes one attempt, because
+/// perhaps the waiters in front cannot make any. This is the time between the attempts of two neighbours in
+/// the queue.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
 /// How long a waiter stays at its home node before it tries to subscribe at an earlier node again. An earlier
@@ -93,8 +94,8 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
 /// If so, the next acquisition of the resource by this process enters the queue before its first attempt.
 ///
 /// NodeReport::count is the number of waiters that a node has woken. If no node has woken a waiter, but a
-/// node has not replied, nothing is recorded, because this node may be the home node. If there are several
-/// resources, all of them count, because a reply does not say for which one a waiter was woken.
+/// node that was sent the release has not replied, nothing is recorded, because this node may be the home
+/// node. A reply does not say for which resource a waiter was woken, so the same is recorded for all of them.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });
