@@ -6,7 +6,8 @@
 // The votes have *decided* as soon as the missing votes cannot change the outcome.
 //
 // A command and the nodes that it goes to are a *request*. A round has one request. Only a watchdog makes
-// rounds with several: it extends several locks at once, and each extension is a request.
+// rounds with several: it extends several locks at once, and each extension is a request. The driver can
+// *exclude* a request from a node, so that it is not sent there.
 //
 // How the round treats a node depends on the health of the node (node_health.hpp):
 //
@@ -27,8 +28,9 @@
 //     }
 //
 // To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
-// back. A node in back-off is mostly *left alone*: there is no connection to it. But it is asked if its probe
-// is due, if the command is a release, or if the outcome of the round depends on it, see needs().
+// back. If a node in back-off is to be asked, the driver mostly checks out nothing: the node is *left alone*.
+// It gets a connection if its probe is due, if the command is a release, or if the outcome of the round
+// depends on it, see needs().
 //
 // The stages of one node:
 //
@@ -38,8 +40,8 @@
 //     unasked    | the round has not asked the node yet        | on_check_out() → connecting
 //                |                                             | on_left_alone() → left_alone
 //                |                                             | exclude() of its last request → over
-//     left_alone | the node is in back-off, and there was no   | as unasked; the round may ask the node
-//                | connection to it                            | once more
+//     left_alone | the node is in back-off, and the driver     | as unasked
+//                | has checked out nothing                     |
 //     connecting | a connection was checked out, but no byte   | on_sent() → sent
 //                | of the commands can have reached the node   | on_failed(), give_up → over
 //     sent       | a byte of the commands may have reached the | the last on_vote() → over
@@ -49,16 +51,15 @@
 // In the stages unasked to sent, end() → over is possible, too. If on_failed() returns true, the node keeps
 // its stage, and the driver checks out another connection to send the command again.
 //
-// The round *awaits* a node in the stage connecting or sent if one of these is true:
+// *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
+// node in the stage connecting or sent if one of these is true:
 //
 // 1. The votes have not decided yet, and the caller waits for the replies (RoundLimits::awaits_answers).
 // 2. The node is trusted, and the round is a query, a release whose caller waits for the replies, or an
-//    acquisition that asks the trusted nodes one after the other (the phase in_turn below).
+//    acquisition with Round::sequential, which asks the trusted nodes one after the other.
 // 3. The node is trusted, nothing was sent to it yet, and it was asked less than an eighth of node_timeout
 //    ago. This gives new connections the time to send. Otherwise a lock would often be on a bare majority,
 //    and be lost with the next node that fails.
-//
-// node_timeout is the time that one node may take in a round, including connecting.
 //
 // The phases of the round, in their order. In each phase, the round asks some nodes, and then mostly waits:
 //
@@ -70,7 +71,7 @@
 //                 |                                             | wait
 //     first_half  | the untrusted nodes, all at once            | half a node_timeout after first_half began,
 //                 |                                             | or earlier if no node is awaited
-//     second_half | the nodes that were left alone, once more   | when no node is awaited, but at the latest
+//     second_half | the nodes that were left alone              | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
 // An acquisition with Round::sequential skips all_trusted. All other rounds skip in_turn. Except for a
@@ -112,7 +113,7 @@ struct NodeVote {
 class QuorumRound {
     enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
 
-    // The phases that ask trusted nodes come first: next_to_ask() compares.
+    // The phases that ask trusted nodes come first, because next_to_ask() compares phases with `<=`.
     enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
 
     /// Which nodes the round awaits after the votes have decided.
@@ -127,14 +128,15 @@ public:
         enum class Kind : std::uint8_t { ask, give_up, wait, done };
         Kind kind = Kind::done;
         std::size_t node = 0;       ///< For ask and give_up: the index of the node.
-        bool timed_out = false;     ///< For give_up: true if the node has failed.
+        bool timed_out = false;     ///< For give_up: true if its silence is a failure.
         const char* detail = "";    ///< For give_up: a text for the report, such as "while connecting".
         Clock::time_point until{};  ///< For wait: when to call next() again at the latest.
     };
 
     /// Requires at least one request. All must have the same verb, that is, the same kind of command. The
-    /// requests, the limits and the tallies must outlive the round. `round_order` applies to acquisitions.
-    /// `nodes` is N. The votes on each request are written into the tally with the same index.
+    /// requests, the limits and the tallies must outlive the round. `round_order` says how an acquisition
+    /// asks the trusted nodes: one after the other or all at once. `nodes` is N. The votes on each request
+    /// are written into the tally with the same index.
     QuorumRound(std::span<const Request> requests, const RoundLimits& limits, Clock::duration node_timeout,
                 Round round_order, std::size_t nodes, std::span<Tally> tallies)
         : requests_(requests),
@@ -183,12 +185,9 @@ public:
     }
 
     /// Returns true if the outcome of a request depends on this node, so that it is asked even in back-off:
-    ///
-    /// - The request could get enough grants from the nodes that have not voted yet.
-    /// - It could not get enough from the nodes that are being asked. In the phase second_half these are
-    ///   expected to stay silent.
-    ///
-    /// Returns false for an acquisition that some node has refused.
+    /// the request could get enough grants from all nodes that have not voted yet, but not from the nodes
+    /// that are being asked. (In the phase second_half, the nodes that are being asked are expected to stay
+    /// silent.) Returns false for an acquisition that some node has refused.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -224,7 +223,7 @@ public:
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if the round has not asked the node, and the node is in back-off.
+    /// Returns true if the node is not trusted, and was not asked or was left alone.
     bool is_left_alone(std::size_t node) const noexcept {
         return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
@@ -263,9 +262,9 @@ public:
     /// replies to other rounds are pending there.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
-    /// Excludes a request from the commands for this node, because the SET of its lock is still pending on
-    /// another connection to the node. The extension could overtake this SET. Must be called before
-    /// on_sent(). Returns false if no request is left for the node.
+    /// Excludes a request, an extension, because the SET of its lock is still pending on another connection
+    /// to the node, and the extension could overtake it. Must be called before on_sent(). Returns false if no
+    /// request is left for the node.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
@@ -273,7 +272,8 @@ public:
         return !end_if_settled(node);
     }
 
-    /// Must be called before a byte of the commands can reach the node.
+    /// Must be called before a byte of the commands can reach the node. For a release that is queued on a new
+    /// connection, it is called when the connection is established, before a reply is read.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -307,8 +307,8 @@ public:
     /// Ends the part that the node has in this round. Its missing votes stay unknown, with this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // The report of a node that was not asked shows no time. A release that was to be repeated may be in
-        // the stage left_alone, although it was sent before.
+        // The report of a node that was not asked shows no time. If a release is repeated, the node may have
+        // been left alone the second time.
         const bool asked = !it.can_be_asked() || it.repeated;
         if (!asked) it.start = now;
         it.stage = Stage::over;
@@ -316,7 +316,7 @@ public:
         for (auto& request = it.next_reply; request < requests_.size(); ++request)
             if (includes(node, request)) {
                 count(node, request, {.cause = cause}, detail, now);
-                // With the cause not_asked, the node is not in back-off.
+                // With the cause not_asked, pending commands are the reason, and not a back-off.
                 tallies_[request][node].left_alone = !asked && cause != Errc::not_asked;
             }
     }
@@ -432,8 +432,9 @@ private:
         return phase_ == Phase::first_half ? half_time_ : Clock::never();
     }
 
-    /// The three cases are at the head of this file. Case 3 does not hold for a holder description, a text
-    /// for people that is written beside the lock: a missing text does no harm.
+    /// The three cases are at the head of this file. In case 3, cap_connect_time() has set the deadline. The
+    /// case does not hold for a holder description, a text for people beside the lock: a missing text does no
+    /// harm.
     bool awaits(const Participant& it) {
         if (!it.is_being_asked()) return false;
         const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
@@ -455,9 +456,9 @@ private:
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns an awaited node whose time was over when the driver last looked for replies. The present time
-    /// would be wrong: this process may have been suspended since, and a reply that came in time still
-    /// counts.
+    /// Returns an awaited node whose time was over when the last wait began. The driver has looked for
+    /// replies since then. The present time would be wrong: this process may have been suspended, and a reply
+    /// that came in time still counts.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
             if (nodes_[node].deadline <= last_check_at_ && awaits(nodes_[node])) return node;
@@ -580,7 +581,7 @@ private:
     std::size_t cursor_ = 0;                                      // how many nodes this phase has passed
     Clock::time_point half_time_ = Clock::never();                // the end of first_half
     Clock::time_point end_ = Clock::never();                      // the end of second_half
-    Clock::time_point last_check_at_ = Clock::time_point::min();  // when the driver last looked for replies
+    Clock::time_point last_check_at_ = Clock::time_point::min();  // when the last wait began
     std::array<Participant, max_nodes> nodes_{};
 
     Count one_{};                // for a single request, so that no memory is allocated
