@@ -2,9 +2,9 @@
 // what the client knows about one acquisition: its owner, which is the random value of its keys, the instant
 // `valid_until`, and the nodes that may have its keys.
 //
-// A Lock shares this object with its watchdog, which extends the lease in another thread and reports its
+// A Lock shares its LeaseState with its watchdog, which extends the lease in another thread and reports its
 // loss. To report a loss, the watchdog requests a stop on the token that lost() returns, and then calls
-// LockOptions::on_lost. The callback may destroy the Lock, so this object has no pointer to the Lock.
+// LockOptions::on_lost. The callback may destroy the Lock, so a LeaseState has no pointer to the Lock.
 //
 //     state       | meaning                                         | transitions
 //     ------------+-------------------------------------------------+----------------------------------------
@@ -151,10 +151,10 @@ public:
         ++number_;
     }
 
-    /// Begins the release: ends the validity, and returns the lease as it was before. No stop is requested on
-    /// lost() after this function has returned. But on_lost may still be called if report_loss() was under
-    /// way in another thread. Waiting for that call could block for ever, because on_lost may be waiting for
-    /// this release.
+    /// Begins the release, and returns the lease as it was before: it is not valid any more. No stop is
+    /// requested on lost() after this function has returned. But on_lost may still be called if report_loss()
+    /// was under way in another thread. Waiting for that call could block for ever, because on_lost may be
+    /// waiting for this release.
     Lease begin_release(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -180,8 +180,8 @@ public:
     }
 
     /// Applies the round of an extension that the holder has requested. `limits` are the limits of the round.
-    /// If the lease is lost, requests a stop on lost(). The watchdog then calls on_lost, because plan() tells
-    /// it to report a loss at once.
+    /// If the result is Errc::lost, requests a stop on lost(). If the state is held, the validity has then
+    /// ended, so plan() tells the watchdog to report the loss at once.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -225,9 +225,9 @@ public:
                             over ? Clock::time_point::min() : hold_until_, options_.margin);
     }
 
-    /// Applies the round of an extension by the watchdog. The deadline of the round is the instant at which
-    /// the watchdog has to report the next loss. If the deadline has cut the round short, no node has failed,
-    /// and the extension is tried again without a pause.
+    /// Applies the round of an extension by the watchdog. The deadline of the round is the first instant at
+    /// which the watchdog has to report the loss of any of its leases. If the deadline has cut the round
+    /// short, no node has failed, and the extension is tried again without a pause.
     void apply_renewal(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number)) return;
@@ -269,7 +269,7 @@ public:
         }
         // The callbacks may call Lock::release(). RenewalScope (renewer.hpp) makes that function release the
         // acquisition that was lost, even if the Lock has another one by now. It also keeps that function
-        // from waiting for the watchdog, in whose thread it is called.
+        // from waiting for the queue of the watchdog, in whose thread it is called.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
@@ -288,6 +288,7 @@ private:
 
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
+    /// Returns true in the states held and ending.
     bool is_still_held(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) && !lease_.released;
@@ -306,8 +307,8 @@ private:
         last_extend_error_.reset(new (std::nothrow) Result{std::move(failed)});
     }
 
-    /// Applies the round of an extension to the lease. In the states ending and unconfirmed, the result is
-    /// Errc::lost.
+    /// Applies the round of an extension to the lease. In the state ending, the result is Errc::lost.
+    /// algorithm::apply_extension() returns the same in the state unconfirmed.
     ///
     /// The validity may have ended since the last reply of the round, and a caller may have seen that
     /// Lock::valid() is false. It must not become true again (rules C3 and C4 in docs/rules.md). Therefore
@@ -330,13 +331,13 @@ private:
 
     // Guarded by mutex_
     mutable std::mutex mutex_{};
-    std::uint64_t number_ = 0;  // of the current or last acquisition
+    std::uint64_t number_ = 0;  // of the current or last acquisition; also raised by forget()
     bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
     bool stops_ = false;       // a stop on lost() was requested, or will be at once
     bool found_lost_ = false;  // an extension has returned `lost`
-    bool ending_ = false;
+    bool ending_ = false;      // see the state ending
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
     std::optional<Clock::time_point> last_failure_{};
     // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
