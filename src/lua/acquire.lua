@@ -1,8 +1,7 @@
--- Acquires several resources, or one resource if SET NX PX is not enough. It has three additions, and each can be
--- missing:
+-- Acquires several resources, or one resource if SET NX PX is not enough. An acquisition can also use:
 --
--- - A *quarantine*: the time for which a node declines to vote after it may have lost its data (quarantine.lua). The
---   *marker* is the key in which it stores since when it has had its data.
+-- - A *quarantine*: the time for which a node declines to vote after it may have lost its data (check_vote() in
+--   quarantine.lua). The *marker* is a key with the instant since which the node has had its data.
 -- - A *ticket*: the client has waited for the resource in its queue. The script first takes the ticket out of the
 --   queue, and deletes a reservation for it (prelude.lua). If the attempt fails, the client enters the queue again. It
 --   does not lose its place, because the time for which it has waited decides the order.
@@ -11,7 +10,8 @@
 --
 -- KEYS: the resources, [the queue], [their counters], [the marker].
 -- ARGV: owner (a random value, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
--- [quarantine]. If the ticket, the expiry or the quarantine is empty, the queue, the counters or the marker is missing.
+-- [quarantine]. The queue is missing if the ticket is empty, the counters if their expiry is empty, and the marker if
+-- the quarantine is empty.
 -- Returns 0 if a resource was not free; otherwise the largest count, or 1 without counters. If the node has no vote,
 -- returns a status during the quarantine, and otherwise an error.
 local n, ticket, expiry = tonumber(ARGV[2]), ARGV[4], ARGV[5]
