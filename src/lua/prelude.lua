@@ -2,19 +2,20 @@
 -- the functions that a script calls, from this file and from quarantine.lua, in front of the script (see embed.cmake).
 -- A function may call only functions above it, and none of quarantine.lua.
 --
--- A *resource* is the name that is locked, and the key of this name. While a lock holds it alone, the value of the key
--- is the *owner*: 40 random hex digits, new for each attempt to acquire. Other keys *beside* the resource have names
--- that are made from its name. For the resource `orders` they are:
+-- A *resource* is what a lock protects: a key with the name that the user locks. While a lock holds it alone, the value
+-- of the key is the *owner*: 40 random hex digits, new for each attempt to acquire. Other keys *beside* the resource
+-- have names that are made from its name. For the resource `orders` they are:
 --
 --     {orders}:fence         the *counter*, which each holder raises by one; for the fencing token
 --     {orders}:queue         the clients that wait for the resource
---     {orders}:queue:signs   when each of these clients has last reported to the queue
+--     {orders}:queue:signs   when each of these clients last called enter_queue, as a sign of life
 --     {orders}:readers       the locks that hold the resource together
 --     {orders}:holder        a text that the holder leaves for people to read
 --
--- A node can also have one *marker*: the key in which it stores since when it has had its data (see quarantine.lua).
+-- With a *quarantine* (quarantine.lua), a node that may have lost its data declines to vote for this time. Each node
+-- then has one *marker*: a key with the instant since which it has had its data.
 --
--- Durations are in milliseconds, except for the quarantine and the time that a waiter has waited, which are in
+-- Durations are in milliseconds, except for the quarantine and the time that a client has waited, which are in
 -- microseconds. Counters and markers are in microseconds since 1970: the marker is an instant, and a counter starts
 -- with the present time. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
@@ -88,7 +89,7 @@ end
 --     0        a counter is missing or belongs to other data; nothing was changed. The next acquisition starts it with
 --              the present time.
 --     -count   the token is ahead of the server's clock by more than the expiry; nothing was changed. `count` is the
---              largest counter. If it were raised and then expired, it would start again below the token.
+--              largest counter. A counter with this token could expire, and start again with a time below it.
 local function raise_counters(data, n, first)
   local count, token, expiry = 0, ARGV[3], ARGV[4]
   for i = first, first + n - 1 do
@@ -109,16 +110,17 @@ end
 -- ---- The queue (LockOptions::fair) of a resource has the *tickets* of its *waiters*, the clients that wait for it. It
 -- is a sorted set. The score of a ticket is the instant since which the waiter waits, in microseconds.
 --
--- A ticket is a channel, then '|' and a number. The waiter is subscribed to the channel. To *wake* it is to publish the
--- ticket there. The resource is then *reserved* for the woken waiter: its value is the ticket. This keeps other clients
--- away until the waiter has made its attempt. The attempt must still get a majority of the nodes.
+-- A ticket is a channel, then '|' and the number of the ticket on this channel. The waiter is subscribed to the
+-- channel. To *wake* it is to publish the ticket there. The resource is then *reserved* for the woken waiter: its value
+-- is the ticket. This keeps other clients away until the waiter has made its attempt.
 
 local function is_ticket(text)
   return string.find(text, '^redlock:wake:[^|]+|%d+$') ~= nil
 end
 
 -- Returns an error reply if the key is the sorted set of another program: its first member is no ticket. Returns nil if
--- the key is a queue or does not exist. Returns nil as well if ZRANGE fails: the later commands on the key fail, too.
+-- the key is a queue or does not exist. Returns nil as well if ZRANGE fails: if the key is no sorted set, the later
+-- commands fail, too; if the Redis user may not use ZRANGE, the key is not checked.
 local function check_queue(queue)
   local first = redis.pcall('zrange', queue, 0, 0)[1]
   if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
@@ -134,8 +136,8 @@ local function put_back(queue, popped, expiry)
 end
 
 -- Wakes the first waiter in the queue that is still subscribed, and reserves the resource for it if the resource is
--- free. Drops the tickets in front of it. If ARGV[1] is the ticket of this waiter, it has called the script itself, and
--- gets the reply in place of a message.
+-- free. Drops the tickets in front of it. A waiter whose ticket is ARGV[1] has called the script itself, and gets the
+-- reply in place of a message.
 --
 -- Looks at 128 tickets at most, because the server does nothing else meanwhile. Returns the number of woken waiters,
 -- which is 0 or 1, or the error reply of PUBLISH or of check_queue().
@@ -164,13 +166,13 @@ local function wake_next(resource, queue, reservation_ttl)
   return 0
 end
 
--- Records that the waiter with this ticket has called enter_queue, and removes up to 16 waiters that have not for
--- longer than `lifetime`. The calls are in a sorted set beside the queue: the score of a ticket is the instant of its
--- last call, in milliseconds.
+-- Records that the waiter with this ticket has called enter_queue, and removes up to 16 waiters whose last call is
+-- longer ago than `lifetime`. A sorted set beside the queue has the tickets. The score of a ticket is the instant of
+-- its last call, in milliseconds.
 --
 -- Does nothing if the key of this set belongs to another program, or if the Redis user may not use it or set its
--- expiry. The first PEXPIRE only tests this permission. The key is not one of KEYS. Otherwise Redis would refuse the
--- whole script to such a user, who could not wait at all.
+-- expiry. The first PEXPIRE only tests this permission. If the set were in KEYS, Redis would refuse the whole script to
+-- a user without the permission, who could then not wait at all.
 local function remove_silent_waiters(queue, ticket, now, lifetime)
   local signs = queue .. ':signs'
   local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
@@ -185,9 +187,9 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
   redis.pcall('pexpire', signs, lifetime)
 end
 
--- Removes waiters whose channel has no subscriber, because nobody could wake them. Looks at 16 tickets in front of this
--- one, which the random `number` selects. Does nothing if the Redis user may not use ZRANGE or PUBSUB NUMSUB. A release
--- then drops these tickets.
+-- Removes waiters whose channel has no subscriber, because nobody could wake them. The random `number` selects which 16
+-- tickets in front of this one are checked. Does nothing if the Redis user may not use ZRANGE or PUBSUB NUMSUB. A
+-- release then drops these tickets.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -210,12 +212,12 @@ end
 
 -- ---- Readers (LockOptions::shared) are locks that hold a resource together. Their owners are in a sorted set, with
 -- the instant at which the ttl of each ends as its score, in milliseconds. While there are readers, the value of the
--- resource itself is the *shared marker*, 'redlock:shared', which keeps out every other lock. Both keys expire with the
--- last reader.
+-- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out every other lock. Both keys expire
+-- with the last reader.
 
--- Returns the shared marker of this resource. If the resource has a name in braces, such as `{x}`, its readers are in
--- `{x}:tag-readers`, and its marker is 'redlock:shared-tag'. Earlier versions of this library keep these readers under
--- another key. With the same marker, a reader of one version would enter without seeing those of the other.
+-- Returns the shared marker of this resource. If the name of the resource is in braces, such as `{x}`, its readers are
+-- in `{x}:tag-readers`. Earlier versions of this library have them in another key. Therefore the marker is then
+-- 'redlock:shared-tag', which keeps readers of those versions out, and theirs keeps out readers of this version.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end
