@@ -1,22 +1,21 @@
--- Releases several resources, or one resource with a queue or a minimum hold time: deletes each resource that holds the
--- owner. There are two additions:
+-- Releases several resources, or one resource with a queue or a minimum hold time: deletes each resource whose value is
+-- the owner. There are two additions:
 --
 -- A *minimum hold time* (LockOptions::min_hold): the resource must stay unavailable for some time after its
--- acquisition. For the rest of this time, the script replaces the owner by a value that belongs to nobody. With the
--- owner as the value, an extension that arrives late would restore the whole ttl. Such a release is sent without
--- queues.
+-- acquisition. For the rest of this time, the script replaces the owner by a value that belongs to nobody. If it kept
+-- the owner, an extension that arrives late would restore the whole ttl. Such a release is sent without queues.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. The first row that applies decides:
 --
---     the resource holds the owner                      | wakes the next client
+--     the value of the resource is the owner            | wakes the next client
 --     the resource is reserved for a client             | wakes nobody: this client was woken
---     ARGV[6] is empty                                  | wakes nobody: an earlier release may have done so
+--     this release is sent again (ARGV[6] is empty)     | wakes nobody: an earlier release may have done so
 --     otherwise                                         | wakes the next client: this node may have lost the key, and
 --                                                       | the client may get a majority on the other nodes
 --
--- A client that leaves the queue without an attempt sends a release, too. Its ticket is both ARGV[1] and ARGV[4], and
--- ARGV[6] is empty. In place of the third row:
+-- A client that leaves the queue without an attempt sends a release, too. ARGV[1] and ARGV[4] are then its ticket, and
+-- ARGV[6] is empty. The first row then means that the resource is reserved for this client. In place of the third row:
 --
 --     the ticket was in the queue, and is removed now   | wakes nobody
 --     the ticket is not in the queue                    | wakes the next client: this one was probably woken, and
@@ -26,7 +25,7 @@
 -- KEYS: the resources, [their queues if the reservation ttl is not empty].
 -- ARGV: owner (the random value of one acquisition), number of resources, [remaining minimum hold time], [ticket of a
 -- client that leaves the queue], [reservation ttl], ['1' unless this release is sent again].
--- Returns 1 if all resources held the owner, otherwise 0; adds 2 if a client was woken.
+-- Returns 1 if the owner was the value of all resources, otherwise 0; adds 2 if a client was woken.
 local n = tonumber(ARGV[2])
 local released, woken = 0, 0
 for i = 1, n do
