@@ -1,6 +1,6 @@
-// The connections of one node between the rounds, and its health. node.hpp explains the words. The functions
-// of shared connections are in node_shared.cpp. The caller of a function with the suffix _locked has locked
-// mutex_.
+// The connections of one node between the rounds, and its health. node.hpp explains the words: *draining*,
+// *probing*, *late* and others. The functions of shared connections are in node_shared.cpp. The caller of a
+// function with the suffix _locked has locked mutex_.
 #include "redis/node.hpp"
 
 #include <redlock/detail/connection_choice.hpp>
@@ -34,7 +34,7 @@ std::string_view address_bytes(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    // A connection with a release that is not sent yet must be kept even if there is no memory left.
+    // A draining connection may have an unsent release, and must be kept even if there is no memory left.
     draining_.reserve(max_draining);
     broken_.reserve(max_broken);
 }
@@ -73,14 +73,14 @@ void Node::drop_former_locked(Clock::time_point now) {
     };
     std::erase_if(idle_, drop);
     std::erase_if(draining_, [&](Draining& it) { return drop(it.connection); });
-    for (const auto& it : shared_)  // sweep() in node_shared.cpp lets the rounds leave it
+    for (const auto& it : shared_)  // their rounds leave them in sweep() (node_shared.cpp)
         if (is_former_locked(*it->connection))
             it->connection->fail(Errc::connection_failed, "the Sentinels name another server");
 }
 
 /// Returns true if the Sentinels may have named another server since the connection was begun or last became
-/// idle. A reply that has come since proves nothing: a former master that was frozen first answers the
-/// commands that it has received, and learns only then that it was replaced.
+/// idle. A reply that has come since proves nothing. When a frozen former master runs again, it first answers
+/// the commands that it has received, and learns only then that it was replaced.
 bool Node::may_lead_to_former_master(const Connection& connection, Clock::time_point now) const noexcept {
     return config_.has_sentinels() && now - connection.since() >= detail::max_sentinel_silence;
 }
@@ -124,6 +124,7 @@ void Node::advance_probe_locked(Clock::time_point now) {
 std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Request> requests) {
     const std::lock_guard guard{mutex_};
     std::vector<std::size_t> result;
+    // draining_before() looks at shared connections, bound_to_locked() at the others.
     for (std::size_t i = 0; i < requests.size(); ++i)
         if (draining_before(requests[i].command) ||
             bound_to_locked(requests[i].command.owner) != draining_.end())
@@ -145,8 +146,8 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
 //     enter_queue: a waiter enters   | the *ticket* of    | the acquisition that removes the ticket from
 //     the queue                      | the waiter         | the queue
 //
-// The next table shows which connection a command gets. The first row applies for which there is such a
-// connection, and whose right column has the command:
+// The next table shows which connection a command gets. Read it from the top: a row applies if its right
+// column has the command, and there is such a connection.
 //
 //       connection                                          | for
 //     --+---------------------------------------------------+----------------------------------------------
@@ -170,7 +171,8 @@ std::vector<std::size_t> Node::requests_that_could_overtake(std::span<const Requ
 // again would fill the memory while the node is silent.
 //
 // If Sentinels name the server, row 1 is for releases only, and rows 2 and 3 are not used. A server that has
-// not answered yet may be a frozen former master, and no lease may depend on it.
+// not answered yet may be a frozen former master, and no lease may depend on it. An extension that overtakes
+// its SET is only refused.
 
 CheckOut Node::check_out(const Command& command, Clock::time_point now, bool needed) {
     const std::lock_guard guard{mutex_};
@@ -222,8 +224,8 @@ CheckOut Node::check_out_trusted_locked(bool release, Clock::time_point now) {
     if (auto idle = take_idle_locked(now, release))
         return {.connection = std::move(idle), .worth_waiting_for = true};
     if (const auto it = being_made_locked(); release && it != draining_.end()) {
-        // The round of an earlier release has already waited for an older connection (case 3 in
-        // quorum_round.hpp). This one is sent later.
+        // If the connection is older, the round of an earlier release has already waited for it (case 3 in
+        // quorum_round.hpp). The release is then sent later.
         const bool is_new = now - it->connection->since() < config_.node_timeout / 8;
         return {.connection = take_locked(it), .worth_waiting_for = is_new};
     }
@@ -236,8 +238,8 @@ CheckOut Node::check_out_untrusted_locked(bool release, Clock::time_point now, b
     if (release) {
         // A release behind other commands delays nobody: the node reads it when it answers again. A new
         // connection is worth waiting for, because the failure may have concerned only the old one. It does
-        // not count as the probe. Otherwise the next acquisition would leave the node alone for another
-        // pause, even if the reply to the release has come late.
+        // not begin a probe. Otherwise a release whose reply comes late would use up the probe, and the next
+        // acquisition would leave the node alone for another pause.
         if (auto idle = take_idle_locked(now, release)) return {.connection = std::move(idle)};
         if (const auto it = unbound_locked(); it != draining_.end()) return {.connection = take_locked(it)};
         if (!probe_) return {.connection = connect_locked(now), .worth_waiting_for = true};
@@ -280,8 +282,8 @@ auto Node::unbound_locked() -> std::vector<Draining>::iterator {
     });
 }
 
-/// Row 5. A draining connection that is not established has releases queued. Without a command, it would be
-/// the probing connection.
+/// Row 5. A draining connection to which TCP and TLS are not established yet has releases queued. Without a
+/// command, it would be the probing connection.
 auto Node::being_made_locked() -> std::vector<Draining>::iterator {
     return std::ranges::find_if(draining_, [](const Draining& it) {
         return !it.connection->established() && it.connection->pending().count() < max_pending;
@@ -444,8 +446,8 @@ bool Node::send_unsent(Clock::time_point now) {
     return std::ranges::any_of(draining_, [](const Draining& it) { return it.connection->unsent(); });
 }
 
-/// Returns true if a release on this connection may be lost if the connection is closed now. Even a release
-/// that was sent can be lost: a server that cannot write its replies any more stops reading.
+/// Returns true if closing the connection now may lose a release: one with unsent bytes, or one whose reply
+/// is missing, because a server that cannot write its replies any more stops reading.
 static bool could_lose_release(const Connection& connection) noexcept {
     detail::LateReplies late;
     connection.pending().add_late_to(late);
@@ -461,7 +463,8 @@ void Node::append_unfinished(std::vector<Connection*>& connections) {
     for (const auto& it : draining_)
         if (could_lose_release(*it.connection)) connections.push_back(it.connection.get());
     for (const auto& it : shared_) {
-        // No round will call write_collected() any more, so the connection writes each command at once.
+        // A shared connection collects commands for write_collected(). No round will call it any more, so
+        // each command is now written at once.
         it->connection->set_collecting(false);
         if (could_lose_release(*it->connection)) connections.push_back(it->connection.get());
     }
