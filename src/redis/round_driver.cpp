@@ -1,5 +1,6 @@
-// If `woken_` is null, the round has its connections for itself, and its caller polls them. Otherwise it
-// shares them with other rounds. Then the nodes read from them and call on_progress().
+// A round can have its connections for itself: its caller polls them, and the member `woken_` is null.
+// Otherwise it shares them with other rounds: the nodes read from them and call on_progress(), and `woken_`
+// is the list of the rounds that can continue.
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
@@ -72,7 +73,7 @@ void RoundDriver::ask(std::size_t node) {
     now_ = clock_.now();  // connecting and writing may have taken some time
 }
 
-/// Continues with a node whose connection is new.
+/// Continues with a node after the check-out of a connection.
 void RoundDriver::begin(std::size_t node) {
     proceed(node);
     if (woken_ && round_.is_connecting(node)) nodes_[node]->wait_to_write(*connections_[node], *this);
@@ -98,7 +99,7 @@ bool RoundDriver::check_out(std::size_t node) {
     has_answered_[node] = false;
     round_.on_check_out(node, worth_waiting_for);
     // A release must be sent even if the round ends before the connection is established. Therefore it is
-    // queued on the connection now. on_sent() follows when a byte can reach the server.
+    // queued on the connection now. on_sent() follows when the connection is established.
     queued_[node] = round_.is_release() && !connections_[node]->established();
     if (queued_[node]) write(node);
     return true;
@@ -128,11 +129,11 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
         if (entry.ready && round_.is_being_asked(entry.node)) proceed(entry.node);
 }
 
-/// A blocking recv() replaces poll() and recv(). It must return before `until`, although its timeout is fixed
-/// to half of node_timeout when the connection is made. Therefore it is called only if 98% of node_timeout
-/// are left. The kernel makes the timeout longer: it rounds it up to whole ticks, which last 10 ms at most,
-/// and adds one tick. (To long timeouts it adds an eighth at most.) This leaves enough time if node_timeout
-/// is at least 40 ms:
+/// A blocking recv() replaces poll() and recv(). Its timeout is fixed to half of node_timeout when the
+/// connection is made, and the kernel makes it longer: it rounds it up to whole ticks, which last 10 ms at
+/// most, and adds one tick, or at most an eighth of a long timeout. Nevertheless recv() must return before
+/// `until`. Therefore it is called only if 98% of node_timeout are left until then. This is enough if
+/// node_timeout is at least 40 ms:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -195,8 +196,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 /// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
 ///
 /// - A client that has waited in the queue of one node, its *home*, leaves this queue with its acquisition.
-/// The
-///   other nodes get the acquisition without queue.
+///   The other nodes get the acquisition without queue.
 /// - A release that is sent to a node for the second time says so, because the first one may have woken the
 ///   next client in the queue.
 struct RoundDriver::NodeCommand {
@@ -258,7 +258,7 @@ void RoundDriver::take_answers(std::size_t node) {
         if (!take_answer(node, *answer)) return;
 }
 
-/// Reports the answer to the round as a vote. Returns true if another answer of the node is missing.
+/// Reports the answer to the round as a vote. Returns true if another answer may have arrived already.
 bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answer) {
     auto& connection = *connections_[node];
     const auto& reply = answer.reply;
@@ -303,7 +303,7 @@ void RoundDriver::fail(std::size_t node, std::error_code cause, const std::strin
         round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended it already
 }
 
-/// Reports that a node was not asked because it is in back-off after a failure.
+/// Reports that a node was not asked, because it has failed before.
 void RoundDriver::report_left_alone(std::size_t node) {
     const auto failure = nodes_[node]->last_failure();
     auto detail = "after: " + failure.cause.message();
@@ -320,7 +320,7 @@ void RoundDriver::check_in(std::size_t node, bool gives_up) {
     if (awaits_reply_[node]) connection.leave(*this, release);
     awaits_reply_.reset(node);
     if (woken_) return leave(node, gives_up);
-    // The caller then lets a background task send it.
+    // If a release is unsent, NodeGroup lets a background task send it.
     has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
