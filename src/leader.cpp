@@ -1,6 +1,6 @@
 // A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. If
-// the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock ends. The
-// work has this time to stop before another leader can be elected.
+// the watchdog cannot extend the lock, it requests a stop before the lock ends. LeaderOptions::margin is the
+// time that the work then has to stop before another leader can be elected.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -44,8 +44,8 @@ Clock::time_point Term::valid_until() const noexcept {
 }
 
 std::chrono::nanoseconds Term::remaining() const noexcept {
-    // In the other order, the watchdog could extend the lease in between, and the result would be zero
-    // although the lease was valid all the time.
+    // The clock is read before valid_until(). Otherwise the watchdog could extend the lease in between, and
+    // the result would be zero although the lease was valid all the time.
     const auto now = clock_->now();
     return std::max(valid_until() - now, Clock::duration::zero());
 }
@@ -70,6 +70,7 @@ Leader::~Leader() = default;
 void Leader::run(const Work& work, std::stop_token stop) {
     detail::TermPauses pauses{options_, *entropy_};
     while (!stop.stop_requested()) {
+        // after() runs the term first.
         const auto pause = pauses.after([&] { return run_once(work, stop); }, stop);
         clock_->sleep_until(clock_->now() + pause, stop);
     }
@@ -94,7 +95,7 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     }
 }
 
-/// Does the work, and returns true if the leadership was lost meanwhile.
+/// Does the work, and returns true if the leadership was lost meanwhile, and `stop` was not requested.
 bool Leader::work_as_leader(const Work& work, const std::stop_token& stop) {
     const Term term{lock_.acquisition(), *clock_};
     const std::stop_callback on_stop{stop, [&] { term.request_stop(); }};
