@@ -273,7 +273,7 @@ public:
     }
 
     /// Must be called before a byte of the commands can reach the node. For a release that is queued on a new
-    /// connection, it is called when the connection is established, before a reply is read.
+    /// connection, it is called when the connection is established, before the reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
