@@ -1,5 +1,6 @@
 // The effects on a lock if memory runs out at any allocation. This program replaces operator new by one that
 // fails on demand.
+#include "memory_loop.hpp"
 #include "support/replaced_new.hpp"
 #include "support/round_loop.hpp"
 #include "virtual_loop.hpp"
@@ -18,19 +19,21 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace {
 
 constexpr long never = -1;
 long until_failure = never;  // how many allocations succeed before one fails
 bool for_good = false;       // whether all later ones fail as well
+long failures_at_once = 1;   // otherwise: how many fail, one after the other
 bool failed = false;
 
 bool fails() {
     if (until_failure < 0) return false;
     if (until_failure-- > 0) return false;
     failed = true;
-    if (for_good) until_failure = 0;
+    if (for_good || --failures_at_once > 0) until_failure = 0;
     return true;
 }
 
@@ -51,6 +54,7 @@ bool fails_after(long count, Action action, bool and_then_all = false) {
     until_failure = count;
     action();
     until_failure = never;
+    failures_at_once = 1;
     return failed;
 }
 
@@ -536,6 +540,85 @@ TEST_P(OutOfMemoryInARound, ANodeKeepsItsConnections) {
         }
         EXPECT_GT(count, 5) << "nothing was asked for: this shows nothing";
     }
+}
+
+/// An event loop with the real nodes, rounds and connections. The parameter is the number of allocations that
+/// fail, one after the other.
+class OutOfMemoryInTheLoop : public testing::TestWithParam<long> {
+protected:
+    OutOfMemoryInTheLoop() {
+        OutsideTheClient::entered_or_left = [] { std::swap(until_failure, left_of_the_client); };
+    }
+    ~OutOfMemoryInTheLoop() override { OutsideTheClient::entered_or_left = nullptr; }
+
+    struct Setting : WaitingWorld {
+        /// Runs the loop until it has nothing left to do, although its functions throw std::bad_alloc.
+        void run_for(Clock::duration span) {
+            const auto end = now() + span;
+            while (now() < end) try {
+                    loop.run_once(end);
+                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the loop goes on
+                }
+        }
+        /// Disconnects the client from all servers.
+        void close_connections() {
+            for (std::size_t node = 0; node < size; ++node) network.server(node).close_connections(now());
+        }
+        bool clean() {
+            for (std::size_t node = 0; node < size; ++node)
+                if (holder(node) != "(nil)") return false;
+            return true;
+        }
+
+        MemoryLoopNodes nodes{network, size, {.node_timeout = 1min}};
+        MemoryLoop loop{network};
+        AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+        std::optional<AsyncLock> lock{};
+    };
+
+    static inline long left_of_the_client = never;
+};
+INSTANTIATE_TEST_SUITE_P(Failures, OutOfMemoryInTheLoop, testing::Values(1, 8, 30));
+
+// The node_timeout is so long that the operation ends in time only if each failure is noticed at once.
+TEST_P(OutOfMemoryInTheLoop, AnAcquisitionThrowsOrCallsItsCompletionOnceAndLeavesNoKey) {
+    long count = 0;
+    int successes = 0;
+    int failures = 0;
+    for (bool went_on = true; went_on; ++count) {
+        Setting it;
+        it.lock.emplace(it.of_loop, "r",
+                        LockOptions{.ttl = 10min, .retry = {.attempts = 1}, .watchdog = loop_watchdog()});
+        std::vector<Result> results;
+        it.lock->acquire([&](Result result) { results.push_back(std::move(result)); });
+        it.run_for(10ms);
+        it.lock->release([&](Result result) { results.push_back(std::move(result)); });
+        it.run_for(10ms);
+        it.close_connections();
+        it.network.pass(5ms);  // so that the acquisition begins new connections
+        ASSERT_EQ(results.size(), 2U);
+        results.clear();
+        failures_at_once = GetParam();
+        went_on = fails_after(count, [&] {
+            try {
+                it.lock->acquire([&](Result result) { results.push_back(std::move(result)); });
+            } catch (const std::bad_alloc&) {
+                results.emplace_back(no_memory);
+            }
+            it.run_for(5s);
+        });
+        ASSERT_EQ(results.size(), 1U) << "failure of allocation " << count;
+        ++(results.front() ? successes : failures);
+        if (!results.front()) {
+            ASSERT_TRUE(it.clean()) << "failure of allocation " << count;
+        }
+        it.lock.reset();
+        it.run_for(5s);
+        ASSERT_TRUE(it.clean()) << "failure of allocation " << count;
+        ASSERT_EQ(results.size(), 1U);
+    }
+    EXPECT_GT(failures, 20) << "nothing was asked for: this shows nothing";
+    EXPECT_GT(successes, 0);
 }
 
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
