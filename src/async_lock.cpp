@@ -250,12 +250,14 @@ void AsyncLock::Impl::write_release() noexcept {
     }
 }
 
-/// The completion is destroyed last, because it may own the AsyncLock.
+/// The lock is not extended any more, so a stop is requested on lost(), as AsyncLeader does for its term. The
+/// completion is destroyed last, because it may own the AsyncLock.
 void AsyncLock::Impl::shut_down() noexcept {
     const auto keep = weak_from_this().lock();
     const auto done = std::move(done_);
     shut_down_job();
     self_.reset();
+    if (options_.watchdog) state_->request_stop(state_->number());
 }
 
 // ---- AsyncLock

@@ -102,6 +102,10 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// Only one operation of a lock can be under way. A second one ends with std::errc::operation_in_progress,
 /// and does not disturb the first.
 ///
+/// Memory: if it runs out during an acquisition, the loop sends the release, and the acquisition then ends
+/// with std::errc::not_enough_memory. If there is no memory for this release either, the loop tries again,
+/// until the keys have expired.
+///
 /// Threads: all functions must be called in the loop (EventLoop says what that is). Only the queries, from
 /// valid() to fencing_token(), may be called by any thread, but not during the assignment or destruction of
 /// the lock.
@@ -130,7 +134,8 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. The loop calls a std::stop_callback on it.
+    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() requests a stop on it, too, because the
+    /// lock is not extended any more. The loop calls a std::stop_callback on the token.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;

@@ -56,7 +56,8 @@ public:
     /// Ends the use of the loop, within a millisecond. All operations end, and their completions are
     /// destroyed without being called. The releases of these operations, and of locks that were destroyed
     /// before, are written as far as the sockets accept them. The destructor of the RedisNodes sends the
-    /// rest, for at most one node_timeout.
+    /// rest, for at most one node_timeout. A stop is requested on the lost() of each lock that the loop
+    /// extends, because the lock is not extended any more. Its validity does not end with that.
     ///
     /// When this function has returned, the library has called EventLoop::forget() for each descriptor, and
     /// the locks can only be destroyed. The destructor of a lock that is held then writes its release in the

@@ -14,6 +14,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -507,6 +508,36 @@ TEST_F(InALoop, TheShutdownCallsNoCompletionAndReleases) {
     EXPECT_TRUE(held.valid());
     held = lock();
     EXPECT_EQ(world.held_by(""), 3U);
+}
+
+// It is not extended any more. The validity ends later.
+TEST_F(InALoop, TheShutdownRequestsAStopOnTheLossOfAWatchedLock) {
+    auto watched = lock({.ttl = 1min, .watchdog = loop_watchdog()});
+    watched.acquire(report());
+    auto other = AsyncLock{of_loop, "other", {.ttl = 1min}};
+    other.acquire(report());
+    auto released = AsyncLock{of_loop, "released", {.ttl = 1min, .watchdog = loop_watchdog()}};
+    released.acquire(report());
+    pass(1s);
+    released.release(report());
+    pass(1s);
+    int stops = 0;
+    const std::stop_callback on_stop{watched.lost(), [&] { ++stops; }};
+    of_loop.shut_down();
+    EXPECT_EQ(stops, 1);
+    EXPECT_TRUE(watched.valid());
+    EXPECT_FALSE(other.lost().stop_requested());
+    EXPECT_FALSE(released.lost().stop_requested());
+}
+
+TEST_F(InALoop, ACallbackOfTheLossMayDestroyTheLockAtTheShutdown) {
+    std::optional<AsyncLock> it{lock({.ttl = 1min, .watchdog = loop_watchdog()})};
+    it->acquire(report());
+    pass(1s);
+    const std::stop_callback on_stop{it->lost(), [&] { it.reset(); }};
+    of_loop.shut_down();
+    EXPECT_FALSE(it);
+    EXPECT_TRUE(world.clean());
 }
 
 TEST_F(InALoop, ACompletionThatOwnsTheLockIsDestroyedAtTheShutdown) {
