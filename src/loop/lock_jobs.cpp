@@ -199,7 +199,7 @@ private:
             send_what_is_left();
         } catch (const std::bad_alloc&) {
             const auto now = lock_.task.now();
-            if (now < release_until_) lock_.task.wake_at(now + 20ms);
+            if (now < release_until_) lock_.task.wake_at(now + 5ms);
             return now >= release_until_;
         } catch (...) {  // NOLINT(bugprone-empty-catch): a Nodes of the user that throws
         }
