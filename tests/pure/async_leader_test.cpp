@@ -135,6 +135,24 @@ TEST_F(LeadershipInALoop, AnOldTermDoesNotEndALaterOne) {
     EXPECT_GT(first.remaining(), 0s);
 }
 
+// The work has thrown, which has ended the first term. Its AsyncTerm does not know that.
+TEST_F(LeadershipInALoop, AnOldTermThatWasMovedDoesNotEndALaterOne) {
+    bool throws = true;
+    leader->run(
+        [&](AsyncTerm it) {
+            terms.push_back(std::move(it));
+            if (std::exchange(throws, false)) throw std::runtime_error("broken");
+        },
+        report_end());
+    pass(10s);
+    ASSERT_THAT(terms, SizeIs(2));
+    terms[0].end();
+    pass(2s);
+    ASSERT_THAT(terms, SizeIs(2));
+    EXPECT_GT(term().remaining(), 0s);
+    EXPECT_THAT(errors, ElementsAre("broken"));
+}
+
 // ---- The end of run()
 
 TEST_F(LeadershipInALoop, EndsTheCampaignAndThePauseWhenItIsCancelled) {

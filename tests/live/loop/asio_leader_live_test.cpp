@@ -20,7 +20,8 @@ namespace {
 using asio::Leader;
 
 struct AsioLeader : Asio {
-    static LeaderOptions options() { return {.ttl = 15s, .margin = 3s, .retry = {.delay = 20ms}}; }
+    /// The ttl is so long that only a release removes a key in time.
+    static LeaderOptions options() { return {.ttl = 10min, .margin = 3s, .retry = {.delay = 20ms}}; }
 };
 
 TEST_F(AsioLeader, CoroutinesLeadInTurn) {
