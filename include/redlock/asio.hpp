@@ -80,7 +80,9 @@
 #define REDLOCK_ASIO_NAMESPACE standalone_asio
 #endif
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -163,6 +165,56 @@ struct WaitAllocator {
     WaitMemory* memory;
 };
 
+/// A handler with its value, which must be posted. It is allocated when its operation begins, but to post it
+/// takes memory.
+class Postable {
+public:
+    Postable() = default;
+    Postable(const Postable&) = delete;
+    Postable& operator=(const Postable&) = delete;
+    virtual ~Postable() = default;
+
+    /// If it throws std::bad_alloc, it can be called again.
+    virtual void post() = 0;
+
+private:
+    friend class PostableList;
+    std::shared_ptr<Postable> next_{};
+};
+
+/// A queue that needs no memory.
+class PostableList {
+public:
+    PostableList() = default;
+    PostableList(const PostableList&) = delete;
+    PostableList& operator=(const PostableList&) = delete;
+    ~PostableList() {
+        while (first_) remove_first();
+    }
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    const std::shared_ptr<Postable>& first() const noexcept { return first_; }
+    void add(std::shared_ptr<Postable> it) noexcept {
+        auto* const added = it.get();
+        (last_ ? last_->next_ : first_) = std::move(it);
+        last_ = added;
+    }
+    void remove_first() noexcept {
+        const auto removed = std::move(first_);  // its destructor may call functions of the user
+        first_ = std::move(removed->next_);
+        if (!first_) last_ = nullptr;
+    }
+    /// Moves all elements to the other list, which must be empty.
+    void move_to(PostableList& other) noexcept {
+        other.first_ = std::move(first_);
+        other.last_ = std::exchange(last_, nullptr);
+    }
+
+private:
+    std::shared_ptr<Postable> first_{};
+    Postable* last_ = nullptr;
+};
+
 /// One execution context as the event loop of one Nodes. Everybody locks mutex() before they use the object.
 /// The mutex is recursive, because a callback on lost() may call a function of a lock.
 ///
@@ -180,11 +232,24 @@ public:
     bool belongs_to_parent() const noexcept { return process_ != this_process(); }
     std::recursive_mutex& mutex() noexcept { return mutex_; }
     AsyncNodes& nodes() noexcept { return nodes_; }
+    /// Returns true if the Nodes was destroyed and nothing is left to do.
+    bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
+
+    /// Posts a handler. If there is no memory for that, posts it later. After the shutdown, throws
+    /// std::bad_alloc in this case.
+    void post(std::shared_ptr<Postable> handler) {
+        if (!timer_) return handler->post();
+        const bool is_first = unposted_.empty();
+        unposted_.add(std::move(handler));
+        if (is_first) post_all();
+    }
 
     /// Releases all descriptors, and ends all operations without calling a handler.
     void shut_down() noexcept {
+        PostableList unposted;  // is destroyed when the mutex is unlocked
         const std::lock_guard guard{mutex_};
         nodes_.shut_down();
+        unposted_.move_to(unposted);
         for (const auto& [fd, descriptor] : descriptors_)
             if (descriptor) descriptor->stream.release();
         descriptors_.clear();
@@ -213,12 +278,16 @@ public:
 
     // NOLINTNEXTLINE(bugprone-exception-escape): a wait needs no memory
     void wake_after(std::chrono::nanoseconds delay) noexcept override {
+        if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
         timer_->reads.wanted = delay != delay.max();
         if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream.native_handle(), delay);
         wait(timer_);
     }
 
 private:
+    /// The time after which a handler that could not be posted is posted again.
+    static constexpr std::chrono::milliseconds posting_pause{1};
+
     struct Direction {
         bool wanted = false;  // the library wants to know when the descriptor is ready
         bool waits = false;   // a wait of Asio is under way
@@ -263,6 +332,20 @@ private:
         (*it.*direction).waits = true;  // not before, because async_wait() may throw
     }
 
+    /// Posts the handlers that wait for memory. The wake-up of the library can come too early then, which
+    /// does no harm.
+    void post_all() {
+        try {
+            for (; !unposted_.empty(); unposted_.remove_first()) unposted_.first()->post();
+        } catch (const std::bad_alloc&) {
+            wake_after(posting_pause);
+        } catch (...) {  // the executor does not accept the handler
+            unposted_.remove_first();
+            wake_after(posting_pause);
+            throw;
+        }
+    }
+
     /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that it wants now.
     /// Does nothing for a descriptor that was forgotten, which is not open any more.
     void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
@@ -270,10 +353,12 @@ private:
         if (!it->stream.is_open()) return;
         if (!error && (*it.*direction).wanted) {
             it->reads.wanted = it->writes.wanted = false;
-            if (it == timer_)
+            if (it == timer_) {
+                post_all();
                 wake();
-            else
+            } else {
                 ready(it->stream.native_handle());
+            }
         }
         if (it->stream.is_open()) wait(it);
     }
@@ -284,6 +369,7 @@ private:
     // Guarded by mutex_.
     Shared timer_;  // null after the shutdown
     std::map<int, Shared> descriptors_{};
+    PostableList unposted_{};
     AsyncNodes nodes_;
 };
 
@@ -302,7 +388,7 @@ public:
         const std::lock_guard guard{mutex_};
         std::erase_if(loops_, [](const auto& loop) {
             const std::unique_lock expires{loop->mutex(), std::try_to_lock};
-            if (!expires || !loop->nodes().expired()) return false;
+            if (!expires || !loop->expired()) return false;
             loop->shut_down();
             return true;
         });
@@ -327,48 +413,79 @@ private:
     std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
 };
 
-/// The handler of an operation that has ended, with its value. Asio calls it in the handler's executor.
-template <class Handler, class Executor, class Value>
-class Delivery {
+/// The handler of an operation, and later its value. It keeps the executor of the handler at work until the
+/// handler is called.
+template <class Handler, class Value>
+class Outcome final : public Postable, public std::enable_shared_from_this<Outcome<Handler, Value>> {
 public:
-    using executor_type = Executor;
-    using allocator_type = net::associated_allocator_t<Handler>;
-
-    Delivery(Handler&& handler, const Executor& executor, Value&& value)
-        : handler_(std::move(handler)), executor_(executor), value_(std::move(value)) {}
-
-    executor_type get_executor() const noexcept { return executor_; }
-    allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
-
-    void operator()() {
-        if (auto slot = net::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
-        std::move(handler_)(std::move(value_));
-    }
-
-private:
-    Handler handler_;
-    Executor executor_;
-    Value value_;
-};
-
-/// The completion of an operation, which posts the handler. Until then it keeps the handler's executor at
-/// work.
-template <class Handler>
-class Posting {
-public:
-    Posting(Handler&& handler, const net::any_io_executor& executor)
+    Outcome(Handler&& handler, const net::any_io_executor& executor)
         : handler_(std::move(handler)), work_(net::get_associated_executor(handler_, executor)) {}
 
-    template <class Value>
-    void operator()(Value value) && {
-        const auto executor = work_.get_executor();
-        net::post(Delivery<Handler, Executor, Value>{std::move(handler_), executor, std::move(value)});
-    }
+    void set(Value&& value) noexcept { value_.emplace(std::move(value)); }
+    void post() override { net::post(Delivery{this->shared_from_this(), work_.get_executor()}); }
 
 private:
     using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
+
+    /// What Asio calls in the executor of the handler.
+    class Delivery {
+    public:
+        using executor_type = Executor;
+        using allocator_type = net::associated_allocator_t<Handler>;
+
+        Delivery(std::shared_ptr<Outcome> outcome, const Executor& executor)
+            : outcome_(std::move(outcome)), executor_(executor) {}
+
+        executor_type get_executor() const noexcept { return executor_; }
+        allocator_type get_allocator() const noexcept {
+            return net::get_associated_allocator(outcome_->handler_);
+        }
+
+        /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
+        /// twice. It is called once.
+        void operator()() {
+            if (outcome_->is_called_.exchange(true)) return;
+            auto handler = std::move(outcome_->handler_);
+            auto value = *std::move(outcome_->value_);
+            outcome_.reset();
+            if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
+            std::move(handler)(std::move(value));
+        }
+
+    private:
+        std::shared_ptr<Outcome> outcome_;
+        Executor executor_;
+    };
+
     Handler handler_;
     net::executor_work_guard<Executor> work_;
+    std::optional<Value> value_{};
+    std::atomic<bool> is_called_{false};
+};
+
+/// The completion of an operation: has its handler posted. Everything but the posting itself is allocated
+/// when the operation begins. The posting takes memory, because the executor can be of any type. If there is
+/// none, the loop posts the handler later.
+template <class Handler, class Value>
+class Posting {
+public:
+    /// `loop` is null if there is none, because the lock was moved from.
+    Posting(Handler&& handler, const net::any_io_executor& executor, std::weak_ptr<Loop> loop)
+        : outcome_(std::make_shared<Outcome<Handler, Value>>(std::move(handler), executor)),
+          loop_(std::move(loop)) {}
+
+    /// Throws std::bad_alloc only if there is no loop, or after its shutdown.
+    void operator()(Value value) && {
+        outcome_->set(std::move(value));
+        if (const auto loop = loop_.lock())
+            loop->post(std::move(outcome_));
+        else
+            outcome_->post();
+    }
+
+private:
+    std::shared_ptr<Outcome<Handler, Value>> outcome_;
+    std::weak_ptr<Loop> loop_;
 };
 
 /// Returns the value of an operation that cannot begin: a result with this error, or nothing for a leader.
@@ -456,7 +573,8 @@ public:
         using Handler = std::decay_t<Given>;
         Handler handler{std::forward<Given>(given)};
         const auto slot = net::get_associated_cancellation_slot(handler);
-        Posting<Handler> done{std::move(handler), executor_};
+        Posting<Handler, Value> done{std::move(handler), executor_,
+                                     state_ ? std::weak_ptr{state_->loop} : std::weak_ptr<Loop>{}};
         if (!state_) return std::move(done)(refusal<Value>(if_moved_from_));
         state_->template begin<Value>(begin_, std::move(done), slot);
     }
@@ -619,13 +737,17 @@ private:
 /// by the executor of the lock if it has none. Only one operation of a lock can be under way; a second one
 /// ends with std::errc::operation_in_progress.
 ///
+/// A function that begins an operation may throw std::bad_alloc. Otherwise the handler is called once. If
+/// there is no memory to post it, the context tries again.
+///
 /// Cancellation, of any type, ends an acquisition with `cancelled` within two node_timeouts, unless it has
 /// succeeded already. No node that can be reached keeps a key then. Extensions and releases cannot be
 /// cancelled, because they end soon.
 ///
 /// Lifetime: destroy a lock before its nodes. It may be destroyed after its context, unless its executor is a
 /// strand. When the context is destroyed, no handler is called any more; the nodes send the releases that are
-/// left to do. After fork() the child may only destroy the context and the locks.
+/// left to do, and a stop is requested on lost() if the lock has a watchdog. After fork() the child may only
+/// destroy the context and the locks.
 ///
 /// Threads: one Lock belongs to one thread or strand at a time. Different locks may be used by different
 /// threads, even if several threads run the context. These threads do the work of the library. A

@@ -21,7 +21,8 @@
 namespace {
 
 constexpr long never = -1;
-long until_failure = never;  // how many allocations succeed before one fails
+long until_failure = never;  // how many allocations succeed before the next failure
+long failures_left = 0;      // how many allocations fail then
 bool failed = false;
 
 }  // namespace
@@ -29,6 +30,7 @@ bool failed = false;
 void redlock::support::before_allocation() {
     if (until_failure < 0 || until_failure-- > 0) return;
     failed = true;
+    until_failure = --failures_left > 0 ? 0 : never;
     throw std::bad_alloc{};
 }
 
@@ -51,7 +53,10 @@ void run(net::io_context& context) {
     context.restart();
 }
 
-TEST(AsioWithoutMemory, NoFailureOfAnAllocationEndsTheProgramOrLeavesAKey) {
+/// The parameter is the number of allocations that fail, one after the other.
+class AsioWithoutMemory : public testing::TestWithParam<long> {};
+
+TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey) {
     Cluster cluster{3};
     RedisNodes nodes{cluster.uris(), {.node_timeout = 10s}};
     const auto no_key_is_left = [&] {
@@ -65,18 +70,25 @@ TEST(AsioWithoutMemory, NoFailureOfAnAllocationEndsTheProgramOrLeavesAKey) {
         // A new context has no memory from earlier operations.
         net::io_context context;
         std::optional<Lock> lock{std::in_place, context, nodes, "orders:42", LockOptions{.ttl = 10min}};
+        failures_left = GetParam();
         until_failure = first;
+        int ends = 0;  // calls of the handler, or exceptions
         try {
-            lock->async_acquire([](const Result&) {});
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the operation has not begun
+            lock->async_acquire([&](const Result&) { ++ends; });
+        } catch (const std::bad_alloc&) {
+            ++ends;
         }
         run(context);
+        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
         lock.reset();
         run(context);
         until_failure = never;
+        ASSERT_EQ(ends, 1) << "failure of allocation " << first;
         ASSERT_TRUE(wait_until(no_key_is_left)) << "failure of allocation " << first;
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Failures, AsioWithoutMemory, testing::Values(1, 8, 30));
 
 }  // namespace
 }  // namespace redlock::test
