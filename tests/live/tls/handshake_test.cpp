@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <array>
@@ -76,18 +77,25 @@ struct Handshake : testing::Test {
         return result;
     }
 
-    /// Returns the error of the client, or an empty text if the session is established.
+    /// Moves the bytes to the server.
+    static void deliver(std::string& bytes, SSL* server) {
+        BIO_write(SSL_get_rbio(server), bytes.data(), static_cast<int>(bytes.size()));
+        bytes.clear();
+    }
+
+    /// Returns the error of the client, or an empty text if the session is established. The server has
+    /// received all bytes of the client afterwards, but may not have processed the last ones.
     static std::string shake_hands(TlsSession& client, SSL* server) {
         std::string to_server, plain;
         bool fine = client.start(to_server);
         while (fine && !(client.established() && SSL_is_init_finished(server) == 1)) {
-            BIO_write(SSL_get_rbio(server), to_server.data(), static_cast<int>(to_server.size()));
-            to_server.clear();
+            deliver(to_server, server);
             (void)SSL_do_handshake(server);
             const auto to_client = written_by(server);
             if (to_client.empty()) break;
             fine = client.receive(to_client, plain, to_server);
         }
+        deliver(to_server, server);
         return client.established() ? "" : fine ? "no error" : client.error();
     }
 
@@ -148,6 +156,44 @@ TEST_F(Handshake, IsRejectedForAnotherName) {
     EXPECT_NE(outcome(endpoint("127.0.0.2"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("::2"), TLS1_3_VERSION), "");
     EXPECT_NE(outcome(endpoint("127.0.0.1", "other.internal"), TLS1_3_VERSION), "");
+}
+
+// D12. The log of the server then shows why a client has rejected it.
+TEST_F(Handshake, ReportsARejectedCertificateToTheServer) {
+    const auto reason_at_the_server = [&](const Endpoint& to) {
+        const TlsContext context{to};
+        TlsSession client{context};
+        const auto session = server(TLS1_3_VERSION);
+        EXPECT_NE(shake_hands(client, session.get()), "");
+        ERR_clear_error();
+        EXPECT_LE(SSL_do_handshake(session.get()), 0);
+        const auto reason = ERR_GET_REASON(ERR_peek_error());
+        ERR_clear_error();
+        return reason;
+    };
+    const support::Authority stranger{directory / "stranger"};
+    auto trusts_another = endpoint("db.internal");
+    trusts_another.tls.ca_file = stranger.certificate();
+    EXPECT_EQ(reason_at_the_server(trusts_another), SSL_R_TLSV1_ALERT_UNKNOWN_CA);
+    EXPECT_EQ(reason_at_the_server(endpoint("other.internal")), SSL_R_SSLV3_ALERT_BAD_CERTIFICATE);
+}
+
+// D12. A server that knows supported_versions, an extension of TLS 1.3, rejects the client itself. An older
+// server chooses its own version, and the client must report that it does not accept this version.
+TEST_F(Handshake, ReportsARejectedVersionToTheServer) {
+    const std::string server_hello =
+        std::string{"\x02\0\0\x26\x03\x02", 6} + std::string(32, 'r') + std::string{"\0\0\x2f\0", 4};
+    const std::string record =
+        std::string{"\x16\x03\x02\0", 4} + static_cast<char>(server_hello.size()) + server_hello;
+    const TlsContext context{endpoint("db.internal")};
+    TlsSession client{context};
+    std::string to_server, plain;
+    ASSERT_TRUE(client.start(to_server));
+    to_server.clear();
+    EXPECT_FALSE(client.receive(record, plain, to_server));
+    ASSERT_EQ(to_server.size(), 7U) << "one alert: " << client.error();
+    EXPECT_EQ(to_server.front(), '\x15') << "the type of a record with an alert";
+    EXPECT_EQ(to_server.substr(5), "\x02\x46") << "fatal, protocol_version";
 }
 
 }  // namespace
