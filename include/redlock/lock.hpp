@@ -16,12 +16,13 @@
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
 //   2. No node loses the key before it expires, as by a restart without persistence, FLUSHALL or a failover.
-//      NodesOptions::quarantine protects from that.
+//      With NodesOptions::quarantine, such a node does not vote until the lost keys would have expired. (For
+//      a failover, see docs/guarantees.md.)
 //
 // The lock ends by itself when its ttl is over, even if the work is not done. A process can also be suspended
 // right after it has called valid(), and continue when another client holds the lock. If that would do
-// damage, use LockOptions::fencing. Each holder then has a number, with which the system that the work
-// changes can reject a holder that comes too late (fencing.hpp):
+// damage, use LockOptions::fencing. Each holder then has a larger number than all earlier holders. The system
+// that the work changes, such as a database, must reject smaller numbers (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
@@ -39,8 +40,8 @@
 //                 drift allows for clocks that differ. By default it is 1 % of the ttl plus 2 ms
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. A watchdog has its own thread. The callbacks that it calls
-// there may release or destroy the lock: LockOptions::on_lost, and a std::stop_callback on lost().
+// the same resource, and may share one Nodes. A watchdog has its own thread. LockOptions::on_lost and a
+// std::stop_callback on lost() can run in that thread, and may release or destroy the lock.
 //
 // After fork() the lock belongs to the parent. In the child it is free.
 //
@@ -49,7 +50,7 @@
 //   free         not acquired, or released
 //   held         acquired, and the validity has not ended
 //   lapsed       acquired, and the validity has ended without a release
-//   unconfirmed  released by release(), but no majority of the nodes has confirmed that the key is deleted
+//   unconfirmed  released, but too few nodes have answered or confirmed it (see release())
 //
 // What a function does depends on the state. "acquire" stands for all functions that acquire:
 //
@@ -60,13 +61,15 @@
 //              |                    | or lapsed            |                    |
 //   release    | not_held, no I/O   | a round, then free   | a round, then      | a round, then free
 //              |                    | or unconfirmed       | free; returns lost | or unconfirmed
+//   unlock     | nothing            | sends, then free     | sends, then free   | sends, then free
 //   valid      | false              | true                 | false              | false
 //   remaining  | zero               | positive             | zero               | zero
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
-//   destructor | nothing            | releases             | releases           | releases
+//
+// With LockOptions::fair, unlock() does what release() does.
 //
 // An unconfirmed lock can be released again until its validity would have ended. After that, release() makes
-// the lock free, and returns not_held without I/O, because the keys expire by themselves.
+// the lock free, and returns not_held without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -96,7 +99,7 @@ struct AcquireLimits;
 namespace detail {
 class LeaseState;
 struct Acquisition;
-enum class Acquires : bool;
+enum class Acquires : bool;  // all resources, or one of them
 }  // namespace detail
 
 class Semaphore;
@@ -116,7 +119,7 @@ public:
     Lock(Nodes& nodes, ResourceList resources, LockOptions options = {}, Clock& clock = boot_clock(),
          Entropy& entropy = os_entropy());
 
-    /// Releases the lock as unlock() does, unless the lock is free. Never throws.
+    /// Releases the lock as unlock() does.
     ~Lock();
 
     /// Takes over the other lock. Afterwards `other` is free and cannot acquire: its functions that acquire
@@ -143,13 +146,13 @@ public:
     /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// Returns the owner: 40 random hex digits that identify this acquisition, as the value of the key. Empty
-    /// if the lock is free. The view is valid until the next acquisition.
+    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes. Empty if the lock
+    /// is free. The view is valid until the next acquisition.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
-    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. fencing.hpp
-    /// says what the system that gets the token must do with it.
+    /// of any of the resources. Returns 0 if the lock is free, or without LockOptions::fencing. See
+    /// fencing.hpp.
     std::uint64_t fencing_token() const noexcept;
 
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
@@ -158,14 +161,14 @@ public:
     /// them. An attempt asks the nodes in one round. If it fails, a second round deletes the keys that it has
     /// set.
     ///
-    /// Blocks at most attempts × (N × node_timeout + node_timeout + delay): first the one round, then the
-    /// other, then the pause. Three cases add to this time:
+    /// Blocks at most attempts × (N × node_timeout + node_timeout + delay): the two rounds and the pause.
+    /// Three cases add to this time:
     ///
     /// - A lapsed or unconfirmed lock is first released as by unlock().
-    /// - With LockOptions::fair, the call can wait for LockOptions::queue_timeout in the queue, and then make
-    ///   one more attempt.
-    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout, to agree on the
-    ///   token: usually none, and at most (N + 1) / 2.
+    /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
+    ///   LockOptions::queue_timeout, and then make one more attempt.
+    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout, until a majority
+    ///   of the nodes has counted up to the token (fencing.hpp): usually none, and at most (N + 1) / 2.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
@@ -194,18 +197,19 @@ public:
         return acquire_for(time_left(until), std::move(stop));
     }
 
-    /// Resets the remaining time to the full ttl, in one round. Blocks for at most one node_timeout. Never
-    /// shortens the remaining time.
+    /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round. A
+    /// validity that ends later already is unchanged. Blocks for at most one node_timeout.
     ///
-    /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
-    ///   valid() is false from now on. If the lock has a watchdog, it reports the loss. Once it has done so,
-    ///   extend() always returns `lost`, even while LockOptions::margin keeps valid() true.
+    /// - `lost`, and valid() is false from now on: the validity has ended, or so many nodes have lost the key
+    ///   that the others are no majority. If the lock has a watchdog, it reports the loss.
+    /// - `lost`, and valid() is unchanged: the watchdog has reported the loss before. With
+    ///   LockOptions::margin, valid() can stay true until the validity ends; otherwise it is false.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
 
-    /// Extends with another ttl, this time only. Throws std::invalid_argument for a ttl that the constructor
-    /// would reject.
+    /// Extends with another ttl, this time only. With a ttl shorter than the remaining time, a success leaves
+    /// the remaining time as it is. Throws std::invalid_argument for a ttl that the constructor would reject.
     Result extend(std::chrono::milliseconds ttl);
 
     /// Releases the lock, in one round. Blocks for at most one node_timeout, and one more if the watchdog is
@@ -217,7 +221,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more.
+    /// In every case valid() is false from now on, and the lock is not extended any more. It is then free, or
+    /// unconfirmed: after `no_quorum`, and after `lost` if no majority of the nodes has answered, unless the
+    /// validity would have ended by then.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). LockOptions::on_lost can still be running, or
@@ -229,8 +235,8 @@ public:
 
     /// Acquires the lock, and waits without limit while other clients hold it. Throws Error in two cases:
     ///
-    /// - Attempts have failed for another reason, such as too few nodes that answer: retry.attempts of them,
-    ///   or one if a retry is pointless, as after a wrong password.
+    /// - retry.attempts attempts in total have failed for another reason, such as too few nodes that answer.
+    ///   If a retry is pointless, as after a wrong password, one such attempt is enough.
     /// - This Lock already holds the resource. The code of this error equals
     ///   std::errc::resource_deadlock_would_occur.
     void lock();
@@ -250,12 +256,12 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    /// Releases the lock without waiting for the answers of the nodes. Blocks in three cases only:
+    /// Releases the lock without waiting for answers. It is then free. Blocks in three cases only:
     ///
     /// - A connection has to be made first: at most an eighth of node_timeout. If the connection takes
     ///   longer, the release is sent later in the background.
     /// - The watchdog is extending the lock at that moment: at most one node_timeout more.
-    /// - The lock has LockOptions::fair: as long as release() blocks.
+    /// - The lock has LockOptions::fair: as long as release(), and the lock can then be unconfirmed.
     void unlock() noexcept { (void)release(Answers::not_awaited); }
 
 private:
@@ -274,8 +280,7 @@ private:
             return TheirClock::now();
     }
 
-    /// Returns how long it is until an instant of any clock; zero if that instant has passed. There is no
-    /// overflow, even for the earliest instant of a clock.
+    /// Returns how long it is until an instant of any clock, without overflow; zero if it has passed.
     template <class TheirClock, class Duration>
     auto time_left(std::chrono::time_point<TheirClock, Duration> until) const {
         const auto now = now_of<TheirClock>();
@@ -283,33 +288,34 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
-    /// Returns the current acquisition, which stays usable after this lock was destroyed.
+    /// Returns the state and the number of the current acquisition, which outlive this lock.
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire(const algorithm::AcquireLimits& limits);
     Result acquire_anew(const algorithm::AcquireLimits& limits);
+    /// `lease` gets the data of the acquisition.
     Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
     Result acquire_one(const algorithm::AcquireLimits& limits, Lease& lease);
-    /// Releases what an earlier acquisition may have left on the nodes. The lock is free afterwards.
+    /// Releases what an earlier acquisition may have left on the nodes; in a child of fork(), makes a new
+    /// state_. The lock is free afterwards.
     void forget_earlier();
-    /// Stores this lease as the current acquisition, and gives it to the watchdog. Returns `result`, or an
-    /// error if no thread is available. `lost` is the source behind lost().
+    /// Stores the lease of a new acquisition, and gives it to the watchdog. Returns `result`, or an error if
+    /// no thread is available. `lost` is the source behind lost().
     Result begin(const Lease& lease, std::stop_source lost, Result result);
-    /// Whether a release waits for the replies of the nodes.
     enum class Answers : bool { not_awaited, awaited };
     Result release(Answers answers) noexcept;
     /// Releases the acquisition with this number, unless it has ended.
     Result release(std::uint64_t number, Answers answers);
-    /// Releases without waiting for the replies, unless the lock is free. Swallows every failure.
+    /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
-    /// Returns false in a child of fork(), and if the lock was moved from.
+    /// Returns true if state_ was made in this process.
     bool in_owning_process() const noexcept;
 
     Nodes* nodes_;
     Clock* clock_;
     Entropy* entropy_;
     LockOptions options_;
-    std::shared_ptr<detail::LeaseState> state_;  // null if moved from; a new one in a child of fork()
+    std::shared_ptr<detail::LeaseState> state_;  // null if moved from; see forget_earlier()
 };
 
 }  // namespace redlock
