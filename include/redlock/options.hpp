@@ -17,7 +17,7 @@ namespace redlock {
 
 class Result;  // result.hpp
 namespace detail {
-class Renewer;  // detail/renewer.hpp; Watchdog (watchdog.hpp) is the class to pass
+class Renewer;  // the base class of Watchdog (watchdog.hpp)
 }
 
 struct LockOptions {
@@ -27,8 +27,8 @@ struct LockOptions {
     ///
     /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, it can be shorter
     /// than the work, so that others do not wait for long if the holder crashes. The ttl must exceed the
-    /// drift plus NodesOptions::node_timeout. It must be at most 100 years, and at most
-    /// NodesOptions::quarantine if there is one.
+    /// drift plus NodesOptions::node_timeout. It must be at most 100 years. If NodesOptions::quarantine is
+    /// not 0, it is a further limit, because a node that has lost the key votes again after this time.
     std::chrono::milliseconds ttl{10'000};
 
     /// How many attempts acquire() makes (`attempts`, 3 by default), and the longest pause between two of
@@ -55,18 +55,19 @@ struct LockOptions {
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. While others
-    /// hold the resource, this time replaces the limit of retry.attempts. 0 means that acquire() does not
-    /// queue. Without a value, it is (retry.attempts − 1) × retry.delay, which is 400 ms by default.
+    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. Attempts
+    /// that fail because others hold the resource do not count towards retry.attempts then. 0 means that
+    /// acquire() does not queue, and that all attempts count. Without a value, it is (retry.attempts − 1) ×
+    /// retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
-    /// but never together with the holder of an ordinary lock, not even of a client in another language. Only
-    /// for one resource, and not with `fair`.
+    /// but never while an ordinary lock is held, even by a client in another language. Only for one resource,
+    /// and not with `fair`.
     ///
     /// - Each reader has its own ttl, and extends and releases its own lock.
-    /// - An ordinary lock can be acquired only when no reader is left. If the readers overlap without a gap,
-    ///   it waits for ever.
+    /// - An ordinary lock can be acquired only when no reader is left. While readers overlap without a gap,
+    ///   nobody can acquire it.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
     /// With `fencing`, the system that checks the tokens must store two numbers: the largest token of any
@@ -104,8 +105,8 @@ struct LockOptions {
 
     /// The time that the holder needs to stop its work. If the lock cannot be extended, the watchdog reports
     /// the loss so early that this time is left until the validity ends, and does not extend the lock any
-    /// more. Work that stops within the margin therefore ends while valid() is still true. Case 2 of
-    /// `on_lost` is an exception.
+    /// more. Work that stops within the margin therefore ends while valid() is still true, unless too many
+    /// nodes have lost the key (case 2 of `on_lost`, below).
     ///
     /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};
@@ -114,19 +115,19 @@ struct LockOptions {
     /// requests a stop on Lock::lost(). It reports a loss in two cases:
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
-    ///    The report comes `margin` + 5 ms before the validity ends. The 5 ms allow for the time that the
-    ///    thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.) Without a
-    ///    margin, the validity ends with the report.
+    ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms allow for the time that
+    ///    the thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.) Without
+    ///    a margin, valid() is false from the report on, and these 5 ms are not used.
     /// 2. An extension finds that so many nodes have lost the key that the others are no majority. The report
-    ///    comes at once, and valid() is false.
+    ///    comes at once, and valid() is false, also with a margin.
     ///
-    /// The error of the argument is `lost`, or `hold_limit` if `max_hold` was over. Its node reports are
-    /// those of the last failed extension, if there was one.
+    /// The error of the Result is `lost`, or `hold_limit` if `max_hold` was over. Result::nodes() has the
+    /// votes on the last failed extension, if there was one.
     ///
     /// The function runs in the watchdog's thread, which does nothing for other locks meanwhile. Its
-    /// exceptions are swallowed. It may release or destroy the lock. A release() in the function releases the
-    /// lost acquisition, even if another thread has acquired the lock again. If a std::stop_callback on
-    /// lost() has released the lock, the function is not called.
+    /// exceptions are swallowed. It may release or destroy the lock. If another thread has acquired the same
+    /// Lock again meanwhile, a release() in the function releases the lost acquisition, and not the new one.
+    /// If a std::stop_callback on lost() has released the lock, the function is not called.
     ///
     /// The function can begin, or still be running, after release() or the destructor of the lock has
     /// returned. The objects that it uses must therefore live longer than the watchdog, whose destructor
@@ -181,7 +182,7 @@ REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::millisecond
 }  // namespace detail
 
 /// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of zero means
-/// that there is none. The message calls the options `type`.
+/// that there is none. `type` is the name of the struct in the message.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
 
