@@ -1,5 +1,5 @@
-// The Redlock algorithm, as "Distributed Locks with Redis" in the documentation of Redis describes it. This
-// document is called the *Redlock specification* below.
+// The Redlock algorithm. The *Redlock specification* is "Distributed Locks with Redis" in the documentation
+// of Redis.
 //
 // To acquire a lock, a client does five steps:
 //
@@ -13,16 +13,16 @@
 //      reached. Then it tries again after a random pause (acquire.hpp).
 //
 // To extend the lock, the client does steps 1 to 4 with a command that resets the expiry of the keys that
-// still have the owner. The command goes to every node that may have the key.
-//
-// The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
-// that they send, and decides what the votes on an extension mean. outcome.hpp decides what the votes on an
-// attempt mean. Programs use none of this directly, but Lock (lock.hpp).
+// still have the owner. This command goes to every node that the acquisition may have reached.
 //
 // Words from other files: a *request* is a command and the nodes that it goes to. In a *round*, a request is
 // sent and the nodes vote on it: a node has granted it, has refused it, or its vote is unknown, because it
 // gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the client knows
-// about one acquisition, such as its owner and valid_until (lease.hpp).
+// about one acquisition, such as its owner and valid_until (lease.hpp). It is empty if it has no owner.
+//
+// The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
+// that they send, and applies the votes on an extension to the lease. outcome.hpp decides whether a round was
+// successful. Programs do not use this file, but Lock (lock.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -43,26 +43,27 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that its rounds need. The functions below make the
-/// Request of each round from it.
+/// The resources to lock, and the options of the lock that its rounds need. This is not a Request, but the
+/// functions below make the Request of each round from it.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
     double drift_factor;
     bool fencing = false;
     bool fair = false;
-    bool shared = false;
+    bool shared = false;  ///< Becomes Lease::shared.
 };
 
-/// Returns the instant at which the validity ends. The specification computes the time that remains at the
-/// end of the round, T2: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, in which T1 is the start. This
-/// function returns T2 + MIN_VALIDITY, in which T2 cancels out.
+/// Returns the instant at which the validity ends. The specification computes the time that remains when the
+/// round ends at T2: MIN_VALIDITY = ttl − (T2 − T1) − CLOCK_DRIFT, in which T1 is the start. This function
+/// returns T2 + MIN_VALIDITY, in which T2 cancels out.
 inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest& request) {
     return start + request.ttl - drift(request.ttl, request.drift_factor);
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. If the client waits in a queue (waiting.hpp), `queue` has its place there; otherwise it is null.
+/// get. With `fencing`, each node also counts the holder, for the token. `queue` identifies a client that
+/// waits in a queue (waiting.hpp); otherwise it is null.
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -72,7 +73,7 @@ inline Request acquire_request(const LeaseRequest& request, const Lease& candida
                         .shared = candidate.shared}};
 }
 
-/// Returns the request of an extension. It goes to the nodes that may have the key.
+/// Returns the request of an extension.
 inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
     return {.command = {.verb = Verb::compare_and_expire,
                         .resources = request.resources,
@@ -82,8 +83,7 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Returns the request of a release or of step 5. It goes to the nodes that may have the key, and deletes the
-/// key if its value is still the owner.
+/// Returns the request of a release or of step 5, which deletes the key if its value is still the owner.
 ///
 /// - If `hold_remaining` is positive, the key is not deleted, but keeps all clients out for this time. It is
 ///   the part of LockOptions::min_hold that is left.
@@ -107,8 +107,8 @@ inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error
 }
 
 /// Records in the tally of an attempt which nodes refused because the resource is a key of another type, such
-/// as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step 5 reads the value,
-/// and fails with `wrong_type`.
+/// as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step 5 also goes to the
+/// nodes that refused. It reads the value, and fails with `wrong_type`.
 inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
@@ -118,13 +118,15 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
 }
 
 /// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes it if `ttl` is zero.
-/// Does not wait for the replies, and swallows every failure, because no lock depends on the text.
+/// Sends until `deadline` at the latest, does not wait for the replies, and swallows every failure, because
+/// no lock depends on the text.
 REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
                                     std::string_view description, std::chrono::milliseconds ttl,
                                     Clock::time_point deadline = Clock::never()) noexcept;
 
 /// Returns true if the nodes that can still have the key are no majority, after a round that extends or
-/// releases. A node that has refused does not have the key. A node with an unknown vote can still have it.
+/// releases. A node that refused this round does not have the key. A node with an unknown vote can still have
+/// it.
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -132,7 +134,8 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// Applies the round of an extension to `lease`, and returns the result. There are three cases:
+/// Applies the round of an extension to `lease`, and returns the result. If the `limits` of the round ended
+/// it too early for a majority, its error is `deadline` or `cancelled`. There are three cases:
 ///
 /// - The lease is lost if the round ended after the old valid_until, because another client may have held the
 ///   lock since, or if is_lost() is true. A lost lease is not valid any more.
@@ -157,34 +160,34 @@ inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Le
 REDLOCK_EXPORT RoundResult ask_to_extend(Nodes& nodes, Clock& clock, const LeaseRequest& request,
                                          const Lease& lease);
 
-/// Resets the remaining time of the lease to the ttl of the request, in one round.
+/// Makes the round of an extension, and applies it to the lease.
 inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Lease& lease) {
     const RoundLimits limits{.deadline = lease.valid_until};
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
-/// Returns the `hold_remaining` of a lease that is released at `now`.
+/// Returns the `hold_remaining` of a lease that is released at `now`: the time until Lease::keep_until, or 0.
 inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
 
-/// Releases the lease on every node that may have the key, and waits for the replies. If `fair`, the release
+/// Releases the lease on the nodes in Lease::may_hold_key, and waits for the replies. If `fair`, the release
 /// wakes the next client in the queue, unless LockOptions::min_hold still blocks the resource.
 ///
 /// - Success: the validity had not ended before the release, and a majority has confirmed the release.
 /// - `lost`: the validity had ended before the release, or is_lost() is true.
 /// - `no_quorum`: all other cases.
 ///
-/// `lease` is empty afterwards, with one exception: if fewer than a majority have answered or confirmed, and
-/// valid_until has not passed, it is kept, so that the release can be repeated. In a repeated release
-/// (Lease::released), a node without the key may have deleted it the first time. So such a node confirms the
-/// release, and is_lost() does not count.
+/// `lease` is empty afterwards, with one exception: until valid_until it is kept after `no_quorum`, and after
+/// `lost` if no majority has answered. The release can then be repeated. In a repeated release
+/// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
+/// key. So is_lost() is not used.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 
-/// Releases the lease on every node that may have the key, without waiting for the replies. `lease` is empty
-/// afterwards. Always returns success.
+/// Releases the lease as release() does, but without waiting for the replies or waking a client. `lease` is
+/// empty afterwards. Always returns success.
 REDLOCK_EXPORT Result release_without_waiting(Nodes& nodes, Clock& clock, Resources resources, Lease& lease);
 
 }  // namespace redlock::algorithm
