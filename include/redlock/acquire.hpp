@@ -49,12 +49,12 @@ inline bool worth_retrying(const Result& result) {
     return result.nodes().size() - static_cast<std::size_t>(hopeless) >= quorum(result.nodes().size());
 }
 
-/// Returns when the pause after an attempt has to end at the latest, so that one more attempt fits before the
-/// deadline. This attempt gets twice the time that the last one took, and at least 1 ms. For example, if the
-/// last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+/// Returns when the pause after an attempt has to end at the latest, so that the next attempt fits before the
+/// deadline. The next attempt gets twice the time that the one before the pause took, and at least 1 ms. For
+/// example, if that one took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
 ///
-/// The attempt gets at most half of the time until the deadline. Otherwise there would be no pause after an
-/// attempt that was slow. The nodes that slowed it down may recover during the pause.
+/// The next attempt gets at most half of the time until the deadline. Otherwise there would be no pause after
+/// a slow attempt. The nodes that slowed it down may recover during the pause.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -62,12 +62,12 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Acquires the resources of a request, in this thread. On success `lease` is the new lease, otherwise it is
-/// unchanged.
+/// Acquires the resources of a request, and blocks until the end. On success `lease` is the new lease,
+/// otherwise it is unchanged. The number of attempts is that of `limits`; `retry` only gives the pause.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
-/// Acquires one of the resources of a request, in this thread. A Semaphore uses it (semaphore.hpp). `index`
+/// Acquires one of the resources of a request, as acquire() does, for a Semaphore (semaphore.hpp). `index`
 /// becomes the index of the resource that was acquired, or else tried last. If none was tried, it is
 /// unchanged.
 REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
