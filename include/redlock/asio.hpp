@@ -691,7 +691,7 @@ public:
             [span](Async& lock, Completion done) { lock.acquire_for(span, std::move(done)); });
     }
 
-    /// Resets the remaining time to the full ttl.
+    /// Extends the lock as redlock::Lock::extend() does.
     template <class Token = net::default_completion_token_t<executor_type>>
     requires(!std::is_convertible_v<Token, std::chrono::milliseconds>) auto async_extend(
         Token&& token = Token()) {

@@ -155,7 +155,7 @@ public:
         acquire_by(deadline_after(now(), span), std::move(done));
     }
 
-    /// Resets the remaining time to the full ttl. Ends after at most one node_timeout.
+    /// Extends the lock as Lock::extend() does. Ends after at most one node_timeout.
     void extend(Completion done);
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done);

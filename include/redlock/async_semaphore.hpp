@@ -67,7 +67,7 @@ public:
         lock_.acquire_for(span, std::move(done));
     }
 
-    /// Resets the remaining time to the full ttl. Ends after at most one node_timeout.
+    /// Extends the lock as Lock::extend() does. Ends after at most one node_timeout.
     void extend(Completion done) { lock_.extend(std::move(done)); }
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done) { lock_.extend(ttl, std::move(done)); }
