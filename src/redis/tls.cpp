@@ -7,10 +7,14 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -62,6 +66,41 @@ void check_text(const Endpoint& endpoint) {
         throw std::invalid_argument("redlock: node " + endpoint.name() + ": host is longer than 255 bytes");
 }
 
+/// Returns the list of directories in SSL_CERT_DIR, or null. A process that has more rights than its user
+/// ignores the variable, as OpenSSL does.
+const char* certificate_directories() noexcept {
+    // NOLINTBEGIN(concurrency-mt-unsafe): OpenSSL reads the variable, too
+#if defined(__linux__)
+    return ::secure_getenv("SSL_CERT_DIR");
+#else
+    return ::issetugid() != 0 ? nullptr : std::getenv("SSL_CERT_DIR");
+#endif
+    // NOLINTEND(concurrency-mt-unsafe)
+}
+
+/// Returns the absolute paths of those directories whose paths are relative, with ':' in between.
+std::string relative_certificate_directories() {
+    const char* const directories = certificate_directories();
+    std::istringstream list{directories != nullptr ? directories : ""};
+    std::string result;
+    for (std::string part; std::getline(list, part, ':');) {
+        std::error_code error;  // the current directory may have been removed
+        if (part.empty() || part.front() == '/') continue;
+        const auto path = std::filesystem::absolute(part, error);
+        if (!error) result += (result.empty() ? "" : ":") + path.string();
+    }
+    return result;
+}
+
+/// Trusts the authorities of the system. OpenSSL searches the directories of SSL_CERT_DIR whenever it
+/// verifies a certificate. If the process changes its current directory, relative paths lead elsewhere, so
+/// their absolute paths are added.
+bool trust_system(SSL_CTX* context) {
+    if (SSL_CTX_set_default_verify_paths(context) != 1) return false;
+    const auto directories = relative_certificate_directories();
+    return directories.empty() || SSL_CTX_load_verify_locations(context, nullptr, directories.c_str()) == 1;
+}
+
 /// The errors of OpenSSL that mean that one side does not accept the certificate of the other.
 constexpr std::array rejections{
     SSL_R_CERTIFICATE_VERIFY_FAILED,         SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
@@ -105,7 +144,7 @@ TlsContext::TlsContext(const Endpoint& endpoint)
     // An encrypted key would make OpenSSL ask for its password on the terminal.
     SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return -1; });
     const bool trust = tls.ca_file.empty()
-                           ? SSL_CTX_set_default_verify_paths(context) == 1
+                           ? trust_system(context)
                            : SSL_CTX_load_verify_locations(context, tls.ca_file.c_str(), nullptr) == 1;
     if (!trust) throw_invalid_argument(endpoint, "ca_file", "cannot be read: " + first_reason());
     if (tls.certificate.empty() != tls.key.empty())

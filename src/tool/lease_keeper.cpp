@@ -81,7 +81,7 @@ bool may_keep_stderr(pid_t process) {
 /// Keeps this process from what belongs to the caller: signals to its process group and its terminal do not
 /// reach this process, nobody waits for the end of this process, and the file system of the current directory
 /// can be unmounted. Nothing that is used later has a relative path: the path of a unix socket is absolute,
-/// and the certificates have been read.
+/// the certificates have been read, and TlsContext has made the paths of SSL_CERT_DIR absolute.
 void leave_caller(pid_t process, int descriptor, const Signals& signals) {
     ::setsid();
     [[maybe_unused]] const int moved = ::chdir("/");

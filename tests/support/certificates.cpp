@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <array>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -62,6 +63,9 @@ Authority::Authority(std::filesystem::path directory) : directory_(std::move(dir
     std::filesystem::create_directories(directory_);
     certificate_ = sign({}, key_.get(), true);
     write_pem(certificate(), [this](auto* file) { return PEM_write_X509(file, certificate_.get()); });
+    std::array<char, 16> link{};  // the name under which OpenSSL looks for the certificate in a directory
+    (void)std::snprintf(link.data(), link.size(), "%08lx.0", X509_subject_name_hash(certificate_.get()));
+    std::filesystem::create_symlink(certificate().filename(), directory_ / link.data());
 }
 
 Authority::~Authority() = default;

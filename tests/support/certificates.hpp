@@ -33,8 +33,8 @@ struct Subject {
 /// A certificate authority that signs every request.
 class Authority {
 public:
-    /// Creates `directory` and writes its files there. Throws std::runtime_error with the error message of
-    /// OpenSSL.
+    /// Creates `directory` and writes its files there. The directory can be the SSL_CERT_DIR of a client that
+    /// trusts this authority. Throws std::runtime_error with the error message of OpenSSL.
     explicit Authority(std::filesystem::path directory);
     ~Authority();
     Authority(const Authority&) = delete;

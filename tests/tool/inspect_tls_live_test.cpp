@@ -3,6 +3,9 @@
 #include "live/forked_child.hpp"
 #include "tls/tls_world.hpp"
 
+#include <filesystem>
+#include <string>
+
 namespace redlock::test {
 namespace {
 
@@ -29,25 +32,47 @@ TEST_F(InspectTls, AnUntrustedCertificateIsReported) {
     EXPECT_THAT(doctor.output(), HasSubstr("certificates that both sides trust"));
 }
 
-// The keeper leaves the directory in which this file is found.
-TEST_F(InspectTls, AKeeperWorksWithARelativePathOfACertificate) {
+/// A keeper, which leaves the directory in which it was started.
+struct KeeperOverTls : InspectTls {
+    /// Starts a keeper in this directory, with these nodes and this variable of the environment.
+    void acquire(const std::filesystem::path& at, const std::string& nodes, const std::string& variable) {
+        support::ChildProcess acquire{{{"sh", "-c",
+                                        "cd \"$AT\" && exec " REDLOCK_TOOL
+                                        " acquire --node-timeout 2s --ttl 6s --while-pid $SCRIPT job"},
+                                       {"REDLOCK_NODES=" + nodes, "SCRIPT=" + std::to_string(script.pid()),
+                                        "AT=" + at.string(), variable}}};
+        ASSERT_EQ(acquire.wait(), 0);
+    }
+
+    /// Closes all connections, so that the keeper must make a new one.
+    void expect_new_connection() {
+        const auto extensions = calls(*server, "pexpire");
+        server->command({"CLIENT", "KILL", "TYPE", "normal"});
+        EXPECT_TRUE(wait_until([&] { return calls(*server, "pexpire") > extensions; }, 20s));
+        EXPECT_EQ(server->command({"EXISTS", "job"}), "1");
+        script.kill();
+        EXPECT_TRUE(wait_until([&] { return server->command({"EXISTS", "job"}) == "0"; }));
+    }
+
+    const std::string address = "rediss://127.0.0.1:" + std::to_string(server.port());
     ForkedChild script{[](auto) { ::pause(); }};
+};
+
+TEST_F(KeeperOverTls, WorksWithARelativePathOfACertificate) {
     const auto certificate = authority.certificate();
-    const auto nodes =
-        "rediss://127.0.0.1:" + std::to_string(server.port()) + "?ca_file=" + certificate.filename().string();
-    support::ChildProcess acquire{
-        {{"sh", "-c",
-          "cd \"$AT\" && exec " REDLOCK_TOOL " acquire --node-timeout 2s --ttl 6s --while-pid $SCRIPT job"},
-         {"REDLOCK_NODES=" + nodes, "SCRIPT=" + std::to_string(script.pid()),
-          "AT=" + certificate.parent_path().string()}}};
-    ASSERT_EQ(acquire.wait(), 0);
-    // All connections are closed, so the keeper makes a new one.
-    const auto extensions = calls(*server, "pexpire");
-    server->command({"CLIENT", "KILL", "TYPE", "normal"});
-    EXPECT_TRUE(wait_until([&] { return calls(*server, "pexpire") > extensions; }, 20s));
-    EXPECT_EQ(server->command({"EXISTS", "job"}), "1");
-    script.kill();
-    EXPECT_TRUE(wait_until([&] { return server->command({"EXISTS", "job"}) == "0"; }));
+    acquire(certificate.parent_path(), address + "?ca_file=" + certificate.filename().string(), "UNUSED=");
+    expect_new_connection();
+}
+
+// OpenSSL looks for an authority when it verifies the first certificate of this authority.
+TEST_F(KeeperOverTls, WorksWithRelativePathsOfTheAuthoritiesOfTheSystem) {
+    acquire(directory.path(), address, "SSL_CERT_DIR=authority:stranger");
+    const auto fresh = stranger.issue({.names = {"127.0.0.1"}});
+    constexpr auto replace = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(fresh.certificate, good.certificate, replace);
+    std::filesystem::copy_file(fresh.key, good.key, replace);
+    ASSERT_EQ(server->command({"CONFIG", "SET", "tls-cert-file", good.certificate}), "OK");
+    expect_new_connection();
 }
 
 }  // namespace
