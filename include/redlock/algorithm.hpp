@@ -22,7 +22,7 @@
 //
 // The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
 // that they send, and applies the votes on an extension to the lease. outcome.hpp decides whether a round was
-// successful. Programs do not use this file, but Lock (lock.hpp).
+// successful. Programs do not use this file. They use Lock (lock.hpp).
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -62,8 +62,8 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. With `fencing`, each node also counts the holder, for the token. `queue` identifies a client that
-/// waits in a queue (waiting.hpp); otherwise it is null.
+/// get. With `fencing`, each node also counts the holder, for the token. `queue` has the ticket of a
+/// client that waits in a queue (waiting.hpp); otherwise it is null.
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -87,7 +87,7 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
 ///
 /// - If `hold_remaining` is positive, the key is not deleted, but keeps all clients out for this time. It is
 ///   the part of LockOptions::min_hold that is left.
-/// - If `queue` is not null, the command also wakes the next client in the queue.
+/// - If `queue` is not null, the command also wakes the next client in the queue. It has no ticket then.
 inline Request delete_request(Resources resources, const Lease& lease, const QueueTerms* queue = nullptr,
                               std::chrono::milliseconds hold_remaining = {}) {
     return {.command = {.verb = Verb::compare_and_delete,
@@ -101,14 +101,14 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
 
 /// Returns true if step 5 has to wake the next client in the queue, when an attempt has failed with this
 /// error. The client of the attempt may have been woken by a release. If it gives up, because of its deadline
-/// or a stop request, the next client must get the turn.
+/// or a stop request, the next client must be woken instead.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
 
-/// Records in the tally of an attempt which nodes refused because the resource is a key of another type, such
-/// as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step 5 also goes to the
-/// nodes that refused. It reads the value, and fails with `wrong_type`.
+/// Adds the cause `wrong_type` to the refusals of an attempt, for each node on which the resource is a key of
+/// another type, such as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step
+/// 5 also goes to the nodes that refused. It reads the value, and fails with `wrong_type`.
 inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
@@ -134,14 +134,14 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
     return may_have_it < quorum(tally.size());
 }
 
-/// Applies the round of an extension to `lease`, and returns the result. If the `limits` of the round ended
-/// it too early for a majority, its error is `deadline` or `cancelled`. There are three cases:
+/// Applies the round of an extension to `lease`, and returns the result. There are three cases:
 ///
 /// - The lease is lost if the round ended after the old valid_until, because another client may have held the
 ///   lock since, or if is_lost() is true. A lost lease is not valid any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
-/// - Otherwise the lease is unchanged, and the extension can be repeated. `held_by_other` is replaced by
-///   `no_quorum`, because a refusal means here that the node has lost the key.
+/// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `deadline` or
+///   `cancelled` if the `limits` of the round ended it too early for a majority, and otherwise `no_quorum`.
+///   It is never `held_by_other`, because a refusal means here that the node has lost the key.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
@@ -179,10 +179,10 @@ inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::t
 /// - `lost`: the validity had ended before the release, or is_lost() is true.
 /// - `no_quorum`: all other cases.
 ///
-/// `lease` is empty afterwards, with one exception: until valid_until it is kept after `no_quorum`, and after
-/// `lost` if no majority has answered. The release can then be repeated. In a repeated release
-/// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
-/// key. So is_lost() is not used.
+/// The lease is kept after `no_quorum`, and after `lost` if no majority has answered, but not after its
+/// valid_until. The release can then be repeated. In all other cases `lease` is empty afterwards. In a
+/// repeated release (Lease::released is true), a refusal is a confirmation, because the first release may
+/// have deleted the key. So is_lost() is not used.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 

@@ -50,7 +50,7 @@
 //   free         not acquired, or released
 //   held         acquired, and the validity has not ended
 //   lapsed       acquired, and the validity has ended without a release
-//   unconfirmed  released, but too few nodes have answered or confirmed it (see release())
+//   unconfirmed  released, but less than a majority has confirmed the release
 //
 // What a function does depends on the state. "acquire" stands for all functions that acquire:
 //
@@ -167,8 +167,8 @@ public:
     /// - A lapsed or unconfirmed lock is first released as by unlock().
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
-    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout, until a majority
-    ///   of the nodes has counted up to the token (fencing.hpp): usually none, and at most (N + 1) / 2.
+    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout: usually none, and
+    ///   at most (N + 1) / 2 (fencing.hpp).
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
@@ -221,9 +221,9 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. It is then free, or
-    /// unconfirmed: after `no_quorum`, and after `lost` if no majority of the nodes has answered, unless the
-    /// validity would have ended by then.
+    /// In every case valid() is false from now on, and the lock is not extended any more. It is unconfirmed
+    /// after `no_quorum`, and after `lost` if no majority of the nodes has answered, until the validity would
+    /// have ended. Otherwise it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
     /// they have returned, no stop is requested on lost(). LockOptions::on_lost can still be running, or
@@ -288,10 +288,11 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
-    /// Returns the state and the number of the current acquisition, which outlive this lock.
+    /// Returns a shared pointer to the state, and the number of the current acquisition.
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire(const algorithm::AcquireLimits& limits);
+    /// Acquires a lock that is free.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
     /// `lease` gets the data of the acquisition.
     Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
@@ -315,7 +316,7 @@ private:
     Clock* clock_;
     Entropy* entropy_;
     LockOptions options_;
-    std::shared_ptr<detail::LeaseState> state_;  // null if moved from; see forget_earlier()
+    std::shared_ptr<detail::LeaseState> state_;  // null if moved from
 };
 
 }  // namespace redlock

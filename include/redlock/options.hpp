@@ -55,9 +55,9 @@ struct LockOptions {
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. Attempts
-    /// that fail because others hold the resource do not count towards retry.attempts then. 0 means that
-    /// acquire() does not queue, and that all attempts count. Without a value, it is (retry.attempts − 1) ×
+    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. While it
+    /// waits, attempts that fail because others hold the resource do not count towards retry.attempts. With
+    /// 0, acquire() does not queue, and all attempts count. Without a value, it is (retry.attempts − 1) ×
     /// retry.delay, which is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
@@ -116,8 +116,8 @@ struct LockOptions {
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
     ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms allow for the time that
-    ///    the thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.) Without
-    ///    a margin, valid() is false from the report on, and these 5 ms are not used.
+    ///    the thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.)
+    ///    Without a margin, valid() is false from the report on, so the validity ends 5 ms earlier.
     /// 2. An extension finds that so many nodes have lost the key that the others are no majority. The report
     ///    comes at once, and valid() is false, also with a margin.
     ///
@@ -125,8 +125,8 @@ struct LockOptions {
     /// votes on the last failed extension, if there was one.
     ///
     /// The function runs in the watchdog's thread, which does nothing for other locks meanwhile. Its
-    /// exceptions are swallowed. It may release or destroy the lock. If another thread has acquired the same
-    /// Lock again meanwhile, a release() in the function releases the lost acquisition, and not the new one.
+    /// exceptions are swallowed. It may release or destroy the lock. If the owner of the Lock has acquired it
+    /// again meanwhile, a release() in the function releases the lost acquisition, and not the new one.
     /// If a std::stop_callback on lost() has released the lock, the function is not called.
     ///
     /// The function can begin, or still be running, after release() or the destructor of the lock has
