@@ -10,6 +10,14 @@
 #include <fstream>
 #include <functional>
 
+#if defined(__has_feature)  // clang
+#if __has_feature(address_sanitizer)
+#define REDLOCK_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define REDLOCK_ADDRESS_SANITIZER
+#endif
+
 namespace redlock::test {
 namespace {
 
@@ -74,8 +82,13 @@ TEST_F(UnsentReleaseOfAChild, IsSentAtTheExitByNodesThatAreNeverDestroyed) {
     });
 }
 
-// D10. A child must not send what its parent has not sent.
+// D10. A child must not send what its parent has not sent. The thread of the parent that tries to send it
+// allocates memory at any time, also during the fork(). AddressSanitizer of clang 14 does not lock its
+// allocator during a fork(), so a child could wait for such a lock for ever.
 TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
+#if defined(REDLOCK_ADDRESS_SANITIZER)
+    GTEST_SKIP() << "the allocator of AddressSanitizer may be locked in the child for ever";
+#endif
     const auto black_hole = [&] {
         for (auto& link : links) link.black_hole();
     };
