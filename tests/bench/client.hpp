@@ -11,9 +11,16 @@
 namespace redlock::bench {
 
 /// The work of one batch: a number of ops, or a duration, whichever ends first.
+///
+/// Without `interval`, each op begins when the one before it has ended. With it, ops *arrive* at fixed
+/// instants, whether earlier ops have ended or not, as the requests of users do. Then the time of an op
+/// counts from its arrival, also if it could not begin at once. Otherwise a slow op would hide the time for
+/// which the ops behind it had to wait.
 struct Work {
     std::size_t ops = std::numeric_limits<std::size_t>::max();
     std::chrono::milliseconds span = std::chrono::hours{1};
+    std::chrono::nanoseconds interval{};  ///< from one arrival to the next; zero: no arrivals
+    std::chrono::nanoseconds first{};     ///< from the beginning of the batch to the first arrival
 };
 
 /// The measurements of one batch.
@@ -31,6 +38,8 @@ public:
 
     const std::string& name() const noexcept { return name_; }
     virtual Batch run(const Work& work) = 0;
+    /// Returns true if run() heeds Work::interval.
+    virtual bool heeds_arrivals() const noexcept { return false; }
 
 private:
     std::string name_;
@@ -46,6 +55,7 @@ public:
     virtual void release() = 0;
 
     Batch run(const Work& work) final;
+    bool heeds_arrivals() const noexcept final { return true; }
 };
 
 }  // namespace redlock::bench

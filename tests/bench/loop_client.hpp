@@ -31,15 +31,22 @@ public:
     Batch run(const Work& work) override {
         batch_ = {};
         left_ = work.ops;
-        end_ = Clock::now() + work.span;
-        for (const auto& flow : flows_) flow->begin();
-        while (under_way_ > 0 && loop_.run_once()) {
-        }
+        interval_ = work.interval;
+        next_ = Clock::now() + work.first;
+        end_ = next_ - work.first + work.span;
+        for (const auto& flow : flows_) idle_.push_back(flow.get());
+        for (begin_ops(); under_way_ > 0 || has_arrivals(); begin_ops())
+            if (!loop_.run_once(has_arrivals() && !idle_.empty() ? next_ - poll_precision : never)) break;
+        idle_.clear();
         return std::exchange(batch_, {});
     }
+    bool heeds_arrivals() const noexcept override { return true; }
 
 private:
     using Clock = std::chrono::steady_clock;
+    static constexpr auto never = Clock::time_point::max();
+    static constexpr std::chrono::milliseconds poll_precision{
+        1};  // the loop does not sleep shorter than this
 
     /// Acquires and releases one lock again and again.
     class Flow {
@@ -47,9 +54,8 @@ private:
         Flow(LoopClient& client, std::string resource)
             : client_(client), lock_(client.of_loop_, std::move(resource)) {}
 
-        void begin() {
-            start_ = Clock::now();
-            if (start_ >= client_.end_ || client_.left_ == 0) return;
+        void begin(Clock::time_point start) {
+            start_ = start;
             --client_.left_;
             ++client_.under_way_;
             lock_.acquire([this](const Result& result) {
@@ -66,13 +72,29 @@ private:
             else
                 ++client_.batch_.failed;
             --client_.under_way_;
-            begin();
+            client_.idle_.push_back(this);
+            if (client_.interval_.count() == 0) client_.begin_ops();
         }
 
         LoopClient& client_;
         AsyncLock lock_;
         Clock::time_point start_{};
     };
+
+    bool has_arrivals() const { return interval_.count() > 0 && left_ > 0 && next_ < end_; }
+
+    /// Begins the ops that have arrived, or as many as possible if there are no arrivals.
+    void begin_ops() {
+        while (!idle_.empty() && left_ > 0) {
+            const auto now = Clock::now();
+            const auto start = interval_.count() > 0 ? next_ : now;
+            if (start > now || start >= end_) return;
+            next_ += interval_;
+            auto* const flow = idle_.back();
+            idle_.pop_back();
+            flow->begin(start);
+        }
+    }
 
     RedisNodes nodes_;
     PollLoop loop_{};
@@ -81,6 +103,9 @@ private:
     std::size_t left_ = 0;
     std::size_t under_way_ = 0;
     Clock::time_point end_{};
+    std::chrono::nanoseconds interval_{};
+    Clock::time_point next_{};   // the next arrival
+    std::vector<Flow*> idle_{};  // without an op
     std::vector<std::unique_ptr<Flow>> flows_{};
 };
 

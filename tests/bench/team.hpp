@@ -3,8 +3,10 @@
 
 #include "client.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <latch>
 #include <memory>
 #include <string>
@@ -32,27 +34,50 @@ public:
 
     /// Runs all of them for a while. Returns their ops for each second.
     double throughput(std::chrono::milliseconds span) {
-        std::vector<Batch> batches(clients_.size());
-        std::latch start{static_cast<std::ptrdiff_t>(clients_.size())};
-        {
-            std::vector<std::jthread> threads;
-            for (std::size_t i = 0; i < clients_.size(); ++i)
-                threads.emplace_back([&, i] {
-                    start.arrive_and_wait();
-                    batches[i] = clients_[i]->run({.span = span});
-                });
-        }
         std::size_t ops = 0;
-        for (const auto& batch : batches) {
+        for (const auto& batch : run({.span = span})) {
             ops += batch.microseconds.size() * ops_at_once_;
             all_.insert(all_.end(), batch.microseconds.begin(), batch.microseconds.end());
         }
         return static_cast<double>(ops) / std::chrono::duration<double>(span).count();
     }
 
+    /// Returns true if ops can arrive at a fixed rate, see Work.
+    bool heeds_arrivals() const {
+        return ops_at_once_ == 1 && std::ranges::all_of(clients_, &Client::heeds_arrivals);
+    }
+
+    /// Runs all of them for a while. The ops of all clients together arrive at this rate. Returns the time of
+    /// each op in microseconds.
+    std::vector<double> times_at(double ops_per_s, std::chrono::milliseconds span) {
+        const auto interval = std::chrono::duration_cast<std::chrono::nanoseconds>(
+            std::chrono::duration<double>(1 / ops_per_s));
+        std::vector<double> result;
+        for (const auto& batch : run({.span = span, .interval = interval}))
+            result.insert(result.end(), batch.microseconds.begin(), batch.microseconds.end());
+        return result;
+    }
+
     const std::vector<double>& microseconds() const noexcept { return all_; }
 
 private:
+    /// Runs all of them. The arrivals of Work are divided among them in turn.
+    std::vector<Batch> run(const Work& all) {
+        std::vector<Batch> batches(clients_.size());
+        std::latch start{static_cast<std::ptrdiff_t>(clients_.size())};
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 0; i < clients_.size(); ++i)
+            threads.emplace_back([&, i] {
+                auto work = all;
+                work.interval *= static_cast<std::int64_t>(clients_.size());
+                work.first = all.interval * static_cast<std::int64_t>(i);
+                start.arrive_and_wait();
+                batches[i] = clients_[i]->run(work);
+            });
+        threads.clear();
+        return batches;
+    }
+
     std::string name_;
     std::size_t ops_at_once_;
     std::vector<std::unique_ptr<Client>> clients_{};

@@ -1,6 +1,7 @@
 // (h): many ops at the same time, each on its own resource. It compares threads that use one RedisNodes, with
 // and without shared connections, an event loop, raw clients in threads, raw clients that pipeline many ops
-// in one thread, and other libraries. Then it freezes one node, and measures the libraries again.
+// in one thread, and other libraries. It measures them a second time while ops arrive at a fixed rate. Then
+// it freezes one node, and measures the libraries again.
 #include "scenarios.hpp"
 
 #include "field.hpp"
@@ -117,6 +118,29 @@ Row frozen_row_of(const Contestant& contestant, double sound) {
              percentile(contestant.team.microseconds(), 0.99), rate / sound}};
 }
 
+std::chrono::milliseconds span_of(const Effort& effort) {
+    return effort.repetitions > 1 ? 1000ms : 300ms;
+}
+
+/// Measures how long an op takes from its arrival, if ops arrive at half of the throughput of the contestant.
+Table arrivals(std::vector<Contestant>& contestants, const Effort& effort) {
+    Table table{.scenario = "many",
+                .setting = "ops arrive at half of the throughput",
+                .columns = {"arrivals_per_s", "p50_us", "p99_us"}};
+    for (auto& contestant : contestants) {
+        if (!contestant.team.heeds_arrivals()) continue;
+        const auto rate = median(contestant.throughput) / 2;
+        std::vector<double> times;
+        for (std::size_t turn = 0; turn < 2 * effort.repetitions; ++turn) {
+            const auto more = contestant.team.times_at(rate, span_of(effort));
+            times.insert(times.end(), more.begin(), more.end());
+        }
+        table.rows.push_back(
+            {contestant.team.name(), {rate, percentile(times, 0.5), percentile(times, 0.99)}});
+    }
+    return table;
+}
+
 constexpr std::array<std::size_t, 4> thread_counts{1, 4, 16, 64};
 
 /// This library, and the other libraries that are installed.
@@ -141,7 +165,7 @@ std::vector<Contestant> libraries(const std::vector<std::string>& uris, bool pee
 }
 
 void measure(std::vector<Contestant>& contestants, const Effort& effort, support::Cluster& servers) {
-    const auto span = effort.repetitions > 1 ? 1000ms : 300ms;
+    const auto span = span_of(effort);
     const auto alternations = 2 * effort.repetitions;
     for (auto& contestant : contestants) contestant.team.warm_up(span / 10);
     for (std::size_t turn = 0; turn < alternations; ++turn)
@@ -175,6 +199,7 @@ void many(const Effort& effort, Report& report) {
                    contestants.back()));
     }
     report.add(std::move(table));
+    report.add(arrivals(contestants, effort));
 
     // The libraries are connected already when the node freezes.
     contestants.erase(contestants.begin() + static_cast<std::ptrdiff_t>(libraries_only), contestants.end());
