@@ -2,6 +2,10 @@
 // rejected.
 #include "tls_world.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 namespace redlock::test {
 namespace {
 
@@ -77,8 +81,16 @@ TEST_F(Certificates, AreComparedWithTheServerNameIfOneIsGiven) {
 }
 
 TEST_F(Certificates, AreRejectedIfTheAuthorityIsUnknown) {
-    TlsServer server{good, authority};
+    const auto log = directory / "server.log";
+    TlsServer server{good, authority, Clients::are_anybody,
+                     RedisConfig{}.line("loglevel verbose").line("logfile " + log.string())};
     EXPECT_THAT(acquire_from(server.endpoint(stranger)), IsRejectedFor("certificate verify failed"));
+    const auto reports_the_reason = [&] {
+        std::ifstream file{log};
+        const std::string text{std::istreambuf_iterator<char>{file}, {}};
+        return text.find("alert unknown ca") != text.npos;
+    };
+    EXPECT_TRUE(wait_until(reports_the_reason)) << "the client tells the server why it disconnects";
 }
 
 // Without ca_file, the client trusts the authorities of the system. Our authority is not among them.
