@@ -44,6 +44,11 @@ TEST_F(Semaphores, HaveAsManyHoldersAsSlots) {
     EXPECT_THAT(held.back().try_acquire(), Succeeds()) << "the slot that is free again";
 }
 
+TEST_F(Semaphores, KeepTheHashTagOfTheirName) {
+    EXPECT_EQ(semaphore(2, no_retry(), "{jobs}:export").resource(), "{jobs}:export:slot:0");
+    EXPECT_EQ(semaphore(2, no_retry(), "{jobs}").resource(), semaphore(2).resource());
+}
+
 // This is the documented bound.
 TEST_F(Semaphores, HaveAsManyHoldersAsTheLargestOfDifferentLimits) {
     EXPECT_EQ(hold_all(2), 2U);
