@@ -19,12 +19,14 @@ void Renewals::add(detail::Acquisition acquisition) {
     wake();
 }
 
-/// In the scope of the queue, remove() does not wait for the end of a round.
+/// In the scope of the queue, remove() does not wait for the end of a round. The timer is set anew, because an
+/// execution context of Asio goes on running as long as a timer is set.
 void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
     const detail::RenewalScope scope{{.queue = &queue_,
                                       .lost_lease = detail::renewal_context().lost_lease,
                                       .number = detail::renewal_context().number}};
     queue_.remove(acquisition);
+    if (!batch_) wake_at(queue_.next_turn());
 }
 
 void Renewals::proceed() {

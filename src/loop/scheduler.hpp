@@ -117,9 +117,10 @@ inline void Task::wake() noexcept {
 inline void Task::wake_at(Clock::time_point instant) noexcept {
     if (queued_) return;
     cancel_timer();
-    if (instant == Clock::never()) return;
-    timer_.key() = instant;
-    timer_at_ = scheduler_.timers_.insert(std::move(timer_));
+    if (instant != Clock::never()) {
+        timer_.key() = instant;
+        timer_at_ = scheduler_.timers_.insert(std::move(timer_));
+    }
     scheduler_.set_wake_up();
 }
 
