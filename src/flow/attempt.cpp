@@ -56,6 +56,7 @@ Flow Attempt::run() {
             const bool wakes = wakes_next_waiter(request_, error);
             const auto undo = delete_request(request_.resources, candidate_, wakes ? &wakes_next_ : nullptr);
             const auto released = blank_votes();
+            repeats_release_ = wakes;  // unreleased() must not wake a second waiter
             co_await ask(undo, no_limits_, *released);
             record_wrong_types(round_.tally, std::move(*released));
         }

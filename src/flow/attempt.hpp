@@ -33,8 +33,8 @@ public:
     Result take_result(std::error_code error);
     /// Returns the release of the keys that the attempt has set, unless it has released them already. If no
     /// key can be left, returns nothing. If the attempt was fair, the release also wakes the next waiter. If
-    /// the function is called again, the release is marked as repeated. The request is valid as long as this
-    /// object.
+    /// such a release may have been sent before, by run() or after an earlier call, it is marked as repeated.
+    /// The request is valid as long as this object.
     std::optional<Request> unreleased() noexcept;
 
 private:
@@ -53,7 +53,7 @@ private:
     Lease candidate_{};              ///< The lease that the attempt tries to get.
     bool made_round_ = false;        ///< True if run() has ended after its round.
     bool released_ = false;          ///< True if run() has ended, and no key is left.
-    bool repeats_release_ = false;   ///< True if unreleased() was called before.
+    bool repeats_release_ = false;   ///< True if a release that wakes a waiter may have been sent.
     algorithm::RoundResult& round_;  ///< The votes on the SET, or on the counts that confirm the token.
 };
 

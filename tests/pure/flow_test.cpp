@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -30,6 +31,7 @@ public:
     }
 
     bool ended() const { return operation_.ended(); }
+    const flow::Pending& pending() const { return operation_.pending(); }
     void make_round() {
         const auto& round = std::get<flow::PendingRound>(operation_.pending());
         world_.ask({round.request, 1}, *round.limits, {round.tally, 1});
@@ -43,6 +45,8 @@ public:
         if (const auto release = attempt_.unreleased()) (void)world_.ask(*release);
     }
 
+    void request_stop() { stop_.request_stop(); }
+
     flow::Attempt& attempt() { return attempt_; }
     const flow::FrameMemory& frames() const { return operation_.frames(); }
 
@@ -50,7 +54,8 @@ private:
     World& world_;
     const std::vector<std::string> resources_{the_resource};
     const algorithm::LeaseRequest request_;
-    const RoundLimits limits_{};
+    std::stop_source stop_{};
+    const RoundLimits limits_{.stop = stop_.get_token()};
     flow::BlockingOperation operation_{world_};
     algorithm::RoundResult round_{.tally = world_.blank_tally(), .valid_until = {}, .ended = {}};
     flow::Attempt attempt_{operation_, world_.clock, world_.entropy, request_, limits_, nullptr, round_};
@@ -103,6 +108,27 @@ TEST(AttemptFlow, WakesTheNextWaiterIfItIsDestroyedAndFair) {
         const auto release = steps.attempt().unreleased();
         ASSERT_TRUE(release);
         EXPECT_EQ(release->command.queue != nullptr, fair);
+    }
+}
+
+// Otherwise a node whose key the first release has deleted would wake a second waiter.
+TEST(AttemptFlow, SaysThatItsReleaseIsSentAgain) {
+    for (const bool throws : {false, true}) {
+        World world;
+        world.cut(0, 1, 2);
+        AttemptInSteps steps{world, true};
+        steps.make_round();
+        steps.request_stop();
+        steps.resume();
+        const auto& release = *std::get<flow::PendingRound>(steps.pending()).request;
+        ASSERT_TRUE(release.command.queue) << "it wakes the next waiter, because the attempt was cancelled";
+        EXPECT_FALSE(release.command.queue->repeated);
+        steps.make_round();
+        for (int i = 0; throws && !steps.ended(); ++i)
+            steps.resume(std::make_exception_ptr(std::bad_alloc{}));
+        const auto again = steps.attempt().unreleased();
+        ASSERT_TRUE(again && again->command.queue);
+        EXPECT_TRUE(again->command.queue->repeated);
     }
 }
 
