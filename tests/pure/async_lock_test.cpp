@@ -550,6 +550,16 @@ TEST_F(InALoop, ACompletionThatOwnsTheLockIsDestroyedAtTheShutdown) {
     EXPECT_TRUE(world.clean());
 }
 
+TEST_F(InALoop, ALockThatWasDestroyedWhenItWasJustAcquiredIsReleasedAtTheShutdown) {
+    {
+        auto destroyed = lock();
+        destroyed.acquire(report());
+    }
+    of_loop.shut_down();
+    EXPECT_THAT(results, IsEmpty());
+    EXPECT_TRUE(world.clean());
+}
+
 // ---- The places for rounds
 
 struct Wish final : loop::Task {
