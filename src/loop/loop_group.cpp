@@ -90,13 +90,19 @@ std::unique_ptr<WaiterInSteps> LoopGroup::waiter() {
     return std::make_unique<LoopWaiter>(listeners_, local_queues_, group_.nodes(), clock());
 }
 
+/// Without memory, a release of a broken connection cannot be sent again yet. proceed() then tries again. An
+/// exception would end the loop of the program.
 void LoopGroup::on_ready(int fd) {
     network_.watches().on_ready(fd);
-    for (auto& [descriptor, entry] : watched_)
-        if (entry.ready) {
-            group_.take_ready({&entry, 1});
-            entry.ready = false;
-        }
+    try {
+        for (auto& [descriptor, entry] : watched_)
+            if (entry.ready) {
+                group_.take_ready({&entry, 1});
+                entry.ready = false;
+            }
+    } catch (const std::bad_alloc&) {
+        wake();
+    }
     wake_rounds();
 }
 

@@ -46,10 +46,7 @@ public:
         }
         clock.pass_to(std::min(until, next()));
         if (next() > clock.now()) return false;
-        std::vector<int> found;
-        for (const auto& [fd, writes] : watched_)
-            if (network_.ready_at(fd, writes) <= clock.now()) found.push_back(fd);
-        for (const int fd : found) {
+        for (const int fd : ready_descriptors()) {
             if (watched_.erase(fd) == 0) continue;
             ready(fd);
         }
@@ -63,6 +60,13 @@ public:
     bool watches_anything() const { return !watched_.empty(); }
 
 private:
+    std::vector<int> ready_descriptors() const {
+        const OutsideTheClient outside;
+        std::vector<int> found;
+        for (const auto& [fd, writes] : watched_)
+            if (network_.ready_at(fd, writes) <= network_.clock().now()) found.push_back(fd);
+        return found;
+    }
     Clock::time_point next() const {
         auto earliest = wake_at_;
         for (const auto& [fd, writes] : watched_)

@@ -621,6 +621,49 @@ TEST_P(OutOfMemoryInTheLoop, AnAcquisitionThrowsOrCallsItsCompletionOnceAndLeave
     EXPECT_GT(successes, 0);
 }
 
+// The connection of a release that nobody awaits breaks. Only completions may throw exceptions into the loop
+// of the program.
+TEST_P(OutOfMemoryInARound, AReleaseIsSentAgainInALoopWhenThereIsMemoryAgain) {
+    for (const bool for_good_then : {false, true}) {
+        long count = 0;
+        for (bool went_on = true; went_on; ++count) {
+            WaitingWorld world;
+            MemoryLoopNodes nodes{world.network, world.size, {.node_timeout = 50ms}};
+            MemoryLoop loop{world.network};
+            AsyncNodes of_loop{nodes, loop, world.network.clock(), world.entropy};
+            const auto run_for = [&](Clock::duration span) {
+                const auto end = world.now() + span;
+                while (world.now() < end && (loop.run_once(end) || world.now() < end)) {
+                }
+            };
+            std::optional<AsyncLock> lock{std::in_place, of_loop, "r", LockOptions{.ttl = 10min}};
+            lock->acquire([](const Result& it) { EXPECT_THAT(it, Succeeds()); });
+            run_for(10ms);
+            auto& server = world.network.server(1);
+            server.paused = true;
+            lock.reset();
+            run_for(10ms);
+            server.close_connections(world.now());
+            server.resume(world.now());
+            bool thrown = false;
+            went_on = fails_after(
+                count,
+                [&] {
+                    try {
+                        run_for(5ms);
+                    } catch (const std::bad_alloc&) {
+                        thrown = true;
+                    }
+                },
+                for_good_then);
+            EXPECT_FALSE(thrown) << count;
+            run_for(30ms);
+            EXPECT_EQ(world.holder(1), "(nil)") << count;
+        }
+        EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
+    }
+}
+
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
 INSTANTIATE_TEST_SUITE_P(WithoutFencing, OutOfMemoryInTheQueue,
                          testing::Values(std::tuple{false, Round::all_at_once, many_processors},
