@@ -159,6 +159,25 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
     EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 SET"));
 }
 
+/// The server answers each release with bytes after which the client has to disconnect.
+void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
+    network.server(node).refuses_command = [](const auto& words) {
+        return words.front().starts_with("EVAL") ? "?\r\n" : "";
+    };
+}
+
+// Otherwise the client would make new connections without a pause for ever.
+TEST_F(RepeatedRelease, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
+    connect();
+    acquire("r", "A");
+    run();
+    run_for(5ms);
+    answer_releases_with_garbage(network, 1);
+    release_without_waiting();
+    run_for(1s);
+    EXPECT_LE(network.server(1).connections(), 10U);
+}
+
 TEST_F(RepeatedRelease, IsSentByTheDestructorOfTheNodes) {
     connect();
     acquire_and_silence();
@@ -228,6 +247,14 @@ TEST_F(RepeatedReleaseInALoop, IsSentAgainAfterAMajorityHasAnswered) {
     EXPECT_EQ(holder(1), "(nil)");
 }
 
+TEST_F(RepeatedReleaseInALoop, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
+    acquire();
+    answer_releases_with_garbage(network, 1);
+    lock.reset();
+    run_for(1s);
+    EXPECT_LE(network.server(1).connections(), 10U);
+}
+
 TEST_F(RepeatedReleaseInALoop, KeepsTheLoopBusyForOneNodeTimeoutAtMost) {
     acquire();
     network.server(1).paused = true;
@@ -285,6 +312,17 @@ TEST_F(RepeatedReleaseOfAThread, IsSentAgainToAServerThatRefusedConnectionsMeanw
     }
     network.pass(50ms);
     EXPECT_EQ(keys(), 0U);
+}
+
+TEST_F(RepeatedReleaseOfAThread, IsNotSentAgainAndAgainToAServerThatEndsTheConnectionEachTime) {
+    auto it = held();
+    answer_releases_with_garbage(network, 1);
+    it.unlock();
+    for (int i = 0; i < 5; ++i) {
+        network.pass(200ms);
+        (void)query(nodes, "another");
+    }
+    EXPECT_LE(network.server(1).connections(), 20U);
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodes) {

@@ -59,6 +59,10 @@ protected:
     ~Requester() = default;
 };
 
+/// How often a release is sent again at most. A server, or a proxy in front of it, may end the connection
+/// because of the release. Without a limit, the client would connect again and again.
+inline constexpr std::uint8_t max_release_repeats = 8;
+
 /// One entry: a command that was sent, and its reply.
 struct PendingReply {
     const Requester* requester = nullptr;  ///< null if nobody awaits the reply any more
@@ -75,7 +79,8 @@ struct PendingReply {
     /// For a release without a requester: its bytes in the form that is sent if the server refuses this one,
     /// or if the connection breaks.
     std::string plain_form{};
-    Reply reply{};  ///< once it is answered
+    std::uint8_t repeats = 0;  ///< how often it was sent again
+    Reply reply{};             ///< once it is answered
 
     /// Returns true if the reply means that the command was not executed, but can be in another form: with
     /// the whole script, or without the queue.
@@ -125,6 +130,7 @@ public:
         it.ttl = release.ttl;
         it.owner = release.owner;
         it.plain_form = release.plain_form;
+        it.repeats = static_cast<std::uint8_t>(release.repeats + 1);
         return it;
     }
 
@@ -189,12 +195,13 @@ public:
         return last;
     }
 
-    // ---- Releases that can be sent again: those without a reply and without a requester
+    // ---- Releases that can be sent again: those without a reply and without a requester, unless they were
+    // sent too often
 
     template <class Function>
     void for_each_left_release(Function function) const {
         for (auto i = answered_; i < size_; ++i)
-            if (!at(i).plain_form.empty()) function(at(i));
+            if (!at(i).plain_form.empty() && at(i).repeats < max_release_repeats) function(at(i));
     }
     std::size_t left_releases() const noexcept {
         std::size_t count = 0;
@@ -266,6 +273,7 @@ private:
         it.released = 0;
         it.ttl = it.ttl.zero();
         it.plain_form.clear();
+        it.repeats = 0;
         return it;
     }
 
