@@ -6,7 +6,7 @@
 # and GoogleTest, and to let npm reach its registry.
 set(redlock_kept_variables
     "^(PATH|TMPDIR|TERM|CI|LD_LIBRARY_PATH|LD_PRELOAD|(A|L|T|UB)SAN_OPTIONS|GTEST_.*|REDLOCK_INTEROP|"
-    "REDLOCK_LOOP_WAITERS|NODE_EXTRA_CA_CERTS|(http|https|no|HTTP|HTTPS|NO)_(proxy|PROXY))$"
+    "REDLOCK_LOOP_WAITERS|REDLOCK_WAITING_DEFAULTS|NODE_EXTRA_CA_CERTS|(http|https|no|HTTP|HTTPS|NO)_(proxy|PROXY))$"
 )
 string(CONCAT redlock_kept_variables ${redlock_kept_variables})
 if(NOT redlock_test_home)  # CMake is configuring, and needs only the names

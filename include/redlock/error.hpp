@@ -49,7 +49,7 @@ enum class Errc {
     unexpected_reply,       ///< The reply does not fit the command. The connection was closed.
     server_busy,            ///< Another temporary error: BUSY, TRYAGAIN, MASTERDOWN, MISCONF and so on.
     server_error,           ///< Another permanent error: MOVED, an unknown command and so on.
-    /// Nothing was sent, mostly because the other votes had decided or the caller's time was over.
+    /// Nothing was sent, mostly because a majority had become impossible or the caller's time was over.
     not_asked,
     /// The command was sent, but the other votes decided before the node answered.
     not_awaited,

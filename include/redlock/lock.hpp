@@ -40,8 +40,8 @@
 //                 drift allows for clocks that differ. By default it is 1 % of the ttl plus 2 ms
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
-// the same resource, and may share one Nodes. A watchdog has its own thread. LockOptions::on_lost and a
-// std::stop_callback on lost() can run in that thread, and may release or destroy the lock.
+// the same resource, and may share one Nodes. A watchdog has threads of its own. LockOptions::on_lost and
+// a std::stop_callback on lost() can run in such a thread, and may release or destroy the lock.
 //
 // After fork() the lock belongs to the parent. In the child it is free.
 //
