@@ -19,8 +19,8 @@ void Renewals::add(detail::Acquisition acquisition) {
     wake();
 }
 
-/// In the scope of the queue, remove() does not wait for the end of a round. The timer is set anew, because an
-/// execution context of Asio goes on running as long as a timer is set.
+/// In the scope of the queue, remove() does not wait for the end of a round. The timer is set anew, because
+/// an execution context of Asio goes on running as long as a timer is set.
 void Renewals::remove(const detail::Acquisition& acquisition) noexcept {
     const detail::RenewalScope scope{{.queue = &queue_,
                                       .lost_lease = detail::renewal_context().lost_lease,
