@@ -202,7 +202,7 @@ class Tally {
 public:
     using Names = std::shared_ptr<const std::vector<std::string>>;
 
-    Tally() noexcept {}
+    Tally() noexcept {}  // NOLINT(modernize-use-equals-default): `= default` deletes it, because of the union
     explicit Tally(Names names) noexcept : names_(std::move(names)) {
         std::uninitialized_default_construct_n(reports_.data(), size());
         for (std::size_t node = 0; node < size(); ++node) reports_[node].name = (*names_)[node];
