@@ -85,6 +85,16 @@ TEST_F(TurnsInALoop, AreGivenToOlderWaitersThatComeLater) {
     EXPECT_TRUE(has_turn(0)) << "it keeps its turn";
 }
 
+// Otherwise nobody would have a turn when eight waiters have left.
+TEST_F(TurnsInALoop, PassFromOneWaiterToTheNextWithoutEnd) {
+    for (int i = 0; i < 20; ++i) (void)join(i * 1ms);
+    for (int left = 0; left < 16; ++left) {
+        EXPECT_TRUE(has_turn(3)) << left << " have left";
+        EXPECT_FALSE(has_turn(4)) << left << " have left";
+        leave(0);
+    }
+}
+
 TEST_F(TurnsInALoop, LetOthersKnowTheirPlace) {
     for (int i = 0; i < 6; ++i) (void)join(i * 1ms);
     EXPECT_FALSE(waiting_at(5).place.estimate());
