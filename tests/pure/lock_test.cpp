@@ -92,6 +92,14 @@ TEST_F(AFreeLock, IsMovedTogetherWithItsEntropy) {
     EXPECT_EQ(lock.owner(), std::string(40, '1'));
 }
 
+TEST_F(AFreeLock, IsMovedTogetherWithItsOptions) {
+    lock = world.lock({.ttl = 3s, .retry = {.attempts = 1}});
+    world.cut_all();
+    const auto result = lock.acquire();
+    EXPECT_THAT(result, FailsWith(Errc::no_quorum));
+    EXPECT_EQ(result.attempts(), 1);
+}
+
 TEST_F(AFreeLock, StaysFreeIfItCannotBeWatched) {
     struct WithoutThreads : detail::Renewer {
         explicit WithoutThreads(Clock& the_clock) : its_clock(the_clock) {}
