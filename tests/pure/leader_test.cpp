@@ -99,6 +99,16 @@ TEST_F(Leadership, DoesNothingIfItIsAlreadyStopped) {
     EXPECT_THAT(world.events(), IsEmpty());
 }
 
+// The election succeeds, because a majority has granted its votes before the last node answers.
+TEST_F(Leadership, BeginsNoWorkIfItIsStoppedDuringTheElection) {
+    world.slow(4, 10ms);
+    world.after(5ms, [&] { stop.request_stop(); });
+    EXPECT_THAT(leader.run_once([&](const Term&) { ++terms; }, stop.get_token()), FailsWith(Errc::cancelled));
+    EXPECT_TRUE(stop.stop_requested());
+    EXPECT_EQ(terms, 0);
+    EXPECT_TRUE(world.clean());
+}
+
 TEST_F(Leadership, EndsAPauseIfStopped) {
     world.after(100ms, [&] { stop.request_stop(); });
     EXPECT_THAT(time_taken(world, [&] { leader.run([&](const Term&) { ++terms; }, stop.get_token()); }),
