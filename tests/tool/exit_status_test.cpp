@@ -13,5 +13,14 @@ TEST(ExitStatusOfAResult, IsThatOfAnInternalErrorForAnErrorOfTheSystem) {
     EXPECT_EQ(exit_status::of(result), exit_status::internal);
 }
 
+// The nodes that refused leave no majority. Otherwise the failures of the other nodes count, which can pass.
+TEST(ExitStatusWithoutAQuorum, IsThatOfADenialIfTooFewNodesAreLeft) {
+    EXPECT_EQ(exit_status::without_quorum(3, 0), exit_status::no_quorum);
+    EXPECT_EQ(exit_status::without_quorum(3, 1), exit_status::no_quorum);
+    EXPECT_EQ(exit_status::without_quorum(3, 2), exit_status::denied);
+    EXPECT_EQ(exit_status::without_quorum(5, 2), exit_status::no_quorum);
+    EXPECT_EQ(exit_status::without_quorum(5, 3), exit_status::denied);
+}
+
 }  // namespace
 }  // namespace redlock::tool
