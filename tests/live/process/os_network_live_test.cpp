@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,6 +54,23 @@ TEST(OsNetwork, AStopRequestedBeforeTheWaitEndsItAtOnce) {
     const auto start = now();
     network.wait({}, start, start + 1min, stop.get_token());
     EXPECT_LT(now() - start, 20s);
+}
+
+// Without its seconds, the timeout would be zero here, and the read would block for ever.
+TEST(ABlockingSocket, HasItsWholeTimeout) {
+    const int fd = open_socket(AF_INET);
+    ASSERT_GE(fd, 0);
+    for (const auto longest : {1000ms, 2500ms, 500ms}) {
+        make_blocking(fd, longest);
+        timeval timeout{};
+        socklen_t length = sizeof timeout;
+        ASSERT_EQ(::getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, &length), 0);
+        const auto whole = std::chrono::seconds{timeout.tv_sec} + std::chrono::microseconds{timeout.tv_usec};
+        EXPECT_GE(whole, longest);
+        EXPECT_LE(whole, longest + 20ms) << "the kernel rounds up to whole ticks";
+    }
+    EXPECT_EQ(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    ::close(fd);
 }
 
 // ---- Sockets
