@@ -108,6 +108,25 @@ TEST_F(UnsentRelease, IsSentInTheBackground) {
     }
 }
 
+TEST_F(UnsentRelease, IsSentInTheBackgroundAlthoughAnotherNodeStaysUnreachable) {
+    for (std::size_t hangs = 0; hangs < servers; ++hangs) {
+        auto it = held();
+        become_unreachable();
+        network.clock().after(20ms, [&] {
+            for (std::size_t node = 0; node < servers; ++node)
+                network.server(node).unreachable = node == hangs;
+        });
+        it.unlock();
+        network.pass(node_timeout);
+        EXPECT_EQ(keys(), 1U) << "that of node " << hangs;
+        reach_again();
+        nodes.reset();
+        for_each_server([](auto& server) { server.redis->restart(server.redis->run_id(), {}); });
+        nodes.emplace(network, servers,
+                      NodesOptions{.node_timeout = node_timeout, .round = Round::all_at_once});
+    }
+}
+
 TEST_F(UnsentRelease, IsSentInTheBackgroundForOneNodeTimeoutOnly) {
     auto it = held();
     become_unreachable();
