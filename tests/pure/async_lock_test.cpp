@@ -274,6 +274,23 @@ TEST_F(InALoop, AcquiringAgainReleasesTheKeysOfTheFormerLease) {
     EXPECT_FALSE(results[1].error());
 }
 
+// The earlier lease is over, although its release is not confirmed and there is no next one.
+TEST_F(InALoop, HasNoOwnerAfterAnAcquisitionThatHasFailed) {
+    auto it = lock({.retry = {.attempts = 1}, .fencing = true, .fair = true});
+    it.acquire(report());
+    run();
+    world.cut_all();
+    it.release(report());
+    run();
+    EXPECT_NE(it.owner(), "") << "the release can be repeated";
+    it.acquire(report());
+    run();
+    ASSERT_EQ(results.size(), 3U);
+    for (const auto i : {1U, 2U}) EXPECT_EQ(results[i].error(), Errc::no_quorum);
+    EXPECT_EQ(it.owner(), "");
+    EXPECT_EQ(it.fencing_token(), 0U);
+}
+
 TEST_F(InALoop, AReleaseIsNotRepeatedWhenTheValidityHasEnded) {
     auto it = lock({.ttl = 1s});
     it.acquire(report());
