@@ -65,6 +65,26 @@ TEST_F(NodeTest, AnExtensionFollowsItsPendingSet) {
 }
 
 // Between a SET and its release there may be only commands of the same owner.
+// The acquisition of a waiter takes its ticket out of the queue. If it overtook the pending enter_queue, the
+// ticket would enter the queue after its waiter has left.
+TEST_F(NodeTest, TheAcquisitionOfAWaiterFollowsItsPendingTicket) {
+    (void)extend("nobody");
+    server().forget_log();
+    server().paused = true;
+    const QueueTerms terms{.ticket = "channel|1", .home = 0, .reservation_ttl = 100ms};
+    auto question = request(Verb::enter_queue, terms.ticket);
+    question.command.queue = &terms;
+    EXPECT_TRUE(ask({question}).front()[0].sent);
+    server().paused = false;  // for new connections
+    (void)extend("nobody");
+    auto acquisition = request(Verb::set_if_absent, "A");
+    acquisition.command.queue = &terms;
+    EXPECT_TRUE(ask({acquisition}).front()[0].sent);
+    network.resume(0);
+    EXPECT_THAT(server().log(), ElementsAre("2 PING", "2 EVAL", "1 EVAL", "1 EVAL"));
+    EXPECT_EQ(holder(0), "A");
+}
+
 TEST_F(NodeTest, NoOtherCommandFollowsAPendingSet) {
     acquire_late("A");
     (void)release("B");
