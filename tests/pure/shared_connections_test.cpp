@@ -413,6 +413,20 @@ TEST_F(SharedConnections, ACommandThatHasWaitedIsWrittenWhenThereIsRoom) {
     for (const auto* const round : begun) EXPECT_EQ(round->tally()[0].vote, Vote::granted);
 }
 
+// Each of them leaves the connection while the node lets the others continue.
+TEST_F(SharedConnections, AllCommandsThatWaitFailWithTheirConnection) {
+    connect();
+    auto& server = network.server(0);
+    server.paused = true;
+    for (std::size_t i = 0; i < detail::max_shared_pending; ++i) begin(Verb::query, "r", "A");
+    std::vector<const SharedRound*> waiting;
+    for (int i = 0; i < 6; ++i) waiting.push_back(&begin(Verb::query, "r", "A"));
+    (void)group.write_collected(network.clock().now());
+    server.close_connections(network.clock().now());
+    run();
+    for (const auto* const round : waiting) EXPECT_EQ(round->tally()[0].cause, Errc::connection_failed);
+}
+
 TEST_F(SharedConnections, AServerThatTakesFewBytesAtOnceGetsAllCommands) {
     connect();
     network.server(0).takes_at_once = 100;
