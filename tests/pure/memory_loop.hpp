@@ -26,7 +26,7 @@
 
 namespace redlock::test {
 
-class MemoryLoop final : public EventLoop {
+class MemoryLoop : public EventLoop {
 public:
     explicit MemoryLoop(MemoryNetwork& network) : network_(network) {}
 

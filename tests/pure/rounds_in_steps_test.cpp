@@ -1,5 +1,9 @@
 // Rounds that one thread makes in steps, as an event loop does.
+#include "memory_loop.hpp"
 #include "round_driver_world.hpp"
+#include "seeded_entropy.hpp"
+
+#include <redlock/async_lock.hpp>
 
 #include <gtest/gtest.h>
 
@@ -121,6 +125,42 @@ TEST(RoundInSteps, OnlyExtensionsShareARound) {
     EXPECT_TRUE(NodeGroup::fit_in_one_round(std::array{release}));
     EXPECT_TRUE(NodeGroup::fit_in_one_round(std::array{extension, extension}));
     EXPECT_FALSE(NodeGroup::fit_in_one_round(std::array{release, release}));
+}
+
+// ---- A loop that handles its timers first
+
+class BusyLoop final : public MemoryLoop {
+public:
+    using MemoryLoop::MemoryLoop;
+    /// Returns after a long pause, and handles the timers before the descriptors.
+    void come_back() { wake(); }
+};
+
+// The replies have come in time. A loop with much to do has not read them when the time of the nodes is over.
+TEST(RoundInABusyLoop, CountsTheRepliesThatNobodyHasRead) {
+    MemoryNetwork network{3};
+    SeededEntropy entropy{1};
+    MemoryLoopNodes nodes{network, 3, {.node_timeout = 50ms}};
+    BusyLoop loop{network};
+    AsyncNodes of_loop{nodes, loop, network.clock(), entropy};
+    AsyncLock lock{of_loop, "r", {.ttl = 10min}};
+    std::vector<Result> results;
+    const auto report = [&](Result it) { results.push_back(std::move(it)); };
+    const auto run_until = [&](auto condition) {
+        while (!condition() && loop.run_once(network.clock().now() + 1s)) {
+        }
+    };
+    lock.acquire(report);
+    run_until([&] { return results.size() == 1; });
+    for (std::size_t node = 0; node < 3; ++node) network.server(node).forget_log();
+    lock.extend(report);
+    run_until([&] { return !network.server(0).executed().empty(); });
+    ASSERT_EQ(results.size(), 1U);
+    network.pass(200ms);
+    loop.come_back();
+    run_until([&] { return results.size() == 2; });
+    ASSERT_EQ(results.size(), 2U);
+    for (const auto& node : results[1].nodes()) EXPECT_EQ(node.vote, Vote::granted);
 }
 
 }  // namespace
