@@ -1,4 +1,4 @@
-// How what a command leaves running is ended.
+// The environment of a command, and how what it leaves running is ended.
 #include "tool/supervisor.hpp"
 
 #include "live/forked_child.hpp"
@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -42,6 +43,22 @@ protected:
         };
     }
 };
+
+// REDLOCK is the beginning of the name REDLOCK_RESOURCE.
+TEST_F(WatchedCommand, HasAVariableWhoseNameBeginsLikeAnotherOne) {
+    ForkedChild watcher{[](const auto& report) {
+        ::setenv("REDLOCK", "kept", 1);                      // NOLINT(concurrency-mt-unsafe): one thread
+        ::setenv("REDLOCK_RESOURCE", "of an outer run", 1);  // NOLINT(concurrency-mt-unsafe)
+        const Signals signals{SIGTERM};
+        Terminal terminal;
+        const auto* const script = "test \"$REDLOCK $REDLOCK_RESOURCE\" = 'kept job'";
+        ProcessGroup command{
+            {.words = {"sh", "-c", script}, .environment = {"REDLOCK_RESOURCE=job"}}, signals, terminal};
+        const SupervisionPolicy policy{.look_at_lock = [] { return std::nullopt; }};
+        report(std::to_string(supervise(command, signals, terminal, policy).status));
+    }};
+    EXPECT_EQ(watcher.receive(), "0");
+}
 
 // Otherwise each signal to `redlock run` would give the remaining processes the whole grace again.
 TEST_F(WatchedCommand, HasOneGraceHoweverManySignalsCome) {
