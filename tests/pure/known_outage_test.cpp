@@ -1,6 +1,7 @@
 // A lock whose resource another client holds on a minority of the nodes, while the other nodes are down and
 // in back-off. The round does not ask the nodes in back-off, because the refusals have decided. Nevertheless
-// the result must say that there is no quorum.
+// the result must say that there is no quorum. The last test has nodes that are slow, which the client cannot
+// know.
 #include "waiting_world.hpp"
 
 #include <redlock/error.hpp>
@@ -62,6 +63,25 @@ TEST_F(MostNodesAreDown, ReportsAPermanentCause) {
     EXPECT_EQ(result.attempts(), 1);
     EXPECT_EQ(result.nodes()[2].cause, Errc::authentication_failed);
     EXPECT_TRUE(result.nodes()[2].left_alone);
+}
+
+// A8. A fifth of the caller's time is left for each node here, which is less than an eighth of node_timeout.
+// The silence of a node then means nothing, so the caller makes another attempt.
+TEST(SlowNodes, AreAskedAgainIfTheyHadTooLittleTime) {
+    WaitingWorld world{5, {.node_timeout = 1s}};
+    Lock lock{world.client(), "r", {.retry = {.delay = 10ms}}, world.network.clock(), world.entropy};
+    ASSERT_TRUE(lock.acquire());
+    ASSERT_TRUE(lock.release());
+    world.network.pass(5ms);
+    world.forget_log();
+    const auto set_latency = [&](Clock::duration latency) {
+        for (std::size_t node = 0; node < 3; ++node) world.network.server(node).latency = latency;
+    };
+    set_latency(200ms);
+    world.after(350ms, [&] { set_latency(1ms); });
+    const auto result = lock.acquire_for(600ms);
+    EXPECT_TRUE(result) << result.message();
+    EXPECT_EQ(world.all(0, "SET").size(), 2U) << "two attempts";
 }
 
 }  // namespace
