@@ -303,8 +303,13 @@ private:
 
     /// Keeps the result of an extension that has failed. Without memory, on_lost gets no reports of the
     /// nodes.
-    void keep_for_report_locked(Result failed) noexcept {
-        last_extend_error_.reset(new (std::nothrow) Result{std::move(failed)});
+    template <class ResultRef>
+    void keep_for_report_locked(ResultRef&& failed) noexcept {
+        try {
+            last_extend_error_ = std::make_unique<Result>(std::forward<ResultRef>(failed));
+        } catch (const std::bad_alloc&) {
+            last_extend_error_.reset();
+        }
     }
 
     /// Applies the round of an extension to the lease. In the state ending, the result is Errc::lost.
