@@ -51,6 +51,13 @@ std::vector<Hold> HoldLog::holds() {
     return all;
 }
 
+std::vector<Suspension> HoldLog::suspensions() {
+    std::vector<Suspension> all;
+    for (std::size_t process = 0; process < processes; ++process)
+        suspensions_of(process).read_into(all, process);
+    return all;
+}
+
 std::int64_t HoldLog::count() {
     std::int64_t sum = 0;
     for (std::size_t worker = 0; worker < workers; ++worker) sum += of(worker).count();

@@ -47,6 +47,39 @@ struct Hold {
     }
 };
 
+/// When a worker process did not run, because it was stopped by SIGSTOP or because the machine was busy. It
+/// does late what was due meanwhile.
+struct Suspension {
+    std::size_t process;
+    Instant from;
+    Instant until;
+};
+
+/// The suspensions that a process has noticed itself. Only one of its threads writes.
+class SuspensionLog {
+public:
+    void add(Instant from, Instant until) {
+        const auto at = cell(count_).load();
+        if (at == static_cast<std::int64_t>(all_.size())) return;
+        all_[static_cast<std::size_t>(at)] = {from, until};
+        cell(count_).store(at + 1);
+    }
+    void read_into(std::vector<Suspension>& result, std::size_t process) {
+        const auto count = static_cast<std::size_t>(cell(count_).load());
+        for (std::size_t i = 0; i < count; ++i) result.push_back({process, all_[i].from, all_[i].until});
+    }
+
+private:
+    struct Span {
+        Instant from;
+        Instant until;
+    };
+    static std::atomic_ref<std::int64_t> cell(std::int64_t& value) { return std::atomic_ref{value}; }
+
+    std::int64_t count_;
+    std::array<Span, 10'000> all_;
+};
+
 /// The log of one worker.
 class WorkerLog {
 public:
@@ -106,6 +139,7 @@ public:
     HoldLog& operator=(const HoldLog&) = delete;
 
     WorkerLog& of(std::size_t worker) { return shared_->logs.at(worker); }
+    SuspensionLog& suspensions_of(std::size_t process) { return shared_->suspensions.at(process); }
     /// From now on all workers hold only briefly, so that each gets its turn soon.
     void hurry() { std::atomic_ref{shared_->hurried}.store(1); }
     bool hurried() { return std::atomic_ref{shared_->hurried}.load() != 0; }
@@ -113,6 +147,7 @@ public:
     bool stopped() { return std::atomic_ref{shared_->stopped}.load() != 0; }
 
     std::vector<Hold> holds();
+    std::vector<Suspension> suspensions();
     std::int64_t count();
     std::int64_t attempts();
 
@@ -121,6 +156,7 @@ private:
         std::int64_t hurried;
         std::int64_t stopped;
         std::array<WorkerLog, workers> logs;
+        std::array<SuspensionLog, processes> suspensions;
     };
     Shared* shared_;
 };

@@ -131,8 +131,9 @@ private:
         const auto holds = log_.holds();
         const auto overlapping = overlaps(holds);
         const auto regressions = token_regressions(holds);
-        const auto losses = reported_losses(holds, workers_.suspensions(), false);
-        const auto leaders_losses = reported_losses(holds, workers_.suspensions(), true);
+        const auto suspensions = workers_.suspensions();
+        const auto losses = reported_losses(holds, suspensions, false);
+        const auto leaders_losses = reported_losses(holds, suspensions, true);
         const auto late_losses = late(losses, max_delay);
         const auto leaders_late_losses = late(leaders_losses, max_delay);
         std::vector<std::string> stray;

@@ -183,12 +183,27 @@ private:
     std::optional<Leader> leader_{};
 };
 
+/// Logs when this process gets no processor, until a stop is requested.
+void log_suspensions(HoldLog& log, std::size_t process, const std::stop_token& stop) {
+    constexpr auto pause = 10ms;
+    constexpr auto short_delay = 50ms;
+    while (!stop.stop_requested()) {
+        const auto due = now() + std::chrono::nanoseconds{pause}.count();
+        std::this_thread::sleep_for(pause);
+        if (const auto woken = now(); woken - due > std::chrono::nanoseconds{short_delay}.count())
+            log.suspensions_of(process).add(due, woken);
+    }
+}
+
 /// Runs all workers of this process.
 void run(const Arguments& arguments) {
     const auto round = std::random_device{}() % 2 == 0 ? Round::sequential : Round::all_at_once;
     RedisNodes nodes{
         arguments.nodes,
         {.node_timeout = arguments.node_timeout, .round = round, .quarantine = arguments.quarantine}};
+    HoldLog log{arguments.log};
+    const std::jthread watcher{
+        [&](const std::stop_token& stop) { log_suspensions(log, arguments.index, stop); }};
     std::vector<std::jthread> threads;
     const auto begin = [&](auto function) {
         threads.emplace_back([function] {

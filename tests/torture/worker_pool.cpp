@@ -67,6 +67,12 @@ std::size_t WorkerPool::stop() {
         std::ranges::count_if(workers_, [](auto& it) { return it->wait() == 0; }));
 }
 
+std::vector<Suspension> WorkerPool::suspensions() {
+    auto all = log_.suspensions();
+    all.insert(all.end(), suspensions_.begin(), suspensions_.end());
+    return all;
+}
+
 std::string WorkerPool::output() const {
     std::ifstream file{directory_ / "output"};
     return {std::istreambuf_iterator<char>{file}, {}};

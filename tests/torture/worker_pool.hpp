@@ -23,13 +23,6 @@ struct LockSettings {
     std::chrono::milliseconds node_timeout{50};
 };
 
-/// When a worker process was stopped by SIGSTOP. It does late what was due meanwhile.
-struct Suspension {
-    std::size_t process;
-    Instant from;
-    Instant until;
-};
-
 class WorkerPool {
 public:
     WorkerPool(const LockSettings& settings, const std::filesystem::path& directory,
@@ -46,7 +39,8 @@ public:
     /// Stops all workers. Returns how many ended without an error.
     std::size_t stop();
 
-    const std::vector<Suspension>& suspensions() const noexcept { return suspensions_; }
+    /// Returns when workers were frozen, and when they did not run because the machine was busy.
+    std::vector<Suspension> suspensions();
     /// Returns the output of the workers, which is empty if there was no error.
     std::string output() const;
     HoldLog& log() noexcept { return log_; }
