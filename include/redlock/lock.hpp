@@ -10,24 +10,24 @@
 //         log(result.message());
 //     }
 //
-// While valid() is true, no other client that follows the Redlock algorithm holds the resource. (If the lock
-// has LockOptions::shared, other shared locks can.) Two conditions must be met:
+// While valid() is true, no other client that follows the Redlock algorithm holds the resource. (Several
+// locks with LockOptions::shared can hold it together.) Two conditions must be met:
 //
 //   1. The clocks of the client and of the nodes run at the same rate, within LockOptions::drift_factor, and
 //      nobody sets the clocks of the nodes.
 //   2. No node loses the key before it expires, as by a restart without persistence, FLUSHALL or a failover.
-//      With NodesOptions::quarantine, such a node does not vote until the lost keys would have expired. (For
-//      a failover, see docs/guarantees.md.)
+//      With NodesOptions::quarantine, a node that has lost keys does not take part until they would have
+//      expired. (For a failover, see docs/guarantees.md.)
 //
-// The lock ends by itself when its ttl is over, even if the work is not done. A process can also be suspended
-// right after it has called valid(), and continue when another client holds the lock. If that would do
-// damage, use LockOptions::fencing. Each holder then has a larger number than all earlier holders. The system
-// that the work changes, such as a database, must reject smaller numbers (fencing.hpp):
+// Work can outlast its lock: the ttl ends before the work, or the process is suspended right after it has
+// called valid(), and continues when another client holds the lock. If late work would do damage, use
+// LockOptions::fencing. Each holder then has a larger number than all earlier holders. The system that the
+// work changes, such as a database, must reject smaller numbers (fencing.hpp):
 //
 //     if (lock.acquire()) store.write(order, lock.fencing_token());
 //
-// If you do not know how long the work takes, use LockOptions::watchdog. A watchdog extends the lock while it
-// is held. If it cannot, it requests a stop on the token that lost() returns.
+// If you do not know how long the work takes, use LockOptions::watchdog. A watchdog extends the lock while
+// the lock is held. If it fails to do so, it requests a stop on the token that lost() returns.
 //
 // Words in this file:
 //
@@ -35,15 +35,15 @@
 //   round         one command to the nodes, and their answers. To acquire, a round asks one node after the
 //                 other, unless NodesOptions::round says otherwise. All other rounds ask all nodes at once
 //   node_timeout  the longest time that one node may take in a round: NodesOptions::node_timeout
-//   validity      the time for which valid() is true. It ends ttl − drift after the start of the round that
-//                 acquired or last extended the lock, or earlier if it turns out that the lock is lost. The
-//                 drift allows for clocks that differ. By default it is 1 % of the ttl plus 2 ms
+//   validity      a holder may rely on the lock until ttl − drift after the start of the round that acquired
+//                 or last extended it, or until it turns out to be lost. A release does not end the validity.
+//                 The drift (by default 1 % of the ttl + 2 ms) allows for clocks that differ
 //
 // Threads: a Lock belongs to one thread at a time. Different Locks may be used by different threads, even on
 // the same resource, and may share one Nodes. A watchdog has threads of its own. LockOptions::on_lost and
 // a std::stop_callback on lost() can run in such a thread, and may release or destroy the lock.
 //
-// After fork() the lock belongs to the parent. In the child it is free.
+// After fork() the lock belongs to the parent, and is free in the child.
 //
 // A lock has four states:
 //
@@ -66,10 +66,10 @@
 //   remaining  | zero               | positive             | zero               | zero
 //   owner      | empty              | 40 hex digits        | 40 hex digits      | 40 hex digits
 //
-// With LockOptions::fair, unlock() does what release() does.
-//
-// An unconfirmed lock can be released again until its validity would have ended. After that, release() makes
-// the lock free, and returns not_held without I/O.
+// There are three exceptions. With LockOptions::fair, unlock() does what release() does. When the validity of
+// an unconfirmed lock has ended, release() makes the lock free, and returns not_held without I/O. When the
+// watchdog has reported the loss of a lock that is still held (LockOptions::margin), extend() returns `lost`
+// without I/O.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -122,32 +122,33 @@ public:
     /// Releases the lock as unlock() does.
     ~Lock();
 
-    /// Takes over the other lock. Afterwards `other` is free and cannot acquire: its functions that acquire
-    /// return std::errc::invalid_argument, or throw it (lock()). Another lock can be assigned to it.
+    /// Takes over the other lock. Afterwards `other` is free. Its functions that acquire fail with
+    /// std::errc::invalid_argument until another lock is assigned to `other`.
     Lock(Lock&& other) noexcept;
     /// Releases the lock of this object as the destructor does, then takes over the other lock.
     Lock& operator=(Lock&& other) noexcept;
 
     // ---- Queries. They do no I/O.
 
-    /// Returns true if the lock is held. Once false, it stays false for this acquisition.
+    /// Returns true if the lock is held. Once valid() is false, it stays false for this acquisition.
     bool valid() const noexcept;
 
-    /// Returns how long valid() stays true unless the lock is extended or released; zero if valid() is false.
+    /// Returns how long valid() stays true if the lock is not extended or released. Returns zero if valid()
+    /// is false.
     std::chrono::nanoseconds remaining() const noexcept;
 
     /// Returns the token on which the watchdog requests a stop when it reports the loss of the lock (see
     /// LockOptions::on_lost). Each acquisition has a new token, so call this function after the acquisition.
     std::stop_token lost() const;
 
-    /// Returns the resource; if there are several, the first in sorted order.
+    /// Returns the resource, or if there are several, the first one in sorted order.
     const std::string& resource() const noexcept;
 
     /// Returns all resources, sorted and each once.
     Resources resources() const noexcept;
 
-    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes. Empty if the lock
-    /// is free. The view is valid until the next acquisition.
+    /// Returns the owner: 40 random hex digits that identify this acquisition on the nodes; empty if the lock
+    /// is free. The view can be read until the next call that acquires, even after a release.
     std::string_view owner() const noexcept;
 
     /// Returns the fencing token of this acquisition, which is larger than the token of every earlier holder
@@ -158,8 +159,7 @@ public:
     // ---- Operations. They return runtime failures as results, and throw only for incorrect use.
 
     /// Makes up to LockOptions::retry.attempts attempts, with random pauses of at most retry.delay between
-    /// them. An attempt asks the nodes in one round. If it fails, a second round deletes the keys that it has
-    /// set.
+    /// them. An attempt asks the nodes in one round. If the attempt fails, a second round deletes its keys.
     ///
     /// Blocks at most attempts × (N × node_timeout + node_timeout + delay): the two rounds and the pause.
     /// Three cases add to this time:
@@ -167,8 +167,8 @@ public:
     /// - A lapsed or unconfirmed lock is first released as by unlock().
     /// - With LockOptions::fair, clients wait in a queue. The call can wait there for
     ///   LockOptions::queue_timeout, and then make one more attempt.
-    /// - With LockOptions::fencing, an attempt can need further rounds of one node_timeout: usually none, and
-    ///   at most (N + 1) / 2 (fencing.hpp).
+    /// - With LockOptions::fencing, an attempt can need further rounds: usually none, and at most (N + 1) / 2
+    ///   (fencing.hpp). They ask all nodes at once, so each takes at most one node_timeout.
     ///
     /// Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (a majority granted too late),
     /// `already_held`, `cancelled`, or a code of the system (no entropy, no memory, no thread for the
@@ -197,22 +197,20 @@ public:
         return acquire_for(time_left(until), std::move(stop));
     }
 
-    /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round. A
-    /// validity that ends later already is unchanged. Blocks for at most one node_timeout.
+    /// Extends the lock in one round. The validity then ends ttl − drift after the start of this round, or at
+    /// its old end if that is later. Blocks for at most one node_timeout.
     ///
-    /// - `lost`, and valid() is false from now on: the validity has ended, or so many nodes have lost the key
-    ///   that the others are no majority. If the lock has a watchdog, it reports the loss.
-    /// - `lost`, and valid() is unchanged: the watchdog has reported the loss before. With
-    ///   LockOptions::margin, valid() can stay true until the validity ends; otherwise it is false.
+    /// - `lost`: the validity has ended, or so many nodes have lost the key that the others are no majority.
+    ///   Unless the watchdog has reported the loss already (LockOptions::margin), valid() is false from now
+    ///   on, and the watchdog, if there is one, reports the loss.
     /// - `not_held`: there is nothing to extend.
     /// - Any other error, such as `no_quorum`: the remaining time is unchanged, and the call can be repeated.
     Result extend() { return extend(options_.ttl); }
 
-    /// Extends with another ttl, this time only. With a ttl shorter than the remaining time, a success leaves
-    /// the remaining time as it is. Throws std::invalid_argument for a ttl that the constructor would reject.
+    /// Extends with another ttl, this time only. Throws std::invalid_argument if the ttl cannot work.
     Result extend(std::chrono::milliseconds ttl);
 
-    /// Releases the lock, in one round. Blocks for at most one node_timeout, and one more if the watchdog is
+    /// Releases the lock in one round. Blocks for at most one node_timeout, or two if the watchdog is
     /// extending the lock at that moment.
     ///
     /// - Success: the validity had not ended before the call, and a majority has confirmed the release.
@@ -221,30 +219,30 @@ public:
     /// - `no_quorum`: no majority has confirmed the release. Call release() again, or let the keys expire.
     /// - `not_held`: there is nothing to release.
     ///
-    /// In every case valid() is false from now on, and the lock is not extended any more. It is unconfirmed
-    /// after `no_quorum`, and after `lost` if no majority of the nodes has answered, until the validity would
-    /// have ended. Otherwise it is free.
+    /// In every case valid() is false from now on, and the lock is not extended any more. If the validity has
+    /// not ended, the lock is unconfirmed after `no_quorum`, and after a `lost` without answers from a
+    /// majority. In all other cases it is free.
     ///
     /// release(), unlock() and the destructor do not wait for callbacks, so a callback may call them. After
-    /// they have returned, no stop is requested on lost(). LockOptions::on_lost can still be running, or
-    /// begin if the watchdog had decided to call it before.
+    /// they have returned, no stop is requested on lost(). But a call of LockOptions::on_lost that the
+    /// watchdog has decided on earlier can still begin or be running.
     Result release() noexcept { return release(Answers::awaited); }
 
     // ---- The interface of std::timed_mutex (Cpp17TimedLockable), for std::unique_lock, std::scoped_lock and
     // std::lock.
 
-    /// Acquires the lock, and waits without limit while other clients hold it. Throws Error in two cases:
+    /// Acquires the lock, and waits without limit while other clients hold it. Throws Error if that fails:
     ///
     /// - retry.attempts attempts in total have failed for another reason, such as too few nodes that answer.
     ///   If a retry is pointless, as after a wrong password, one such attempt is enough.
     /// - This Lock already holds the resource. The code of this error equals
     ///   std::errc::resource_deadlock_would_occur.
     void lock();
-    /// Makes one attempt, as try_acquire() does, and returns whether it was successful.
+    /// Acquires as try_acquire() does, and returns whether the attempt was successful.
     bool try_lock() { return static_cast<bool>(try_acquire()); }
 
-    /// Acquires as acquire_for() does; if `span` is not positive, as try_acquire(). Returns whether it was
-    /// successful.
+    /// Acquires as acquire_for() does, or as try_acquire() if `span` is not positive. Returns whether the
+    /// lock was acquired.
     template <class Rep, class Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> span) {
         return static_cast<bool>(span > span.zero() ? acquire_for(span) : try_acquire());
@@ -256,12 +254,12 @@ public:
         return try_lock_for(time_left(until));
     }
 
-    /// Releases the lock without waiting for answers. It is then free. Blocks in three cases only:
+    /// Releases the lock without waiting for answers. (With LockOptions::fair, does what release() does.) The
+    /// lock is then free. Blocks in two cases only:
     ///
-    /// - A connection has to be made first: at most an eighth of node_timeout. If the connection takes
-    ///   longer, the release is sent later in the background.
-    /// - The watchdog is extending the lock at that moment: at most one node_timeout more.
-    /// - The lock has LockOptions::fair: as long as release(), and the lock can then be unconfirmed.
+    /// - Connections have to be made first: at most an eighth of node_timeout for all of them. After this
+    ///   time, the releases are sent in the background.
+    /// - The watchdog is extending the lock at that moment: one node_timeout more at most.
     void unlock() noexcept { (void)release(Answers::not_awaited); }
 
 private:
@@ -288,20 +286,20 @@ private:
         return until > now ? until - now : Left::zero();
     }
 
-    /// Returns a shared pointer to the state, and the number of the current acquisition.
+    /// Returns the LeaseState, and the number of the current acquisition.
     detail::Acquisition acquisition() const;
     Result acquire_by(Clock::time_point deadline, std::stop_token stop);
     Result acquire(const algorithm::AcquireLimits& limits);
-    /// Acquires a lock that is free.
+    /// Acquires, unless the lock is held.
     Result acquire_anew(const algorithm::AcquireLimits& limits);
-    /// `lease` gets the data of the acquisition.
+    /// If successful, writes the owner, the validity and so on into `lease` (lease.hpp).
     Result acquire_all(const algorithm::AcquireLimits& limits, Lease& lease);
     Result acquire_one(const algorithm::AcquireLimits& limits, Lease& lease);
-    /// Releases what an earlier acquisition may have left on the nodes; in a child of fork(), makes a new
-    /// state_. The lock is free afterwards.
+    /// Releases what an earlier acquisition may have left on the nodes, or makes a new LeaseState in a child
+    /// of fork(). The lock is free afterwards.
     void forget_earlier();
-    /// Stores the lease of a new acquisition, and gives it to the watchdog. Returns `result`, or an error if
-    /// no thread is available. `lost` is the source behind lost().
+    /// Stores the lease of a new acquisition, and gives the acquisition to the watchdog. Returns `result`, or
+    /// an error if no thread is available. `lost` is the source behind lost().
     Result begin(const Lease& lease, std::stop_source lost, Result result);
     enum class Answers : bool { not_awaited, awaited };
     Result release(Answers answers) noexcept;
@@ -309,7 +307,7 @@ private:
     Result release(std::uint64_t number, Answers answers);
     /// Releases the current acquisition as unlock() does. Swallows every failure.
     void release_quietly() noexcept;
-    /// Returns true if state_ was made in this process.
+    /// Returns true if this process has made the LeaseState.
     bool in_owning_process() const noexcept;
 
     Nodes* nodes_;
