@@ -1,5 +1,5 @@
-// The options of a Lock. Each field states its meaning and limits; the default is its initialiser. The
-// constructor of a Lock checks them with check().
+// The options of a Lock. Each field states its meaning and limits. The default is the initialiser. The
+// constructor of a Lock checks the options with check().
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -22,18 +22,19 @@ class Renewer;  // the base class of Watchdog (watchdog.hpp)
 
 struct LockOptions {
     /// The time after which the key of the lock expires on the nodes, unless the lock is extended. The lock
-    /// is valid for the ttl minus the drift (see drift() below), counted from the start of the acquisition or
-    /// of the last extension.
+    /// is valid for the ttl minus the drift (see drift() below), counted from the start of the round that
+    /// acquired or last extended the lock (lock.hpp).
     ///
     /// Without a watchdog, the ttl should be much longer than the work. With a watchdog, it can be shorter
     /// than the work, so that others do not wait for long if the holder crashes. The ttl must exceed the
-    /// drift plus NodesOptions::node_timeout. It must be at most 100 years. If NodesOptions::quarantine is
-    /// not 0, it is a further limit, because a node that has lost the key votes again after this time.
+    /// drift plus NodesOptions::node_timeout, and be at most 100 years. If there is a
+    /// NodesOptions::quarantine, the ttl must not exceed it, because a node that has lost the key votes again
+    /// after the quarantine.
     std::chrono::milliseconds ttl{10'000};
 
-    /// How many attempts acquire() makes (`attempts`, 3 by default), and the longest pause between two of
-    /// them (`delay`, 200 ms by default). retry.hpp states the limits. The functions with a deadline, such as
-    /// acquire_for(), ignore `attempts`.
+    /// How many attempts acquire() makes (`attempts`, 3 by default), and the longest pause between two
+    /// attempts (`delay`, 200 ms by default). retry.hpp states the limits. The functions with a deadline,
+    /// such as acquire_for(), ignore `attempts`.
     Retry retry{};
 
     /// The largest relative difference between the rates of two clocks: 0.01 allows for clocks that differ by
@@ -41,8 +42,8 @@ struct LockOptions {
     double drift_factor = 0.01;
 
     /// If true, each acquisition has a fencing token: a number that is larger than the token of every earlier
-    /// holder. The system that the work changes must check it (see fencing.hpp). Usually an acquisition still
-    /// needs one round; fencing.hpp says when it needs more.
+    /// holder. The system that the work changes must check the token (fencing.hpp). Usually an acquisition
+    /// needs one round, as without fencing.
     bool fencing = false;
 
     /// If true, acquire() waits in a queue while others hold the resource. The release of a lock with this
@@ -55,24 +56,23 @@ struct LockOptions {
     ///   queue nor wake a waiter.
     bool fair = false;
 
-    /// How long acquire() of a `fair` lock waits in the queue, before it makes its last attempt. While it
-    /// waits, attempts that fail because others hold the resource do not count towards retry.attempts. With
-    /// 0, acquire() does not queue, and all attempts count. Without a value, it is (retry.attempts − 1) ×
-    /// retry.delay, which is 400 ms by default.
+    /// How long acquire() of a `fair` lock waits in the queue before its last attempt. Earlier attempts that
+    /// fail because others hold the resource do not count towards retry.attempts. With 0, acquire() does not
+    /// queue, and all attempts count. Without a value, the time is (retry.attempts − 1) × retry.delay, which
+    /// is 400 ms by default.
     std::optional<std::chrono::milliseconds> queue_timeout{};
 
     /// If true, the holder of the lock is a reader. Several readers can hold the resource at the same time,
-    /// but never while an ordinary lock is held, even by a client in another language. Only for one resource,
+    /// but never while a client, even one in another language, holds an ordinary lock. Only for one resource,
     /// and not with `fair`.
     ///
     /// - Each reader has its own ttl, and extends and releases its own lock.
-    /// - An ordinary lock can be acquired only when no reader is left. While readers overlap without a gap,
-    ///   nobody can acquire it.
+    /// - An ordinary lock can be acquired only when no reader is left, and so never while readers overlap.
     /// - A reader cannot become a writer: release the lock, then acquire an ordinary one.
     ///
     /// With `fencing`, the system that checks the tokens must store two numbers: the largest token of any
     /// write, and the largest token of any access. It must reject a read whose token is smaller than the
-    /// first, and a write whose token is smaller than the second.
+    /// first number, and a write whose token is smaller than the second.
     ///
     ///     write with 7    accepted: largest write 7, largest access 7
     ///     read with 9     accepted: largest write 7, largest access 9
@@ -89,54 +89,54 @@ struct LockOptions {
     std::chrono::milliseconds min_hold{0};
 
     /// A text about the client that holds the lock, such as its host and process. query() and `redlock
-    /// status` show it. At most 1000 bytes; empty for none. It is kept in a further key with the ttl of the
-    /// lock. A `shared` lock has none.
+    /// status` show the text. At most 1000 bytes; empty for none. The text is kept in a further key with the
+    /// ttl of the lock. A `shared` lock has no such text.
     std::string holder{};
 
-    /// The address of a redlock::Watchdog, which extends the lock for as long as it is held and reports its
+    /// The address of a redlock::Watchdog, which extends the lock while the lock is held, and reports its
     /// loss; null for none. The watchdog must outlive the lock, and must use the same clock. `margin` and
     /// `on_lost` need it.
     detail::Renewer* watchdog = nullptr;
 
-    /// How long after the acquisition the watchdog stops extending, so that a stuck holder does not hold the
-    /// lock for ever. The lock then ends within one more ttl. Must be positive; nanoseconds::max() means
-    /// never.
+    /// The longest time for which the watchdog extends a lock after its acquisition, so that a stuck holder
+    /// does not hold the lock for ever. The lock then ends within one more ttl. Must be positive;
+    /// nanoseconds::max() means no limit.
     std::chrono::nanoseconds max_hold = std::chrono::hours{1};
 
-    /// The time that the holder needs to stop its work. If the lock cannot be extended, the watchdog reports
-    /// the loss so early that this time is left until the validity ends, and does not extend the lock any
-    /// more. Work that stops within the margin therefore ends while valid() is still true, unless too many
-    /// nodes have lost the key (case 2 of `on_lost`, below).
+    /// The time that the holder needs to stop its work. If the lock could not be extended, the watchdog
+    /// reports the loss this long before the validity ends, and does not extend the lock any more. So work
+    /// that stops within the margin ends while valid() is still true. There is no margin if too many nodes
+    /// have lost the key, because valid() is then false at once.
     ///
     /// Must be less than half of the ttl, and ttl − margin must exceed the drift plus node_timeout.
     std::chrono::milliseconds margin{0};
 
-    /// The function that the watchdog calls, once, when it reports that the lock is lost. Before that it
-    /// requests a stop on Lock::lost(). It reports a loss in two cases:
+    /// The function that the watchdog calls once to report that the lock is lost, after it has requested a
+    /// stop on Lock::lost(). The watchdog reports a loss in two cases:
     ///
     /// 1. The lock was not extended in time, because too few nodes answered or because `max_hold` was over.
-    ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms allow for the time that
-    ///    the thread needs to wake up. (If the ttl is below 500 ms, they are a hundredth of the ttl.)
-    ///    Without a margin, valid() is false from the report on, so the validity ends 5 ms earlier.
-    /// 2. An extension finds that so many nodes have lost the key that the others are no majority. The report
-    ///    comes at once, and valid() is false, also with a margin.
+    ///    The report comes `margin` + 5 ms before the end of the validity. The 5 ms, or a hundredth of the
+    ///    ttl if this is less, allow for the time that the thread needs to wake up. If `margin` is 0, the
+    ///    report itself ends the validity.
+    /// 2. An extension found that so many nodes have lost the key that the others are no majority. The report
+    ///    comes at once, and valid() is false, whatever the margin.
     ///
     /// The error of the Result is `lost`, or `hold_limit` if `max_hold` was over. Result::nodes() has the
     /// votes on the last failed extension, if there was one.
     ///
-    /// The function runs in the watchdog's thread, which does nothing for other locks meanwhile. Its
-    /// exceptions are swallowed. It may release or destroy the lock. If the owner of the Lock has acquired it
-    /// again meanwhile, a release() in the function releases the lost acquisition, and not the new one.
-    /// If a std::stop_callback on lost() has released the lock, the function is not called.
+    /// The function runs in the watchdog's thread, which does nothing for other locks until the function
+    /// returns. Its exceptions are swallowed. It may release or destroy the lock. A release() in the function
+    /// releases the lost acquisition, even if the Lock has a new one by then.
     ///
-    /// The function can begin, or still be running, after release() or the destructor of the lock has
-    /// returned. The objects that it uses must therefore live longer than the watchdog, whose destructor
-    /// waits for the function.
+    /// If a std::stop_callback on lost() releases the lock in the watchdog's thread, the function is not
+    /// called. If another thread releases or destroys the lock, the function can still begin or be running
+    /// afterwards. The objects that it uses must live longer than the watchdog, whose destructor waits for
+    /// the function.
     std::function<void(const Result&)> on_lost{};
 };
 
 /// Returns the time by which the validity is shorter than the ttl, because clocks differ: ttl × drift_factor
-/// + 2 ms. The 2 ms stand for the granularity of the expiry in Redis.
+/// + 2 ms. The 2 ms allow for the granularity of the expiry in Redis.
 inline Clock::duration drift(std::chrono::milliseconds ttl, double drift_factor) {
     const std::chrono::duration<double, std::milli> share = ttl * drift_factor;
     return std::chrono::ceil<Clock::duration>(share) + std::chrono::milliseconds{2};
@@ -166,22 +166,22 @@ std::string to_text(const Value& value) {
         return to_string(value);
 }
 
-/// Throws as throw_invalid_argument() does unless `possible`. Joins the parts of `must` only if it throws.
+/// Throws as throw_invalid_argument() does if `possible` is false. Only then joins the parts of `must`.
 template <class Has, class... Must>
 void require(bool possible, std::string_view field, const Has& has, const Must&... must) {
     if (!possible) throw_invalid_argument(std::string{field}, to_text(has), (... + to_text(must)));
 }
 
-/// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. It must exceed the drift
-/// plus node_timeout, because otherwise one node that does not answer could use up the whole validity. It
-/// must not exceed a quarantine, because otherwise a node that has lost the key could vote again while the
-/// lock is valid.
+/// Throws std::invalid_argument, with the name of the field, if the ttl cannot work. A ttl must exceed the
+/// drift plus node_timeout, because otherwise one node that does not answer could use up the whole validity.
+/// It must not exceed a quarantine that is not 0, because otherwise a node that has lost the key could vote
+/// again while the lock is valid.
 REDLOCK_EXPORT void check_ttl(const std::string& field, std::chrono::milliseconds ttl, double drift_factor,
                               std::chrono::milliseconds node_timeout, std::chrono::milliseconds quarantine);
 
 }  // namespace detail
 
-/// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of zero means
+/// Throws std::invalid_argument with the name of the first field that cannot work. A quarantine of 0 means
 /// that there is none. `type` is the name of the struct in the message.
 REDLOCK_EXPORT void check(const LockOptions& options, std::chrono::milliseconds node_timeout,
                           std::chrono::milliseconds quarantine = {}, const std::string& type = "LockOptions");
