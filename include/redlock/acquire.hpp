@@ -1,9 +1,9 @@
 // Makes attempts to acquire a lock, until one succeeds, a retry is pointless, or a limit is reached. An
-// attempt is steps 1 to 5 of the Redlock algorithm (algorithm.hpp). Between two attempts the client pauses
-// for a random time. With LockOptions::fair it waits in a queue instead, while another client holds the
-// resource (waiting.hpp).
+// attempt sets the key on all nodes, and deletes it again if no majority grants it in time (algorithm.hpp).
+// Between two attempts the client pauses for a random time. With LockOptions::fair, while another client
+// holds the resource, the client waits in a queue in place of the pause (waiting.hpp).
 //
-// The loop itself is in src/flow/retries.cpp.
+// The loop of the attempts is in src/flow/retries.cpp.
 #pragma once
 
 #include <redlock/algorithm.hpp>
@@ -31,15 +31,15 @@ struct AcquireLimits {
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
     /// If true, attempts that fail because another client holds the resource do not count towards `attempts`,
-    /// so that Lock::lock() waits without limit. For a client in a queue, such attempts never count.
+    /// as in Lock::lock(). For a client in a queue, such attempts never count.
     bool wait_while_held = false;
-    /// How long a request with LeaseRequest::fair waits in the queue. Zero means that it does not queue.
+    /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();
 };
 
-/// Returns true if another attempt could have another outcome: the holder can release the resource, the next
-/// round can be faster, or enough nodes can recover without an operator. For example, a node that times out
-/// can recover, and a node that rejects the password cannot (is_transient() in error.hpp).
+/// Returns true if another attempt could succeed: the holder can release the resource, the next round can be
+/// faster, or enough nodes can recover without an operator. For example, a node that times out can recover,
+/// and a node that rejects the password cannot (is_transient() in error.hpp).
 inline bool worth_retrying(const Result& result) {
     if (result.error() == Errc::held_by_other || result.error() == Errc::validity_exhausted) return true;
     if (result.error() != Errc::no_quorum) return false;
@@ -50,11 +50,10 @@ inline bool worth_retrying(const Result& result) {
 }
 
 /// Returns when the pause after an attempt has to end at the latest, so that the next attempt fits before the
-/// deadline. The next attempt gets twice the time that the one before the pause took, and at least 1 ms. For
-/// example, if that one took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
+/// deadline. The next attempt gets twice the time that the last attempt took, and at least 1 ms. For example,
+/// if the last attempt took 20 ms and the deadline is in 1 s, the pause ends in 960 ms at the latest.
 ///
-/// The next attempt gets at most half of the time until the deadline. Otherwise there would be no pause after
-/// a slow attempt. The nodes that slowed it down may recover during the pause.
+/// But half of the time until the deadline is always left for the pause, in which slow nodes may recover.
 inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point deadline,
                                         Clock::duration last_attempt_took) {
     const auto left = deadline - now;
@@ -62,14 +61,13 @@ inline Clock::time_point latest_attempt(Clock::time_point now, Clock::time_point
     return deadline - std::min(attempt, left / 2);
 }
 
-/// Acquires the resources of a request, and blocks until the end. On success `lease` is the new lease,
-/// otherwise it is unchanged. The number of attempts is that of `limits`; `retry` only gives the pause.
+/// Acquires the resources of a request, and blocks until this has succeeded or failed. Changes `lease` only
+/// on success. The number of attempts is that of `limits`, and the pauses are those of `retry`.
 REDLOCK_EXPORT Result acquire(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                               const Retry& retry, const AcquireLimits& limits, Lease& lease);
 
 /// Acquires one of the resources of a request, as acquire() does, for a Semaphore (semaphore.hpp). `index`
-/// becomes the index of the resource that was acquired, or else tried last. If none was tried, it is
-/// unchanged.
+/// becomes the index of the resource that was tried last. If none was tried, `index` is unchanged.
 REDLOCK_EXPORT Result acquire_one(Nodes& nodes, Clock& clock, Entropy& entropy, const LeaseRequest& request,
                                   const Retry& retry, const AcquireLimits& limits, Lease& lease,
                                   std::size_t& index);
