@@ -6,23 +6,23 @@
 //   1. It reads the time, the *start*.
 //   2. It sets the key to one random value, the *owner*, on all N nodes where the key is free. It spends at
 //      most node_timeout on each node.
-//   3. It holds the lock if a majority of the nodes granted it before the instant start + ttl − drift. (The
+//   3. It holds the lock if a majority of the nodes set the key before the instant start + ttl − drift. (The
 //      drift allows for clocks that run at different rates.)
 //   4. If it holds the lock, it may work until this instant, which is called `valid_until`.
 //   5. If it does not hold the lock, it deletes the key on every node that the command of step 2 may have
-//      reached. Then it tries again after a random pause (acquire.hpp).
+//      reached, even if the node refused. After a random pause, it begins again with step 1 (acquire.hpp).
 //
-// To extend the lock, the client does steps 1 to 4 with a command that resets the expiry of the keys that
-// still have the owner. This command goes to every node that the acquisition may have reached.
+// To extend the lock, the client does steps 1 to 4 with a command that resets the expiry if the key still has
+// the owner. The command goes to every node that the command of step 2 may have reached.
 //
-// Words from other files: a *request* is a command and the nodes that it goes to. In a *round*, a request is
-// sent and the nodes vote on it: a node has granted it, has refused it, or its vote is unknown, because it
-// gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the client knows
-// about one acquisition, such as its owner and valid_until (lease.hpp). It is empty if it has no owner.
+// Words from other files: a *request* is a command and the nodes that the command goes to. In a *round*, the
+// client sends a request and collects the votes. The vote of a node is granted, refused, or unknown if the
+// node gave no usable answer. A *tally* has the votes of all nodes (nodes.hpp). A *lease* is what the client
+// knows about one acquisition (lease.hpp). A lease without an owner is empty.
 //
 // The steps are in src/flow: attempt.cpp acquires, lease.cpp extends and releases. This file has the requests
-// that they send, and applies the votes on an extension to the lease. outcome.hpp decides whether a round was
-// successful. Programs do not use this file. They use Lock (lock.hpp).
+// of the steps, and applies the votes on an extension to the lease. outcome.hpp decides whether a round was
+// successful. Programs use Lock (lock.hpp) and not this file.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -43,8 +43,8 @@
 
 namespace redlock::algorithm {
 
-/// The resources to lock, and the options of the lock that its rounds need. This is not a Request, but the
-/// functions below make the Request of each round from it.
+/// The resources to lock, and the options of the lock that its rounds need. From a LeaseRequest the functions
+/// below make the Request (nodes.hpp) of each round.
 struct LeaseRequest {
     Resources resources;
     std::chrono::milliseconds ttl;
@@ -62,8 +62,8 @@ inline Clock::time_point valid_until(Clock::time_point start, const LeaseRequest
 }
 
 /// Returns the request of step 2, which goes to all nodes. `candidate` is the lease that the attempt tries to
-/// get. With `fencing`, each node also counts the holder, for the token. `queue` has the ticket of a
-/// client that waits in a queue (waiting.hpp); otherwise it is null.
+/// get. With `fencing`, each node also raises its count of holders (fencing.hpp). `queue` is null unless the
+/// client waits in a queue (waiting.hpp).
 inline Request acquire_request(const LeaseRequest& request, const Lease& candidate, const QueueTerms* queue) {
     return {.command = {.verb = request.fencing ? Verb::set_and_count : Verb::set_if_absent,
                         .resources = request.resources,
@@ -83,11 +83,12 @@ inline Request extend_request(const LeaseRequest& request, const Lease& lease) {
             .to = lease.may_hold_key};
 }
 
-/// Returns the request of a release or of step 5, which deletes the key if its value is still the owner.
+/// Returns the request of a release or of step 5. It goes to the nodes that the command of step 2 may have
+/// reached, and deletes the key if its value is still the owner.
 ///
-/// - If `hold_remaining` is positive, the key is not deleted, but keeps all clients out for this time. It is
-///   the part of LockOptions::min_hold that is left.
-/// - If `queue` is not null, the command also wakes the next client in the queue. It has no ticket then.
+/// - If `hold_remaining` is positive, the key is not deleted, but keeps all clients out for this time, the
+///   rest of LockOptions::min_hold.
+/// - If `queue` is not null, the command also wakes the next client in the queue.
 inline Request delete_request(Resources resources, const Lease& lease, const QueueTerms* queue = nullptr,
                               std::chrono::milliseconds hold_remaining = {}) {
     return {.command = {.verb = Verb::compare_and_delete,
@@ -99,16 +100,16 @@ inline Request delete_request(Resources resources, const Lease& lease, const Que
             .to = lease.may_hold_key};
 }
 
-/// Returns true if step 5 has to wake the next client in the queue, when an attempt has failed with this
-/// error. The client of the attempt may have been woken by a release. If it gives up, because of its deadline
-/// or a stop request, the next client must be woken instead.
+/// Returns true if step 5 has to wake the next client in the queue, after an attempt has failed with this
+/// error. An attempt that ends early, because of its deadline or a stop request, says nothing about the
+/// resource. So if the client of the attempt was woken by a release, the next client must be woken instead.
 inline bool wakes_next_waiter(const LeaseRequest& request, std::error_code error) {
     return request.fair && (error == Errc::deadline || error == Errc::cancelled);
 }
 
 /// Adds the cause `wrong_type` to the refusals of an attempt, for each node on which the resource is a key of
-/// another type, such as a hash. The attempt cannot tell, because SET NX refuses every existing key. But step
-/// 5 also goes to the nodes that refused. It reads the value, and fails with `wrong_type`.
+/// another type, such as a hash. SET NX refuses every existing key, so only step 5, which reads the value,
+/// fails with `wrong_type`.
 inline void record_wrong_types(Tally& attempted, Tally&& released) {
     for (std::size_t node = 0; node < attempted.size(); ++node) {
         if (attempted[node].vote != Vote::refused || released[node].cause != Errc::wrong_type) continue;
@@ -117,16 +118,15 @@ inline void record_wrong_types(Tally& attempted, Tally&& released) {
     }
 }
 
-/// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes it if `ttl` is zero.
-/// Sends until `deadline` at the latest, does not wait for the replies, and swallows every failure, because
-/// no lock depends on the text.
+/// Writes `description`, the text of LockOptions::holder, beside the keys, or deletes the text if `ttl` is
+/// zero. Sends until `deadline` at the latest, does not wait for the replies, and swallows every failure,
+/// because no lock depends on the text.
 REDLOCK_EXPORT void describe_holder(Nodes& nodes, Resources resources, const Lease& lease,
                                     std::string_view description, std::chrono::milliseconds ttl,
                                     Clock::time_point deadline = Clock::never()) noexcept;
 
 /// Returns true if the nodes that can still have the key are no majority, after a round that extends or
-/// releases. A node that refused this round does not have the key. A node with an unknown vote can still have
-/// it.
+/// releases. A node that refused does not have the key. A node with an unknown vote can still have the key.
 inline bool is_lost(const Tally& tally, const Lease& lease) {
     std::size_t may_have_it = 0;
     for (std::size_t node = 0; node < tally.size(); ++node)
@@ -136,12 +136,12 @@ inline bool is_lost(const Tally& tally, const Lease& lease) {
 
 /// Applies the round of an extension to `lease`, and returns the result. There are three cases:
 ///
-/// - The lease is lost if the round ended after the old valid_until, because another client may have held the
-///   lock since, or if is_lost() is true. A lost lease is not valid any more.
+/// - The lease is lost if is_lost() is true, or if the round ended after the old valid_until, because another
+///   client may have held the lock since then. A lost lease is not valid any more.
 /// - Otherwise, if a majority granted, valid_until becomes the later one of the old and the new instant.
 /// - Otherwise the lease is unchanged, and the extension can be repeated. The error is `deadline` or
-///   `cancelled` if the `limits` of the round ended it too early for a majority, and otherwise `no_quorum`.
-///   It is never `held_by_other`, because a refusal means here that the node has lost the key.
+///   `cancelled` if the round was ended by its `limits`, and otherwise `no_quorum`. It is never
+///   `held_by_other`, because a refusal means here that the node has lost the key.
 inline Result apply_extension(RoundResult&& round, const RoundLimits& limits, Lease& lease) {
     auto error = outcome(round, limits);
     if (!lease.valid_at(round.ended) || is_lost(round.tally, lease)) {
@@ -166,23 +166,23 @@ inline Result extend(Nodes& nodes, Clock& clock, const LeaseRequest& request, Le
     return apply_extension(ask_to_extend(nodes, clock, request, lease), limits, lease);
 }
 
-/// Returns the `hold_remaining` of a lease that is released at `now`: the time until Lease::keep_until, or 0.
+/// Returns the rest of LockOptions::min_hold for a lease that is released at `now`, or 0.
 inline std::chrono::milliseconds remaining_min_hold(const Lease& lease, Clock::time_point now) {
     return std::chrono::ceil<std::chrono::milliseconds>(
         std::max(lease.keep_until - now, Clock::duration::zero()));
 }
 
-/// Releases the lease on the nodes in Lease::may_hold_key, and waits for the replies. If `fair`, the release
-/// wakes the next client in the queue, unless LockOptions::min_hold still blocks the resource.
+/// Releases the lease, and waits for the replies. If `fair`, the release wakes the next client in the queue,
+/// unless LockOptions::min_hold still blocks the resource.
 ///
-/// - Success: the validity had not ended before the release, and a majority has confirmed the release.
-/// - `lost`: the validity had ended before the release, or is_lost() is true.
+/// - Success: Lease::valid_until had not passed before the call, and a majority has confirmed the release.
+/// - `lost`: Lease::valid_until had passed before the call, or is_lost() is true.
 /// - `no_quorum`: all other cases.
 ///
-/// The lease is kept after `no_quorum`, and after `lost` if no majority has answered, but not after its
-/// valid_until. The release can then be repeated. In all other cases `lease` is empty afterwards. In a
-/// repeated release (Lease::released is true), a refusal is a confirmation, because the first release may
-/// have deleted the key. So is_lost() is not used.
+/// Before Lease::valid_until, the release can be repeated if the error is `no_quorum`, or `lost` without
+/// answers from a majority. In all other cases `lease` is empty afterwards. In a repeated release
+/// (Lease::released is true), a refusal is a confirmation, because the first release may have deleted the
+/// key. So is_lost() is not used.
 REDLOCK_EXPORT Result release(Nodes& nodes, Clock& clock, Resources resources, Lease& lease,
                               bool fair = false);
 
