@@ -1,5 +1,5 @@
--- Puts the *ticket* of a waiting client into the queue of a resource (prelude.lua), or keeps it there. Reports who has
--- the resource, and how many clients are in front. Removes the tickets of clients that have died.
+-- Puts the *ticket* of a waiting client into the queue of a resource (prelude.lua), or keeps it there. Reports whether
+-- the resource is held or reserved, and how many clients are in front. Removes the tickets of clients that have died.
 --
 -- The resource can be free although clients wait, for example if its holder has died. Then the script reserves it for
 -- the first client in the queue, if ARGV[5] permits it.

@@ -1,4 +1,4 @@
--- Extends several resources, or one resource on a node with a *quarantine*: the time for which a node declines to vote
+-- Extends several resources, or one resource on a node with a *quarantine*: the time for which a node does not vote
 -- after it may have lost its data (quarantine.lua). Never shortens the remaining time, because an extension that
 -- arrives late must not undo a later one with a longer ttl.
 -- KEYS: the resources, [the *marker*, in which the node stores since when it has had its data].

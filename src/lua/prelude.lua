@@ -6,22 +6,22 @@
 -- of the key is the *owner*: 40 random hex digits, new for each attempt to acquire. Other keys *beside* the resource
 -- have names that are made from its name. For the resource `orders` they are:
 --
---     {orders}:fence         the *counter*, which each holder raises by one; for the fencing token
+--     {orders}:fence         the *counter* of the holders; the fencing token is made from it
 --     {orders}:queue         the clients that wait for the resource
 --     {orders}:queue:signs   when each of these clients last called enter_queue, as a sign of life
 --     {orders}:readers       the locks that hold the resource together
 --     {orders}:holder        a text that the holder leaves for people to read
 --
--- With a *quarantine* (quarantine.lua), a node that may have lost its data declines to vote for this time. Each node
--- then has one *marker*: a key with the instant since which it has had its data.
+-- The *quarantine* (quarantine.lua) is an optional time for which a node does not vote after it may have lost its data.
+-- Each node then has one *marker*: a key with the instant since which the node has had its data.
 --
 -- Durations are in milliseconds, except for the quarantine and the time that a client has waited, which are in
 -- microseconds. Counters and markers are in microseconds since 1970: the marker is an instant, and a counter starts
 -- with the present time. These numbers are written with string.format('%.0f'), because Lua itself would write 1.76e+15.
 
--- Returns the prefix of all counters and markers that belong to the present data of this server: its run id and its
--- replication id, each followed by a colon. A restart changes the run id, and a promotion to master changes the
--- replication id. So a value with another prefix comes from another server, or from the time before a restart or a
+-- Returns the text with which the values of all counters and markers begin that belong to the present data of this
+-- server: the run id and the replication id, each followed by a colon. A restart changes the run id, and a promotion to
+-- master changes the replication id. So another beginning means another server, or a time before a restart or a
 -- promotion. Returns nil and an error reply if the server is not a master.
 local function identity_of_data()
   local info = redis.call('info', 'server') .. redis.call('info', 'replication')
@@ -55,8 +55,8 @@ local function number_of_any_data(text)
   return number and tonumber(number) < 9e15 and tonumber(number) or nil
 end
 
--- Returns the number in a counter or a marker if it belongs to the present data, otherwise nil. `data` is the prefix
--- that identity_of_data() returns.
+-- Returns the number in a counter or a marker that belongs to the present data, otherwise nil. identity_of_data()
+-- returns `data`.
 local function number_in(data, text)
   return string.sub(text, 1, #data) == data and tonumber(string.sub(text, #data + 1)) or nil
 end
@@ -107,27 +107,28 @@ local function raise_counters(data, n, first)
   return 1
 end
 
--- ---- The queue (LockOptions::fair) of a resource has the *tickets* of its *waiters*, the clients that wait for it. It
--- is a sorted set. The score of a ticket is the instant since which the waiter waits, in microseconds.
+-- ---- The queue of a resource (LockOptions::fair) is a sorted set of *tickets*. Each client that waits for the
+-- resource, a *waiter*, has one ticket. The score of a ticket is the instant since which the client waits, in
+-- microseconds.
 --
 -- A ticket is a channel, then '|' and the number of the ticket on this channel. The waiter is subscribed to the
--- channel. To *wake* it is to publish the ticket there. The resource is then *reserved* for the woken waiter: its value
--- is the ticket. This keeps other clients away until the waiter has made its attempt.
+-- channel. To *wake* the waiter is to publish its ticket there. The resource is then *reserved* for the waiter: the
+-- value of the resource is the ticket. This keeps other clients away until the waiter has made its attempt.
 
 local function is_ticket(text)
   return string.find(text, '^redlock:wake:[^|]+|%d+$') ~= nil
 end
 
--- Returns an error reply if the key is the sorted set of another program: its first member is no ticket. Returns nil if
--- the key is a queue or does not exist. Returns nil as well if ZRANGE fails: if the key is no sorted set, the later
--- commands fail, too; if the Redis user may not use ZRANGE, the key is not checked.
+-- Returns an error reply if the key is the sorted set of another program: its first member is no ticket. Otherwise
+-- returns nil. A key of another type needs no check, because the later commands fail on it. The check is left out if
+-- the Redis user may not use ZRANGE.
 local function check_queue(queue)
   local first = redis.pcall('zrange', queue, 0, 0)[1]
   if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
 end
 
--- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. If it
--- was the last ticket, the queue has lost its expiry, so this is set again. If that fails, the ticket is dropped,
+-- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. Sets
+-- the expiry again, because the queue has lost it if this was the last ticket. If that fails, the ticket is dropped,
 -- because a queue without an expiry would stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
@@ -167,12 +168,12 @@ local function wake_next(resource, queue, reservation_ttl)
 end
 
 -- Records that the waiter with this ticket has called enter_queue, and removes up to 16 waiters whose last call is
--- longer ago than `lifetime`. A sorted set beside the queue has the tickets. The score of a ticket is the instant of
--- its last call, in milliseconds.
+-- longer ago than `lifetime`. The last calls are in a sorted set beside the queue. The score of a ticket there is the
+-- instant of the call, in milliseconds.
 --
--- Does nothing if the key of this set belongs to another program, or if the Redis user may not use it or set its
--- expiry. The first PEXPIRE only tests this permission. If the set were in KEYS, Redis would refuse the whole script to
--- a user without the permission, who could then not wait at all.
+-- Does nothing if the key of this set belongs to another program, or if the Redis user may not use the key. The first
+-- PEXPIRE only tests whether the user may set the expiry. The key is not in KEYS, because Redis would then refuse the
+-- whole script to a user who may not use the key.
 local function remove_silent_waiters(queue, ticket, now, lifetime)
   local signs = queue .. ':signs'
   local oldest = redis.pcall('zrange', signs, 0, 15, 'withscores')
@@ -188,8 +189,8 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
 end
 
 -- Removes waiters whose channel has no subscriber, because nobody could wake them. The random `number` selects which 16
--- tickets in front of this one are checked. Does nothing if the Redis user may not use ZRANGE or PUBSUB NUMSUB. A
--- release then drops these tickets.
+-- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use ZRANGE or PUBSUB NUMSUB.
+-- A release then drops the tickets of such waiters.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
@@ -210,14 +211,14 @@ local function leave_queue(queue, ticket)
   redis.pcall('zrem', queue, ticket)
 end
 
--- ---- Readers (LockOptions::shared) are locks that hold a resource together. Their owners are in a sorted set, with
--- the instant at which the ttl of each ends as its score, in milliseconds. While there are readers, the value of the
+-- ---- Readers (LockOptions::shared) are locks that hold a resource together. Their owners are in a sorted set. The
+-- score of an owner is the instant at which its ttl ends, in milliseconds. While there are readers, the value of the
 -- resource itself is the text 'redlock:shared', the *shared marker*, which keeps out every other lock. Both keys expire
 -- with the last reader.
 
--- Returns the shared marker of this resource. If the name of the resource is in braces, such as `{x}`, its readers are
--- in `{x}:tag-readers`. Earlier versions of this library have them in another key. Therefore the marker is then
--- 'redlock:shared-tag', which keeps readers of those versions out, and theirs keeps out readers of this version.
+-- Returns the shared marker of this resource. It is 'redlock:shared-tag' if the name of the resource is in braces, such
+-- as `{x}`. Earlier versions of this library have the readers of such a resource in another key. The two markers keep
+-- readers of the earlier versions and of this version apart.
 local function shared_marker(readers)
   return string.sub(readers, -12) == ':tag-readers' and 'redlock:shared-tag' or 'redlock:shared'
 end

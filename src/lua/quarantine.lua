@@ -1,10 +1,10 @@
 -- The functions that decide whether a node may vote, for the scripts. A node is one of the N independent Redis masters
--- that vote on a lock. If it has lost its data, it may have forgotten who holds what. It therefore declines to vote
+-- that vote on a lock. If it has lost its data, it may have forgotten the holders of locks. Therefore it does not vote
 -- until it has had its data for the time of its *quarantine* (NodesOptions::quarantine). The functions call functions
 -- of prelude.lua.
 
--- Returns nil if the node may vote, otherwise the reply with which it declines. `data` is the prefix that identifies
--- the present data, see identity_of_data(). The quarantine is in microseconds.
+-- Returns nil if the node may vote, otherwise the reply for the client. `data` identifies the present data, see
+-- identity_of_data(). The quarantine is in microseconds.
 --
 -- The last of KEYS is the *marker*. Its value is `data` and the instant since which the server has had these data, in
 -- microseconds. If the data are lost, the marker is lost as well, and this function writes it again with the present
@@ -31,9 +31,9 @@ local function check_age(data, quarantine)
   if redis.call('pttl', marker) < expiry / 2 then redis.call('pexpire', marker, expiry) end
 end
 
--- Returns the prefix that identifies the present data, and nil or the reply with which the node declines to vote.
--- `counting` is true if the script uses counters of holders. The quarantine is the last of ARGV, and empty if the node
--- has none. Without both, returns nothing, because the vote does not depend on the data.
+-- Returns identity_of_data(), and nil if the node may vote, otherwise the reply for the client. `counting` is true if
+-- the script uses counters of holders. The quarantine is the last of ARGV, and empty if the node has none. Without
+-- counters and quarantine, returns nothing, because the vote does not depend on the data.
 local function check_vote(counting)
   local quarantine = ARGV[#ARGV]
   if not counting and quarantine == '' then return end

@@ -1,8 +1,8 @@
--- The second round of fencing. In the first round (acquire.lua), each node counts the holders of each resource in a
--- *counter*, and the largest count becomes the fencing token. This script raises the counters of the other nodes to it.
+-- Raises the *counters* of this node to the fencing token. In a counter, a node counts the holders of a resource
+-- (acquire.lua). The largest count of all nodes is the fencing token.
 -- KEYS: the resources, their counters, [the *marker*, in which the node stores since when it has had its data].
 -- ARGV: owner (the random value of one acquisition), number of resources, fencing token, expiry of the counters,
--- [*quarantine*: the time for which a node declines to vote after it may have lost its data, see quarantine.lua]. If
+-- [*quarantine*: the time for which a node does not vote after it may have lost its data, see quarantine.lua]. If
 -- the quarantine is empty, the marker is missing.
 -- Returns 0 if a resource does not hold the owner, otherwise what raise_counters() in prelude.lua returns. If the node
 -- has no vote, returns a status during the quarantine, and otherwise an error.

@@ -4,7 +4,7 @@
 -- KEYS: the resource, its readers, [its counter], [the *marker*, in which the node stores since when it has had its
 -- data].
 -- ARGV: owner (a random value, new for each attempt), number of resources (always 1), ttl, [expiry of the counter],
--- [*quarantine*: the time for which a node declines to vote after it may have lost its data, see quarantine.lua]. If
+-- [*quarantine*: the time for which a node does not vote after it may have lost its data, see quarantine.lua]. If
 -- the expiry or the quarantine is empty, the counter or the marker is missing.
 -- Returns 0 if another lock than a reader holds the resource; otherwise the count, or 1 without a counter. If the node
 -- has no vote, returns a status during the quarantine, and otherwise an error.

@@ -15,8 +15,10 @@
 --                                                       | the client may get a majority on the other nodes
 --
 -- A client that leaves the queue without an attempt sends a release, too. ARGV[1] and ARGV[4] are then its ticket, and
--- ARGV[6] is empty. The first row then means that the resource is reserved for this client. In place of the third row:
+-- ARGV[6] is empty. Its table is:
 --
+--     the resource is reserved for this client          | wakes the next client
+--     the resource is reserved for another client       | wakes nobody
 --     the ticket was in the queue, and is removed now   | wakes nobody
 --     the ticket is not in the queue                    | wakes the next client: this one was probably woken, and
 --                                                       | passes the wake-up on
