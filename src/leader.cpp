@@ -34,12 +34,12 @@ LockOptions detail::lock_options(const LeaderOptions& options, Renewer* watchdog
 Term::Term(detail::Acquisition acquisition, Clock& clock)
     : acquisition_(std::move(acquisition)),
       clock_(&clock),
-      fencing_token_(acquisition_.lease->lease(acquisition_.number).fencing_token),
-      lost_(acquisition_.lease->lost()) {}
+      fencing_token_(acquisition_.state->lease(acquisition_.number).fencing_token),
+      lost_(acquisition_.state->lost()) {}
 
 Clock::time_point Term::valid_until() const noexcept {
-    if (!acquisition_.lease->in_owning_process()) return {};
-    const auto lease = acquisition_.lease->lease(acquisition_.number);
+    if (!acquisition_.state->in_owning_process()) return {};
+    const auto lease = acquisition_.state->lease(acquisition_.number);
     return lease.empty() || lease.released ? Clock::time_point{} : lease.valid_until;
 }
 
@@ -51,7 +51,7 @@ std::chrono::nanoseconds Term::remaining() const noexcept {
 }
 
 void Term::request_stop() const noexcept {
-    acquisition_.lease->request_stop(acquisition_.number);
+    acquisition_.state->request_stop(acquisition_.number);
 }
 
 // ---- Leader

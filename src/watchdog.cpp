@@ -72,12 +72,12 @@ public:
 
     void add(detail::Acquisition acquisition) {
         const std::lock_guard guard{mutex_};
-        auto& worker = worker_for_locked(acquisition.lease->nodes());
+        auto& worker = worker_for_locked(acquisition.state->nodes());
         worker.queue().add(std::move(acquisition));
     }
 
     void remove(const detail::Acquisition& acquisition) noexcept {
-        if (auto* const worker = find(acquisition.lease->nodes())) worker->queue().remove(acquisition);
+        if (auto* const worker = find(acquisition.state->nodes())) worker->queue().remove(acquisition);
     }
 
 private:

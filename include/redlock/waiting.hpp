@@ -9,10 +9,10 @@
 //      there, and enters the queue of this node. The entry, the *ticket*, names the channel. The home node is
 //      the first node that accepts the subscription, in the configured order, so mostly all waiters have the
 //      same one.
-//   2. The command that enters the queue also asks who has the resource and how many waiters are in front.
-//      The waiter then sleeps until a message wakes it, or until it is time to ask the home node again: each
-//      poll_interval, or more rarely far behind in the queue. Each question also says how long the waiter has
-//      waited, so a node that has lost its queue puts the waiters in order again.
+//   2. The home node replies whether the resource is held, and how many waiters are in front. The waiter then
+//      sleeps until a message wakes it, but for a poll_interval at most, or up to four times as long if many
+//      waiters are in front. After that it sends the same command again: it *asks* the home node. The command
+//      says how long the waiter has waited, so a node that has lost its queue puts the waiters in order again.
 //   3. A release deletes the key on every node. If a node has a queue, the same command takes out the first
 //      waiter that is still subscribed, and sends it a message. It also reserves the resource for this
 //      waiter: other clients are refused at this node for a while.
@@ -26,16 +26,17 @@
 //     a waiter has died                      | it is not subscribed any more, so a release skips it
 //     a woken waiter makes no attempt        | its reservation ends after reservation_ttl()
 //     a holder has died                      | its key expires, and the first waiters ask at that time
-//     a message is lost, or the home node    | the waiters ask again when it is time (step 2)
+//     a message is lost, or the home node    | the waiters ask again (step 2)
 //     has lost its data                      |
-//     the home node does not answer          | the waiter goes to the next node. It comes back when the
-//                                            | earlier node answers attempts again, but not sooner
-//                                            | than after 5 s (shortest_stay)
+//     the home node does not answer          | the waiter goes to the next node. It stays there for 5 s
+//                                            | (shortest_stay), and longer while the first node does
+//                                            | not answer attempts
 //     the release wakes no waiter, because   | the first waiter asks again after one poll interval, or
 //     the holder uses another library, or    | after the pause of LockOptions::retry if this pause is
 //     a lock without `fair`                  | shorter
-//     the home node has a key that belongs   | the first waiter makes an attempt every poll interval,
-//     to no holder                           | and succeeds if the other nodes are free
+//     the home node has a key that belongs   | the first waiter makes an attempt every poll interval
+//     to no holder                           | although the resource is held, and succeeds if the other
+//                                            | nodes are free
 //     the home node reports something false  | every waiter makes an attempt every 7 to 14 s
 //
 // The steps of a waiter are in src/flow/place_in_queue.cpp.
@@ -56,7 +57,7 @@ namespace redlock::algorithm {
 /// wait up to four times as long.
 inline constexpr Clock::duration poll_interval = std::chrono::milliseconds{250};
 
-/// The shortest time between two questions of one waiter, whatever the home node reports.
+/// The shortest time after which a waiter asks again, whatever the home node reports.
 inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 
 /// The longest time between two attempts of a waiter that is not woken. The actual time is random, between
@@ -64,14 +65,14 @@ inline constexpr Clock::duration shortest_sleep = std::chrono::milliseconds{10};
 /// one node could keep all waiters from the lock.
 inline constexpr Clock::duration longest_without_attempt = std::chrono::seconds{14};
 
-/// If the home node has reported no holder for two poll intervals, each waiter makes one attempt, because
-/// perhaps the waiters in front cannot make any. This is the time between the attempts of two neighbours in
-/// the queue.
+/// The time between the attempts that two neighbours in the queue make without being woken. Each waiter makes
+/// one such attempt if the home node has reported no holder for two poll intervals, because perhaps the
+/// waiters in front cannot make any.
 inline constexpr Clock::duration attempt_spacing = std::chrono::milliseconds{6};
 
-/// How long a waiter stays at its home node before it tries to subscribe at an earlier node again. An earlier
-/// node may answer attempts, but accept no subscription. Without this limit the waiter would connect to it
-/// again and again.
+/// How long a waiter stays at its home node before it tries to subscribe at an earlier one in the configured
+/// order. The earlier one may answer attempts, but accept no subscription. Without this limit the waiter
+/// would connect to it again and again.
 inline constexpr Clock::duration shortest_stay = std::chrono::seconds{5};
 
 /// Returns how long a resource stays reserved for a woken waiter. If this waiter makes no attempt, all others
@@ -81,8 +82,8 @@ inline std::chrono::milliseconds reservation_ttl(std::chrono::milliseconds node_
 }
 
 /// Returns the nodes that can be a home node after an attempt with these reports: all nodes except those that
-/// failed in this attempt. A node that was not asked because it had failed before (`left_alone`) can be one,
-/// too. It may have recovered, and only a connection to it can show that.
+/// failed in this attempt. A node that was not asked because it had failed before (`left_alone`) can be a
+/// home node, because it may have recovered, and only a connection can show that.
 inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     NodeSet result;
     for (std::size_t node = 0; node < reports.size(); ++node)
@@ -90,12 +91,12 @@ inline NodeSet possible_homes(std::span<const NodeReport> reports) {
     return result;
 }
 
-/// Records whether other clients wait for the resources, after the release of a lock with LockOptions::fair.
-/// If so, the next acquisition of the resource by this process enters the queue before its first attempt.
+/// Records after the release of a lock with LockOptions::fair whether other clients wait for its resources.
+/// If they do, the next acquisition by this process enters the queue before its first attempt.
 ///
 /// NodeReport::count is the number of waiters that a node has woken. If no node has woken a waiter, but a
 /// node that was sent the release has not replied, nothing is recorded, because this node may be the home
-/// node. A reply does not say for which resource a waiter was woken, so the same is recorded for all of them.
+/// node. The same is recorded for all resources, because a reply does not say which of them has a waiter.
 inline void record_contention(Nodes& nodes, Resources resources, const Tally& tally) {
     const bool woken =
         std::ranges::any_of(tally.reports(), [](const NodeReport& it) { return it.count > 0; });

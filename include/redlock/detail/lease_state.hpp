@@ -75,7 +75,7 @@ public:
     Nodes& nodes() const noexcept { return *nodes_; }
     const std::vector<std::string>& names() const noexcept { return names_; }
     Acquires acquires() const noexcept { return acquires_; }
-    /// Returns the index of the name that was acquired or tried last. It is meaningful with Acquires::one.
+    /// With Acquires::one: returns the index of the name that was acquired or tried last.
     std::size_t slot() const noexcept { return slot_; }
     /// Sets slot(). Requires that the lease is free.
     void choose(std::size_t slot) noexcept { slot_ = slot; }
@@ -85,7 +85,7 @@ public:
     }
     /// Returns resources() and the options of the lease.
     algorithm::LeaseRequest request() const noexcept { return request_for(resources()); }
-    /// Returns names() and the options of the lease.
+    /// Returns names() and the options of the lease. With Acquires::one, the acquisition chooses a name.
     algorithm::LeaseRequest acquire_request() const noexcept { return request_for(names_); }
 
     /// Writes LockOptions::holder, a text for people, beside the lock. A shared lock has no such text.
@@ -139,7 +139,7 @@ public:
         last_failure_.reset();
         last_extend_error_.reset();
         const auto now = clock_->now();
-        hold_until_ = deadline_after(now, options_.max_hold);
+        max_hold_until_ = deadline_after(now, options_.max_hold);
         lease_.keep_until = now + options_.min_hold;
         return ++number_;
     }
@@ -151,10 +151,10 @@ public:
         ++number_;
     }
 
-    /// Begins the release, and returns the lease as it was before: it is not valid any more. No stop is
-    /// requested on lost() after this function has returned. But on_lost may still be called if report_loss()
-    /// was under way in another thread. Waiting for that call could block for ever, because on_lost may be
-    /// waiting for this release.
+    /// Begins the release, which ends the validity of the lease. Returns a copy of the lease from before. No
+    /// stop is requested on lost() after this function has returned. But on_lost may still be called if
+    /// report_loss() was under way in another thread. Waiting for that call could block for ever, because
+    /// on_lost may be waiting for this release.
     Lease begin_release(std::uint64_t number) {
         Lease before;
         std::stop_source stopping{std::nostopstate};
@@ -180,8 +180,8 @@ public:
     }
 
     /// Applies the round of an extension that the holder has requested. `limits` are the limits of the round.
-    /// If the result is Errc::lost, requests a stop on lost(). If the state is held, the validity has then
-    /// ended, so plan() tells the watchdog to report the loss at once.
+    /// If the result is Errc::lost, requests a stop on lost(). The validity of a lost lease has ended
+    /// (algorithm::apply_extension()), so plan() tells the watchdog to report the loss at once.
     Result apply_extension(std::uint64_t number, algorithm::RoundResult&& round, const RoundLimits& limits) {
         Result result{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -218,11 +218,11 @@ public:
     RenewalPlan plan(std::uint64_t number) const {
         const std::lock_guard guard{mutex_};
         if (!is_current_locked(number) || lease_.released || ending_) return {};
-        // plan_renewal() plans no extension after the limit that it gets, but does not know the present time.
-        // If the watchdog wakes up after hold_until_, an extension that was planned before must not be made.
-        const bool over = clock_->now() > hold_until_;
+        // plan_renewal() plans no extension after its limit, but does not know the present time. If the
+        // watchdog wakes up after max_hold_until_, an extension that was planned before must not be made.
+        const bool over = clock_->now() > max_hold_until_;
         return plan_renewal(lease_.valid_until, request(), last_failure_,
-                            over ? Clock::time_point::min() : hold_until_, options_.margin);
+                            over ? Clock::time_point::min() : max_hold_until_, options_.margin);
     }
 
     /// Applies the round of an extension by the watchdog. The deadline of the round is the first instant at
@@ -249,9 +249,9 @@ public:
         if (is_current_locked(number)) last_failure_ = clock_->now();
     }
 
-    /// Reports the loss if the state is held: first requests a stop on lost(), and then calls on_lost. Does
-    /// not call on_lost if the lock was released meanwhile. Without a margin, the validity ends now.
-    /// Allocates no memory, so that a loss is reported even if there is none left.
+    /// Reports the loss if the state is held: first requests a stop on lost(), and then calls on_lost unless
+    /// a release has begun before the call. Without a margin, the validity ends now. Allocates no memory, so
+    /// that a loss is reported even if there is none left.
     void report_loss(std::uint64_t number) noexcept {
         Result loss{Errc::lost};
         std::stop_source stopping{std::nostopstate};
@@ -263,13 +263,13 @@ public:
             if (options_.margin == options_.margin.zero())
                 lease_.valid_until = std::min(lease_.valid_until, now);
             if (last_extend_error_) loss = std::move(*last_extend_error_);
-            const bool by_limit = !found_lost_ && now >= hold_until_;
+            const bool by_limit = !found_lost_ && now >= max_hold_until_;
             loss.conclude(by_limit ? Errc::hold_limit : Errc::lost, loss.attempts());
             stopping = decide_to_stop_locked();
         }
-        // The callbacks may call Lock::release(). RenewalScope (renewer.hpp) makes that function release the
-        // acquisition that was lost, even if the Lock has another one by now. It also keeps that function
-        // from waiting for the queue of the watchdog, in whose thread it is called.
+        // The callbacks may call Lock::release(). With RenewalScope (renewer.hpp), this call releases the
+        // acquisition that was lost, even if the Lock has another one by now, and does not wait for the
+        // watchdog, in whose thread it is made.
         const RenewalScope scope{{.queue = renewal_context().queue, .lost_lease = this, .number = number}};
         stopping.request_stop();
         try {
@@ -288,13 +288,13 @@ private:
 
     bool is_current_locked(std::uint64_t number) const noexcept { return has_lease_ && number == number_; }
 
-    /// Returns true in the states held and ending.
+    /// Returns true in the states held and ending. Locks mutex_ itself.
     bool is_still_held(std::uint64_t number) const noexcept {
         const std::lock_guard guard{mutex_};
         return is_current_locked(number) && !lease_.released;
     }
 
-    /// The caller must unlock the mutex and then request a stop on the returned source, because
+    /// Returns the source on which the caller must request a stop after it has unlocked the mutex, because
     /// begin_release() waits for this stop.
     std::stop_source decide_to_stop_locked() noexcept {
         stops_ = true;
@@ -340,7 +340,7 @@ private:
     bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
-    bool stops_ = false;       // a stop on lost() was requested, or will be at once
+    bool stops_ = false;       // a stop on lost() is requested, or was
     bool found_lost_ = false;  // an extension has returned `lost`
     bool ending_ = false;      // see the state ending
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
@@ -348,7 +348,7 @@ private:
     // The result of the last failed extension, for on_lost; null if there is none. Most locks never have one,
     // and a result is large.
     std::unique_ptr<Result> last_extend_error_{};
-    Clock::time_point hold_until_ = Clock::never();  // the end of LockOptions::max_hold
+    Clock::time_point max_hold_until_ = Clock::never();  // the end of LockOptions::max_hold
 };
 
 }  // namespace redlock::detail

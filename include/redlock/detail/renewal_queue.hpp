@@ -47,7 +47,7 @@ public:
         Clock::time_point start{};
         std::stop_source next_round_ended{};
 
-        Nodes& nodes() const { return acquisitions.front().lease->nodes(); }
+        Nodes& nodes() const { return acquisitions.front().state->nodes(); }
     };
 
     explicit RenewalQueue(Clock& clock) : clock_(&clock) {}
@@ -57,10 +57,10 @@ public:
     Clock& clock() noexcept override { return *clock_; }
 
     void add(Acquisition acquisition) override {
-        const auto plan = acquisition.lease->plan(acquisition.number);
+        const auto plan = acquisition.state->plan(acquisition.number);
         if (plan.next() == Clock::never()) return;  // a callback of lost() has released it meanwhile
         const std::lock_guard guard{mutex_};
-        if (auto* const entry = find_locked(acquisition.lease.get()))
+        if (auto* const entry = find_locked(acquisition.state.get()))
             *entry = Entry{std::move(acquisition), plan};
         else
             entries_.push_back({std::move(acquisition), plan});
@@ -68,7 +68,7 @@ public:
     }
 
     void remove(const Acquisition& acquisition) noexcept override {
-        const auto* const lease = acquisition.lease.get();
+        const auto* const lease = acquisition.state.get();
         std::unique_lock guard{mutex_};
         if (auto* const entry = find_locked(lease); entry && entry->acquisition.number <= acquisition.number)
             (void)take_locked(*entry);
@@ -124,8 +124,8 @@ public:
     /// before. Needs no memory.
     bool report_losses() noexcept {
         bool reported = false;
-        for (auto lost = take_lost(); lost.lease; lost = take_lost()) {
-            lost.lease->report_loss(lost.number);
+        for (auto lost = take_lost(); lost.state; lost = take_lost()) {
+            lost.state->report_loss(lost.number);
             reported = true;
         }
         return reported;
@@ -171,12 +171,12 @@ private:
         RenewalPlan plan;  // may be out of date, because the holder may have extended the lease
         bool in_flight = false;
 
-        RenewalPlan new_plan() const { return acquisition.lease->plan(acquisition.number); }
+        RenewalPlan new_plan() const { return acquisition.state->plan(acquisition.number); }
     };
 
     Entry* find_locked(const LeaseState* lease) {
         const auto entry =
-            std::ranges::find(entries_, lease, [](const Entry& it) { return it.acquisition.lease.get(); });
+            std::ranges::find(entries_, lease, [](const Entry& it) { return it.acquisition.state.get(); });
         return entry == entries_.end() ? nullptr : &*entry;
     }
 
@@ -220,7 +220,7 @@ private:
         std::vector<Entry*> due;
         for (auto& entry : entries_) {
             batch.limits.deadline = std::min(batch.limits.deadline, entry.plan.notify_at);
-            if (entry.plan.extend_from > now || &entry.acquisition.lease->nodes() != nodes) continue;
+            if (entry.plan.extend_from > now || &entry.acquisition.state->nodes() != nodes) continue;
             entry.plan = entry.new_plan();  // because a stop may have been requested since
             if (entry.plan.extend_from <= now) due.push_back(&entry);
         }
@@ -235,7 +235,7 @@ private:
         for (auto* const entry : due) {
             entry->in_flight = true;
             batch.acquisitions.push_back(entry->acquisition);
-            in_flight_.push_back(entry->acquisition.lease.get());
+            in_flight_.push_back(entry->acquisition.state.get());
         }
         return batch;
     }
@@ -249,7 +249,7 @@ private:
             if (now < entry.plan.extend_by) continue;
             if (!first || entry.plan.extend_by < first->plan.extend_by) first = &entry;
         }
-        return first ? &first->acquisition.lease->nodes() : nullptr;
+        return first ? &first->acquisition.state->nodes() : nullptr;
     }
 
     /// Tries the leases that are due again after a pause.
@@ -258,7 +258,7 @@ private:
         const auto now = clock_->now();
         for (auto& entry : entries_) {
             if (now < entry.plan.extend_by) continue;
-            entry.acquisition.lease->postpone(entry.acquisition.number);
+            entry.acquisition.state->postpone(entry.acquisition.number);
             entry.plan = entry.new_plan();
         }
     }
@@ -267,9 +267,9 @@ private:
         const auto size = batch.acquisitions.size();
         batch.leases.reserve(size);
         batch.requests.reserve(size);
-        for (const auto& [lease, number] : batch.acquisitions) {
-            batch.leases.push_back(lease->lease(number));
-            batch.requests.push_back(algorithm::extend_request(lease->request(), batch.leases.back()));
+        for (const auto& [state, number] : batch.acquisitions) {
+            batch.leases.push_back(state->lease(number));
+            batch.requests.push_back(algorithm::extend_request(state->request(), batch.leases.back()));
         }
         batch.tallies.assign(size, batch.nodes().blank_tally());
         batch.start = clock_->now();
@@ -278,13 +278,13 @@ private:
     void apply_votes(Batch& batch) {
         const auto ended = clock_->now();
         for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
-            const auto& [lease, number] = batch.acquisitions[i];
-            const auto until = algorithm::valid_until(batch.start, lease->request());
-            lease->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
+            const auto& [state, number] = batch.acquisitions[i];
+            const auto until = algorithm::valid_until(batch.start, state->request());
+            state->apply_renewal(number, {std::move(batch.tallies[i]), until, ended}, batch.limits);
         }
         for (std::size_t i = 0; i < batch.acquisitions.size(); ++i) {
-            const auto& lease = *batch.acquisitions[i].lease;
-            lease.describe_holder(batch.leases[i], lease.request().ttl, batch.limits.deadline);
+            const auto& state = *batch.acquisitions[i].state;
+            state.describe_holder(batch.leases[i], state.request().ttl, batch.limits.deadline);
         }
     }
 

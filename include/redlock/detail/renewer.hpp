@@ -15,7 +15,7 @@ class LeaseState;
 /// One acquisition of a Lock: the state of its lease (lease_state.hpp), and the number of the acquisition.
 /// Operations on it do nothing if the Lock has made another acquisition since.
 struct Acquisition {
-    std::shared_ptr<LeaseState> lease;
+    std::shared_ptr<LeaseState> state;
     std::uint64_t number = 0;
 };
 
