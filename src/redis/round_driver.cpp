@@ -92,7 +92,7 @@ bool RoundDriver::check_out(std::size_t node) {
         return false;
     }
     if (!connection) {
-        round_.on_left_alone(node);
+        round_.on_postponed(node);
         return false;
     }
     connections_[node] = std::move(connection);

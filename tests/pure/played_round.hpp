@@ -171,7 +171,7 @@ private:
         const bool due = it.probe_due && !it.probe_taken;
         if (!it.trusted && !due && !round_->needs(node) && !round_->is_release()) {
             note("leave alone " + std::to_string(node));
-            return round_->on_left_alone(node);
+            return round_->on_postponed(node);
         }
         note("ask " + std::to_string(node));
         check_out(node);

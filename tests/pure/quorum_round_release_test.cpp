@@ -116,7 +116,7 @@ TEST(QuorumRound, ARepeatedReleaseWithoutAConnectionReportsItsTime) {
     round.on_check_out(0, true);
     round.on_sent(0);
     ASSERT_TRUE(round.on_failed(0, Errc::connection_failed, "reset", true, start + 5ms));
-    round.on_left_alone(0);
+    round.on_postponed(0);
     round.end(0, Errc::connection_failed, "reset", start + 5ms);
     EXPECT_EQ(tally[0].took, 5ms);
     EXPECT_TRUE(tally[0].sent);

@@ -6,31 +6,30 @@
 // The votes have *decided* as soon as the missing votes cannot change the outcome.
 //
 // A command and the nodes that it goes to are a *request*. A round has one request. Only a watchdog makes
-// rounds with several: it extends several locks at once, and each extension is a request. The driver can
-// *exclude* a request from a node, so that it is not sent there.
+// rounds with several: it extends several locks at once, and each extension is a request.
 //
 // How the round treats a node depends on the health of the node (node_health.hpp):
 //
 //     trusted    The node has not failed since its last answer, so it should answer in time.
-//     back-off   A pause after a failure. Most rounds do not ask the node.
+//     back-off   A pause after a failure. Most rounds send nothing to the node.
 //     probe      After the pause, a probe is *due*: one round may try to reach the node again.
 //
-// RoundDriver (src/redis/round_driver.hpp) does the I/O. It executes the steps that next() returns, and calls
-// a function on_...() for each event:
+// The *driver* (RoundDriver in src/redis/round_driver.hpp) does the I/O. It executes the steps that next()
+// returns, and calls a function on_...() for each event:
 //
 //     using Kind = redlock::detail::QuorumRound::Step::Kind;
 //     for (;;) {
 //         const auto step = round.next(clock.now());
-//         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_left_alone()
+//         if (step.kind == Kind::ask) check_out(step.node);     // then on_check_out() or on_postponed()
 //         if (step.kind == Kind::give_up) check_in(step.node);  // the time of this node is over
 //         if (step.kind == Kind::wait) wait(step.until);        // or until something happens
 //         if (step.kind == Kind::done) break;
 //     }
 //
 // To *check out* a connection is to take an open one, or to begin a new one. To *check it in* is to give it
-// back. If a node in back-off is to be asked, the driver mostly checks out nothing: the node is *left alone*.
-// It gets a connection if its probe is due, if the command is a release, or if the outcome of the round
-// depends on it, see needs().
+// back. For a node in back-off, the driver checks out a connection only if the probe of the node is due, if
+// the command is a release, or if the outcome of the round depends on the node (see needs()). Otherwise the
+// node is *postponed* to the phase second_half.
 //
 // The stages of one node:
 //
@@ -38,9 +37,9 @@
 //     -----------+---------------------------------------------+-------------------------------------------
 //     uninvolved | no request goes to the node                 |
 //     unasked    | the round has not asked the node yet        | on_check_out() → connecting
-//                |                                             | on_left_alone() → left_alone
+//                |                                             | on_postponed() → postponed
 //                |                                             | exclude() of its last request → over
-//     left_alone | the node is in back-off, and the driver     | as unasked
+//     postponed  | the node is in back-off, and the driver     | as unasked
 //                | has checked out nothing                     |
 //     connecting | a connection was checked out, but no byte   | on_sent() → sent
 //                | of the commands can have reached the node   | on_failed(), give_up → over
@@ -48,8 +47,8 @@
 //                | node                                        | on_failed(), give_up → over
 //     over       | its votes are known, or will stay unknown   |
 //
-// In the stages unasked to sent, end() → over is possible, too. If on_failed() returns true, the node keeps
-// its stage, and the driver checks out another connection to send the command again.
+// In the stages unasked to sent, end() → over is possible, too. A node whose release is sent a second time
+// keeps its stage (see on_failed()).
 //
 // *node_timeout* is the time that one node may take in a round, including connecting. The round *awaits* a
 // node in the stage connecting or sent if one of these is true:
@@ -71,7 +70,7 @@
 //                 |                                             | wait
 //     first_half  | the untrusted nodes, all at once            | half a node_timeout after first_half began,
 //                 |                                             | or earlier if no node is awaited
-//     second_half | the nodes that were left alone              | when no node is awaited, but at the latest
+//     second_half | the postponed nodes                         | when no node is awaited, but at the latest
 //                 |                                             | a node_timeout after first_half began
 //
 // An acquisition with Round::sequential skips all_trusted. All other rounds skip in_turn. Except for a
@@ -79,7 +78,7 @@
 // the deadline of the caller has passed.
 //
 // An example with five nodes and a node_timeout of 50 ms: node 5 is in back-off, and nodes 3 and 4 have just
-// been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. It leaves node 5 alone, because
+// been frozen. The round asks nodes 1 to 4 at 0 ms, and nodes 1 and 2 grant. It postpones node 5, because
 // nodes 3 and 4 could still grant. At 25 ms it does not count on them any more, so the third grant can only
 // come from node 5. It asks node 5, and waits for it until 50 ms at the latest.
 #pragma once
@@ -111,7 +110,7 @@ struct NodeVote {
 };
 
 class QuorumRound {
-    enum class Stage : std::uint8_t { uninvolved, unasked, left_alone, connecting, sent, over };
+    enum class Stage : std::uint8_t { uninvolved, unasked, postponed, connecting, sent, over };
 
     // The phases that ask trusted nodes come first, because next_to_ask() compares phases with `<=`.
     enum class Phase : std::uint8_t { in_turn, all_trusted, first_half, second_half };
@@ -175,7 +174,7 @@ public:
                 if (awaited_ == Awaited::connecting_nodes && decided()) cap_connect_time();
                 const auto until = next_deadline();
                 if (until) {
-                    last_check_at_ = now;
+                    last_wait_began_ = now;
                     return {.kind = Step::Kind::wait, .until = std::min(*until, phase_end())};
                 }
             }
@@ -184,10 +183,10 @@ public:
         }
     }
 
-    /// Returns true if the outcome of a request depends on this node, so that it is asked even in back-off:
-    /// the request could get enough grants from all nodes that have not voted yet, but not from the nodes
-    /// that are being asked. (In the phase second_half, the nodes that are being asked are expected to stay
-    /// silent.) Returns false for an acquisition that some node has refused.
+    /// Returns true if the outcome of a request depends on this node. The node is then asked even in
+    /// back-off. This is so if the request can still win, but cannot win with the grants of only the nodes
+    /// that are being asked. In the phase second_half, these nodes are expected to stay silent. After a
+    /// refusal, an acquisition needs no further node, as worth_asking() explains.
     bool needs(std::size_t node) const {
         const auto possible_grants = phase_ == Phase::second_half ? 0 : count_being_asked();
         for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -200,8 +199,8 @@ public:
         return false;
     }
 
-    /// Returns true if next() would return the step wait again, and for no shorter time than before. The
-    /// driver then need not call next() before the end of this wait, although an event was reported.
+    /// Returns true if the driver may wait to the end of the present wait, although an event was reported:
+    /// next() would return the step wait until the same instant or a later one.
     bool goes_on_waiting() {
         const bool may_ask = phase_ <= Phase::all_trusted;
         const bool caps_connect_time = awaited_ == Awaited::connecting_nodes && decided();
@@ -223,7 +222,7 @@ public:
     bool is_being_asked(std::size_t node) const noexcept { return nodes_[node].is_being_asked(); }
     bool is_repeated(std::size_t node) const noexcept { return nodes_[node].repeated; }
 
-    /// Returns true if the node is not trusted, and was not asked or was left alone.
+    /// Returns true if the round has sent nothing to the node, because it is not trusted.
     bool is_left_alone(std::size_t node) const noexcept {
         return nodes_[node].can_be_asked() && !nodes_[node].trusted;
     }
@@ -242,9 +241,9 @@ public:
 
     // ---- Events
 
-    /// Records that the driver could not check out a connection, because the node is in back-off.
-    void on_left_alone(std::size_t node) noexcept {
-        nodes_[node].stage = Stage::left_alone;
+    /// Records that the driver has checked out no connection, because the node is in back-off.
+    void on_postponed(std::size_t node) noexcept {
+        nodes_[node].stage = Stage::postponed;
         nodes_[node].trusted = false;
         changed_ = true;
     }
@@ -258,13 +257,13 @@ public:
         changed_ = true;
     }
 
-    /// Records that the driver may not write on the connection yet, although it is ready, because too many
-    /// replies to other rounds are pending there.
+    /// Records that the driver may not write on the connection yet, although it is ready: the node shares it
+    /// between rounds, and too many replies are pending on it.
     void on_held_back(std::size_t node) noexcept { nodes_[node].held_back = true; }
 
-    /// Excludes a request, an extension, because the SET of its lock is still pending on another connection
-    /// to the node, and the extension could overtake it. Must be called before on_sent(). Returns false if no
-    /// request is left for the node.
+    /// Excludes a request, an extension, so that it is not sent to the node: the SET of its lock is still
+    /// pending on another connection, and the extension could overtake it. Must be called before on_sent().
+    /// Returns false if the node has no other request.
     bool exclude(std::size_t node, std::size_t request, std::string why, Clock::time_point now) {
         count(node, request, {.cause = Errc::not_asked}, std::move(why), now);
         nodes_[node].excluded.push_back(request);
@@ -272,8 +271,8 @@ public:
         return !end_if_settled(node);
     }
 
-    /// Must be called before a byte of the commands can reach the node. For a release that is queued on a new
-    /// connection, it is called when the connection is established, before the reply is taken.
+    /// Must be called before a byte of the commands can reach the node, or, for a release that is queued on a
+    /// new connection, before its reply is taken.
     void on_sent(std::size_t node) {
         nodes_[node].stage = Stage::sent;
         for (std::size_t i = 0; i < requests_.size(); ++i)
@@ -307,8 +306,8 @@ public:
     /// Ends the part that the node has in this round. Its missing votes stay unknown, with this cause.
     void end(std::size_t node, std::error_code cause, const std::string& detail, Clock::time_point now) {
         auto& it = nodes_[node];
-        // The report of a node that was not asked shows no time. If a release is repeated, the node may have
-        // been left alone the second time.
+        // The report of a node that was not asked shows no time. A node that is postponed when its release is
+        // repeated was asked before.
         const bool asked = !it.can_be_asked() || it.repeated;
         if (!asked) it.start = now;
         it.stage = Stage::over;
@@ -329,14 +328,14 @@ private:
         bool probe_due = false;
         bool repeated = false;       // its release is sent a second time
         bool held_back = false;      // see on_held_back()
-        bool cut_short = false;      // the caller left it too little time: its silence means nothing
+        bool cut_short = false;      // it had too little time, so its silence is no failure
         std::size_t next_reply = 0;  // no request before this index awaits a reply
         std::size_t settled = 0;     // the number of requests that were answered or excluded
         std::vector<std::size_t> excluded{};
         Clock::time_point start{};     // when the round asked the node
         Clock::time_point deadline{};  // when the time of the node is over
 
-        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::left_alone; }
+        bool can_be_asked() const noexcept { return stage == Stage::unasked || stage == Stage::postponed; }
         bool is_being_asked() const noexcept { return stage == Stage::connecting || stage == Stage::sent; }
     };
 
@@ -370,8 +369,8 @@ private:
     // ---- Asking
 
     /// Returns the next node to ask in this phase, or nothing if none may be asked now. A release goes
-    /// through the nodes in reverse order. The first node mostly keeps the queue of waiting clients. Its
-    /// release comes last, so that the client that it wakes finds the other nodes free.
+    /// through the nodes in reverse order, because the first node mostly keeps the queue of waiting clients.
+    /// The client that it wakes then finds the other nodes free.
     std::optional<std::size_t> next_to_ask(Clock::time_point now) {
         const bool trusted = phase_ <= Phase::all_trusted;
         if (phase_ == Phase::in_turn && next_deadline()) return std::nullopt;
@@ -432,9 +431,8 @@ private:
         return phase_ == Phase::first_half ? half_time_ : Clock::never();
     }
 
-    /// The three cases are at the head of this file. In case 3, cap_connect_time() has set the deadline. The
-    /// case does not hold for a holder description, a text for people beside the lock: a missing text does no
-    /// harm.
+    /// The three cases are at the head of this file. In case 3, cap_connect_time() has set the deadline.
+    /// Case 3 does not apply to a holder description, a text for people beside the lock.
     bool awaits(const Participant& it) {
         if (!it.is_being_asked()) return false;
         const bool unsent = it.stage == Stage::connecting && effect() != KeyEffect::describes;
@@ -456,20 +454,20 @@ private:
                 it.deadline = std::min(it.deadline, it.start + node_timeout_ / 8);
     }
 
-    /// Returns an awaited node whose time was over when the last wait began. The driver has looked for
-    /// replies since then. The present time would be wrong: this process may have been suspended, and a reply
-    /// that came in time still counts.
+    /// Returns an awaited node whose time was over already when the last wait began. The driver has then
+    /// looked for replies at least once after this time. Otherwise a reply that came in time could be lost if
+    /// this process was suspended.
     std::optional<std::size_t> find_overdue() {
         for (std::size_t node = 0; node < size_; ++node)
-            if (nodes_[node].deadline <= last_check_at_ && awaits(nodes_[node])) return node;
+            if (nodes_[node].deadline <= last_wait_began_ && awaits(nodes_[node])) return node;
         return std::nullopt;
     }
 
     Step give_up(std::size_t node, Clock::time_point now) {
         const auto& it = nodes_[node];
         const bool by_caller = it.deadline == limits_.deadline || it.cut_short;
-        // A release whose replies nobody waits for. Its node had only an eighth of node_timeout to connect,
-        // so it has not failed. The connection sends the release when it is ready, also after this round.
+        // A release whose replies nobody waits for stays queued on its connection. The node had only an
+        // eighth of node_timeout to connect, so it has not failed.
         const bool queued = !limits_.awaits_answers && it.stage == Stage::connecting;
         // A node that has answered some of the commands has not failed either.
         const bool alive = it.settled > it.excluded.size();
@@ -545,8 +543,8 @@ private:
         return undecided_ == 0 || !limits_.awaits_answers;
     }
 
-    /// Counts the requests that are undecided and those that have become impossible. A node that is not worth
-    /// asking will not grant. Only an acquisition has such nodes, and it has one request.
+    /// Counts the requests that are undecided, and the requests that have become impossible. A node that is
+    /// not worth asking will not grant. Only an acquisition has such nodes, and it has one request.
     void recount() {
         if (!std::exchange(changed_, false)) return;
         const auto never_asked = static_cast<std::size_t>(std::ranges::count_if(
@@ -578,10 +576,10 @@ private:
 
     Phase phase_ = Phase::all_trusted;
     Awaited awaited_ = Awaited::trusted_nodes;
-    std::size_t cursor_ = 0;                                      // how many nodes this phase has passed
-    Clock::time_point half_time_ = Clock::never();                // the end of first_half
-    Clock::time_point end_ = Clock::never();                      // the end of second_half
-    Clock::time_point last_check_at_ = Clock::time_point::min();  // when the last wait began
+    std::size_t cursor_ = 0;                        // how many nodes this phase has passed
+    Clock::time_point half_time_ = Clock::never();  // the end of first_half
+    Clock::time_point end_ = Clock::never();        // the end of second_half
+    Clock::time_point last_wait_began_ = Clock::time_point::min();
     std::array<Participant, max_nodes> nodes_{};
 
     Count one_{};                // for a single request, so that no memory is allocated
