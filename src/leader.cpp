@@ -1,6 +1,6 @@
 // A Leader acquires a lock, does the work while it holds the lock, and releases it. This is one *term*. If
-// the watchdog cannot extend the lock, it requests a stop before the lock ends. LeaderOptions::margin is the
-// time that the work then has to stop before another leader can be elected.
+// the watchdog cannot extend the lock, it requests a stop LeaderOptions::margin before the lock ends. The
+// work can use this time to stop, because no other leader can be elected yet.
 #include <redlock/acquire.hpp>
 #include <redlock/detail/lease_state.hpp>
 #include <redlock/leader.hpp>
@@ -70,7 +70,7 @@ Leader::~Leader() = default;
 void Leader::run(const Work& work, std::stop_token stop) {
     detail::TermPauses pauses{options_, *entropy_};
     while (!stop.stop_requested()) {
-        // after() runs the term first.
+        // after() runs the term. The pause depends on the outcome.
         const auto pause = pauses.after([&] { return run_once(work, stop); }, stop);
         clock_->sleep_until(clock_->now() + pause, stop);
     }

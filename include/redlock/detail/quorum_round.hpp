@@ -249,8 +249,8 @@ public:
     }
 
     /// Records that the driver has checked out a connection to the node. For the rest of the round, the node
-    /// counts as trusted if `worth_waiting_for` is true. It is true for trusted nodes, but not only for them:
-    /// a new connection for a release is worth waiting for although the node is in back-off.
+    /// counts as trusted if `worth_waiting_for` is true, whatever its health is. For example, a new
+    /// connection for a release is worth waiting for although the node is in back-off.
     void on_check_out(std::size_t node, bool worth_waiting_for) noexcept {
         nodes_[node].stage = Stage::connecting;
         nodes_[node].trusted = worth_waiting_for;
