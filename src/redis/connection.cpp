@@ -190,42 +190,25 @@ void Connection::send(std::span<const Command> commands, const detail::Requester
     flush();
 }
 
-void Connection::leave(const detail::Requester& requester, const Command* release) {
-    auto* const left = pending_.leave(requester);
-    if (!left || !release) return;
-    auto plain = *release;
-    plain.queue = nullptr;
-    try {
-        detail::append(left->plain_form, plain, recipient(), detail::ScriptForm::whole);
-    } catch (...) {
-        left->plain_form.clear();  // a part of a command must not be sent
-        throw;
-    }
-}
-
 /// Appends a release in its plain form, which cannot be refused.
-void Connection::send_again(const PendingReply& release) {
+void Connection::repeat(const PendingReply& release) {
     used_ = true;
     run_or_break([&] {
         const auto& sent = pending_.sent_again(release);
         if (established()) ++collected_;
-        outgoing_command() += sent.plain_form;
+        detail::append(outgoing_command(), sent.repetition(network_.clock().now()), recipient(),
+                       detail::ScriptForm::whole);
     });
 }
 
-void Connection::send_left_releases_of(const Connection& broken, std::size_t skipped) {
-    broken.pending_.for_each_left_release([&](const PendingReply& release) {
-        if (skipped > 0)
-            --skipped;
-        else
-            send_again(release);
-    });
+void Connection::repeat(const detail::RepeatedReleases& releases) {
+    releases.for_each([this](const PendingReply& release) { repeat(release); });
     flush();
 }
 
 void Connection::ask(std::span<const std::string_view> words) {
     parser_.admit_lists();
-    pending_.leave(*this);  // an earlier answer need not have been taken
+    pending_.stop_awaiting(*this);  // an earlier answer need not have been taken
     used_ = true;
     run_or_break([&] {
         pending_.sent_other(this);
@@ -251,6 +234,8 @@ const detail::Script* Connection::write(const Command& command, detail::ScriptFo
     const auto* const script = detail::script_of(command, recipient());
     run_or_break([&] {
         auto& sent = pending_.sent(command, requester);
+        if (command.hold_remaining > command.hold_remaining.zero())
+            sent.hold_until = network_.clock().now() + command.hold_remaining;
         sent.script = script;
         sent.by_sha1 = script && form == detail::ScriptForm::by_sha1;
         sent.uses_queue = detail::uses_queue(command, recipient()) &&
@@ -373,10 +358,10 @@ void Connection::take_reply() {
     const bool handshake = command.handshake;
     const bool refused = command.is_form_refused(incoming_);
     learn_from(command, refused);
-    if (refused && !command.plain_form.empty()) {
+    if (refused && command.may_be_repeated()) {
         const auto release = std::move(command);
         pending_.received(incoming_);
-        return send_again(release);
+        return repeat(release);
     }
     pending_.received(incoming_);
     if (handshake) take_handshake_reply();

@@ -23,6 +23,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/detail/command_encoding.hpp>
 #include <redlock/detail/pending_replies.hpp>
+#include <redlock/detail/repeated_releases.hpp>
 #include <redlock/detail/reply.hpp>
 #include <redlock/nodes.hpp>
 
@@ -124,19 +125,19 @@ public:
         return pending_.take_answer(requester);
     }
 
-    /// Records that the requester does not await its replies any more. If `release` is not null, it is the
-    /// command of the requester, and the connection keeps a copy of it: with the whole script, and without
-    /// the queue, so that it cannot wake a second waiter. If the server refuses the first form of the
-    /// release, this connection sends the copy. If this connection breaks, send_left_releases_of() of another
-    /// connection sends it.
-    void leave(const detail::Requester& requester, const Command* release);
+    /// Records that the requester does not await its replies any more. If the server refuses the form of its
+    /// release, this connection sends the release again.
+    void stop_awaiting(const detail::Requester& requester) noexcept { pending_.stop_awaiting(requester); }
 
-    /// Sends the releases of a broken connection again that have no reply and no requester, except the first
-    /// `skipped` ones. The other connection does not change. If the function throws, this connection is
-    /// broken.
-    void send_left_releases_of(const Connection& broken, std::size_t skipped);
-    /// Records that the releases that nobody awaits must not be sent again.
-    void forget_left_releases() noexcept { pending_.forget_left_releases(); }
+    /// Sends the releases of broken connections again. If the function throws, this connection is broken.
+    void repeat(const detail::RepeatedReleases& releases);
+    /// Records that the pending releases must not be sent again if this connection breaks: all of them, or
+    /// those of one requester.
+    void forget_releases(const detail::Requester* requester = nullptr) noexcept {
+        pending_.forget_releases(requester);
+    }
+    /// Returns the commands without a reply of a broken connection, and forgets them.
+    detail::PendingReplies take_pending() noexcept { return std::exchange(pending_, {}); }
 
     // ---- Collecting, for a connection that many rounds share (connection_choice.hpp).
 
@@ -193,7 +194,7 @@ private:
     const detail::Script* write(const Command& command, detail::ScriptForm form,
                                 const detail::Requester* requester);
     void learn_from(const detail::PendingReply& command, bool form_refused) noexcept;
-    void send_again(const detail::PendingReply& release);
+    void repeat(const detail::PendingReply& release);
     template <class Action>
     void run_or_break(Action action);
     bool knows_script_of(const Command& command) const noexcept;

@@ -12,8 +12,6 @@
 //                | and releases are queued behind its handshake         | reply has come; or it took too long
 //     probing    | it is being made, and no command is queued on it;    | a command checks it out, or it is
 //                | there is one at most                                 | ready, or it has failed
-//     broken     | releases that nobody awaits have no reply            | the releases are sent again on
-//                |                                                      | another connection
 //     listener   | subscribed to the channel on which a waiter, a       | a waiter checks it out
 //                | client that waits for a resource, receives the       |
 //                | message that wakes it (listener.hpp)                 |
@@ -32,6 +30,7 @@
 #include <redlock/detail/connection_choice.hpp>
 #include <redlock/detail/node_health.hpp>
 #include <redlock/detail/quorum_round.hpp>
+#include <redlock/detail/repeated_releases.hpp>
 #include <redlock/nodes.hpp>
 
 #include "os/network.hpp"
@@ -62,11 +61,6 @@ struct NodeEvent {
 /// The largest number of draining connections. Otherwise a silent node could take all descriptors of the
 /// process.
 inline constexpr std::size_t max_draining = 64;
-
-/// The largest number of releases of one node that are sent again together, and of the broken connections
-/// whose releases are to be sent again. If there are more, the oldest ones are dropped.
-inline constexpr std::size_t max_repeated_releases = 2048;
-inline constexpr std::size_t max_broken = max_draining;
 
 /// How long a waiter does not use a node that has refused to keep a queue.
 inline constexpr Clock::duration queue_refusal_lasts = std::chrono::minutes{1};
@@ -132,7 +126,7 @@ public:
     /// another connection they could overtake the SET.
     std::vector<std::size_t> requests_that_could_overtake(std::span<const Request> requests);
 
-    /// Checks out the connection over which one command must be sent; node.cpp has the table of choices.
+    /// Checks out the connection over which one command must be sent; node_own.cpp has the table of choices.
     /// `needed` is true if the outcome of the round depends on this node. A new connection to an untrusted
     /// node is made only if the command is a release, the next probe is due, or `needed` is true.
     CheckOut check_out(const Command& command, Clock::time_point now, bool needed);
@@ -245,15 +239,11 @@ private:
     CheckOut check_out_untrusted_locked(bool release, Clock::time_point now, bool due);
     void keep_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
     void keep_idle_locked(std::unique_ptr<Connection> connection, Clock::time_point now);
-    void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point until);
-    void drop_locked(std::unique_ptr<Connection> connection, std::error_code cause = {},
-                     const char* why = "") noexcept;
-    void disconnect_locked(Connection& connection, std::error_code cause, const char* why) noexcept;
-    void retire_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
-                       std::error_code cause = {}, const char* why = "") noexcept;
-    bool may_connect_for_releases_locked() const noexcept;
+    void keep_draining_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
+                              Clock::time_point until);
+    void drop_locked(std::unique_ptr<Connection> connection, Clock::time_point now,
+                     std::error_code cause = {}, const char* why = "") noexcept;
     bool repeat_releases_locked(Clock::time_point now);
-    void send_left_releases_locked(Connection& connection);
     void add_event_locked(NodeEvent event);
     void add_disconnection_locked(const Connection& connection, std::error_code cause = {},
                                   const char* why = "") noexcept;
@@ -261,7 +251,7 @@ private:
 
     Shared& shared_of(const Connection& connection) const;
     Shared* current_of(const Command& command) const noexcept;
-    Shared* draining_before(const Command& command) const noexcept;
+    Shared* shared_to_follow(const Command& command) const noexcept;
     detail::SharingChoice choose_locked(const Command& command, const Shared* current, bool follows,
                                         Clock::time_point now, bool needed);
     Shared& begin_shared_locked(std::size_t slot, Clock::time_point now);
@@ -292,7 +282,7 @@ private:
     std::size_t first_address_ = 0;  // the index of the address that the next connection tries first
     std::vector<std::unique_ptr<Connection>> idle_{};
     std::vector<Draining> draining_{};
-    std::vector<std::unique_ptr<Connection>> broken_{};
+    detail::RepeatedReleases releases_{};  // of broken connections
     std::unique_ptr<Connection> probe_{};  // the probing connection, or null
     std::vector<std::unique_ptr<Listener>> listeners_{};
     Clock::time_point no_listener_before_{};  // a minute after the last refusal to keep a queue

@@ -177,7 +177,7 @@ NodeGroup::OngoingRound::OngoingRound(NodeGroup& group, std::span<const Request>
               group.connections_ == Connections::shared ? &group.woken_ : nullptr) {}
 
 void NodeGroup::OngoingRound::finish() {
-    if (driver_.has_left_release_unsent()) group_.send_in_background();
+    if (driver_.has_unsent_release()) group_.send_in_background();
     if (group_.options_.observer) group_.notify(requests_, tallies_, group_.network_.clock().now() - start_);
 }
 

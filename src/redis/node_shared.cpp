@@ -42,7 +42,7 @@ auto Node::current_of(const Command& command) const noexcept -> Shared* {
 /// Returns the draining connection that has a pending command which this command must follow, or null. A
 /// release does not bind the next SET: if this SET overtakes the release on another connection, a node can
 /// only refuse it, because the release deletes no key but that of its own owner.
-auto Node::draining_before(const Command& command) const noexcept -> Shared* {
+auto Node::shared_to_follow(const Command& command) const noexcept -> Shared* {
     const bool leaves_queue = command.queue && acquires(command.verb);
     const auto it = std::ranges::find_if(shared_, [&](const auto& shared) {
         const auto& pending = shared->connection->pending();
@@ -84,7 +84,7 @@ CheckOut Node::join(std::span<const Request> requests, Clock::time_point now, bo
     const std::lock_guard guard{mutex_};
     const auto& first = requests.front().command;
     auto* current = current_of(first);
-    auto* const before = requests.size() == 1 ? draining_before(first) : nullptr;
+    auto* const before = requests.size() == 1 ? shared_to_follow(first) : nullptr;
     const auto choice = choose_locked(first, current, before != nullptr, now, needed);
     switch (choice.connection) {
         case SharingChoice::Connection::none: return {};
@@ -164,7 +164,7 @@ void Node::limit_draining() {
     const auto drains = [](const auto& it) { return it->drains && !it->connection->broken(); };
     if (std::ranges::count_if(shared_, drains) <= static_cast<std::ptrdiff_t>(max_draining)) return;
     auto& oldest = *(*std::ranges::find_if(shared_, drains))->connection;
-    oldest.forget_left_releases();
+    oldest.forget_releases();
     oldest.fail(Errc::timed_out, "too many connections have replies pending");
 }
 
@@ -301,7 +301,7 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
     auto& connection = *it.connection;
     while (const auto* const requester = connection.pending().requester()) {
         (void)user_of(*requester).on_progress(options_.index, now);
-        connection.leave(*requester, nullptr);
+        connection.stop_awaiting(*requester);
     }
     let_write(it, now);
 }
@@ -325,23 +325,23 @@ void Node::drop_unused_locked(Clock::time_point now) {
         }
         auto taken = std::move((*it)->connection);
         it = shared_.erase(it);
-        if (taken->broken())
-            retire_locked(std::move(taken), now);
-        else
-            drop_locked(std::move(taken), Errc::timed_out, "replies were pending for too long");
+        if (!taken->broken()) taken->forget_releases();
+        drop_locked(std::move(taken), now, Errc::timed_out, "replies were pending for too long");
     }
 }
 
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
-/// release follows its SET on the same connection, so the next SET of its resource comes behind it.
+/// release follows its SET on the same connection, so the next SET of its resource comes behind it. Returns
+/// true if the connection has broken now.
 void Node::repeat_shared_releases_locked(Clock::time_point now) {
     static_assert(detail::shared_connections == 1, "a release that is sent again does not know its slot");
-    if (broken_.empty()) return;
+    if (releases_.none()) return;
     const auto current = std::ranges::find_if(
         shared_, [](const auto& it) { return !it->drains && !it->connection->broken(); });
-    if (current == shared_.end() && !may_connect_for_releases_locked()) return;
+    if (current == shared_.end() && !releases_.may_connect(health_.trusted())) return;
     auto& shared = current != shared_.end() ? **current : begin_shared_locked(0, now);
-    send_left_releases_locked(*shared.connection);
+    shared.connection->repeat(releases_);
+    releases_.clear();
     if (shared.connection->broken()) drop_unused_locked(now);
 }
 

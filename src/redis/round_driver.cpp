@@ -1,6 +1,6 @@
 // A round can have its connections for itself: its caller polls them, and the member `woken_` is null.
-// Otherwise it shares them with other rounds: the nodes read from them and call on_progress(), and `woken_`
-// is the list of the rounds that can continue.
+// Otherwise the round shares them with other rounds: the Node objects read from them and call on_progress(),
+// and `woken_` is the list of the rounds that can continue.
 //
 // A connection is *established* when its bytes can reach the server: TCP and TLS are connected. It is *ready*
 // when the server has answered its handshake (AUTH, SELECT and PING).
@@ -24,14 +24,14 @@ RoundDriver::RoundDriver(std::span<const std::unique_ptr<Node>> nodes, detail::D
       woken_(woken),
       now_(clock_.now()) {
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-        if (nodes_[node]->refresh(now_, node, round_)) has_left_release_unsent_ = true;
+        if (nodes_[node]->refresh(now_, node, round_)) has_unsent_release_ = true;
 }
 
 RoundDriver::~RoundDriver() {
     end();
     if (!woken_) return;
     woken_->remove(*this);
-    for (std::size_t node = 0; node < nodes_.size(); ++node) leave(node, false);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) leave_shared(node, false);
 }
 
 void RoundDriver::end() noexcept {
@@ -62,8 +62,8 @@ std::optional<Clock::time_point> RoundDriver::advance() {
 // ---- Steps
 
 void RoundDriver::ask(std::size_t node) {
-    // A round with several requests extends several leases. An extension must not overtake the SET of its
-    // lease, which may be pending on another connection.
+    // A round with several requests extends several leases. The node would refuse an extension that overtakes
+    // the SET of its lease, which may be pending on another connection.
     if (round_.requests().size() > 1)
         for (const auto request : nodes_[node]->requests_that_could_overtake(round_.requests()))
             if (round_.includes(node, request) &&
@@ -130,10 +130,9 @@ void RoundDriver::take_ready(std::span<const PollEntry> entries) {
 }
 
 /// A blocking recv() replaces poll() and recv(). Its timeout is fixed to half of node_timeout when the
-/// connection is made, and the kernel makes it longer: it rounds it up to whole ticks, which last 10 ms at
-/// most, and adds one tick, or at most an eighth of a long timeout. Nevertheless recv() must return before
-/// `until`. Therefore it is called only if 98% of node_timeout are left until then. This is enough if
-/// node_timeout is at least 40 ms:
+/// connection is made. The kernel makes the timeout longer: it rounds up to whole ticks of 10 ms or less, and
+/// adds one tick. (To a long timeout it adds an eighth.) Therefore recv() is called only if 98% of
+/// node_timeout are left until `until`, before which it must return. This is enough from 40 ms on:
 ///
 ///     node_timeout | timeout of recv() | at most, with ticks of 10 ms | 98% of node_timeout
 ///     -------------+-------------------+------------------------------+--------------------
@@ -153,7 +152,7 @@ bool RoundDriver::receive_or_wait(Clock::time_point until) {
 
 // ---- One node
 
-/// Does what is possible now: continues the handshake, sends the commands, and takes the answers.
+/// Continues with the handshake, sends the commands, and takes the answers, as far as each is possible now.
 void RoundDriver::proceed(std::size_t node) {
     auto& connection = *connections_[node];
     const bool was_ready = connection.ready();
@@ -168,8 +167,8 @@ void RoundDriver::proceed(std::size_t node) {
     take_answers(node);
 }
 
-/// A release is written before the server has answered the handshake. If the server is frozen now, it
-/// executes the release when it runs again.
+/// Returns true if the commands may be sent now. A release does not wait until the server has answered the
+/// handshake. If the server is frozen, it executes the release when it runs again.
 bool RoundDriver::may_send(std::size_t node) {
     const auto& connection = *connections_[node];
     if (!woken_) return round_.is_release() ? connection.established() : connection.ready();
@@ -187,7 +186,7 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
         proceed(node);
     } catch (const std::bad_alloc&) {
         out_of_memory_ = true;
-        leave(node, false);
+        leave_shared(node, false);
     }
     if (out_of_memory_ || !round_.goes_on_waiting()) woken_->wake(*this);
     return connections_[node] && round_.is_connecting(node);
@@ -196,9 +195,9 @@ bool RoundDriver::on_progress(std::size_t node, Clock::time_point now) noexcept 
 /// The command of a round as it is sent to one node. It differs from node to node only if it uses a queue:
 ///
 /// - A client that has waited in the queue of one node, its *home*, leaves this queue with its acquisition.
-///   The other nodes get the acquisition without queue.
-/// - A release that is sent to a node for the second time says so, because the first one may have woken the
-///   next client in the queue.
+///   The other nodes get the acquisition without a queue.
+/// - A release that is sent to a node for the second time says so, because its first command may have woken
+///   the next client in the queue.
 struct RoundDriver::NodeCommand {
     NodeCommand(const QuorumRound& round, std::size_t node, const Command& of_round) : command(of_round) {
         if (!command.queue) return;
@@ -289,18 +288,17 @@ bool RoundDriver::take_answer(std::size_t node, const detail::PendingReply& answ
     return !last;
 }
 
-/// Ends the part of a node that has failed. But a release whose connection broke is sent once more, over
-/// another connection.
+/// Ends the part of a node that has failed, or sends a release whose connection broke once more.
 void RoundDriver::fail(std::size_t node, std::error_code cause, const std::string& detail) {
     nodes_[node]->failed({cause, detail}, now_);
     const bool again = round_.on_failed(node, cause, detail, connections_[node]->broken(), now_);
-    if (again) connections_[node]->leave(*this, nullptr);  // the round itself sends the release again
+    if (again) connections_[node]->forget_releases(this);  // the round itself sends the release again
     check_in(node);
     if (!again) return;
     if (check_out(node))
         begin(node);
     else
-        round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended it already
+        round_.end(node, cause, detail, now_);  // does nothing if check_out() has ended the part already
 }
 
 /// Reports that a node was not asked, because it has failed before.
@@ -313,22 +311,20 @@ void RoundDriver::report_left_alone(std::size_t node) {
     round_.end(node, cause, detail, now_);
 }
 
-/// Replies that have not arrived are late from now on: nobody takes them.
+/// Gives the connection back. Replies that have not arrived are late from now on.
 void RoundDriver::check_in(std::size_t node, bool gives_up) {
     auto& connection = *connections_[node];
-    const auto* const release = round_.is_release() ? &round_.requests().front().command : nullptr;
-    if (awaits_reply_[node]) connection.leave(*this, release);
+    if (woken_) return leave_shared(node, gives_up);
+    if (awaits_reply_[node]) connection.stop_awaiting(*this);
     awaits_reply_.reset(node);
-    if (woken_) return leave(node, gives_up);
     // If a release is unsent, NodeGroup lets a background task send it.
-    has_left_release_unsent_ = has_left_release_unsent_ || (release && connection.unsent());
+    has_unsent_release_ = has_unsent_release_ || (round_.is_release() && connection.unsent());
     nodes_[node]->check_in(std::move(connections_[node]), now_);
 }
 
-/// Leaves a shared connection.
-void RoundDriver::leave(std::size_t node, bool gives_up) noexcept {
+void RoundDriver::leave_shared(std::size_t node, bool gives_up) noexcept {
     if (!connections_[node]) return;
-    if (awaits_reply_[node]) connections_[node]->leave(*this, nullptr);
+    if (awaits_reply_[node]) connections_[node]->stop_awaiting(*this);
     awaits_reply_.reset(node);
     nodes_[node]->leave(*connections_[node], *this, gives_up, now_);
     connections_[node].reset();

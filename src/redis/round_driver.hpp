@@ -14,8 +14,8 @@
 // connections to one node between the rounds: the driver *checks* a connection *out*, and *checks it in* when
 // the node has answered.
 //
-// Many rounds can also share connections. Then the nodes read from them, and let the rounds continue that
-// have got an answer. These rounds are in the list `woken`, and the caller must call advance() for each.
+// Many rounds can also share connections. The Node objects then read from them, and add each round that can
+// continue to the list `woken`. The caller must call advance() for each round in the list.
 #pragma once
 
 #include <redlock/detail/duplicate_server_check.hpp>
@@ -69,7 +69,7 @@ public:
 
     /// After the end of the round: returns true if a release is not sent completely. It may be a release of
     /// an earlier round, which a node sends again.
-    bool has_left_release_unsent() const noexcept { return has_left_release_unsent_; }
+    bool has_unsent_release() const noexcept { return has_unsent_release_; }
 
 private:
     using Step = detail::QuorumRound::Step;
@@ -91,7 +91,7 @@ private:
     void fail(std::size_t node, std::error_code cause, const std::string& detail);
     void report_left_alone(std::size_t node);
     void check_in(std::size_t node, bool gives_up = false);
-    void leave(std::size_t node, bool gives_up) noexcept;
+    void leave_shared(std::size_t node, bool gives_up) noexcept;
 
     std::span<const std::unique_ptr<Node>> nodes_;
     detail::DuplicateServerCheck& servers_;
@@ -105,7 +105,7 @@ private:
     NodeSet has_answered_{};  // nodes that have answered a command on their present connection
     NodeSet awaits_reply_{};  // nodes on whose connection replies to this round can be pending
     NodeSet queued_{};  // nodes whose release is already queued on a connection that is still being made
-    bool has_left_release_unsent_ = false;
+    bool has_unsent_release_ = false;
 };
 
 }  // namespace redlock

@@ -17,7 +17,7 @@ namespace redlock {
 namespace {
 
 /// The longest time for which the Sentinels are queried. The oldest answer is then not older than this when
-/// the connection to the server is begun. See `max_sentinel_silence` in node.cpp.
+/// the connection to the server is begun. See `max_sentinel_silence` in connection_choice.hpp.
 constexpr std::chrono::seconds longest{1};
 
 bool are_same(const SentinelAnswer& one, const SentinelAnswer& other) {

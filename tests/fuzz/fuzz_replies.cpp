@@ -194,7 +194,7 @@ private:
 
     /// The replies to the commands that were sent last are not awaited any more.
     void leave() {
-        client_.leave(round_, nullptr);
+        client_.stop_awaiting(round_);
         answers_.clear();
     }
 

@@ -10,6 +10,7 @@
 #include "redis/connection.cpp"
 #include "redis/node.cpp"
 #include "redis/node_group.cpp"
+#include "redis/node_own.cpp"
 #include "redis/round_driver.cpp"
 #include "semaphore.cpp"
 

@@ -11,6 +11,7 @@
 #include <redlock/async_lock.hpp>
 #include <redlock/async_semaphore.hpp>
 #include <redlock/detail/renewal_queue.hpp>
+#include <redlock/query.hpp>
 #include <redlock/semaphore.hpp>
 
 #include <new>
@@ -662,6 +663,35 @@ TEST_P(OutOfMemoryInARound, AReleaseIsSentAgainInALoopWhenThereIsMemoryAgain) {
         }
         EXPECT_GT(count, 3) << "nothing was asked for: this shows nothing";
     }
+}
+
+// The connection of the node that did not reply breaks after the round.
+TEST_P(OutOfMemoryInARound, AReleaseThatAllOtherNodesHaveExecutedIsSentAgain) {
+    long count = 0;
+    int executed = 0;
+    for (bool went_on = true; went_on; ++count) {
+        WaitingWorld world{
+            3, {.node_timeout = 50ms, .round = Round::all_at_once}, std::get<std::size_t>(GetParam())};
+        auto& nodes = world.client();
+        Lock lock{nodes, "r", {.ttl = 10min, .retry = {.attempts = 1}}, world.network.clock(), world.entropy};
+        ASSERT_THAT(lock.acquire(), Succeeds());
+        world.network.pass(2ms);
+        auto& server = world.network.server(1);
+        server.paused = true;
+        Result released{Errc::not_held};
+        went_on = fails_after(count, [&] { released = lock.release(); });
+        if (world.holder(0) != "(nil)" || world.holder(2) != "(nil)") continue;
+        ++executed;
+        server.close_connections(world.now());
+        server.resume(world.now());
+        for (int i = 0; i < 2; ++i) {
+            world.network.pass(2s);
+            (void)query(nodes, "another");
+        }
+        world.network.pass(50ms);
+        EXPECT_EQ(world.holder(1), "(nil)") << count;
+    }
+    EXPECT_GT(executed, 1) << "no release was executed: this shows nothing";
 }
 
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace redlock::detail {
@@ -28,7 +29,7 @@ const Round present;
 
 /// A round sends its only command. The earlier round does not await its replies any more.
 void ask(PendingReplies& pending, const Command& command) {
-    pending.leave(present);
+    pending.stop_awaiting(present);
     pending.sent(command, &present);
 }
 
@@ -83,7 +84,7 @@ TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
         pending.sent(extension_of("A"), round);
     receive(pending, 1);
     receive(pending, 2);
-    pending.leave(earlier);
+    pending.stop_awaiting(earlier);
     EXPECT_EQ(pending.count(), 2u) << "the late reply is still to be read";
     EXPECT_EQ(take(pending, present), 2);
     EXPECT_EQ(pending.take_answer(present), nullptr);
@@ -96,24 +97,58 @@ TEST(PendingReplies, ARequesterThatLeavesGetsNoReply) {
 TEST(PendingReplies, ALateReplyBetweenAnswersIsSkipped) {
     PendingReplies pending;
     for (const auto* const round : {&present, &earlier, &present}) pending.sent(extension_of("A"), round);
-    pending.leave(earlier);
+    pending.stop_awaiting(earlier);
     for (int i = 1; i <= 3; ++i) receive(pending, i);
     EXPECT_EQ(take(pending, present), 1);
     EXPECT_EQ(take(pending, present), 3);
     EXPECT_EQ(pending.take_answer(present), nullptr);
 }
 
-TEST(PendingReplies, ARequesterThatLeavesLearnsWhichCommandItLeavesBehind) {
+// A round repeats its release itself while it awaits the reply.
+TEST(PendingReplies, AReleaseIsToBeRepeatedIfNobodyAwaitsItsReply) {
     PendingReplies pending;
     pending.sent(extension_of("A"), &present);
-    auto& release = pending.sent(release_of("A"), &present);
-    pending.sent(extension_of("B"), &earlier);
-    EXPECT_EQ(pending.leave(present), &release);
-    EXPECT_EQ(pending.leave(present), nullptr) << "it has left";
+    pending.sent(release_of("A"), &present);
+    pending.sent(release_of("B"), &earlier);
+    EXPECT_EQ(pending.releases_to_repeat(), 0u);
+    pending.stop_awaiting(present);
+    EXPECT_EQ(pending.releases_to_repeat(), 1u);
     receive(pending);
+    EXPECT_EQ(pending.releases_to_repeat(), 1u);
     receive(pending);
-    receive(pending);
-    EXPECT_EQ(pending.leave(earlier), nullptr) << "it is answered";
+    EXPECT_EQ(pending.releases_to_repeat(), 0u) << "it is answered";
+    pending.forget_releases(&earlier);
+    pending.stop_awaiting(earlier);
+    EXPECT_EQ(pending.releases_to_repeat(), 0u) << "it must not be repeated";
+}
+
+TEST(PendingReplies, ARepeatedReleaseHasTheResourcesAndTheOwnerOfTheFirst) {
+    const std::string resources[] = {"r", "another"};
+    PendingReplies pending;
+    pending.sent(
+        {.verb = Verb::compare_and_delete, .resources = resources, .owner = "A", .queue = {}, .shared = true},
+        nullptr);
+    PendingReplies next;
+    const auto& again = next.sent_again(pending.next());
+    EXPECT_EQ(next.releases_to_repeat(), 1u);
+    EXPECT_EQ(again.repeats, 1);
+    const auto command = again.repetition({});
+    EXPECT_EQ(command.verb, Verb::compare_and_delete);
+    EXPECT_TRUE(std::ranges::equal(command.resources, resources));
+    EXPECT_EQ(command.owner, "A");
+    EXPECT_TRUE(command.shared);
+    EXPECT_EQ(command.hold_remaining, 0ms);
+}
+
+TEST(PendingReplies, ARepeatedReleaseKeepsTheRestOfTheMinimumHoldTime) {
+    const Clock::time_point now{1h};
+    PendingReplies pending;
+    pending.sent(release_of("A"), nullptr).hold_until = now + 10s;
+    PendingReplies next;
+    const auto& again = next.sent_again(pending.next());
+    EXPECT_EQ(again.repetition(now).hold_remaining, 10s);
+    EXPECT_EQ(again.repetition(now + 4s).hold_remaining, 6s);
+    EXPECT_EQ(again.repetition(now + 11s).hold_remaining, 0s);
 }
 
 // The ring turns and grows while commands come and go.
@@ -150,14 +185,14 @@ TEST(PendingReplies, AnEntryIsNewWhateverItsSlotHeld) {
     auto& release = pending.sent(release_of("A"), &present);
     release.by_sha1 = release.uses_queue = release.handshake = true;
     release.script = &scripts::compare_and_delete;
-    release.plain_form = "EVAL";
+    release.hold_until = Clock::time_point{1s};
     receive(pending);
     (void)pending.take_answer(present);
     const auto& next = pending.sent(extension_of("A", 0s), &present);
     EXPECT_FALSE(next.by_sha1 || next.uses_queue || next.handshake || next.binds || next.releases);
     EXPECT_EQ(next.script, nullptr);
     EXPECT_EQ(next.released, 0u);
-    EXPECT_EQ(next.plain_form, "");
+    EXPECT_FALSE(next.hold_until || next.shared);
 }
 
 // ---- Which replies refuse only the form of a command

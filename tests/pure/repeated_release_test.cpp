@@ -334,6 +334,29 @@ TEST_F(RepeatedReleaseOfAThread, IsSentByTheDestructorOfTheNodes) {
     EXPECT_EQ(keys(), 0U);
 }
 
+// A minimum hold time is not made longer by the time for which its release was not sent.
+TEST_F(RepeatedReleaseOfAThread, KeepsTheResourceForTheRestOfTheMinimumHoldTime) {
+    Lock it{nodes, "r", {.ttl = 10min, .min_hold = 10s}, network.clock(), entropy};
+    ASSERT_TRUE(it.acquire());
+    network.pass(2ms);
+    network.server(1).paused = true;
+    it.unlock();
+    network.pass(20ms);
+    network.server(1).refuses = true;
+    break_connections(network, 1);
+    network.pass(5s);
+    (void)query(nodes, "another");
+    network.server(1).refuses = false;
+    for (int i = 0; i < 2; ++i) {
+        network.pass(1200ms);
+        (void)query(nodes, "another");
+    }
+    network.pass(50ms);
+    EXPECT_EQ(holder(1), "redlock:min-hold");
+    network.pass(3s);
+    EXPECT_EQ(holder(1), "(nil)");
+}
+
 // The newest releases replace the oldest ones.
 TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
     constexpr std::size_t most = 64;

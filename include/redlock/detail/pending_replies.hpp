@@ -3,13 +3,13 @@
 //
 // A server answers in the order of the commands. The class is a queue with one entry for each command. The
 // *requester* of a command is the round that has sent it, and awaits its reply. A round is one command, or
-// several with the same verb, sent to the nodes. It can end before each node has replied: its requester
-// *leaves*, and its entries stay behind without one. A reply without a requester is *late*, and is dropped.
+// several with the same verb, sent to the nodes. It can end before each node has replied. Its entries then
+// stay behind without a requester. A reply without a requester is *late*, and is dropped.
 //
 //     entry    | meaning                                      | transitions
 //     ---------+----------------------------------------------+----------------------------------------------
 //     pending  | the reply has not come                       | received() → answered, or removed if it is late
-//     answered | the reply waits until its requester takes it | take_answer(), leave() → removed
+//     answered | the reply waits until its requester takes it | take_answer(), stop_awaiting() → removed
 //
 // The answered entries come before the pending ones. Removed entries keep the memory of their texts for later
 // commands.
@@ -31,10 +31,11 @@
 //
 // In the first three rows, the connection is *bound* to the owner of the pending command. The owner of an
 // enter_queue is the ticket. For the last two rows, the class remembers the resources. If Redis Sentinels
-// name the server of the node, only the release of a SET follows on the same connection (node.cpp has the
+// name the server of the node, only the release of a SET follows on the same connection (node_own.cpp has the
 // reason).
 #pragma once
 
+#include <redlock/clock.hpp>
 #include <redlock/detail/reply.hpp>
 #include <redlock/detail/scripts.hpp>
 #include <redlock/detail/verbs.hpp>
@@ -45,6 +46,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,15 +74,30 @@ struct PendingReply {
     bool handshake = false;                ///< it belongs to the connection itself
     bool binds = false;                    ///< the connection is bound to `owner`
     bool releases = false;
+    bool shared = false;  ///< the owner is a reader
     std::uint64_t released =
         0;  ///< a bit for each resource that it releases, or whose description it deletes
-    std::chrono::milliseconds ttl{};  ///< no key of this command lives longer
-    std::string owner{};              ///< if it binds or releases
-    /// For a release without a requester: its bytes in the form that is sent if the server refuses this one,
-    /// or if the connection breaks.
-    std::string plain_form{};
-    std::uint8_t repeats = 0;  ///< how often it was sent again
-    Reply reply{};             ///< once it is answered
+    std::chrono::milliseconds ttl{};                ///< no key of this command lives longer
+    std::string owner{};                            ///< if it binds or releases
+    std::vector<std::string> resources{};           ///< if it releases
+    std::optional<Clock::time_point> hold_until{};  ///< if it releases: the end of a minimum hold time
+    std::uint8_t repeats = 0;                       ///< how often it was sent again
+    Reply reply{};                                  ///< once it is answered
+
+    /// Returns true for a release that is sent again if the server has refused its form, or if its connection
+    /// breaks. A round that still awaits the reply sends its release again itself.
+    bool may_be_repeated() const noexcept { return releases && !requester && repeats < max_release_repeats; }
+
+    /// Returns the release in its plain form: it cannot wake a second waiter, because it uses no queue.
+    Command repetition(Clock::time_point now) const noexcept {
+        using std::chrono::milliseconds;
+        const auto rest = std::max(hold_until.value_or(now) - now, Clock::duration::zero());
+        return {.verb = Verb::compare_and_delete,
+                .resources = resources,
+                .owner = owner,
+                .hold_remaining = std::chrono::ceil<milliseconds>(rest),
+                .shared = shared};
+    }
 
     /// Returns true if the reply means that the command was not executed, but can be in another form: with
     /// the whole script, or without the queue.
@@ -113,23 +130,23 @@ public:
         const bool writes_description = effect == KeyEffect::describes && command.ttl > command.ttl.zero();
         const bool removes_description = effect == KeyEffect::describes && !writes_description;
         auto& it = sent_other(requester);
-        it.releases = effect == KeyEffect::releases;
+        const bool releases = effect == KeyEffect::releases;
         it.binds = effect == KeyEffect::acquires || effect == KeyEffect::enqueues || writes_description;
-        if (it.binds || it.releases) it.owner = command.owner;
-        if (it.releases || removes_description) it.released = bits_of(command.resources);
+        if (it.binds || releases) it.owner = command.owner;
+        if (releases || removes_description) it.released = bits_of(command.resources);
+        if (releases) it.resources.assign(command.resources.begin(), command.resources.end());
+        it.releases = releases;  // only now, because the copies can throw
+        it.shared = command.shared;
         it.ttl = std::max(command.ttl, command.hold_remaining);
         return it;
     }
 
-    /// Adds the entry of a release without a requester that is sent again in its plain form. `release` must
-    /// not be an entry of this object.
+    /// Adds the entry of a release without a requester that is sent again. `release` must not be an entry of
+    /// this object.
     PendingReply& sent_again(const PendingReply& release) {
-        auto& it = sent_other(nullptr);
-        it.releases = true;
-        it.released = release.released;
+        auto& it = sent(release.repetition({}), nullptr);
+        it.hold_until = release.hold_until;
         it.ttl = release.ttl;
-        it.owner = release.owner;
-        it.plain_form = release.plain_form;
         it.repeats = static_cast<std::uint8_t>(release.repeats + 1);
         return it;
     }
@@ -182,35 +199,29 @@ public:
         return nullptr;
     }
 
-    /// Records that the requester does not await its replies any more. Returns the last one of its entries
-    /// that is pending, or null.
-    PendingReply* leave(const Requester& requester) noexcept {
-        PendingReply* last = nullptr;
-        for (std::size_t i = 0; i < size_; ++i) {
-            if (at(i).requester != &requester) continue;
-            at(i).requester = nullptr;
-            if (i >= answered_) last = &at(i);
-        }
+    /// Records that the requester does not await its replies any more.
+    void stop_awaiting(const Requester& requester) noexcept {
+        for (std::size_t i = 0; i < size_; ++i)
+            if (at(i).requester == &requester) at(i).requester = nullptr;
         remove_late();
-        return last;
     }
 
-    // ---- Releases that can be sent again: those without a reply and without a requester, unless they were
-    // sent too often
+    // ---- Releases to repeat, if the connection breaks
 
     template <class Function>
-    void for_each_left_release(Function function) const {
+    void for_each_release_to_repeat(Function function) const {
         for (auto i = answered_; i < size_; ++i)
-            if (!at(i).plain_form.empty() && at(i).repeats < max_release_repeats) function(at(i));
+            if (at(i).may_be_repeated()) function(at(i));
     }
-    std::size_t left_releases() const noexcept {
+    std::size_t releases_to_repeat() const noexcept {
         std::size_t count = 0;
-        for_each_left_release([&](const PendingReply&) { ++count; });
+        for_each_release_to_repeat([&](const PendingReply&) { ++count; });
         return count;
     }
-    /// Records that the releases must not be sent again.
-    void forget_left_releases() noexcept {
-        for (auto i = answered_; i < size_; ++i) at(i).plain_form.clear();
+    /// Records that the pending releases must not be repeated: all of them, or those of one requester.
+    void forget_releases(const Requester* requester = nullptr) noexcept {
+        for (auto i = answered_; i < size_; ++i)
+            if (!requester || at(i).requester == requester) at(i).repeats = max_release_repeats;
     }
 
     // ---- What must follow on this connection
@@ -269,10 +280,10 @@ private:
     static PendingReply& clear(PendingReply& it, const Requester* requester) noexcept {
         it.requester = requester;
         it.script = nullptr;
-        it.by_sha1 = it.uses_queue = it.handshake = it.binds = it.releases = false;
+        it.by_sha1 = it.uses_queue = it.handshake = it.binds = it.releases = it.shared = false;
         it.released = 0;
         it.ttl = it.ttl.zero();
-        it.plain_form.clear();
+        it.hold_until.reset();
         it.repeats = 0;
         return it;
     }
