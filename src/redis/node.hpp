@@ -256,7 +256,7 @@ private:
                                         Clock::time_point now, bool needed);
     Shared& begin_shared_locked(std::size_t slot, Clock::time_point now);
     void drop_unused_locked(Clock::time_point now);
-    void repeat_shared_releases_locked(Clock::time_point now);
+    bool repeat_shared_releases_locked(Clock::time_point now);
     static void start_draining(Shared& it, Clock::time_point now) noexcept;
     void limit_draining();
     bool has_turn(const Shared& it, bool release, Clock::time_point now) const;

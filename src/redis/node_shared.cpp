@@ -307,14 +307,16 @@ void Node::fail_users(Shared& it, Clock::time_point now) {
 }
 
 /// Disconnects the connections that are broken or not needed any more, and sends the releases of the broken
-/// ones again.
+/// ones again, which can break another connection.
 void Node::sweep(Clock::time_point now) {
-    // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
-    for (std::size_t i = 0; i < shared_.size(); ++i)
-        if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
-    const std::lock_guard guard{mutex_};
-    drop_unused_locked(now);
-    repeat_shared_releases_locked(now);
+    for (bool again = true; again;) {
+        // NOLINTNEXTLINE(modernize-loop-convert): a release that is repeated may begin a connection
+        for (std::size_t i = 0; i < shared_.size(); ++i)
+            if (shared_[i]->connection->broken()) fail_users(*shared_[i], now);
+        const std::lock_guard guard{mutex_};
+        drop_unused_locked(now);
+        again = repeat_shared_releases_locked(now);
+    }
 }
 
 void Node::drop_unused_locked(Clock::time_point now) {
@@ -333,16 +335,16 @@ void Node::drop_unused_locked(Clock::time_point now) {
 /// Sends the releases of the broken connections again on the current one. If there is none, begins one. A
 /// release follows its SET on the same connection, so the next SET of its resource comes behind it. Returns
 /// true if the connection has broken now.
-void Node::repeat_shared_releases_locked(Clock::time_point now) {
+bool Node::repeat_shared_releases_locked(Clock::time_point now) {
     static_assert(detail::shared_connections == 1, "a release that is sent again does not know its slot");
-    if (releases_.none()) return;
+    if (releases_.none()) return false;
     const auto current = std::ranges::find_if(
         shared_, [](const auto& it) { return !it->drains && !it->connection->broken(); });
-    if (current == shared_.end() && !releases_.may_connect(health_.trusted())) return;
+    if (current == shared_.end() && !releases_.may_connect(health_.trusted())) return false;
     auto& shared = current != shared_.end() ? **current : begin_shared_locked(0, now);
     shared.connection->repeat(releases_);
     releases_.clear();
-    if (shared.connection->broken()) drop_unused_locked(now);
+    return shared.connection->broken();
 }
 
 /// Returns true if the connection has no users and no further use. A connection that has drained becomes the

@@ -159,6 +159,35 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
     EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 SET"));
 }
 
+// The release of a broken connection is sent again on the connection of a round, which breaks as well.
+TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
+    const std::vector<std::string> resources{"r"};
+    const auto release_on_node_1 = [&](std::string_view owner, RoundLimits limits) -> auto& {
+        return begin(
+            {.command = {.verb = Verb::compare_and_delete, .resources = resources, .owner = owner}, .to = 2},
+            std::move(limits));
+    };
+    connect();
+    auto& server = network.server(1);
+    server.paused = true;
+    acquire("r", "A");
+    release("another", "A");
+    run();  // node 1 does not answer, so the connection drains
+    const auto& round = release_on_node_1("B", {});
+    turn(network.clock().now());
+    release_on_node_1("A", {.awaits_answers = false});
+    loop.forget(*rounds.back());
+    rounds.pop_back();
+    server.paused = false;
+    server.latency = 1s;
+    server.close_connections(network.clock().now());
+    server.latency = 1ms;
+    const auto before = network.clock().now();
+    while (!round.over()) turn(before + 1s);
+    EXPECT_LE(network.clock().now() - before, 10ms);
+    EXPECT_EQ(round.tally()[1].vote, Vote::refused);
+}
+
 /// The server answers each release with bytes after which the client has to disconnect.
 void answer_releases_with_garbage(MemoryNetwork& network, std::size_t node) {
     network.server(node).refuses_command = [](const auto& words) {
