@@ -159,6 +159,22 @@ TEST_F(RepeatedRelease, IsNotSentAgainIfItWasAnswered) {
     EXPECT_THAT(network.server(1).log(), ElementsAre("2 PING", "2 SET"));
 }
 
+TEST_F(RepeatedRelease, IsSentAgainIfTheServerWasBusyWithAScript) {
+    connect();
+    acquire_and_silence();
+    release_without_waiting();
+    auto& server = network.server(1);
+    server.refuses_command = [](const auto&) { return "-BUSY Redis is busy running a script.\r\n"; };
+    network.resume(1);
+    run_for(1s);
+    EXPECT_EQ(value(1, "r"), "A");
+    EXPECT_LE(server.connections(), 3U);
+    server.refuses_command = {};
+    network.pass(2s);
+    ask_twice();
+    EXPECT_EQ(value(1, "r"), "");
+}
+
 // The release of a broken connection is sent again on the connection of a round, which breaks as well.
 TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     const std::vector<std::string> resources{"r"};
