@@ -691,7 +691,7 @@ TEST_P(OutOfMemoryInARound, AReleaseThatAllOtherNodesHaveExecutedIsSentAgain) {
         world.network.pass(50ms);
         EXPECT_EQ(world.holder(1), "(nil)") << count;
     }
-    EXPECT_GT(executed, 1) << "no release was executed: this shows nothing";
+    EXPECT_GT(executed, 0) << "no release was executed: this shows nothing";
 }
 
 class OutOfMemoryInTheQueue : public OutOfMemoryInARound {};
