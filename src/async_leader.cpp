@@ -121,7 +121,7 @@ void AsyncLeader::Impl::campaign() {
 
 void AsyncLeader::Impl::elected(Result result) {
     if (!result) return pause_after(std::move(result));
-    error_ = detail::refusal_of_term(lock_.remaining(), options_, stop_.get_token());
+    error_ = detail::reason_not_to_lead(lock_.remaining(), options_, stop_.get_token());
     if (!error_) return lead();
     state_ = State::resigning;
     resign();

@@ -80,9 +80,9 @@ Result Leader::run_once(const Work& work, std::stop_token stop) {
     auto elected = lock_.acquire(
         algorithm::AcquireLimits{.attempts = options_.retry.attempts, .stop = stop, .wait_while_held = true});
     if (!elected) return elected;
-    if (const auto refusal = detail::refusal_of_term(lock_.remaining(), options_, stop)) {
+    if (const auto reason = detail::reason_not_to_lead(lock_.remaining(), options_, stop)) {
         lock_.unlock();  // nobody looks at the result of this release, so it is not awaited
-        return Result{refusal};
+        return Result{reason};
     }
     try {
         const bool lost = work_as_leader(work, stop);

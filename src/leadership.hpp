@@ -22,8 +22,8 @@ LockOptions lock_options(const LeaderOptions& options, Renewer* watchdog, const 
 
 /// Returns why an elected leader must not begin its work, or no error if it may. If no more than the margin
 /// of the validity is left, the watchdog would end the term at once.
-inline std::error_code refusal_of_term(std::chrono::nanoseconds remaining, const LeaderOptions& options,
-                                       const std::stop_token& stop) {
+inline std::error_code reason_not_to_lead(std::chrono::nanoseconds remaining, const LeaderOptions& options,
+                                          const std::stop_token& stop) {
     if (remaining <= options.margin) return Errc::validity_exhausted;
     return stop.stop_requested() ? make_error_code(Errc::cancelled) : std::error_code{};
 }
