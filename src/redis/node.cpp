@@ -30,8 +30,9 @@ std::string_view address_bytes(const Resolution& found) {
 
 Node::Node(NodeConfig config, Network& network, Options options)
     : config_(std::move(config)), network_(network), options_(options) {
-    // A draining connection may have an unsent release, and must be kept even if there is no memory left.
+    // Connections must be kept even if there is no memory left: a draining one may have an unsent release.
     draining_.reserve(max_draining);
+    idle_.reserve(std::min(options_.max_idle, max_draining));
 }
 
 bool Node::refresh(Clock::time_point now, std::size_t index, detail::QuorumRound& round) {
