@@ -8,7 +8,7 @@
 -- - *Counters*: the node counts the holders of each resource. The largest count of all nodes becomes the fencing token.
 --   After the acquisition, raise_counts.lua raises the smaller counters to this token.
 --
--- KEYS: the resources, [the queue], [their counters], [the marker].
+-- KEYS: the resources, [the queue], [the counters of the resources], [the marker].
 -- ARGV: owner (a random value, new for each attempt), number of resources, ttl, [ticket], [expiry of the counters],
 -- [quarantine]. The queue is missing if the ticket is empty, the counters if their expiry is empty, and the marker if
 -- the quarantine is empty.

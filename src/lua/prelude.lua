@@ -128,8 +128,8 @@ local function check_queue(queue)
 end
 
 -- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. Sets
--- the expiry again, because the queue has lost it if this was the last ticket. If that fails, the ticket is dropped,
--- because a queue without an expiry would stay for ever.
+-- the expiry again, because the queue has lost it if this was the last ticket. Drops the ticket if the expiry cannot be
+-- set, because a queue without an expiry would stay for ever.
 local function put_back(queue, popped, expiry)
   if type(expiry) ~= 'number' or expiry <= 0 then return end
   redis.pcall('zadd', queue, popped[2], popped[1])

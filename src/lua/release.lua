@@ -3,7 +3,7 @@
 --
 -- A *minimum hold time* (LockOptions::min_hold): the resource must stay unavailable for some time after its
 -- acquisition. For the rest of this time, the script replaces the owner by a value that belongs to nobody. If it kept
--- the owner, an extension that arrives late would restore the whole ttl. Such a release is sent without queues.
+-- the owner, an extension that arrives late would restore the whole ttl. Until the time is over, no queue is sent.
 --
 -- *Queues* have the *tickets* of the clients that wait for a resource (prelude.lua). The release can wake the next
 -- client in each queue. The first row that applies decides:

@@ -340,7 +340,7 @@ private:
     bool has_lease_ = false;
     Lease lease_{};
     std::stop_source stop_when_lost_{std::nostopstate};
-    bool stops_ = false;       // a stop on lost() is requested, or was
+    bool stops_ = false;       // since the decision to request a stop on lost()
     bool found_lost_ = false;  // an extension has returned `lost`
     bool ending_ = false;      // see the state ending
     // The instant at which the last extension of the watchdog failed; empty if it succeeded or was cut short.
