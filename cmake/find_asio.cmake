@@ -1,7 +1,8 @@
-# Sets redlock_asio to the Asio libraries that are installed, are new enough for redlock/asio.hpp, and have coroutines with
-# this compiler: BOOST, STANDALONE, both or none. The tests and examples need one. Users of redlock::asio find their Asio
-# themselves.
+# Sets redlock_new_asio to the Asio libraries that are installed and are new enough for redlock/asio.hpp: BOOST,
+# STANDALONE, both or none. Sets redlock_asio to those of them that have coroutines with this compiler. The tests and
+# examples need one. Users of redlock::asio find their Asio themselves.
 include(CheckCXXSourceCompiles)
+set(redlock_new_asio "")
 set(redlock_asio "")
 function(redlock_find_asio kind header macro least awaitable)
     find_path(redlock_${kind}_asio_directory "${header}")
@@ -14,6 +15,7 @@ function(redlock_find_asio kind header macro least awaitable)
     if(version LESS least)
         return()
     endif()
+    set(redlock_new_asio ${redlock_new_asio} ${kind} PARENT_SCOPE)
     cmake_path(GET awaitable PARENT_PATH name)
     string(REPLACE / :: name "${name}")
     set(CMAKE_REQUIRED_FLAGS -std=c++20)
