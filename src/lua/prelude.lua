@@ -119,12 +119,13 @@ local function is_ticket(text)
   return string.find(text, '^redlock:wake:[^|]+|%d+$') ~= nil
 end
 
--- Returns an error reply if the key is the sorted set of another program: its first member is no ticket. Otherwise
--- returns nil. A key of another type needs no check, because the later commands fail on it. The check is left out if
--- the Redis user may not use ZRANGE.
+-- Returns an error reply if the key belongs to another program: it is no sorted set, or its first member is no ticket.
+-- Returns the error of ZRANGE as well if the Redis user may not use it, because then nobody knows whose key it is.
+-- Otherwise returns nil.
 local function check_queue(queue)
-  local first = redis.pcall('zrange', queue, 0, 0)[1]
-  if first and not is_ticket(first) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
+  local first = redis.pcall('zrange', queue, 0, 0)
+  if first.err then return first end
+  if first[1] and not is_ticket(first[1]) then return {err = 'WRONGTYPE ' .. queue .. ' holds no queue'} end
 end
 
 -- Puts back a ticket that was taken out of the queue. `popped` is the reply of ZPOPMIN: the ticket and its score. Sets
@@ -189,14 +190,13 @@ local function remove_silent_waiters(queue, ticket, now, lifetime)
 end
 
 -- Removes waiters whose channel has no subscriber, because nobody could wake them. The random `number` selects which 16
--- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use ZRANGE or PUBSUB NUMSUB.
+-- of the tickets in front of `ticket` are checked. Does nothing if the Redis user may not use PUBSUB NUMSUB.
 -- A release then drops the tickets of such waiters.
 local function remove_waiters_without_listener(queue, ticket, number)
   local in_front = redis.pcall('zrank', queue, ticket)
   if type(in_front) ~= 'number' or in_front == 0 then return end
   local from = number % math.max(1, in_front - 15)
   local tickets = redis.pcall('zrange', queue, from, math.min(from + 15, in_front - 1))
-  if #tickets == 0 then return end
   local channels = {}
   for i, it in ipairs(tickets) do channels[i] = string.match(it, '^[^|]*') end
   local listeners = redis.pcall('pubsub', 'numsub', unpack(channels))

@@ -127,13 +127,10 @@ private:
     void try_queue() {
         const auto key = detail::key_of(detail::KeyKind::queue, plan_.resource).text();
         const auto channel = "redlock:wake:doctor-" + std::string{owner_.view()};
-        const std::vector<Words> commands{{"ZADD", key, "XX", "0", channel},
-                                          {"ZREM", key, channel},
-                                          {"ZRANK", key, channel},
-                                          {"ZPOPMIN", key, "0"},
-                                          {"EXISTS", key},
-                                          {"PEXPIRE", key, "never"},
-                                          {"TIME"}};
+        const std::vector<Words> commands{{"ZRANGE", key, "0", "0"}, {"ZADD", key, "XX", "0", channel},
+                                          {"ZREM", key, channel},    {"ZRANK", key, channel},
+                                          {"ZPOPMIN", key, "0"},     {"EXISTS", key},
+                                          {"PEXPIRE", key, "never"}, {"TIME"}};
         constexpr const char* verb = "keep a queue";
         for (const auto& words : commands) try_command(admin_, words, {verb, key, "", {}, false});
         const PermissionCheck of_channel{verb, channel, "&redlock:wake:*", {}, false};

@@ -324,6 +324,7 @@ TEST_F(Waiters, LearnWhyThereIsNoQueue) {
     hold("a", "you");
     ask({"RPUSH", "queue:a", "x"});
     EXPECT_THAT(enter("redlock:wake:x|1"), StartsWith("(error) WRONGTYPE"));
+    EXPECT_EQ(ttl("queue:a"), -1ms) << "the list of an application lives for ever, as before";
     EXPECT_EQ(value("a"), "you");
     redis.keys().clear();
     may_publish = false;

@@ -13,7 +13,7 @@ const std::string least = "+set +get +del +pttl +pexpire +eval +evalsha";
 const std::string to_look = " +info +time +config|get";
 
 const std::string to_queue =
-    " +exists +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
+    " +exists +zrange +zadd +zpopmin +zrem +zrank +publish +subscribe ~{orders:*}:queue resetchannels "
     "&redlock:wake:*";
 
 /// One server with a user who may do that.
@@ -135,6 +135,7 @@ TEST(DoctorPermissions, ForTheQueueAreTestedWithoutChangingItsKey) {
 /// What is taken away, by its name in the list.
 const std::map<std::string, std::pair<std::string, std::string>> taken_away{
     {"exists", {"-exists", "+exists"}},
+    {"zrange", {"-zrange", "+zrange"}},
     {"zadd", {"-zadd", "+zadd"}},
     {"zpopmin", {"-zpopmin", "+zpopmin"}},
     {"zrem", {"-zrem", "+zrem"}},
@@ -147,8 +148,8 @@ const std::map<std::string, std::pair<std::string, std::string>> taken_away{
 
 struct AMissingQueuePermission : testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(DoctorPermissions, AMissingQueuePermission,
-                         testing::Values("exists", "zadd", "zpopmin", "zrem", "zrank", "publish", "subscribe",
-                                         "channels", "keys"),
+                         testing::Values("exists", "zrange", "zadd", "zpopmin", "zrem", "zrank", "publish",
+                                         "subscribe", "channels", "keys"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(AMissingQueuePermission, IsAWarningAndReportedWithItsAclRule) {

@@ -210,6 +210,7 @@ TEST_F(HomeFaults, TheKeyOfTheQueueIsOfAnotherType) {
     expect_delay("queue of another type on the home", waiters.first_held_at() - released, 0ms);
     waiters.expect_order();
     EXPECT_EQ(world[0].command({"GET", the_queue}), "text");
+    EXPECT_EQ(world[0].command({"PTTL", the_queue}), "-1");
 }
 
 TEST_F(HomeFaults, TheKeyOfTheQueueBecomesOfAnotherType) {

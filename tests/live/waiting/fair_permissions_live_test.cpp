@@ -157,6 +157,24 @@ TEST(FairPermissions, AQuestionWithoutPexpireLeavesNoKey) {
         for (const auto* const key : {the_queue, the_signs}) EXPECT_EQ(server.command({"EXISTS", key}), "0");
 }
 
+// Without ZRANGE, a script cannot tell a queue from the sorted set of an application.
+TEST(FairPermissions, WithoutZrangeTheSortedSetOfAnApplicationStaysAsItIs) {
+    Servers world{3, "+zrange"};
+    for (auto& server : world.servers)
+        ASSERT_EQ(server.command({"ZADD", the_queue, "1", "of an application", "2", "another"}), "2");
+    auto holder = world.lock(retrying());
+    ASSERT_THAT(holder.acquire(), Succeeds());
+    const auto result = world.lock(retrying()).acquire_for(1s);
+    EXPECT_THAT(result, FailsWith(Errc::held_by_other));
+    ASSERT_THAT(result.queue_refusals(), SizeIs(3));
+    EXPECT_EQ(result.queue_refusals()[0].cause, Errc::permission_denied);
+    EXPECT_THAT(holder.release(), Succeeds());
+    for (auto& server : world.servers) {
+        EXPECT_EQ(server.command({"ZRANGE", the_queue, "0", "-1"}), "of an application\nanother");
+        EXPECT_EQ(server.command({"PTTL", the_queue}), "-1");
+    }
+}
+
 std::string name_of_rule(const testing::TestParamInfo<std::string>& info) {
     auto name = info.param;
     std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
