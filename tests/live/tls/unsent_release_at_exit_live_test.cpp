@@ -48,7 +48,7 @@ protected:
         }};
         slow_down_when_ready(child, [&] { slow_down(); });
         EXPECT_EQ(child.wait(), 0);
-        EXPECT_TRUE(becomes_clean());
+        expect_clean_in_time();
     }
 
     const std::filesystem::path slowed_down = directory / "slowed down";
@@ -103,7 +103,7 @@ TEST_F(UnsentReleaseOfAChild, IsNotSentByAForkedChild) {
         if (::fork() != 0) ::_exit(0);
         report("forked");
         EXPECT_TRUE(wait_until([&] { return !exists(slowed_down); }));
-        Lock mine{nodes, "mine"};
+        Lock mine{nodes, "mine", {.ttl = 10min}};
         report(mine.acquire() ? "held" : "not held");
         report(mine.release() ? "released" : "not released");
         report("end");
