@@ -1,5 +1,8 @@
 // redlock run on quiet days.
+#include "command_monitor.hpp"
 #include "tool_world.hpp"
+
+#include <redlock/detail/scripts.hpp>
 
 #include <deque>
 #include <string>
@@ -362,6 +365,25 @@ TEST_F(Run, ReportsNoConflictIfQuiet) {
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err, "");
     EXPECT_EQ(world.run({"acquire", "-nq", "job"}).err, "");
+}
+
+// The attempt and its release are all. Nobody asks who the holder is.
+TEST_F(Run, SendsNothingMoreAfterARefusalIfQuiet) {
+    world.occupy();
+    const auto commands_of_run = [&](const std::string& option) {
+        std::deque<CommandMonitor> monitors;
+        for (auto& server : world) monitors.emplace_back(server);
+        EXPECT_EQ(world.run(world.job("true", {"-n", option})).status, 1);
+        std::vector<std::string> commands;
+        for (auto& monitor : monitors)
+            for (const auto& words : monitor.commands())
+                if (words[0] != "PING") commands.push_back(words[0] == "SET" ? words[0] : words[1]);
+        return commands;
+    };
+    const auto attempt =
+        testing::Each(testing::AnyOf("SET", std::string{detail::scripts::compare_and_delete.text}));
+    EXPECT_THAT(commands_of_run("-q"), attempt);
+    EXPECT_THAT(commands_of_run("-v"), Not(attempt)) << "or this test shows nothing";
 }
 
 TEST_F(Run, ReportsTheHolderOnAConflict) {
