@@ -3,9 +3,12 @@
 #include "waiting_world.hpp"
 
 #include <chrono>
+#include <cstdlib>
+#include <deque>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace redlock::test {
 namespace {
@@ -165,6 +168,50 @@ TEST_F(Limits, ARefusalReportsThePlace) {
                                                         "[0-9]+ ms more, 2 in front.*"));
     EXPECT_THAT(holder.release(), Succeeds());
     EXPECT_FALSE(lock.try_acquire().place()) << "it has not waited";
+}
+
+// S69. The same if there is little time: for a client that has connected to no node before, and then for one
+// that knows that others hold the resource. On a busy machine, some calls have no time for it.
+TEST_F(Limits, ARefusalAfter200MsReportsThePlace) {
+    const std::string place = "held by another on [345] of 5 nodes, for at most [0-9]+ ms more, 0 in front.*";
+    std::deque<TcpProxy> links;
+    std::vector<std::string> names;
+    for (auto& server : world) names.push_back(links.emplace_back(server.port()).name());
+    for (auto& link : links) link.delay(2ms);
+    int reported = 0;
+    for (int client = 0; client < 50 && reported < 10; ++client) {
+        RedisNodes nodes{names, timeouts()};
+        for (int call = 0; call < 2; ++call) {
+            const auto before = processor_wait(world);
+            const SchedulingDelayMonitor monitor;
+            const auto message = Lock{nodes, the_resource, fair()}.acquire_for(200ms).message();
+            const auto delay = monitor.delay() + processor_wait(world) - before;
+            if (testing::Value(message, testing::MatchesRegex(place)))
+                ++reported;
+            else
+                EXPECT_THAT(delay, LastsAtLeast(20ms)) << message;
+        }
+    }
+    EXPECT_GE(reported, 10);
+}
+
+// ---- The end of the process
+
+// Objects of this kind are destroyed after the thread_local objects of the main thread.
+TEST(StaticFairLock, IsReleasedAtTheExitOfTheProcess) {
+    LiveWorld world{3, timeouts()};
+    ForkedChild child{[&](auto report) {
+        static RedisNodes nodes{world.uris(), timeouts()};
+        static Watchdog watchdog;
+        auto options = fair();
+        options.watchdog = &watchdog;
+        static Lock lock{nodes, std::string(100, 'r'), options};
+        report(lock.acquire().message());
+        std::exit(0);
+    }};
+    EXPECT_THAT(child.receive(), testing::StartsWith("ok"));
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_TRUE(world.clean());
 }
 
 // ---- fork()
