@@ -187,7 +187,7 @@ TEST_F(RepeatedRelease, ARoundLearnsAtOnceThatItsConnectionBreaks) {
     auto& server = network.server(1);
     server.paused = true;
     acquire("r", "A");
-    release("another", "A");
+    release("another", "B");
     run();  // node 1 does not answer, so the connection drains
     const auto& round = release_on_node_1("B", {});
     turn(network.clock().now());
