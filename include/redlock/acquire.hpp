@@ -30,8 +30,8 @@ struct AcquireLimits {
     int attempts = std::numeric_limits<int>::max();
     Clock::time_point deadline = Clock::never();
     std::stop_token stop{};
-    /// If true, attempts that fail because another client holds the resource do not count towards `attempts`,
-    /// as in Lock::lock(). For a client in a queue, such attempts never count.
+    /// If true, `attempts` limits the failures in a row for other reasons than another holder, so that
+    /// Lock::lock() waits without limit. For a client in a queue, this is always so.
     bool wait_while_held = false;
     /// How long a client with LockOptions::fair waits in the queue. Zero means that it does not queue.
     std::chrono::milliseconds queue_timeout = std::chrono::milliseconds::max();

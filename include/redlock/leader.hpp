@@ -65,8 +65,8 @@ struct LeaderOptions {
     /// two checks of Term::lost(). Less than half of the ttl.
     std::chrono::milliseconds margin{3'000};
 
-    /// `attempts`: how many attempts without a quorum end a campaign. Attempts that fail because there is a
-    /// leader do not count. `delay`: the longest pause between two attempts and after a term.
+    /// `attempts`: how many attempts in a row without a quorum end a campaign. `delay`: the longest pause
+    /// between two attempts and after a term.
     Retry retry{.delay = std::chrono::seconds{1}};
 
     double drift_factor = LockOptions{}.drift_factor;

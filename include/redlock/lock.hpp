@@ -234,7 +234,7 @@ public:
 
     /// Acquires the lock, and waits without limit while other clients hold it. Throws Error if that fails:
     ///
-    /// - retry.attempts attempts in total have failed for another reason, such as too few nodes that answer.
+    /// - retry.attempts attempts in a row have failed for another reason, such as too few nodes that answer.
     ///   If a retry is pointless, as after a wrong password, one such attempt is enough.
     /// - This Lock already holds the resource. The code of this error equals
     ///   std::errc::resource_deadlock_would_occur.

@@ -38,7 +38,7 @@ Flow Retries::repeat() {
         }
 
         const bool held = last_error() == Errc::held_by_other;
-        counted += waits_ && held ? 0 : 1;
+        counted = waits_ && held ? 0 : counted + 1;
         const bool again = error == Errc::deadline || worth_retrying(last());
         if (last() || counted >= limits_.attempts || last_attempt_ || !again) co_return last_error();
         const auto now = clock_.now();

@@ -33,7 +33,7 @@ public:
     }
 
 protected:
-    /// `waits` is true if attempts that fail because another client holds the resource do not count towards
+    /// `waits` is true if only failures in a row for other reasons than another holder count towards
     /// `limits.attempts`.
     Retries(Operation& operation, Clock& clock, Entropy& entropy, const Retry& retry,
             const algorithm::AcquireLimits& limits, bool waits);

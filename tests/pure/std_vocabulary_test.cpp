@@ -118,6 +118,17 @@ TEST_F(StandardLibrary, LockCountsOnlyTheAttemptsWithoutAQuorum) {
     EXPECT_GT(world.clock.pauses().size(), 20U);
 }
 
+// A refused attempt ends a row of attempts without a quorum. Otherwise lock() could not wait for days.
+TEST_F(StandardLibrary, LockOnlyThrowsIfAttemptsWithoutAQuorumFollowEachOther) {
+    world.occupy(10min, 0, 1, 2);
+    for (auto outage = 1s; outage < 10min; outage += 10s) {
+        world.after(outage, [&] { world.cut(0, 1, 2); });
+        world.after(outage + 190ms, [&] { world.heal_all(); });
+    }
+    EXPECT_NO_THROW(lock.lock());
+    EXPECT_TRUE(lock.valid());
+}
+
 // A11. A thread that locks its own lock again would wait for itself.
 TEST_F(StandardLibrary, LockThrowsIfItIsAlreadyHeld) {
     lock.lock();
