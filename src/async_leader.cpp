@@ -223,7 +223,6 @@ void AsyncLeader::Impl::shut_down() noexcept {
     const auto work = std::move(work_);
     const auto done = std::move(done_);
     state_ = State::idle;
-    if (const auto term = std::exchange(term_, std::nullopt)) term->request_stop();
 }
 
 // ---- AsyncLeader
