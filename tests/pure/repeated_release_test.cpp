@@ -319,6 +319,24 @@ struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
         network.pass(2ms);
         return it;
     }
+    /// Releases a lock. The connection to node 1, which has executed nothing, breaks afterwards.
+    void release_on_broken_connection() {
+        auto it = held();
+        network.server(1).paused = true;
+        it.unlock();
+        network.pass(20ms);
+        break_connections(network, 1);
+        network.pass(5ms);
+        (void)query(nodes, "another");
+    }
+    /// The first rounds probe the nodes that are not trusted.
+    void ask_three_times() {
+        for (int i = 0; i < 3; ++i) {
+            network.pass(2s);
+            (void)query(nodes, "another");
+        }
+        network.pass(50ms);
+    }
     std::size_t keys() {
         std::size_t count = 0;
         for (std::size_t node = 0; node < size; ++node) count += network.server(node).redis->keys().size();
@@ -329,33 +347,17 @@ struct RepeatedReleaseOfAThread : testing::Test, WaitingWorld {
 };
 
 TEST_F(RepeatedReleaseOfAThread, IsSentAgainInTheBackground) {
-    auto it = held();
-    network.server(1).paused = true;
-    it.unlock();
-    network.pass(20ms);
-    break_connections(network, 1);
-    network.pass(5ms);
-    (void)query(nodes, "another");
+    release_on_broken_connection();
     network.pass(50ms);
     EXPECT_EQ(keys(), 0U);
 }
 
 TEST_F(RepeatedReleaseOfAThread, IsSentAgainToAServerThatRefusedConnectionsMeanwhile) {
-    auto it = held();
-    network.server(1).paused = true;
-    it.unlock();
-    network.pass(20ms);
     network.server(1).refuses = true;
-    break_connections(network, 1);
-    network.pass(5ms);
-    (void)query(nodes, "another");
+    release_on_broken_connection();
     network.pass(1s);
     network.server(1).refuses = false;
-    for (int i = 0; i < 3; ++i) {
-        network.pass(2s);
-        (void)query(nodes, "another");
-    }
-    network.pass(50ms);
+    ask_three_times();
     EXPECT_EQ(keys(), 0U);
 }
 
@@ -414,11 +416,7 @@ TEST_F(RepeatedReleaseOfAThread, AreBoundedInNumber) {
     network.pass(20ms);
     for (auto& it : locks) it.unlock();
     for (std::size_t node = 0; node < size; ++node) network.server(node).refuses = false;
-    for (int i = 0; i < 3; ++i) {
-        network.pass(2s);
-        (void)query(nodes, "another");
-    }
-    network.pass(50ms);
+    ask_three_times();
     EXPECT_LE(keys(), 10 * size);
     EXPECT_GT(keys(), 0U) << "or this shows nothing";
 }
