@@ -4,6 +4,7 @@
 #include "waiting_world.hpp"
 
 #include <redlock/async_lock.hpp>
+#include <redlock/async_semaphore.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -170,6 +171,26 @@ TEST_P(AtEachSuspensionPoint, AShutdownCallsNoCompletionAndLeavesNothing) {
         EXPECT_TRUE(world.results.empty());
         EXPECT_EQ(world.traces(), 0U);
     });
+}
+
+// The AsyncSemaphore is not destroyed, so only the acquisition itself can release the slot.
+TEST(SemaphoreAtEachSuspensionPoint, AShutdownReleasesTheSlotThatIsBeingAcquired) {
+    for (int turns = 0;; ++turns) {
+        LoopWorld world{plain};
+        AsyncSemaphore semaphore{*world.of_loop, "jobs", 2, {.ttl = 10min}};
+        semaphore.acquire(world.report());
+        for (int i = 0; i < turns && world.results.empty(); ++i) world.loop.run_once(world.now() + 1min);
+        if (!world.results.empty()) {
+            EXPECT_GT(turns, 3);
+            break;
+        }
+        const bool acquired = semaphore.valid();
+        world.of_loop->shut_down();
+        world.network.pass(200ms);
+        for (std::size_t node = 0; node < world.size; ++node)
+            EXPECT_EQ(world.ask(node, {"EXISTS", "{jobs}:slot:0", "{jobs}:slot:1"}), acquired ? "1" : "0")
+                << "after " << turns << " turns";
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(
