@@ -42,7 +42,7 @@ inline namespace REDLOCK_ASIO_NAMESPACE {
 
 namespace detail {
 
-/// Ends a term while the mutex of the loop is held. In a child of fork(), keeps the term for ever.
+/// Locks the mutex of the loop, and ends a term. In a child of fork(), keeps the term for ever.
 struct TermEnd {
     void operator()(std::exception_ptr failure) {
         if (loop->belongs_to_parent()) {
@@ -58,7 +58,7 @@ struct TermEnd {
 };
 
 /// Begins the work of a term. A function without a result ends the term itself. A coroutine ends it when it
-/// returns or throws, and the handler keeps the function, because the frame of the coroutine can refer to it.
+/// returns or throws. The function lives until then, because the frame of the coroutine can refer to it.
 template <class Work>
 void begin_work(const net::any_io_executor& executor, const std::shared_ptr<Work>& work, AsyncTerm term) {
     if constexpr (std::is_void_v<std::invoke_result_t<Work&, AsyncTerm>>) {
@@ -91,13 +91,13 @@ inline LeaderOptions posting_callbacks(const net::any_io_executor& executor, Lea
 
 }  // namespace detail
 
-/// A candidate for the leadership whose run() is an asynchronous operation of Asio. All functions of the user
-/// are called as if by post(), by the executor of the leader. LeaderOptions::watchdog must be null or
-/// loop_watchdog(), and the context extends the term in both cases.
+/// A candidate for the leadership whose run() is an asynchronous operation of Asio. The work, on_error and
+/// on_failure are called as if by post(), by the executor of the leader. The context extends the terms.
+/// LeaderOptions::watchdog must be null or loop_watchdog().
 ///
-/// The destructor cancels async_run(). It does not block. A term lasts until its work has ended, and the
-/// handler is called then. When the context is destroyed, no handler is called any more. A stop is then
-/// requested on Term::lost(), and the term is not extended.
+/// The destructor cancels async_run(), and does not block. async_run() goes on to its end, which is after the
+/// end of the work. When the context is destroyed, no handler is called any more. A stop is then requested on
+/// Term::lost(), and the term is not extended.
 class Leader : detail::Handle<AsyncLeader> {
 public:
     using Handle::executor_type;
@@ -120,8 +120,8 @@ public:
 
     /// Runs terms, with pauses between them, until the operation is cancelled, see AsyncLeader::run(). The
     /// completion signature is `void(std::exception_ptr)`, so co_await throws what the run() of
-    /// redlock::Leader would throw. If async_run() is under way already, that is a std::system_error with the
-    /// code std::errc::operation_in_progress.
+    /// redlock::Leader would throw. If async_run() is under way already, co_await throws a std::system_error
+    /// with the code std::errc::operation_in_progress.
     ///
     /// Cancellation, of any type, ends a pause at once, and a campaign within two node_timeouts. During a
     /// term, it requests a stop on Term::lost(), and the operation ends when the work has ended, plus one or
@@ -132,15 +132,15 @@ public:
     /// - A function `awaitable<void> work(Term)` begins a coroutine, which the executor of the leader
     ///   runs. The term ends when the coroutine returns or throws.
     /// - A function `void work(AsyncTerm)` ends the term by AsyncTerm::end(), or by destroying the AsyncTerm.
-    ///   Any thread of the context may do that. An exception of this function reaches the context, as that of
-    ///   a handler.
+    ///   Any thread of the context may do that. An exception of this function does not reach the leader: it
+    ///   leaves the run() of the context.
     template <class Work, class Token = net::default_completion_token_t<executor_type>>
     auto async_run(Work work, Token&& token = Token()) {
         auto begin_term = [executor = executor_, loop = state_->loop,
                            shared = std::make_shared<Work>(std::move(work))](AsyncTerm term) {
-            const Term queries = term;
-            AsyncTerm locking{queries, detail::TermEnd{loop, std::move(term)}};
-            net::post(executor, [executor, shared, it = std::move(locking)]() mutable {
+            const Term copy = term;
+            AsyncTerm of_work{copy, detail::TermEnd{loop, std::move(term)}};
+            net::post(executor, [executor, shared, it = std::move(of_work)]() mutable {
                 detail::begin_work(executor, shared, std::move(it));
             });
         };

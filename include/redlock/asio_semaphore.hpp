@@ -44,8 +44,9 @@ public:
         Context& context, Nodes& nodes, std::string_view name, std::size_t limit, LockOptions options = {})
         : Semaphore(executor_type{context.get_executor()}, nodes, name, limit, std::move(options)) {}
 
-    /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
-    std::size_t slot() const noexcept { return state_ ? state_->lock->slot() : 0; }
+    /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
+    /// last.
+    std::size_t slot() const noexcept { return state_ ? state_->async->slot() : 0; }
 };
 
 }  // namespace REDLOCK_ASIO_NAMESPACE

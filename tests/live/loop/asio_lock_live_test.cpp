@@ -205,6 +205,18 @@ TEST_F(Asio, ASecondOperationDoesNotDisturbTheCancellationOfTheFirst) {
     }
 }
 
+// Otherwise a later emit() would call a function of the library.
+TEST_F(Asio, TheCancellationSlotIsEmptyWhenTheHandlerIsCalled) {
+    Lock lock{context, nodes, "orders:42"};
+    net::cancellation_signal signal;
+    std::optional<bool> can_cancel;
+    lock.async_try_acquire(net::bind_cancellation_slot(
+        signal.slot(), [&](const Result&) { can_cancel = signal.slot().has_handler(); }));
+    EXPECT_TRUE(signal.slot().has_handler());
+    context.run();
+    EXPECT_EQ(can_cancel, false);
+}
+
 /// A slot without memory for what is to be called, and a handler with this slot.
 struct FullSlot {
     static bool is_connected() noexcept { return true; }

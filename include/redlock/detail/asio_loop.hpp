@@ -1,0 +1,336 @@
+// An execution context of Asio as an event loop of the library.
+#pragma once
+
+#include <redlock/async_nodes.hpp>
+#include <redlock/detail/asio_library.hpp>
+#include <redlock/detail/timer_descriptor.hpp>
+#include <redlock/event_loop.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/process.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace redlock::asio {
+inline namespace REDLOCK_ASIO_NAMESPACE {
+namespace detail {
+
+/// The executor of descriptors. It calls a handler at once, in the thread that has found the descriptor
+/// ready.
+class InContext {
+public:
+    explicit InContext(net::execution_context& context) noexcept : context_(&context) {}
+
+    net::execution_context& query(net::execution::context_t /*property*/) const noexcept { return *context_; }
+    template <class Function>
+    void execute(Function&& function) const {
+        std::forward<Function>(function)();
+    }
+    bool operator==(const InContext&) const noexcept = default;
+
+private:
+    net::execution_context* context_;
+};
+
+/// The memory for one wait at a time, so that a wait can begin although no memory is left.
+class WaitMemory {
+public:
+    void* allocate(std::size_t bytes) {
+        if (used_ || bytes > bytes_.size()) return ::operator new(bytes);
+        used_ = true;
+        return bytes_.data();
+    }
+    void deallocate(void* memory) noexcept {
+        if (memory == bytes_.data())
+            used_ = false;
+        else
+            ::operator delete(memory);
+    }
+
+private:
+    alignas(std::max_align_t) std::array<std::byte, 256> bytes_;
+    bool used_ = false;
+};
+
+template <class T>
+struct WaitAllocator {
+    using value_type = T;
+
+    explicit WaitAllocator(WaitMemory& in) noexcept : memory(&in) {}
+    template <class Other>
+    WaitAllocator(const WaitAllocator<Other>& other) noexcept  // NOLINT(google-explicit-constructor)
+        : memory(other.memory) {}
+
+    T* allocate(std::size_t count) { return static_cast<T*>(memory->allocate(count * sizeof(T))); }
+    void deallocate(T* it, std::size_t /*count*/) noexcept { memory->deallocate(it); }
+    bool operator==(const WaitAllocator&) const noexcept = default;
+
+    WaitMemory* memory;
+};
+
+/// A handler with its value, which must be posted. The object is allocated in advance, but post() takes
+/// memory, too.
+class Postable {
+public:
+    Postable() = default;
+    Postable(const Postable&) = delete;
+    Postable& operator=(const Postable&) = delete;
+    virtual ~Postable() = default;
+
+    /// If it throws std::bad_alloc, it can be called again.
+    virtual void post() = 0;
+
+private:
+    friend class PostableList;
+    std::shared_ptr<Postable> next_{};
+};
+
+/// A queue that needs no memory.
+class PostableList {
+public:
+    PostableList() = default;
+    PostableList(const PostableList&) = delete;
+    PostableList& operator=(const PostableList&) = delete;
+    ~PostableList() {
+        while (first_) remove_first();
+    }
+
+    bool empty() const noexcept { return first_ == nullptr; }
+    const std::shared_ptr<Postable>& first() const noexcept { return first_; }
+    void add(std::shared_ptr<Postable> it) noexcept {
+        auto* const added = it.get();
+        (last_ ? last_->next_ : first_) = std::move(it);
+        last_ = added;
+    }
+    void remove_first() noexcept {
+        const auto removed = std::move(first_);  // its destructor may call functions of the user
+        first_ = std::move(removed->next_);
+        if (!first_) last_ = nullptr;
+    }
+    /// Moves all elements to the other list, which must be empty.
+    void move_to(PostableList& other) noexcept {
+        other.first_ = std::move(first_);
+        other.last_ = std::exchange(last_, nullptr);
+    }
+
+private:
+    std::shared_ptr<Postable> first_{};
+    Postable* last_ = nullptr;
+};
+
+/// One execution context as the event loop of one Nodes. Everybody locks mutex() before they use the object.
+/// The mutex is recursive: a callback on lost() runs while it is locked, and may call a function of a lock.
+///
+/// The timer is a descriptor, because a timer of Asio would need memory when it is set, and wake_after() must
+/// not fail.
+class Loop final : public EventLoop, public std::enable_shared_from_this<Loop> {
+public:
+    Loop(net::execution_context& context, Nodes& nodes)
+        : executor_(context),
+          timer_(std::make_shared<Descriptor>(executor_, redlock::detail::new_timer_descriptor())),
+          nodes_(nodes, *this) {}
+
+    /// Returns true in a child of fork(). There the object must be neither used nor destroyed, because the
+    /// mutex may be locked for ever, and the descriptors may belong to the parent as well.
+    bool belongs_to_parent() const noexcept { return process_ != this_process(); }
+    std::recursive_mutex& mutex() noexcept { return mutex_; }
+    AsyncNodes& nodes() noexcept { return nodes_; }
+    /// Returns true if the Nodes was destroyed and nothing is left to do.
+    bool expired() const noexcept { return unposted_.empty() && nodes_.expired(); }
+
+    /// Posts a handler. Without memory, posts it later, or after the shutdown throws std::bad_alloc.
+    void post(std::shared_ptr<Postable> handler) {
+        if (!timer_) return handler->post();  // after the shutdown
+        const bool is_first = unposted_.empty();
+        unposted_.add(std::move(handler));
+        if (is_first) post_all();  // otherwise the timer calls it
+    }
+
+    /// Releases all descriptors, and ends all operations without calling a handler.
+    void shut_down() noexcept {
+        PostableList unposted;  // is destroyed when the mutex is unlocked
+        const std::lock_guard guard{mutex_};
+        nodes_.shut_down();
+        unposted_.move_to(unposted);
+        for (const auto& [fd, descriptor] : descriptors_) release(descriptor);
+        descriptors_.clear();
+        if (!timer_) return;
+        ErrorCode ignored;
+        timer_->stream.close(ignored);
+        timer_.reset();  // before its context is destroyed
+    }
+
+    void watch(int fd, bool reads, bool writes) override {
+        auto& it = descriptors_[fd];
+        if (!it) it = std::make_shared<Descriptor>(executor_, fd);
+        it->reads.wanted = reads;
+        it->writes.wanted = writes;
+        wait(it);
+    }
+
+    void forget(int fd) noexcept override {
+        const auto it = descriptors_.find(fd);
+        if (it == descriptors_.end()) return;
+        release(it->second);
+        descriptors_.erase(it);
+    }
+
+    // NOLINTNEXTLINE(bugprone-exception-escape): WaitMemory has room for the wait
+    void wake_after(std::chrono::nanoseconds delay) noexcept override {
+        if (!unposted_.empty()) delay = std::min<std::chrono::nanoseconds>(delay, posting_pause);
+        timer_->reads.wanted = delay != delay.max();
+        if (timer_->reads.wanted) redlock::detail::set_timer(timer_->stream.native_handle(), delay);
+        wait(timer_);
+    }
+
+private:
+    /// The time after which a handler that could not be posted is posted again.
+    static constexpr std::chrono::milliseconds posting_pause{1};
+
+    struct Direction {
+        bool wanted = false;  // the library wants to know when the descriptor is ready
+        bool waits = false;   // a wait of Asio is under way
+        WaitMemory memory{};
+    };
+    struct Descriptor {
+        Descriptor(const InContext& executor, int fd) : stream(executor, fd) {}
+        net::posix::basic_stream_descriptor<InContext> stream;
+        Direction reads{};
+        Direction writes{};
+    };
+    using Shared = std::shared_ptr<Descriptor>;
+
+    /// The handler of a wait. It owns the memory of its operation.
+    struct Wait {
+        using allocator_type = WaitAllocator<std::byte>;
+        allocator_type get_allocator() const noexcept {
+            return allocator_type{((*descriptor).*direction).memory};
+        }
+        void operator()(ErrorCode error) const {
+            if (loop->belongs_to_parent()) return;
+            const std::lock_guard guard{loop->mutex_};
+            loop->end_wait(descriptor, direction, error);
+        }
+
+        std::shared_ptr<Loop> loop;
+        Shared descriptor;
+        Direction Descriptor::*direction;
+    };
+
+    /// Keeps the destructor of the stream from closing the descriptor. `it` is null if watch() has thrown.
+    static void release(const Shared& it) noexcept {
+        if (it) it->stream.release();
+    }
+
+    void wait(const Shared& it) {
+        if (it->reads.wanted && !it->reads.waits) wait(it, &Descriptor::reads, it->stream.wait_read);
+        if (it->writes.wanted && !it->writes.waits) wait(it, &Descriptor::writes, it->stream.wait_write);
+        const bool wanted = it->reads.wanted || it->writes.wanted;
+        ErrorCode ignored;
+        if (!wanted && (it->reads.waits || it->writes.waits)) it->stream.cancel(ignored);
+    }
+
+    void wait(const Shared& it, Direction Descriptor::*direction,
+              net::posix::descriptor_base::wait_type type) {
+        it->stream.async_wait(type, Wait{shared_from_this(), it, direction});
+        (*it.*direction).waits = true;
+    }
+
+    /// Posts the handlers that wait for memory. If there still is none, the timer calls this function again.
+    /// It then also calls wake(), which may be too early for the library, but does no harm.
+    void post_all() {
+        try {
+            for (; !unposted_.empty(); unposted_.remove_first()) unposted_.first()->post();
+        } catch (const std::bad_alloc&) {
+            wake_after(posting_pause);
+        } catch (...) {  // the executor does not accept the handler
+            unposted_.remove_first();
+            wake_after(posting_pause);
+            throw;
+        }
+    }
+
+    /// Ends a wait: reports the descriptor if the library wants that, and begins the waits that it wants now.
+    /// Does nothing for a descriptor that was forgotten, which is not open any more.
+    void end_wait(const Shared& it, Direction Descriptor::*direction, ErrorCode error) {
+        (*it.*direction).waits = false;
+        if (!it->stream.is_open()) return;
+        if (!error && (*it.*direction).wanted) {
+            it->reads.wanted = it->writes.wanted = false;
+            if (it == timer_) {
+                post_all();
+                wake();
+            } else {
+                ready(it->stream.native_handle());
+            }
+        }
+        if (it->stream.is_open()) wait(it);
+    }
+
+    const std::int64_t process_ = this_process();
+    std::recursive_mutex mutex_{};
+    const InContext executor_;
+    // Guarded by mutex_.
+    Shared timer_;  // null after the shutdown
+    std::map<int, Shared> descriptors_{};
+    PostableList unposted_{};
+    AsyncNodes nodes_;
+};
+
+/// The loops of one execution context: one for each Nodes that its locks use.
+class Service final : public net::execution_context::service {
+public:
+    using key_type = Service;
+    static inline net::execution_context::id id{};
+
+    explicit Service(net::execution_context& context) : service(context) {}
+
+    /// Returns the loop of these nodes, and makes it if there is none. Drops the loops whose nodes were
+    /// destroyed. A loop whose mutex is locked is in use. To wait for it could be a deadlock, because a
+    /// callback on lost() can call this function.
+    std::shared_ptr<Loop> loop_of(Nodes& nodes) {
+        const std::lock_guard guard{mutex_};
+        std::erase_if(loops_, [](const auto& loop) {
+            const std::unique_lock guard{loop->mutex(), std::try_to_lock};
+            if (!guard.owns_lock() || !loop->expired()) return false;
+            loop->shut_down();
+            return true;
+        });
+        for (const auto& loop : loops_)
+            if (loop->nodes().are_of(nodes)) return loop;  // reads constants, so it needs no mutex
+        return loops_.emplace_back(std::make_shared<Loop>(context(), nodes));
+    }
+
+private:
+    /// A child of fork() keeps the loops for ever, because it may share the reactor with its parent.
+    void shutdown() noexcept override {
+        if (process_ != this_process()) {
+            (void)new auto(std::move(loops_));
+            return;
+        }
+        for (const auto& loop : loops_) loop->shut_down();
+        loops_.clear();
+    }
+
+    const std::int64_t process_ = this_process();
+    std::mutex mutex_{};
+    std::vector<std::shared_ptr<Loop>> loops_{};  // guarded by mutex_
+};
+
+inline std::shared_ptr<Loop> loop_of(const net::any_io_executor& executor, Nodes& nodes) {
+    auto& context = net::query(executor, net::execution::context);
+    return net::use_service<Service>(context).loop_of(nodes);
+}
+
+}  // namespace detail
+}  // namespace REDLOCK_ASIO_NAMESPACE
+}  // namespace redlock::asio

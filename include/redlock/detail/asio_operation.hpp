@@ -1,0 +1,251 @@
+// How operations of an AsyncLock, AsyncSemaphore or AsyncLeader become asynchronous operations of Asio.
+#pragma once
+
+#include <redlock/detail/asio_library.hpp>
+#include <redlock/detail/asio_loop.hpp>
+#include <redlock/error.hpp>
+#include <redlock/nodes.hpp>
+#include <redlock/options.hpp>
+#include <redlock/result.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace redlock::asio {
+inline namespace REDLOCK_ASIO_NAMESPACE {
+namespace detail {
+
+/// The handler of an operation, and later its value. It keeps the executor of the handler at work until the
+/// handler is called.
+template <class Handler, class Value>
+class Outcome final : public Postable, public std::enable_shared_from_this<Outcome<Handler, Value>> {
+public:
+    Outcome(Handler&& handler, const net::any_io_executor& executor)
+        : handler_(std::move(handler)), work_(net::get_associated_executor(handler_, executor)) {}
+
+    void set(Value&& value) noexcept { value_.emplace(std::move(value)); }
+    void post() override { net::post(Delivery{this->shared_from_this(), work_.get_executor()}); }
+
+private:
+    using Executor = net::associated_executor_t<Handler, net::any_io_executor>;
+
+    /// What Asio calls in the executor of the handler.
+    class Delivery {
+    public:
+        using executor_type = Executor;
+        using allocator_type = net::associated_allocator_t<Handler>;
+
+        Delivery(std::shared_ptr<Outcome> outcome, const Executor& executor)
+            : outcome_(std::move(outcome)), executor_(executor) {}
+
+        executor_type get_executor() const noexcept { return executor_; }
+        allocator_type get_allocator() const noexcept {
+            return net::get_associated_allocator(outcome_->handler_);
+        }
+
+        /// If an executor throws std::bad_alloc although it has accepted the handler, the handler is posted
+        /// twice. It is called once.
+        void operator()() {
+            if (outcome_->is_called_.exchange(true)) return;
+            auto handler = std::move(outcome_->handler_);
+            auto value = *std::move(outcome_->value_);
+            outcome_.reset();
+            if (auto slot = net::get_associated_cancellation_slot(handler); slot.is_connected()) slot.clear();
+            std::move(handler)(std::move(value));
+        }
+
+    private:
+        std::shared_ptr<Outcome> outcome_;
+        Executor executor_;
+    };
+
+    Handler handler_;
+    net::executor_work_guard<Executor> work_;
+    std::optional<Value> value_{};
+    std::atomic<bool> is_called_{false};
+};
+
+/// The completion of an operation: has its handler posted. All that it needs is allocated when the operation
+/// begins, except what the executor allocates for the posting. If that fails, the loop posts the handler
+/// later.
+template <class Handler, class Value>
+class Posting {
+public:
+    /// `loop` is null if there is none, because the lock was moved from.
+    Posting(Handler&& handler, const net::any_io_executor& executor, std::weak_ptr<Loop> loop)
+        : outcome_(std::make_shared<Outcome<Handler, Value>>(std::move(handler), executor)),
+          loop_(std::move(loop)) {}
+
+    /// Throws std::bad_alloc only if there is no loop, or after its shutdown.
+    void operator()(Value value) && {
+        outcome_->set(std::move(value));
+        if (const auto loop = loop_.lock())
+            loop->post(std::move(outcome_));
+        else
+            outcome_->post();
+    }
+
+private:
+    std::shared_ptr<Outcome<Handler, Value>> outcome_;
+    std::weak_ptr<Loop> loop_;
+};
+
+/// Returns the value of an operation that cannot begin: a result with this error, or nothing for a leader.
+template <class Value>
+Value refusal(std::error_code error) {
+    if constexpr (std::is_same_v<Value, Result>)
+        return Result{error};
+    else
+        return Value{};
+}
+
+/// An AsyncLock, AsyncSemaphore or AsyncLeader, which is used while the mutex of its loop is locked.
+template <class Async>
+class State : public std::enable_shared_from_this<State<Async>> {
+public:
+    template <class... Arguments>
+    explicit State(std::shared_ptr<Loop> of_context, Arguments&&... arguments) : loop(std::move(of_context)) {
+        const std::lock_guard guard{loop->mutex()};
+        async.emplace(loop->nodes(), std::forward<Arguments>(arguments)...);
+    }
+
+    /// Begins an operation by a call of `operation`, and lets the slot cancel it. If one is under way
+    /// already, `operation` ends at once, with operation_in_progress.
+    ///
+    /// The slot is assigned first. Once the operation has begun, another thread can call the handler, which
+    /// may destroy the slot.
+    template <class Value, class Operation, class Done, class Slot>
+    void begin(Operation& operation, Done done, Slot slot) {
+        const std::lock_guard guard{loop->mutex()};
+        if (!async) return std::move(done)(refusal<Value>(Errc::cancelled));
+        if (under_way_) return operation(*async, std::move(done));
+        const auto number = ++operations_;
+        if (slot.is_connected())
+            slot.assign([weak = this->weak_from_this(), number](net::cancellation_type type) {
+                const auto state = weak.lock();
+                if (state && type != net::cancellation_type::none) state->cancel(number);
+            });
+        operation(*async, [weak = this->weak_from_this(), done = std::move(done)](Value value) mutable {
+            if (const auto state = weak.lock()) state->under_way_ = false;
+            std::move(done)(std::move(value));
+        });
+        under_way_ = true;
+    }
+    void cancel(std::uint64_t operation) noexcept {
+        const std::lock_guard guard{loop->mutex()};
+        if (async && operation == operations_) async->cancel();
+    }
+    /// Destroys the AsyncLock. In a child of fork(), lets this object own itself for ever instead.
+    static void end(const std::shared_ptr<State>& self) noexcept {
+        if (self->loop->belongs_to_parent()) {
+            self->kept_ = self;
+            return;
+        }
+        const std::lock_guard guard{self->loop->mutex()};
+        self->async.reset();
+    }
+
+    const std::shared_ptr<Loop> loop;
+    std::optional<Async> async{};  // empty once the Lock is destroyed
+
+private:
+    std::uint64_t operations_ = 0;  // the number of the last operation that has begun
+    bool under_way_ = false;        // true until the completion of this operation is called
+    std::shared_ptr<State> kept_{};
+};
+
+/// Begins an operation. Asio calls it with the handler that it has made of the completion token.
+template <class Async, class Value, class Begin>
+class Initiation {
+public:
+    using executor_type = net::any_io_executor;
+
+    Initiation(executor_type executor, std::shared_ptr<State<Async>> state, std::error_code if_moved_from,
+               Begin begin)
+        : executor_(std::move(executor)),
+          state_(std::move(state)),
+          if_moved_from_(if_moved_from),
+          begin_(std::move(begin)) {}
+
+    executor_type get_executor() const noexcept { return executor_; }
+
+    template <class Given>
+    void operator()(Given&& given) {
+        using Handler = std::decay_t<Given>;
+        Handler handler{std::forward<Given>(given)};
+        const auto slot = net::get_associated_cancellation_slot(handler);
+        Posting<Handler, Value> done{std::move(handler), executor_,
+                                     state_ ? std::weak_ptr{state_->loop} : std::weak_ptr<Loop>{}};
+        if (!state_) return std::move(done)(refusal<Value>(if_moved_from_));
+        state_->template begin<Value>(begin_, std::move(done), slot);
+    }
+
+private:
+    executor_type executor_;
+    std::shared_ptr<State<Async>> state_;  // null if the Lock was moved from
+    std::error_code if_moved_from_;
+    Begin begin_;
+};
+
+/// The executor and the State of a Lock, Semaphore or Leader.
+template <class Async>
+class Handle {
+public:
+    using executor_type = net::any_io_executor;
+
+    /// Releases the lock unless it is free, without blocking. An operation that is under way ends with
+    /// `cancelled`.
+    ~Handle() {
+        if (state_) State<Async>::end(state_);
+    }
+    /// The lock that was moved from keeps its executor. Its acquisitions end with
+    /// std::errc::invalid_argument, and its extensions and releases with `not_held`.
+    // NOLINTNEXTLINE(performance-move-constructor-init): the other lock keeps its executor
+    Handle(Handle&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
+    Handle& operator=(Handle&& other) noexcept {
+        if (this == &other) return *this;
+        if (state_) State<Async>::end(state_);
+        executor_ = other.executor_;
+        state_ = std::move(other.state_);
+        return *this;
+    }
+
+    executor_type get_executor() const noexcept { return executor_; }
+
+protected:
+    template <class... Arguments>
+    Handle(const executor_type& executor, Nodes& nodes, Arguments&&... arguments)
+        : executor_(executor),
+          state_(std::make_shared<State<Async>>(loop_of(executor, nodes),
+                                                std::forward<Arguments>(arguments)...)) {}
+
+    template <class Value, class Token, class Begin>
+    auto initiate(Token&& token, std::error_code if_moved_from, Begin begin) {
+        return net::async_initiate<Token, void(Value)>(
+            Initiation<Async, Value, Begin>{executor_, state_, if_moved_from, std::move(begin)}, token);
+    }
+
+    executor_type executor_;
+    std::shared_ptr<State<Async>> state_;  // null if moved from
+};
+
+/// Makes the executor call on_lost, because it must not run while the mutex of the loop is held.
+inline LockOptions posting_on_lost(const net::any_io_executor& executor, LockOptions options) {
+    if (options.on_lost)
+        options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
+            net::post(executor, [on_lost, loss] { on_lost(loss); });
+        };
+    return options;
+}
+
+}  // namespace detail
+}  // namespace REDLOCK_ASIO_NAMESPACE
+}  // namespace redlock::asio
