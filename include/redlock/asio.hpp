@@ -165,7 +165,7 @@ public:
     /// LockOptions::on_lost, and may do so after a release.
     Lock(const executor_type& executor, Nodes& nodes, ResourceList resources, LockOptions options = {})
         : Operations(executor, nodes, std::move(resources),
-                     detail::posting_on_lost(executor, std::move(options))) {}
+                     detail::posting_on_lost(executor, nodes, std::move(options))) {}
 
     /// The same, with the executor of a context such as an io_context.
     template <class Context>

@@ -36,7 +36,8 @@ public:
     /// `executor`, and may be called after a release.
     Semaphore(const executor_type& executor, Nodes& nodes, std::string_view name, std::size_t limit,
               LockOptions options = {})
-        : Operations(executor, nodes, name, limit, detail::posting_on_lost(executor, std::move(options))) {}
+        : Operations(executor, nodes, name, limit,
+                     detail::posting_on_lost(executor, nodes, std::move(options))) {}
 
     /// The same, with the executor of a context such as an io_context.
     template <class Context>

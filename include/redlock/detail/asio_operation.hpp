@@ -237,12 +237,47 @@ protected:
     std::shared_ptr<State<Async>> state_;  // null if moved from
 };
 
-/// Makes the executor call on_lost, because it must not run while the mutex of the loop is held.
-inline LockOptions posting_on_lost(const net::any_io_executor& executor, LockOptions options) {
-    if (options.on_lost)
-        options.on_lost = [executor, on_lost = std::move(options.on_lost)](const Result& loss) {
-            net::post(executor, [on_lost, loss] { on_lost(loss); });
-        };
+/// A call of on_lost, which must be posted. It does not keep the executor at work.
+class LossCall final : public Postable, public std::enable_shared_from_this<LossCall> {
+public:
+    LossCall(net::any_io_executor executor, std::function<void(const Result&)> on_lost)
+        : executor_(std::move(executor)), on_lost_(std::move(on_lost)) {}
+
+    /// Without memory, keeps only the error.
+    void set(const Result& loss) noexcept {
+        try {
+            loss_ = loss;
+        } catch (const std::bad_alloc&) {
+            loss_ = Result{loss.error()};
+        }
+    }
+    void post() override {
+        net::post(executor_, [call = shared_from_this()] {
+            if (!call->is_called_.exchange(true)) call->on_lost_(call->loss_);
+        });
+    }
+
+private:
+    const net::any_io_executor executor_;
+    const std::function<void(const Result&)> on_lost_;
+    Result loss_{std::error_code{}};
+    std::atomic<bool> is_called_{false};  // see Outcome
+};
+
+/// Makes the executor call on_lost, because it must not run while the mutex of the loop is held. The next
+/// LossCall is allocated in advance.
+inline LockOptions posting_on_lost(const net::any_io_executor& executor, Nodes& nodes, LockOptions options) {
+    if (!options.on_lost) return options;
+    const auto make = [executor, on_lost = std::move(options.on_lost)] {
+        return std::make_shared<LossCall>(executor, on_lost);
+    };
+    options.on_lost = [make, next = std::make_shared<std::shared_ptr<LossCall>>(make()),
+                       of_lock = std::weak_ptr{loop_of(executor, nodes)}](const Result& loss) {
+        auto call = *next ? std::move(*next) : make();
+        call->set(loss);
+        if (const auto loop = of_lock.lock()) loop->post(std::move(call));
+        *next = make();
+    };
     return options;
 }
 

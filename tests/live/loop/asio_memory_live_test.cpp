@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 namespace {
@@ -102,6 +103,46 @@ TEST_P(AsioWithoutMemory, AnAcquisitionThrowsOrCallsItsHandlerOnceAndLeavesNoKey
         until_failure = never;
         ASSERT_EQ(ends, 1) << "failure of allocation " << first;
         ASSERT_TRUE(wait_until(no_key_is_left)) << "failure of allocation " << first;
+    }
+}
+
+// The first allocation that fails follows the stop on lost(), which comes right before the call of on_lost.
+TEST_P(AsioWithoutMemory, ALossIsReportedOnce) {
+    Cluster cluster{3};
+    RedisNodes nodes{cluster.uris(), {.node_timeout = 10s}};
+    failed = true;
+    for (long first = 0; failed; ++first) {
+        failed = false;
+        net::io_context context;
+        int losses = 0;
+        std::optional<Lock> lock{std::in_place, context, nodes, "orders:42",
+                                 LockOptions{.ttl = 10min,
+                                             .watchdog = loop_watchdog(),
+                                             .on_lost = [&losses, size = std::array<char, 10'000>{}](
+                                                            const Result&) { losses += size[0] + 1; }}};
+        const auto run_until = [&](auto condition) {
+            return wait_until([&] {
+                try {
+                    (void)context.run_for(1ms);
+                } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the context goes on
+                }
+                return condition();
+            });
+        };
+        lock->async_acquire([](const Result& it) { EXPECT_TRUE(it); });
+        ASSERT_TRUE(run_until([&] { return lock->valid(); }));
+        for (auto& server : cluster) server.command({"DEL", "orders:42"});
+        const std::stop_callback on_stop{lock->lost(), [&] {
+                                             failures_left = GetParam();
+                                             until_failure = first;
+                                         }};
+        lock->async_extend([](const Result&) {});
+        const bool reported = run_until([&] { return losses > 0; });
+        until_failure = never;
+        ASSERT_TRUE(reported) << "failure of allocation " << first;
+        lock.reset();
+        run(context);
+        ASSERT_EQ(losses, 1) << "failure of allocation " << first;
     }
 }
 
