@@ -1,8 +1,8 @@
 // Leader election for programs with an event loop. It follows the same rules as Leader (leader.hpp), but no
-// function blocks. The work is begun by a function, and goes on in the loop until it ends its term:
+// function blocks. A function begins the work of a *term*, which is the time as the leader:
 //
 //     std::optional<redlock::AsyncTerm> billing;            // while this process leads
-//     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s, .margin = 3s}};
+//     redlock::AsyncLeader leader{loop_nodes, "billing:leader", {.ttl = 15s}};
 //     leader.run([&](redlock::AsyncTerm term) { billing.emplace(std::move(term)); },  // when it is elected
 //                [](std::exception_ptr) {});                // when run() has ended
 //
@@ -28,9 +28,8 @@
 
 namespace redlock {
 
-/// A term whose work goes on in an event loop: a Term, and the function that ends it. It can be moved, but
-/// not copied. The copies of its Term have the queries only. Any thread may use the queries. All other
-/// functions must be called in the loop.
+/// A term whose work goes on in an event loop: a Term, and the function that ends it. Any thread may use the
+/// queries. All other functions must be called in the loop. The Term can be copied, the AsyncTerm cannot.
 class AsyncTerm : public Term {
 public:
     /// The function that ends a term. It gets the exception of the work, or null.
@@ -80,9 +79,9 @@ public:
     /// Leader would throw.
     using Done = CompletionWith<std::exception_ptr>;
 
-    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. Throws std::invalid_argument if
-    /// an option cannot work, or if LeaderOptions::watchdog is neither null nor loop_watchdog(). The loop
-    /// extends the term in both cases.
+    /// Prepares a candidate, as the constructor of Leader does. Does no I/O. The loop extends the terms.
+    /// Throws std::invalid_argument if an option cannot work, or if LeaderOptions::watchdog is neither null
+    /// nor loop_watchdog().
     AsyncLeader(AsyncNodes& nodes, std::string resource, LeaderOptions options = {});
 
     /// Calls cancel(). If run() is under way, it goes on to its end without this object. So a term lasts
@@ -91,10 +90,10 @@ public:
     AsyncLeader(const AsyncLeader&) = delete;
     AsyncLeader& operator=(const AsyncLeader&) = delete;
 
-    /// Runs terms, with pauses between them, until cancel() is called, or until there is an exception and no
-    /// LeaderOptions::on_error. Then calls `done` from the loop. Only one run() can be under way. A second
-    /// one ends with a std::system_error that has the code std::errc::operation_in_progress. Throws
-    /// std::bad_alloc. Then run() has not begun, and `done` is not called.
+    /// Runs terms, with pauses between them, until cancel() is called, or until there is an exception that no
+    /// LeaderOptions::on_error takes. Then calls `done` from the loop. Only one run() can be under way. A
+    /// second one ends with a std::system_error that has the code std::errc::operation_in_progress. If this
+    /// function itself throws std::bad_alloc, run() has not begun, and `done` is not called.
     void run(Work work, Done done);
 
     /// Ends run(): ends a pause at once, and a campaign within two node_timeouts. During a term, requests a

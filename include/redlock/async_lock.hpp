@@ -41,7 +41,7 @@ struct AcquireLimits;
 namespace detail {
 class LeaseState;
 class Renewer;
-enum class Acquires : bool;
+enum class Acquires : bool;  // whether all resources are acquired, or one of them
 }  // namespace detail
 
 /// A function that is called once with a value. Converts from every callable that takes the value, also from
@@ -86,8 +86,8 @@ private:
 /// The function that the loop calls with the result when an operation has ended.
 using Completion = CompletionWith<Result>;
 
-/// Returns a value for LockOptions::watchdog. With it, the loop extends the AsyncLock and reports its loss,
-/// as a Watchdog does in a thread (watchdog.hpp). The loop then calls LockOptions::on_lost, and swallows its
+/// Returns a mark for LockOptions::watchdog: the loop extends the AsyncLock and reports its loss, as a
+/// Watchdog does in a thread (watchdog.hpp). So the loop also calls LockOptions::on_lost, and swallows its
 /// exceptions.
 REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 
@@ -110,8 +110,8 @@ REDLOCK_EXPORT detail::Renewer* loop_watchdog() noexcept;
 /// valid() to fencing_token(), may be called by any thread, but not during the assignment or destruction of
 /// the lock.
 ///
-/// Times: the operations state how long they take at most. If more than 256 operations of a loop use the
-/// network at the same time, some have to wait for others, and this time is added.
+/// Times: if more than 256 operations of a loop use the network at the same time, some have to wait for
+/// others. This wait is added to the times below.
 class REDLOCK_EXPORT AsyncLock {
 public:
     /// Prepares a lock, as the constructor of Lock does. LockOptions::watchdog must be null or
@@ -119,8 +119,7 @@ public:
     AsyncLock(AsyncNodes& nodes, ResourceList resources, LockOptions options = {});
 
     /// Releases the lock unless it is free, without blocking: the loop sends the release. If an operation is
-    /// under way, the loop first cancels it (an acquisition) or lets it end (an extension or a release), and
-    /// calls its completion with `cancelled`. Never throws.
+    /// under way, it ends with `cancelled`, whatever its outcome is. An acquisition ends early. Never throws.
     ~AsyncLock();
 
     /// The lock that was moved from is free. Its acquisitions end with std::errc::invalid_argument, and its
@@ -134,8 +133,8 @@ public:
 
     bool valid() const noexcept;
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() requests a stop on it, too, because the
-    /// lock is not extended any more. The loop calls a std::stop_callback on the token.
+    /// Returns a token as Lock::lost() does. AsyncNodes::shut_down() requests a stop on it, too. The loop
+    /// calls a std::stop_callback on the token.
     std::stop_token lost() const;
     const std::string& resource() const noexcept;
     Resources resources() const noexcept;
@@ -147,7 +146,7 @@ public:
     /// Makes up to LockOptions::retry.attempts attempts, with pauses. Ends after at most the time for which
     /// Lock::acquire() blocks.
     void acquire(Completion done);
-    /// Makes one attempt.
+    /// Makes one attempt. Ends after at most the time for which Lock::try_acquire() blocks.
     void try_acquire(Completion done);
     /// Makes attempts until `span` is over. Ends after at most `span` plus one node_timeout.
     template <class Rep, class Period>
@@ -166,9 +165,9 @@ public:
     /// most one node_timeout, or two if the watchdog is extending the lock.
     void release(Completion done);
 
-    /// Cancels an acquisition that is under way: it ends with `cancelled` within two node_timeouts, unless it
-    /// has succeeded already. No node that can be reached keeps a key then. Extensions and releases are not
-    /// cancelled, because they end soon.
+    /// Cancels an acquisition that is under way. Within two node_timeouts, it ends with `cancelled`, and no
+    /// node that can be reached keeps a key. If it has succeeded already, cancel() does nothing. Extensions
+    /// and releases are not cancelled, because they end soon.
     void cancel() noexcept;
 
 private:
@@ -179,7 +178,7 @@ private:
     AsyncLock(AsyncNodes& nodes, std::vector<std::string> names, LockOptions options,
               detail::Acquires acquires);
 
-    std::shared_ptr<detail::LeaseState> state() const noexcept;  // null if moved from
+    std::shared_ptr<detail::LeaseState> state() const noexcept;  // what is held; null if moved from
     Clock::time_point now() const noexcept;
     void acquire_by(Clock::time_point deadline, Completion done);
     void acquire(const algorithm::AcquireLimits& limits, Completion done);

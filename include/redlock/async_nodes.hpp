@@ -1,5 +1,5 @@
-// The connections of one event loop to the nodes, and what else the locks of this loop share. Locks of a loop
-// (async_lock.hpp) are made with an AsyncNodes in place of a Nodes:
+// AsyncNodes has the connections of one event loop to the nodes. Locks of a loop (async_lock.hpp) are made
+// with it:
 //
 //     redlock::RedisNodes nodes{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
 //     MyLoop loop;                                   // implements EventLoop, see event_loop.hpp
@@ -20,16 +20,16 @@
 namespace redlock {
 
 namespace loop {
-class Front;
+class Front;  // all that an AsyncNodes has
 }
 
-/// The part of a Nodes that belongs to one event loop. This object has connections of its own. Its functions,
-/// and those of its locks, must be called in the loop, as EventLoop describes. Only the queries of the locks,
-/// such as AsyncLock::valid(), may be called by any thread. Objects may be made before the loop runs.
+/// The connections of one event loop. The functions of this object, and those of its locks, must be called in
+/// the loop, as EventLoop describes. Only the queries of the locks, such as AsyncLock::valid(), may be called
+/// by any thread. Objects may be made before the loop runs.
 ///
-/// The rounds of these locks share one connection to each node. At most 256 rounds are under way at the same
-/// time. Further rounds wait, and begin in the order in which they came. An acquisition waits until its
-/// deadline at most. An extension waits until the validity of the lock is over, and then ends with `lost`.
+/// The locks share one connection to each node. At most 256 of them ask the nodes at the same time. The
+/// others wait, in the order in which they came. An acquisition waits until its deadline at most. An
+/// extension waits until the validity of the lock is over, and then ends with `lost`.
 ///
 /// After fork() the child may only destroy the object and its locks. This closes the child's copies of the
 /// sockets, and touches neither the loop nor the servers.
@@ -39,29 +39,28 @@ public:
     /// RedisNodes blocks the loop during each round, which only tests can accept.
     ///
     /// - The locks of this object may outlive it, see shut_down().
-    /// - `nodes` must outlive the locks. A RedisNodes may be destroyed before this object. A Nodes of another
-    ///   class must outlive it.
+    /// - `nodes` must outlive the locks. Unless it is a RedisNodes, it must also outlive this object.
     /// - `event_loop` must exist until shut_down() is called or this object is destroyed.
     /// - `clock` and `entropy` must outlive this object and its locks.
     AsyncNodes(Nodes& nodes, EventLoop& event_loop, Clock& clock = boot_clock(),
                Entropy& entropy = os_entropy());
 
-    /// Calls shut_down(). Must not be called by a completion. Does not block if the RedisNodes still exists,
-    /// because the destructor of the RedisNodes sends the unsent releases. If the RedisNodes was destroyed
-    /// before, ~AsyncNodes() sends them itself, and blocks for at most one node_timeout.
+    /// Calls shut_down(). Must not be called by a completion. If the RedisNodes was destroyed before, then
+    /// sends what shut_down() has left to send, and blocks for at most NodesOptions::node_timeout.
     ~AsyncNodes();
     AsyncNodes(const AsyncNodes&) = delete;
     AsyncNodes& operator=(const AsyncNodes&) = delete;
 
-    /// Ends the use of the loop, within a millisecond. All operations end, and their completions are
-    /// destroyed without being called. The releases of these operations, and of locks that were destroyed
+    /// Ends the use of the loop. Blocks for at most a millisecond. All operations end, and their completions
+    /// are destroyed without being called. The releases of these operations, and of locks that were destroyed
     /// before, are written as far as the sockets accept them. The destructor of the RedisNodes sends the
-    /// rest, for at most one node_timeout. A stop is requested on the lost() of each lock that the loop
-    /// extends, because the lock is not extended any more. Its validity does not end with that.
+    /// rest, for at most one node_timeout. A stop is requested on the lost() of each lock that has
+    /// loop_watchdog(), because the lock is not extended any more. The lock stays valid for its remaining
+    /// time.
     ///
     /// When this function has returned, the library has called EventLoop::forget() for each descriptor, and
-    /// the locks can only be destroyed. The destructor of a lock that is held then writes its release in the
-    /// same way.
+    /// the locks can only be destroyed. The connections stay open, and the destructor of a lock that is held
+    /// writes its release in the same way.
     void shut_down() noexcept;
 
     /// Returns true if this object was made from these nodes. A new Nodes in the memory of a destroyed one is

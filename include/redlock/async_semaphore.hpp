@@ -2,7 +2,8 @@
 // algorithm, but no function blocks. Operations call their completions from the loop, as those of AsyncLock
 // do:
 //
-//     redlock::AsyncSemaphore semaphore{loop_nodes, "exports", 3, {.ttl = 30s}};  // an AsyncNodes, async_nodes.hpp
+//     // loop_nodes is an AsyncNodes (async_nodes.hpp).
+//     redlock::AsyncSemaphore semaphore{loop_nodes, "exports", 3, {.ttl = 30s}};
 //     semaphore.acquire_for(10s, [&](redlock::Result result) {
 //         if (!result) return log(result.message());
 //         export_the_orders();
@@ -29,8 +30,8 @@
 namespace redlock {
 
 /// A semaphore in an event loop. The rules of AsyncLock apply to its operations, its completions and its
-/// threads, and to a semaphore that was moved from. Unlike that of a Semaphore, LockOptions::on_lost may
-/// release or destroy it.
+/// threads, and to a semaphore that was moved from. LockOptions::on_lost may release or destroy an
+/// AsyncSemaphore, but not a Semaphore.
 class REDLOCK_EXPORT AsyncSemaphore {
 public:
     /// Prepares a semaphore with `limit` slots, from 1 to 1000. Does no I/O. Throws std::invalid_argument,
@@ -48,7 +49,8 @@ public:
     std::stop_token lost() const { return lock_.lost(); }
     std::string_view owner() const noexcept { return lock_.owner(); }
     std::uint64_t fencing_token() const noexcept { return lock_.fencing_token(); }
-    /// Returns the slot that is held, from 0 to L − 1. If none is held, returns the slot that was tried last.
+    /// Returns the slot that is held, from 0 to `limit` − 1. If none is held, returns the slot that was tried
+    /// last.
     std::size_t slot() const noexcept;
     /// Returns the key of slot().
     const std::string& resource() const noexcept { return lock_.resource(); }
@@ -67,7 +69,7 @@ public:
         lock_.acquire_for(span, std::move(done));
     }
 
-    /// Extends the lock as Lock::extend() does. Ends after at most one node_timeout.
+    /// Extends the slot as Lock::extend() extends a lock. Ends after at most one node_timeout.
     void extend(Completion done) { lock_.extend(std::move(done)); }
     /// Extends with another ttl. Throws std::invalid_argument for a ttl that cannot work.
     void extend(std::chrono::milliseconds ttl, Completion done) { lock_.extend(ttl, std::move(done)); }
@@ -83,7 +85,7 @@ public:
     void cancel() noexcept { lock_.cancel(); }
 
 private:
-    AsyncLock lock_;  // its resources are the slots, and it holds one of them
+    AsyncLock lock_;  // of the slots; unlike other locks, it acquires only one of its resources
 };
 
 }  // namespace redlock

@@ -16,9 +16,9 @@ namespace redlock {
 
 /// What the library needs of an event loop. One object serves one AsyncNodes (async_nodes.hpp).
 ///
-/// The library calls the virtual functions *in the loop*: in the thread that runs the loop or, before it
-/// runs, will run it. The program must use AsyncNodes and its locks in the loop, too. If several threads run
-/// the loop, only one of them at a time may use the library.
+/// The library calls the virtual functions *in the loop*: in the thread that runs the loop. The program must
+/// use AsyncNodes and its locks in the loop, too, or before the loop runs. If several threads run the loop,
+/// only one of them at a time may use the library.
 class REDLOCK_EXPORT EventLoop {
 public:
     /// The object that ready() and wake() call. AsyncNodes implements it.
@@ -38,29 +38,26 @@ public:
 
     /// Watches a descriptor: calls ready(fd) once, as soon as the descriptor is readable (if `reads`) or
     /// writable (if `writes`), has an error, or has reached its end. A second watch() of the same descriptor
-    /// replaces the first, and ends it if both arguments are false. Superfluous calls of ready() do no harm.
-    /// May throw std::bad_alloc.
+    /// replaces the first. If both arguments are false, ready() is not called. Superfluous calls of ready()
+    /// do no harm. May throw std::bad_alloc.
     virtual void watch(int fd, bool reads, bool writes) = 0;
 
-    /// Forgets a descriptor that was passed to watch(): the loop does not call ready() for it any more. The
-    /// library closes it after this call; the loop must not close it.
+    /// Forgets a descriptor that was passed to watch(): the loop does not call ready() for it any more, and
+    /// must not close it.
     virtual void forget(int fd) noexcept = 0;
 
-    /// Calls wake() once, after `delay`, which is from 0 to one second by any steady clock. With 0, calls it
-    /// soon, but not inside this call. A second wake_after() replaces the first. If the timer cannot be
-    /// started, the loop must call wake() early instead: this does no harm, but without a call operations
-    /// could hang.
-    ///
-    /// With nanoseconds::max(), only cancels the wake() that was requested before.
+    /// With nanoseconds::max(), cancels the wake() that was requested before. Otherwise calls wake() once,
+    /// after `delay`, which is from 0 to one second by any steady clock. With 0, calls it soon, but not
+    /// inside this call. A second wake_after() replaces the first. If the timer cannot be started, the loop
+    /// must call wake() too early: this does no harm, but operations could hang without it.
     virtual void wake_after(std::chrono::nanoseconds delay) noexcept = 0;
 
     /// Sets the object that ready() and wake() call; null for none. AsyncNodes calls this function.
     void set_handler(Handler* handler) noexcept { handler_ = handler; }
 
 protected:
-    // A derived class calls these two from its loop, and never inside a function of the library. They call
-    // the completions of operations (async_lock.hpp). An exception of a completion leaves them, and the
-    // library goes on at the next call.
+    // A derived class calls these two from its loop, and never inside a function of the library. Both call
+    // functions of the user, whose exceptions leave ready() or wake(). The library goes on at the next call.
 
     void ready(int fd) {
         if (handler_ != nullptr) handler_->on_ready(fd);
