@@ -154,6 +154,20 @@ TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionByAnEarlierTicket) {
     EXPECT_LE(all(0, "wake").size(), 26U);
 }
 
+TEST_F(HostileHome, CausesOneWithdrawalForEachQuestionEvenIfItIgnoresThem) {
+    others_hold();
+    auto mine = lock(alice, {.delay = 10s});
+    (void)mine.acquire_for(10ms);
+    network.server(0).refuses_command = [](const Words& words) {
+        return verb_of(words) == "wake" ? std::string{":0\r\n"} : std::string{};
+    };
+    forget_log();
+    home_publishes([](const std::string& ticket) { return ticket.substr(0, ticket.find('|')) + "|1"; });
+    (void)mine.acquire_for(3s);
+    EXPECT_GE(all(0, "wake").size(), 2U);
+    EXPECT_LE(all(0, "wake").size(), 26U);
+}
+
 // The message that wakes the waiter comes in the middle of others, and all are read at once.
 TEST_F(HostileHome, CannotHideAWakeUpAmongForeignMessages) {
     others_hold();

@@ -213,6 +213,22 @@ TEST_F(WaiterWithoutATurn, MakesNoAttemptAsSoonAsItsTurnComes) {
     EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending())) << "it waits";
 }
 
+// Meanwhile the waiters before it have seen the holder, and have made the attempts that were due.
+TEST_F(WaiterWithoutATurn, CountsItsTimeFromItsTurnOn) {
+    const auto flow = place.wait(Clock::never());
+    operation.start(flow);
+    clock.pass_to(clock.now() + 1min);
+    std::get<flow::PendingTurn>(operation.pending()).turn->has_come = true;
+    operation.resume();
+    *std::get<flow::PendingListen>(operation.pending()).listens = true;
+    operation.resume();
+    auto& votes = *std::get<flow::PendingRound>(operation.pending()).tally;
+    votes.refuse(0);
+    votes[0].place = {.held = QueuePlace::Held::by_waiter, .in_front = 3};
+    operation.resume();
+    EXPECT_TRUE(std::holds_alternative<flow::PendingMessage>(operation.pending())) << "it waits";
+}
+
 TEST_F(WaiterWithoutATurn, ItsWaitEndsAtTheLimit) {
     const auto flow = place.wait(clock.now() + 1s);
     operation.start(flow);
